@@ -5,7 +5,10 @@ const beside = { op: 6, time: 12, version: 26 }
 
 describe('fitColumns', () => {
   it('shows all columns and whole values without a terminal', () => {
-    expect(fitColumns(undefined, 10, beside)).toEqual({ shown: new Set(['op', 'time', 'version']), room: Infinity })
+    expect(fitColumns(undefined, 10, beside)).toEqual({
+      columns: new Set(['op', 'time', 'version']),
+      valueWidth: Infinity,
+    })
   })
 
   it.each([
@@ -14,11 +17,11 @@ describe('fitColumns', () => {
     [50, ['op'], 30],
     [40, [], 28],
     [10, [], 12],
-  ])('leaves room for the value in %i columns', (columns, shown, room) => {
-    expect(fitColumns(columns, 10, beside)).toEqual({ shown: new Set(shown), room })
+  ])('leaves room for the value in %i columns', (columns, visibleColumns, valueWidth) => {
+    expect(fitColumns(columns, 10, beside)).toEqual({ columns: new Set(visibleColumns), valueWidth })
   })
 
   it('omits columns without a width', () => {
-    expect(fitColumns(undefined, 10, { ...beside, op: undefined }).shown).toEqual(new Set(['time', 'version']))
+    expect(fitColumns(undefined, 10, { ...beside, op: undefined }).columns).toEqual(new Set(['time', 'version']))
   })
 })

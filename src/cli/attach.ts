@@ -98,7 +98,7 @@ async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
 
 async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$)
-  const place = brokerOfConsole(flags)
+  const consoleBroker = brokerOfConsole(flags)
   const log = await logOf(flags, io)
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   const broker = brokerOf(url)
@@ -112,12 +112,12 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
     ),
     store.faults$.pipe(tap((fault: Fault) => io.stderr.write(`${faultWords(fault)}\n`))),
   )
-  const ended = lastValueFrom(messages$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
+  const finished = lastValueFrom(messages$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
   if (flags.audit !== undefined) writeAuditLog(store.audit$, flags.audit, io)
   let console: ConsoleServer | undefined
   try {
-    console = await openConsole(store, broker, flags, place, io)
-    await Promise.race([interrupted, ended])
+    console = await openConsole(store, broker, flags, consoleBroker, io)
+    await Promise.race([interrupted, finished])
     const { state } = store
     if (state.state === 'closed')
       throw new Failure(EXIT.failed, `${broker}: ${rootCause(state.cause)}`, { cause: state.cause })
@@ -132,10 +132,10 @@ async function openConsole(
   store: AttachedStore,
   broker: string,
   flags: AttachFlags,
-  place: BrokerOfConsole,
+  consoleBroker: BrokerOfConsole,
   io: Io,
 ): Promise<ConsoleServer | undefined> {
-  const console = await startConsole(store, flags, undefined, { seed: undefined, ...place })
+  const console = await startConsole(store, flags, undefined, { seed: undefined, ...consoleBroker })
   if (console === undefined) return undefined
   if (flags.audit !== undefined) writeAuditLog(console.audit$, flags.audit, io)
   await print(io.stdout, flags.json ? jsonLine({ broker, console: console.link }) : `console on ${console.link}\n`)
@@ -144,9 +144,9 @@ async function openConsole(
 
 /** Prints to stdout that the store serves, for programs that wait for it, and other states to stderr. */
 async function printState(state: AttachedState, broker: string, { json }: AttachFlags, io: Io): Promise<void> {
-  const words = wordsOf(state, broker)
-  if (state.state !== 'serving') io.stderr.write(words)
-  else await print(io.stdout, json ? jsonLine({ broker, life: state.life }) : words)
+  const message = wordsOf(state, broker)
+  if (state.state !== 'serving') io.stderr.write(message)
+  else await print(io.stdout, json ? jsonLine({ broker, life: state.life }) : message)
 }
 
 function wordsOf(state: AttachedState, broker: string): string {
@@ -169,8 +169,19 @@ function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
 /** The connection options that {@link attach} accepts. */
 function connectingOf(options: ConnectOptions): AttachOptions {
   const { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = options
-  const found = { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials }
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
+  const settings = {
+    clientId,
+    username,
+    password,
+    ca,
+    cert,
+    key,
+    keyPassphrase,
+    keepAlive,
+    authentication,
+    credentials,
+  }
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }
 
 /** Where the page of the console finds the broker. */

@@ -50,13 +50,13 @@ export function checkAll<T>(answers: readonly Answer<T>[], missing: (result: T) 
     'error' in answer ? [`${nameOf(answer.key)}: ${reason(answer.error)}`] : [],
   )
   const absent = answers.flatMap(answer => ('result' in answer && missing(answer.result) ? [nameOf(answer.key)] : []))
-  const words = [
+  const message = [
     ...failed.slice(0, MAX_NAMED),
     ...(failed.length > MAX_NAMED ? [`${failed.length - MAX_NAMED} more failed`] : []),
     ...(absent.length > 0 && !silent ? [missingWords(absent)] : []),
   ]
-  if (failed.length > 0) throw new Failure(EXIT.failed, words.join('; '))
-  if (absent.length > 0) throw new Failure(EXIT.notMet, words.join('; '))
+  if (failed.length > 0) throw new Failure(EXIT.failed, message.join('; '))
+  if (absent.length > 0) throw new Failure(EXIT.notMet, message.join('; '))
 }
 
 function missingWords(absent: readonly string[]): string {

@@ -32,7 +32,7 @@ async function check(directory: string, { json }: { readonly json?: true }, io: 
     })
     endProgress()
     const { keys, stateKeys, entries, torn, position, strays } = report
-    const words = [
+    const summary = [
       `${counted(keys, 'key')} at position ${position}: a snapshot of ${counted(stateKeys, 'key')} and ${counted(entries, 'later entry', 'later entries')}`,
       ...(torn > 0
         ? [`${counted(torn, 'byte')} at the end are from an unfinished write that was never acknowledged`]
@@ -40,7 +40,7 @@ async function check(directory: string, { json }: { readonly json?: true }, io: 
       ...strays.map(name => `${oneLine(name)} was ignored: it is not a file of a state store`),
       'no damage found',
     ]
-    await print(io.stdout, json ? jsonLine({ ...report }) : `${words.join('\n')}\n`)
+    await print(io.stdout, json ? jsonLine({ ...report }) : `${summary.join('\n')}\n`)
   } catch (cause) {
     endProgress()
     throw new Failure(EXIT.failed, `${directory}: ${reason(cause)}`, { cause })

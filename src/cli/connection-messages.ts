@@ -23,12 +23,12 @@ import { colorsFor, oneLine, timeOfDay } from './terminal.js'
  * Messages about the connection of a watch: connected, unreachable, lost, values current again, and no response from a
  * store for `timeout` ms. Repeated failures emit one message.
  *
- * @param words - names the watched keys
+ * @param message - names the watched keys
  */
 export function connectionMessages(
   { store, broker, timeout }: Connection,
   watched: readonly Pick<Key<unknown>, 'freshness$'>[],
-  words: string,
+  message: string,
 ): Observable<string> {
   const live$ = combineLatest(watched.map(one => one.freshness$)).pipe(
     map(all => all.every(({ state }) => state === 'live')),
@@ -37,7 +37,7 @@ export function connectionMessages(
   )
   return merge(
     reportConnection(store.status$, broker, true),
-    syncMessages(live$, words),
+    syncMessages(live$, message),
     noStoreMessages(store.status$, live$, timeout),
     errorMessages(store.errors$, live$),
   )
@@ -59,26 +59,26 @@ export const connectionProblems = (
   )
 
 /** Prints a progress message to stderr. */
-export function printMessage(words: string, { stderr, env, clock }: Io): void {
-  stderr.write(`${colorsFor(stderr, env).dim(`${timeOfDay(clock.now())}  ${oneLine(words)}`)}\n`)
+export function printMessage(message: string, { stderr, env, clock }: Io): void {
+  stderr.write(`${colorsFor(stderr, env).dim(`${timeOfDay(clock.now())}  ${oneLine(message)}`)}\n`)
 }
 
 const MAX_REMEMBERED = 256
 
 /** Suppresses messages that were already printed, as each attempt may fail in the same way. */
 class PrintedMessages {
-  readonly #words = new Set<string>()
+  readonly #messages = new Set<string>()
 
-  isNew(words: string): boolean {
-    if (this.#words.has(words)) return false
-    if (this.#words.size >= MAX_REMEMBERED) this.forget()
-    this.#words.add(words)
+  isNew(message: string): boolean {
+    if (this.#messages.has(message)) return false
+    if (this.#messages.size >= MAX_REMEMBERED) this.forget()
+    this.#messages.add(message)
     return true
   }
 
   /** Called on success: a later failure is printed again. */
   forget(): void {
-    this.#words.clear()
+    this.#messages.clear()
   }
 }
 
@@ -101,7 +101,7 @@ function reportConnection(status$: Observable<Status>, broker: string, greets: b
       const cause = rootCause(status.cause)
       return lost ? `connection lost: ${cause}` : `cannot reach ${tried}, still trying: ${cause}`
     }),
-    filter(words => words !== '' && printed.isNew(words)),
+    filter(message => message !== '' && printed.isNew(message)),
   )
 }
 

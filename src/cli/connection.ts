@@ -56,7 +56,7 @@ export function urlsOf(flags: ConnectionFlags, io: Io): readonly string[] {
 /** The connection options of flags, completed from the environment. */
 export const optionsOf = (flags: ConnectionFlags, io: Io): ConnectOptions => ({
   ...environment(flags, io),
-  ...given(flags),
+  ...optionsFromFlags(flags),
 })
 
 /** The name of a broker in messages: its URL without the user name and password it may contain. */
@@ -108,9 +108,9 @@ function environment(flags: ConnectionFlags, io: Io): ConnectOptions {
   return authentication && credentials && !replaced ? { ...options, authentication, credentials } : options
 }
 
-function given(flags: ConnectionFlags): ConnectOptions {
+function optionsFromFlags(flags: ConnectionFlags): ConnectOptions {
   const { clientId, username, password, ca, cert, key, keyPasswordFile } = flags
-  const wanted: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
+  const options: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
     clientId,
     username,
     password,
@@ -119,7 +119,7 @@ function given(flags: ConnectionFlags): ConnectOptions {
     key: contentOf('--key', key),
     keyPassphrase: contentOf('--key-password-file', keyPasswordFile)?.replace(/\r?\n$/, ''),
   }
-  return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
 /** Reads the file that a flag names. Throws {@link Failure} if it cannot. */

@@ -65,16 +65,16 @@ export async function askConsole(
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
   const headers = { authorization: `Bearer ${token}` }
   const method = body === undefined ? 'GET' : 'POST'
-  const asked = request(new URL(`api/${path}`, url), {
+  const apiRequest = request(new URL(`api/${path}`, url), {
     method,
     headers,
     timeout: RESPONSE_TIMEOUT_MS,
     agent: false,
     ca,
   })
-  asked.once('timeout', () => asked.destroy(new Error(`no response for ${RESPONSE_TIMEOUT_MS} ms`)))
+  apiRequest.once('timeout', () => apiRequest.destroy(new Error(`no response for ${RESPONSE_TIMEOUT_MS} ms`)))
   const answered = new Promise<IncomingMessage>((resolve, reject) =>
-    asked.once('response', resolve).on('error', reject),
+    apiRequest.once('response', resolve).on('error', reject),
   )
   let bodyError: unknown
   async function* watched(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
@@ -86,12 +86,12 @@ export async function askConsole(
     }
   }
   // A failed pipeline also fails the request, which reports it.
-  if (body === undefined) asked.end()
-  else pipeline(watched(body), asked).catch(() => undefined)
+  if (body === undefined) apiRequest.end()
+  else pipeline(watched(body), apiRequest).catch(() => undefined)
   try {
     return await successful(await answered)
   } catch (cause) {
-    asked.destroy()
+    apiRequest.destroy()
     if (bodyError !== undefined) throw bodyError
     if (cause instanceof Failure) throw cause
     throw new Failure(EXIT.failed, `cannot reach the console at ${url.origin}: ${rootCause(cause)}`, { cause })
@@ -197,9 +197,9 @@ export function readConsoleToken(file: string): string {
 }
 
 /** Reads the token of a console from a file, or creates the file with a random token. Rejects with {@link Failure}. */
-export async function keptConsoleToken(file: string): Promise<string> {
-  const kept = tokenTextOf(file)
-  if (kept !== undefined) return checked(kept, file)
+export async function readOrCreateConsoleToken(file: string): Promise<string> {
+  const existing = tokenTextOf(file)
+  if (existing !== undefined) return checked(existing, file)
   const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
   try {
     // Renamed when complete, so that a crash leaves no partial file.

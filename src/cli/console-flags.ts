@@ -7,7 +7,7 @@ import { ConsoleServer } from '../server/console/console-server.js'
 import type { ServeConsoleOptions } from '../server/console/index.js'
 import type { AttachedStore, StoreServer } from '../server/index.js'
 import { CONSOLE_TOKEN } from '../server/storage/directory.js'
-import { keptConsoleToken } from './console-client.js'
+import { readOrCreateConsoleToken } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
 import { addOptions, parserOf, refuseOthers } from './flags.js'
 
@@ -53,7 +53,7 @@ export async function startConsole(
   try {
     const { seed } = options
     const file = consoleTokenFile ?? (data === undefined ? undefined : join(data, CONSOLE_TOKEN))
-    const token = file === undefined ? undefined : await keptConsoleToken(file)
+    const token = file === undefined ? undefined : await readOrCreateConsoleToken(file)
     return await ConsoleServer.start(store, {
       ...options,
       seed,
@@ -72,9 +72,9 @@ export async function startConsole(
 
 /** @param flagOf - returns the flag that chooses another port */
 export function cannotListen(cause: unknown, flagOf: (port: unknown) => string): Failure {
-  const taken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE' && 'port' in cause
-  const words = taken
+  const usedPort = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE' && 'port' in cause
+  const message = usedPort
     ? `port ${cause.port} is in use (EADDRINUSE); choose another with ${flagOf(cause.port)}`
     : reason(cause)
-  return new Failure(EXIT.failed, `cannot listen: ${words}`, { cause })
+  return new Failure(EXIT.failed, `cannot listen: ${message}`, { cause })
 }

@@ -31,9 +31,9 @@ export function addDel(program: Command, io: Io): void {
   addFencingToken(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
-  command.action(async (words: readonly string[]) => {
+  command.action(async (args: readonly string[]) => {
     const flags = command.optsWithGlobals<DeleteFlags>()
-    const keys = await keysOf(words, io)
+    const keys = await keysOf(args, io)
     const answers = await once(flags, io, store => requestAll(keys, key => store.delete(key, deleteOptions(flags))))
     const lines = answers.map(answer => ('result' in answer ? lineOf(answer.key, answer.result, flags, io) : ''))
     await print(io.stdout, lines.join(''))

@@ -61,8 +61,8 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   const target = await openTarget(flags.file, io)
   const save = new DumpProgress(target)
   // Lines that are printed to the same terminal show the progress.
-  const shows = target.name !== undefined || !io.stdout.isTTY
-  const endProgress = shows ? showProgress(() => counted(save.keys, 'key'), io) : () => undefined
+  const showsProgress = target.name !== undefined || !io.stdout.isTTY
+  const endProgress = showsProgress ? showProgress(() => counted(save.keys, 'key'), io) : () => undefined
   try {
     if (flags.data !== undefined) {
       await save.all(piecesOfDirectory(flags.data)).catch(error => {
@@ -88,10 +88,10 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
 function inUse(error: unknown, directory: string): unknown {
   if (!(error instanceof StateStoreError) || error.code !== 'in-use') return error
   const token = join(directory, CONSOLE_TOKEN)
-  const words =
+  const message =
     `${error.message}: its store is running. Dump it through its console (serve --console): ` +
     `rx-statestore dump --console http://127.0.0.1:8080 --console-token-file ${token}`
-  return new Failure(EXIT.failed, words, { cause: error })
+  return new Failure(EXIT.failed, message, { cause: error })
 }
 
 class DumpProgress {
@@ -148,8 +148,8 @@ export async function openTarget(file: string | undefined, io: Io): Promise<Dump
     const mode = await modeOf(file)
     if (mode === undefined) return new FileTarget(file, file, await open(file, 'w'))
     // A random name, so that nobody can place a symbolic link there beforehand.
-    const place = `${file}.${toHex(randomBytes(6)).toLowerCase()}.part`
-    return new FileTarget(file, place, await open(place, 'wx', mode))
+    const partPath = `${file}.${toHex(randomBytes(6)).toLowerCase()}.part`
+    return new FileTarget(file, partPath, await open(partPath, 'wx', mode))
   } catch (cause) {
     throw new Failure(EXIT.usage, `cannot write the dump: ${reason(cause)}`, { cause })
   }
@@ -172,13 +172,13 @@ async function modeOf(file: string): Promise<number | undefined> {
 /** Writes to a temporary file that replaces the target when it is complete. */
 class FileTarget implements DumpTarget {
   readonly name: string
-  readonly #place: string
+  readonly #partPath: string
   readonly #handle: FileHandle
-  #ended = false
+  #isFinished = false
 
-  constructor(name: string, place: string, handle: FileHandle) {
+  constructor(name: string, partPath: string, handle: FileHandle) {
     this.name = name
-    this.#place = place
+    this.#partPath = partPath
     this.#handle = handle
   }
 
@@ -190,16 +190,16 @@ class FileTarget implements DumpTarget {
     await this.#attempt(async () => {
       await this.#handle.sync().catch(ignoreUnsupported)
       await this.#handle.close()
-      if (this.#place !== this.name) await rename(this.#place, this.name)
+      if (this.#partPath !== this.name) await rename(this.#partPath, this.name)
     })
-    this.#ended = true
+    this.#isFinished = true
   }
 
   async abandon(): Promise<void> {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.#isFinished) return
+    this.#isFinished = true
     await this.#handle.close()
-    if (this.#place !== this.name) await rm(this.#place, { force: true })
+    if (this.#partPath !== this.name) await rm(this.#partPath, { force: true })
   }
 
   async #attempt(task: () => Promise<unknown>): Promise<void> {

@@ -25,7 +25,7 @@ type ToLine = (entry: Entry<Uint8Array>, now: number, word?: KeyArgument) => str
  */
 export function entryLines(keys: readonly KeyArgument[], { colors, columns, hex }: LineStyle): ToLine {
   const keyWidth = Math.max(...keys.map(key => shellWord(key).length))
-  const { shown, room } = fitColumns(columns, keyWidth, BESIDE)
+  const { columns: visibleColumns, valueWidth: room } = fitColumns(columns, keyWidth, BESIDE)
   let [versionWidth, valueWidth] = [BESIDE.version, 0]
   return (entry, now, word = entry.key) => {
     const { op, version, value, source } = entry
@@ -33,12 +33,12 @@ export function entryLines(keys: readonly KeyArgument[], { colors, columns, hex 
     versionWidth = Math.max(versionWidth, versionText.length)
     valueWidth = Math.max(valueWidth, Math.min(valueText.length, Math.max(MAX_ALIGNED_WIDTH, columns ?? 0)))
     const cells = [
-      shown.has('time') && colors.dim(timeOfDay(now)),
+      visibleColumns.has('time') && colors.dim(timeOfDay(now)),
       shellWord(word).padEnd(keyWidth),
-      shown.has('op') && opColor(op, colors)(opWord(entry).padEnd(BESIDE.op)),
-      shown.has('version') && colors.dim(versionText.padEnd(versionWidth)),
-      colors.bold(shown.has('source') ? valueText.padEnd(valueWidth) : valueText),
-      shown.has('source') && (source === 'notification' ? colors.dim(source) : colors.yellow(source)),
+      visibleColumns.has('op') && opColor(op, colors)(opWord(entry).padEnd(BESIDE.op)),
+      visibleColumns.has('version') && colors.dim(versionText.padEnd(versionWidth)),
+      colors.bold(visibleColumns.has('source') ? valueText.padEnd(valueWidth) : valueText),
+      visibleColumns.has('source') && (source === 'notification' ? colors.dim(source) : colors.yellow(source)),
     ]
     return `${cells.filter(cell => cell !== false).join(GAP)}\n`
   }
@@ -59,8 +59,8 @@ export function shortened(value: Uint8Array, limit: number, hex = false): string
   const text = oneLine(hex || !isText(value) ? `0x${toHex(head)}` : displayText(head))
   if (head.length === value.length && text.length <= limit) return text
   const size = `… ${value.length} B`
-  const kept = Array.from(text).slice(0, Math.max(limit - size.length, MIN_SHOWN))
-  return `${kept.join('')}${size}`
+  const beginning = Array.from(text).slice(0, Math.max(limit - size.length, MIN_SHOWN))
+  return `${beginning.join('')}${size}`
 }
 
 function isText(value: Uint8Array): boolean {

@@ -89,8 +89,8 @@ export function addOptions(command: Command, table: OptionTable, group?: string)
   for (const [name, entry] of Object.entries(table)) {
     const { kind, help, without = entry.default } = entry
     if (help === undefined) continue
-    const words = without === undefined ? help : `${help} (${without})`
-    const option = new Option(`${flagOf(name, entry)} ${kind.sign}`.trimEnd(), words)
+    const description = without === undefined ? help : `${help} (${without})`
+    const option = new Option(`${flagOf(name, entry)} ${kind.sign}`.trimEnd(), description)
     if (group !== undefined) option.helpGroup(group)
     if (kind.choices !== undefined) option.choices(kind.choices.map(String))
     else if (kind.sign !== '') option.argParser(parserOf(kind))
@@ -101,10 +101,10 @@ export function addOptions(command: Command, table: OptionTable, group?: string)
 /** Returns the options of a table that are set by flags. */
 export function optionsIn<T extends OptionTable>(table: T, flags: object): GivenOptions<T>
 export function optionsIn(table: OptionTable, flags: object): object {
-  const found = Object.entries(table).map(
+  const values = Object.entries(table).map(
     ([name, entry]) => [name, Reflect.get(flags, attributeOf(name, entry))] as const,
   )
-  return Object.fromEntries(found.filter(([, value]) => value !== undefined))
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
 export const flagOf = (name: string, { flag }: OptionEntry<unknown>): string =>
@@ -174,9 +174,9 @@ const sumOf = (text: string): number =>
 
 /** Formats a time in its two largest units: `2h 5m`, `9s`, `40ms`. @param ms - negative values count as 0 */
 export function inUnits(ms: number): string {
-  const whole = Math.max(0, Math.round(ms))
-  if (whole < 1_000) return `${whole}ms`
-  const seconds = Math.round(whole / 1_000)
+  const totalMs = Math.max(0, Math.round(ms))
+  if (totalMs < 1_000) return `${totalMs}ms`
+  const seconds = Math.round(totalMs / 1_000)
   const parts = [
     [Math.floor(seconds / 86_400), 'd'],
     [Math.floor(seconds / 3_600) % 24, 'h'],

@@ -35,12 +35,12 @@ export function addGet(program: Command, io: Io): void {
   command.addOption(new Option('-f, --file <file>', 'write the value to a file, - for stdout').conflicts('json'))
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
-  command.action(async (words: readonly string[]) => {
+  command.action(async (args: readonly string[]) => {
     const flags = command.optsWithGlobals<GetFlags>()
-    const keys = await keysOf(words, io)
+    const keys = await keysOf(args, io)
     const [key] = keys
     // The format must not depend on the number of lines on standard input.
-    const single = words.length === 1 && words[0] !== STANDARD_STREAM
+    const single = args.length === 1 && args[0] !== STANDARD_STREAM
     if (!single && flags.file !== undefined) throw new Failure(EXIT.usage, '--file requires exactly one key')
     if (single && key !== undefined) await getOne(key, flags, io)
     else await getAll(keys, flags, io)

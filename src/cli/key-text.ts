@@ -48,9 +48,9 @@ export function keyOfLine(line: string): KeyArgument {
 }
 
 /** Parses the keys among a command's arguments; `-` reads them from standard input. */
-export async function keysOf(words: readonly string[], io: Io): Promise<readonly KeyArgument[]> {
+export async function keysOf(args: readonly string[], io: Io): Promise<readonly KeyArgument[]> {
   const keys: KeyArgument[] = []
-  for (const word of words) {
+  for (const word of args) {
     if (word === STANDARD_STREAM) keys.push(...linesOf(await allOf(io.stdin)).map(keyOfLine))
     else keys.push(keyOfWord(word))
   }

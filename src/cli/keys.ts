@@ -77,11 +77,11 @@ async function describeAll(glob: string, flags: KeysFlags, io: Io): Promise<void
 /** Scans at the pace of the reader: the next page is requested when the previous one is written. */
 async function list(scan: Scan<unknown>, { count, json }: KeysFlags, io: Io): Promise<void> {
   const toLine = json ? jsonKey : io.stdout.isTTY ? shellKey : plainKey
-  let [seen, chunk] = [0, '']
-  const endProgress = count || !io.stdout.isTTY ? showProgress(() => `${seen} keys`, io) : () => undefined
+  let [keyCount, chunk] = [0, '']
+  const endProgress = count || !io.stdout.isTTY ? showProgress(() => `${keyCount} keys`, io) : () => undefined
   try {
     for await (const key of scan) {
-      seen++
+      keyCount++
       if (!count) chunk += toLine(wordOf(key))
       if (chunk.length < CHUNK) continue
       await print(io.stdout, chunk)
@@ -91,7 +91,7 @@ async function list(scan: Scan<unknown>, { count, json }: KeysFlags, io: Io): Pr
     endProgress()
     await print(io.stdout, chunk)
   }
-  if (count) await print(io.stdout, json ? jsonLine({ count: seen }) : `${seen}\n`)
+  if (count) await print(io.stdout, json ? jsonLine({ count: keyCount }) : `${keyCount}\n`)
 }
 
 async function describe(
@@ -110,7 +110,7 @@ async function describe(
   }
   const toLines = listingLines({ ...style, expiry: console !== undefined, now: () => io.clock.now() })
   const listing = new KeyListing(console)
-  const endProgress = stdout.isTTY ? () => undefined : showProgress(() => `${listing.seen} keys`, io)
+  const endProgress = stdout.isTTY ? () => undefined : showProgress(() => `${listing.keyCount} keys`, io)
   try {
     for await (const rows of listing.rowsOf(scan, wordOf)) await print(stdout, toLines(rows))
   } finally {
@@ -140,7 +140,7 @@ const BATCH = 128
 /** Reads values and expiry of keys in batches. Keys deleted in between are omitted. */
 export class KeyListing {
   /** Number of rows returned so far. */
-  seen = 0
+  keyCount = 0
   readonly #console: ConsoleAddress | undefined
 
   /** @param console - provides the expiry of keys */
@@ -170,7 +170,7 @@ export class KeyListing {
       if (value === undefined) return []
       return [{ key: wordOf(key), value, version: version && String(version), expiresAt: expiry.get(key.id) }]
     })
-    this.seen += rows.length
+    this.keyCount += rows.length
     return rows
   }
 
@@ -240,7 +240,7 @@ function inColumns({ columns, colors, expiry, hex, now }: ListingStyle): (rows: 
     }))
     keyWidth = cells.reduce((width, { key }) => Math.max(width, key.length), keyWidth)
     expiryWidth = cells.reduce((width, cell) => Math.max(width, cell.expiry.length), expiryWidth)
-    const { shown, room } = fitColumns(columns, keyWidth, {
+    const { columns: visibleColumns, valueWidth: room } = fitColumns(columns, keyWidth, {
       expiry: expiry ? expiryWidth : undefined,
       version: VERSION_WIDTH,
     })
@@ -249,9 +249,10 @@ function inColumns({ columns, colors, expiry, hex, now }: ListingStyle): (rows: 
     const lineOf = (line: (typeof lines)[number]): string =>
       [
         line.key.padEnd(keyWidth),
-        colors.bold(shown.size > 0 ? line.value.padEnd(valueWidth) : line.value),
-        shown.has('expiry') && colors.yellow(shown.has('version') ? line.expiry.padEnd(expiryWidth) : line.expiry),
-        shown.has('version') && colors.dim(line.version),
+        colors.bold(visibleColumns.size > 0 ? line.value.padEnd(valueWidth) : line.value),
+        visibleColumns.has('expiry') &&
+          colors.yellow(visibleColumns.has('version') ? line.expiry.padEnd(expiryWidth) : line.expiry),
+        visibleColumns.has('version') && colors.dim(line.version),
       ]
         .filter(cell => cell !== false)
         .join(GAP)

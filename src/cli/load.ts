@@ -107,8 +107,8 @@ async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: I
   return { loaded: loading.loaded, versionsKept: 0, expired: loading.expired }
 }
 
-function inWords({ loaded, versionsKept, expired }: LoadResponse, kept: boolean): string {
-  const versions = kept ? `, ${versionsKept} kept the version of the dump` : ''
+function inWords({ loaded, versionsKept, expired }: LoadResponse, keepsVersions: boolean): string {
+  const versions = keepsVersions ? `, ${versionsKept} kept the version of the dump` : ''
   const late = expired === 0 ? '' : `; ${expired} skipped as expired`
   return `${counted(loaded, 'key')} loaded${versions}${late}\n`
 }

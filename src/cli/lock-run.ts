@@ -40,7 +40,7 @@ export interface LockRunEnvironment {
   readonly io: Io
 }
 
-type Words = readonly [command: string, ...args: string[]]
+type CommandLine = readonly [command: string, ...args: string[]]
 type Held = Extract<LeaseState, { readonly status: 'held' }>
 
 /**
@@ -50,10 +50,10 @@ type Held = Extract<LeaseState, { readonly status: 'held' }>
  */
 export const runLocked = (
   lease: Lease,
-  words: Words,
+  commandLine: CommandLine,
   options: LockRunOptions,
   environment: LockRunEnvironment,
-): Promise<number> => new LockRun(lease, options, environment).run(words)
+): Promise<number> => new LockRun(lease, options, environment).run(commandLine)
 
 class LockRun {
   readonly #lease: Lease
@@ -71,7 +71,7 @@ class LockRun {
     this.#io = io
   }
 
-  async run(words: Words): Promise<number> {
+  async run(commandLine: CommandLine): Promise<number> {
     // Until the lock is released, signals must not end this process, and problems are reported.
     const background = this.#io.signal$.subscribe()
     background.add(this.#reportProblems())
@@ -79,7 +79,7 @@ class LockRun {
     const holding = this.#lease.subscribe(this.#state$)
     try {
       const held = await this.#acquired()
-      return typeof held === 'number' ? held : await this.#runHeld(words, held.token)
+      return typeof held === 'number' ? held : await this.#runHeld(commandLine, held.token)
     } finally {
       reporting.unsubscribe()
       await this.#connection.store.close()
@@ -126,11 +126,11 @@ class LockRun {
     return new Observable(subscriber => this.#io.clock.schedule(delay, () => subscriber.next()))
   }
 
-  async #runHeld([command, ...args]: Words, token: Hlc): Promise<number> {
+  async #runHeld([command, ...args]: CommandLine, token: Hlc): Promise<number> {
     const { spawn, clock, env, signal$ } = this.#io
-    const report = (words: string): void => this.#printMessage(words)
+    const printMessage = (message: string): void => this.#printMessage(message)
     const variables = { RX_STATESTORE_LOCK: this.#lease.name, RX_STATESTORE_FENCING_TOKEN: String(token) }
-    const child = new Child(command, args, { ...env, ...variables }, { spawn, clock, report })
+    const child = new Child(command, args, { ...env, ...variables }, { spawn, clock, report: printMessage })
     const passing = signal$.subscribe(signal => child.signal(signal))
     try {
       const loss = await Promise.race([child.ended, this.#lost(token)])
@@ -172,7 +172,7 @@ class LockRun {
       distinctUntilChanged(),
     )
     return connectionProblems(this.#connection, answered$).subscribe({
-      next: words => this.#printMessage(words),
+      next: message => this.#printMessage(message),
       error: IGNORED,
     })
   }
@@ -214,15 +214,15 @@ function membersOf(state: LeaseState): object {
 }
 
 function lossOf(loss: LeaseLostError | undefined): string {
-  const words = loss?.message ?? 'The lease is lost'
-  return loss?.cause === undefined ? words : `${words} (${rootCause(loss)})`
+  const message = loss?.message ?? 'The lease is lost'
+  return loss?.cause === undefined ? message : `${message} (${rootCause(loss)})`
 }
 
 export interface ChildPort {
   readonly spawn: Io['spawn']
   readonly clock: Pick<Clock, 'schedule'>
   /** Called when the child cannot be signalled. */
-  readonly report: (words: string) => void
+  readonly report: (message: string) => void
 }
 
 const GROUP_POLL_INTERVAL_MS = 25

@@ -54,24 +54,30 @@ export function addLock(program: Command, io: Io): void {
   command.option('--grace <time>', 'time between SIGTERM and SIGKILL when the lock is lost (5s)', duration)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
-  command.action(async (name: string, words: readonly string[]) => {
-    await lock(name, commandOf(words, program), command.optsWithGlobals<LockFlags>(), io)
+  command.action(async (name: string, commandLine: readonly string[]) => {
+    await lock(name, commandOf(commandLine, program), command.optsWithGlobals<LockFlags>(), io)
   })
 }
 
 /** `--` is required, as flags of the command could be taken for flags of `lock`. */
-function commandOf(words: readonly string[], { args }: Command): readonly [string, ...string[]] {
-  const [command, ...rest] = words
+function commandOf(commandLine: readonly string[], { args }: Command): readonly [string, ...string[]] {
+  const [command, ...rest] = commandLine
   const separator = args.indexOf('--')
-  if (command !== undefined && separator >= 0 && words.length === args.length - separator - 1) return [command, ...rest]
+  if (command !== undefined && separator >= 0 && commandLine.length === args.length - separator - 1)
+    return [command, ...rest]
   throw new Failure(EXIT.usage, 'put -- between the name of the lock and the command')
 }
 
-async function lock(name: string, words: readonly [string, ...string[]], flags: LockFlags, io: Io): Promise<void> {
+async function lock(
+  name: string,
+  commandLine: readonly [string, ...string[]],
+  flags: LockFlags,
+  io: Io,
+): Promise<void> {
   const connection = open(flags, io)
   try {
     const line = lease(connection.store, name, leaseOptions(flags))
-    const code = await runLocked(line, words, runOptionsOf(flags, connection.timeout), { connection, io })
+    const code = await runLocked(line, commandLine, runOptionsOf(flags, connection.timeout), { connection, io })
     if (code !== EXIT.done) throw new Failure(code, '')
   } catch (error) {
     throw isPermanentEnd(error) ? refused(connection.broker, error) : error

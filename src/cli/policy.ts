@@ -61,7 +61,10 @@ async function check(file: string, flags: CheckFlags, io: Io): Promise<void> {
     return
   }
   const { source, rules } = decide(policy, flags)
-  await print(io.stdout, flags.json ? jsonLine({ allowed: source !== undefined, source, rules }) : words(source, rules))
+  await print(
+    io.stdout,
+    flags.json ? jsonLine({ allowed: source !== undefined, source, rules }) : verdictOf(source, rules),
+  )
   if (source === undefined) throw new Failure(EXIT.notMet, '')
 }
 
@@ -81,7 +84,7 @@ function actionOf({ can, key, topic }: CheckFlags): Action {
   return can === 'Publish' ? { type: 'publish', topic } : { type: 'subscribe', filter: topic }
 }
 
-function words(source: string | undefined, rules: readonly number[]): string {
+function verdictOf(source: string | undefined, rules: readonly number[]): string {
   if (source !== undefined) return `allowed by ${source}\n`
   const about = rules.map(rule => `rules[${rule}]`).join(', ')
   return `denied: ${about === '' ? 'no rule applies to this client' : `${about} do not grant it, and no other rule applies to this client`}\n`

@@ -80,9 +80,9 @@ export function omissionTable(omissions: readonly Omission[], io: Io): string[] 
   // Not `Math.max(...rows)`, as the number of arguments is limited.
   const width = (column: 0 | 1 | 2): number =>
     rows.reduce((widest, row) => Math.max(widest, row[column].length), HEADINGS[column].length)
-  const [positions, sizes, words] = [width(0), width(1), width(2)]
+  const [positions, sizes, textWidth] = [width(0), width(1), width(2)]
   const line = ([position, bytes, what, keys]: Row): string =>
-    [position.padStart(positions), bytes.padStart(sizes), what.padEnd(words), keys].join(GAP).trimEnd()
+    [position.padStart(positions), bytes.padStart(sizes), what.padEnd(textWidth), keys].join(GAP).trimEnd()
   return [`${bold(line([...HEADINGS]))}\n`, ...rows.map(row => `${line(row)}\n`), '\n']
 }
 
@@ -96,19 +96,19 @@ function rowOf(omission: Omission): Row {
   }
   const { extent, keys } = omission
   const bytes = extent === undefined ? '-' : String(extent.bytes)
-  const place = extent === undefined ? '' : `, ${extent.file} at byte ${extent.at}`
+  const location = extent === undefined ? '' : `, ${extent.file} at byte ${extent.at}`
   if (omission.type === 'records') {
-    const what = extent === undefined ? `snapshot that is missing, ${omission.file}` : `damaged records${place}`
+    const what = extent === undefined ? `snapshot that is missing, ${omission.file}` : `damaged records${location}`
     return ['-', bytes, what, keyWords(keys)]
   }
   const { first, last } = omission
-  const what = `${extent === undefined ? 'missing' : 'damaged'} ${first === last ? 'entry' : 'entries'}${place}`
+  const what = `${extent === undefined ? 'missing' : 'damaged'} ${first === last ? 'entry' : 'entries'}${location}`
   return [first === last ? String(first) : `${first}-${last}`, bytes, what, keyWords(keys)]
 }
 
 function keyWords(keys: readonly Uint8Array[]): string {
-  const shown = keys.slice(0, MAX_KEYS).map(key => shellWord(key))
-  return [...shown, ...(keys.length > MAX_KEYS ? [`and ${keys.length - MAX_KEYS} more`] : [])].join(' ')
+  const firstKeys = keys.slice(0, MAX_KEYS).map(key => shellWord(key))
+  return [...firstKeys, ...(keys.length > MAX_KEYS ? [`and ${keys.length - MAX_KEYS} more`] : [])].join(' ')
 }
 
 /** Formats an omitted record as a line of NDJSON. */
@@ -155,7 +155,7 @@ export function summaryLines(report: RecoveryReport, to: string, io: Io): string
     ...strays.map(name => ['ignored', `${oneLine(name)}, which is not a file of a state store`]),
     ...(isEndKnown ? [] : [['end', 'the file "mark" is missing or damaged, so entries at the end may be missing']]),
   ]
-  return lines.map(([name = '', words]) => `${dim(name.padEnd(11))}${words}\n`)
+  return lines.map(([name = '', text]) => `${dim(name.padEnd(11))}${text}\n`)
 }
 
 function totalsOf(omissions: readonly Omission[]): string {

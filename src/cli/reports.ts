@@ -35,7 +35,7 @@ export const driftWords = (drift: number): string =>
 const REPORT_INTERVAL_MS = 10_000
 
 /** Emits at most one warning per interval about connections that exceeded a limit. */
-export const cutWords = (
+export const connectionLimitWarnings = (
   events$: Observable<AuditEvent>,
   scheduler: SchedulerLike = asyncScheduler,
 ): Observable<string> =>
@@ -46,9 +46,9 @@ export const cutWords = (
     map(wordsOf),
   )
 
-function wordsOf(cuts: readonly AuditEvent[]): string {
-  const total = cuts.reduce((sum, { count = 0 }) => sum + count, 0)
-  const [worst] = [...cuts].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
+function wordsOf(events: readonly AuditEvent[]): string {
+  const total = events.reduce((sum, { count = 0 }) => sum + count, 0)
+  const [worst] = [...events].sort((a, b) => (b.count ?? 0) - (a.count ?? 0))
   const { address, clientId, listener, reason } = worst ?? {}
   const who = clientId === undefined ? (address ?? 'several addresses') : `${JSON.stringify(clientId)} at ${address}`
   const what = total === 1 ? 'a connection was' : `${total} connections were`

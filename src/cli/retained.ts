@@ -86,14 +86,14 @@ async function run(flags: RetainedFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$, { defaultValue: undefined })
   const { keys, connecting } = splitFlags(flags)
   const connection = open(connecting, io)
-  const talk = new Subscription()
+  const subscriptions = new Subscription()
   try {
     const from = flags.from === undefined ? urlsOf(connecting, io) : [flags.from]
     const sync = retained(connection.store, from, optionsFrom(flags, keys, connecting, io))
     const { topic, direction, json = false } = flags
     const synced = { topic, keys, direction, from: from.map(brokerOf).join(' or '), broker: connection.broker }
     const topics = topicsOf(synced)
-    talk.add(connectionMessages(connection, sync, topics).subscribe(words => printMessage(words, io)))
+    subscriptions.add(connectionMessages(connection, sync, topics).subscribe(message => printMessage(message, io)))
     const greeted$ = sync.status$.pipe(
       filter(({ state }) => state === 'live'),
       take(1),
@@ -109,7 +109,7 @@ async function run(flags: RetainedFlags, io: Io): Promise<void> {
     const { written, published } = sync.stats
     io.stderr.write(`stopped; ${counted(written, 'key')} written, ${counted(published, 'message')} published\n`)
   } finally {
-    talk.unsubscribe()
+    subscriptions.unsubscribe()
     await connection.store.close()
   }
 }
@@ -129,7 +129,7 @@ function optionsFrom(flags: RetainedFlags, keys: string, connecting: ConnectionF
     io,
   )
   const login = flags.from === undefined ? { username, password, authentication, credentials } : {}
-  const wanted = { ...login, ca, cert, key, keyPassphrase, keepAlive }
+  const options = { ...login, ca, cert, key, keyPassphrase, keepAlive }
   return {
     topic,
     keys,
@@ -138,7 +138,7 @@ function optionsFrom(flags: RetainedFlags, keys: string, connecting: ConnectionF
     ...(maxTopics === undefined ? {} : { maxTopics }),
     ...(maxLevels === undefined ? {} : { maxLevels }),
     clientId: clientId === undefined ? undefined : `${clientId}-topics`,
-    connection: Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)),
+    connection: Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   }
 }
 

@@ -57,10 +57,10 @@ function failed(error: unknown, args: readonly string[], program: Command, io: I
   const isUsage = error instanceof CommanderError
   if (isUsage && error.exitCode === 0) return EXIT.done
   const code = isUsage ? EXIT.usage : exitCodeOf(error)
-  const words = reason(error).trim().replaceAll('\n', ' ')
+  const message = reason(error).trim().replaceAll('\n', ' ')
   // Commander adds a prefix and a full stop.
-  const line = code === EXIT.usage ? `${words.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}` : words
-  if (words !== '') io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(line)}\n`)
+  const line = code === EXIT.usage ? `${message.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}` : message
+  if (message !== '') io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(line)}\n`)
   return code
 }
 

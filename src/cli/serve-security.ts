@@ -78,7 +78,7 @@ export class ServeSecurity {
       ...(allowAnonymous && { allowAnonymous }),
       ...(policy !== undefined && { policy: policyText(policy) }),
       ...(tls !== undefined && { tls }),
-      warn: words => io.stderr.write(`warning: ${words}\n`),
+      warn: message => io.stderr.write(`warning: ${message}\n`),
     }
   }
 

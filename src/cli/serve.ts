@@ -20,7 +20,7 @@ import { addOptions, optionsIn } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
-import { cutWords, driftWords, faultWords, storageWords } from './reports.js'
+import { connectionLimitWarnings, driftWords, faultWords, storageWords } from './reports.js'
 import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
 import { counted, showProgress } from './terminal.js'
 
@@ -103,7 +103,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   store.storage$.subscribe(status => io.stderr.write(`${storageWords(status, flags.log !== undefined)}\n`))
   store.drift$.subscribe(drift => io.stderr.write(`${driftWords(drift)}\n`))
   store.faults$.subscribe(fault => io.stderr.write(`${faultWords(fault)}\n`))
-  cutWords(store.audit$).subscribe(words => io.stderr.write(`${words}\n`))
+  connectionLimitWarnings(store.audit$).subscribe(message => io.stderr.write(`${message}\n`))
   let consoleServer: ConsoleServer | undefined
   try {
     if (seed !== undefined) await store.load(seed)
@@ -113,7 +113,8 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
       brokerUrl: flags.wsUrl,
     })
     security.watch(store, consoleServer)
-    if (consoleServer) cutWords(consoleServer.audit$).subscribe(words => io.stderr.write(`${words}\n`))
+    if (consoleServer)
+      connectionLimitWarnings(consoleServer.audit$).subscribe(message => io.stderr.write(`${message}\n`))
     await print(io.stdout, greeting(store, consoleServer, seed ?? [], flags))
     await firstValueFrom(merge(interrupted, stoppedStore(store, flags)))
   } finally {
@@ -172,7 +173,9 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     if (cause instanceof StateStoreError || isFileError(cause))
       throw new Failure(EXIT.failed, `cannot open ${what}: ${reason(cause)}`, { cause })
-    throw cannotListen(cause, taken => (taken === withDefaults(SERVE_OPTIONS, options).wsPort ? '--ws-port' : '--port'))
+    throw cannotListen(cause, usedPort =>
+      usedPort === withDefaults(SERVE_OPTIONS, options).wsPort ? '--ws-port' : '--port',
+    )
   } finally {
     endProgress()
   }
@@ -193,8 +196,8 @@ function greeting(
   const node = cluster?.nodeId
   if (json) return jsonLine({ url, wsUrl, keys: seed.length, console: consoleServer?.link, node, store: cluster?.name })
   const keys = seed.length === 0 ? '' : `, with ${counted(seed.length, 'initial key')}`
-  const place = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
-  return `${place}listening on ${url} and ${wsUrl}${keys}\n${consoleServer ? `console on ${consoleServer.link}\n` : ''}`
+  const prefix = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
+  return `${prefix}listening on ${url} and ${wsUrl}${keys}\n${consoleServer ? `console on ${consoleServer.link}\n` : ''}`
 }
 
 export type Seed = readonly DumpLine[]

@@ -114,11 +114,11 @@ async function answers({ store, broker, timeout }: Connection): Promise<void> {
 }
 
 async function count(store: StateStore, io: Io): Promise<number> {
-  let seen = 0
-  const endProgress = showProgress(() => counted(seen, 'key'), io)
+  let keyCount = 0
+  const endProgress = showProgress(() => counted(keyCount, 'key'), io)
   try {
-    await lastValueFrom(store.scan('*', bytes).pipe(tap(() => seen++)), { defaultValue: undefined })
-    return seen
+    await lastValueFrom(store.scan('*', bytes).pipe(tap(() => keyCount++)), { defaultValue: undefined })
+    return keyCount
   } finally {
     endProgress()
   }
@@ -144,7 +144,7 @@ function inWords({ broker, clientId, connected, answered, keys, clock, console }
     ['clock', typeof clock === 'string' ? `unknown: ${clock}` : clockWords(clock)],
     ...(console === undefined ? [] : consoleWords(console)),
   ]
-  return lines.map(([name = '', words]) => `${dim(name.padEnd(8))}${words}\n`).join('')
+  return lines.map(([name = '', text]) => `${dim(name.padEnd(8))}${text}\n`).join('')
 }
 
 function clockWords({ offset, uncertainty }: ClockOffset): string {

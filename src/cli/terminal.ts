@@ -27,8 +27,8 @@ export function colorsFor(sink: Sink, env: Environment): Colors {
 }
 
 /** Formats a count: `1 key`, `2 keys`. */
-export const counted = (count: number, thing: string, things = `${thing}s`): string =>
-  `${count} ${count === 1 ? thing : things}`
+export const counted = (count: number, singular: string, plural = `${singular}s`): string =>
+  `${count} ${count === 1 ? singular : plural}`
 
 /** Local time of day with milliseconds. */
 export function timeOfDay(now: number): string {
@@ -45,9 +45,9 @@ const MIN_WIDTH_BESIDE_COLUMNS = 24
 const MIN_WIDTH = 12
 
 export interface ColumnLayout<C extends string> {
-  readonly shown: ReadonlySet<C>
+  readonly columns: ReadonlySet<C>
   /** Characters of a value. */
-  readonly room: number
+  readonly valueWidth: number
 }
 
 /**
@@ -62,17 +62,17 @@ export function fitColumns<C extends string>(
   keyWidth: number,
   beside: Readonly<Record<C, number | undefined>>,
 ): ColumnLayout<C> {
-  const shown = new Set<C>()
+  const fitting = new Set<C>()
   let room = columns === undefined ? Number.POSITIVE_INFINITY : columns - keyWidth - GAP.length
   for (const column in beside) {
     const width = beside[column]
     if (width === undefined) continue
     const left = room - width - GAP.length
     if (left < MIN_WIDTH_BESIDE_COLUMNS) break
-    shown.add(column)
+    fitting.add(column)
     room = left
   }
-  return { shown, room: Math.max(room, MIN_WIDTH) }
+  return { columns: fitting, valueWidth: Math.max(room, MIN_WIDTH) }
 }
 
 /** Shorter tasks show no progress. */
@@ -84,18 +84,18 @@ const CLEAR_LINE = '\r\u001b[K'
  * Shows progress on one line of a terminal, once the command has taken a second. The returned function stops that and
  * clears the line.
  */
-export function showProgress(words: () => string, { stderr, clock }: Pick<Io, 'stderr' | 'clock'>): () => void {
+export function showProgress(text: () => string, { stderr, clock }: Pick<Io, 'stderr' | 'clock'>): () => void {
   if (!stderr.isTTY) return () => undefined
-  let shown = false
+  let isShown = false
   const show = (): void => {
-    shown = true
-    stderr.write(`${CLEAR_LINE}${words()}`)
+    isShown = true
+    stderr.write(`${CLEAR_LINE}${text()}`)
     cancel = clock.schedule(INTERVAL, show)
   }
   let cancel = clock.schedule(PROGRESS_DELAY_MS, show)
   return () => {
     cancel()
-    if (shown) stderr.write(CLEAR_LINE)
+    if (isShown) stderr.write(CLEAR_LINE)
   }
 }
 

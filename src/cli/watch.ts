@@ -59,12 +59,12 @@ export function addWatch(program: Command, io: Io): void {
   command.option('--hex', 'print values in Base16')
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
-  command.action(async (words: readonly string[]) => {
+  command.action(async (args: readonly string[]) => {
     const flags = command.optsWithGlobals<WatchFlags>()
     const isGlob = (word: string): boolean => !flags.literal && GLOB.test(word) && !isQuoted(word)
-    const plain = words.filter(word => !isGlob(word))
+    const plain = args.filter(word => !isGlob(word))
     const keys = plain.length > 0 ? await keysOf(plain, io) : []
-    await watch({ keys, globs: Array.from(new Set(words.filter(isGlob))) }, flags, io)
+    await watch({ keys, globs: Array.from(new Set(args.filter(isGlob))) }, flags, io)
   })
 }
 
@@ -78,7 +78,7 @@ function inWords(keys: readonly KeyArgument[], globs: readonly string[]): string
 async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promise<void> {
   const connection = open(flags, io)
   const { store, broker } = connection
-  const talk = new Subscription()
+  const subscriptions = new Subscription()
   try {
     const { maxKeys } = flags
     const watched = [
@@ -92,9 +92,9 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
       takeUntil(io.interrupt$),
     )
     const done = lastValueFrom(done$, { defaultValue: undefined })
-    talk.add(
+    subscriptions.add(
       connectionMessages(connection, watched, inWords(keys, globs)).subscribe({
-        next: words => printMessage(words, io),
+        next: message => printMessage(message, io),
         error: () => undefined,
       }),
     )
@@ -103,7 +103,7 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
     throw isPermanentEnd(error) ? refused(broker, error) : error
   } finally {
     // Before closing the client, which would be reported as a lost connection.
-    talk.unsubscribe()
+    subscriptions.unsubscribe()
     await store.close()
   }
 }
@@ -122,6 +122,6 @@ function lineOf(flags: WatchFlags, names: readonly KeyArgument[], io: Io): (entr
 
 /** Maps the key of an entry to the argument; keys that are not text have a hexadecimal name in entries. */
 function wordsOf(names: readonly KeyArgument[]): (entry: Entry<unknown>) => KeyArgument {
-  const words = new Map(names.map(name => [typeof name === 'string' ? name : `0x${toHex(name)}`, name]))
-  return ({ key }) => words.get(key) ?? key
+  const keysByText = new Map(names.map(name => [typeof name === 'string' ? name : `0x${toHex(name)}`, name]))
+  return ({ key }) => keysByText.get(key) ?? key
 }

@@ -33,7 +33,7 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
   const token = readToken(env)
   const username = read(env, 'AIO_MQTT_USERNAME')
   const password = readSecret(env, 'AIO_MQTT_PASSWORD_FILE')
-  const found: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
+  const options: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
     clientId: read(env, 'AIO_MQTT_CLIENT_ID'),
     username,
     password,
@@ -49,7 +49,7 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
     credentials: token && (() => ({ username, password, authentication: readToken(env) })),
   }
   // An undefined member would hide the option of another source when options are merged.
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined))
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
 function checkPairs(env: Environment): void {
@@ -102,16 +102,16 @@ const readSecret = (env: Environment, name: string): string | undefined =>
     ?.toString()
     .replace(/\r?\n$/, '')
 
-function readInteger(env: Environment, name: string, least: number, most: number): number | undefined {
+function readInteger(env: Environment, name: string, min: number, max: number): number | undefined {
   const text = read(env, name)
   if (text === undefined) return undefined
   const value = Number(text)
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value
-  throw invalidVariable(name, `an integer from ${least} to ${most}`, text)
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value
+  throw invalidVariable(name, `an integer from ${min} to ${max}`, text)
 }
 
-function readSeconds(env: Environment, name: string, most: number): number | undefined {
-  const value = readInteger(env, name, 0, most)
+function readSeconds(env: Environment, name: string, max: number): number | undefined {
+  const value = readInteger(env, name, 0, max)
   return value === undefined ? undefined : value * 1000
 }
 

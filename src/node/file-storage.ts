@@ -21,14 +21,14 @@ export function fileStorage(directory: string): WriteStorage {
   return {
     load: async key => {
       const files = await filesOf(directory, key)
-      const found = await Promise.all(files.map(file => readWrite(join(directory, file))))
-      const newest = found.reduce(
+      const contents = await Promise.all(files.map(file => readWrite(join(directory, file))))
+      const newest = contents.reduce(
         (best, one) => (one && (best === undefined || one.at > best.at) ? one : best),
         undefined,
       )
       // Two processes may have saved concurrently; the older write must not be found after the newest was sent.
       for (const [at, file] of files.entries())
-        if (found[at] !== newest) await rm(join(directory, file), { force: true })
+        if (contents[at] !== newest) await rm(join(directory, file), { force: true })
       return newest
     },
     save: async (key, write) => {

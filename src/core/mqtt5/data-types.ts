@@ -28,14 +28,14 @@ export const uint16 = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 
 
 /** Writes a variable byte integer (MQTT 5.0, section 1.5.5); returns the offset after it. */
 export function putVarint(bytes: Uint8Array, at: number, value: number): number {
-  let place = at
+  let position = at
   let rest = value
   while (rest > 127) {
-    bytes[place++] = (rest & 127) | 128
+    bytes[position++] = (rest & 127) | 128
     rest >>>= 7
   }
-  bytes[place++] = rest
-  return place
+  bytes[position++] = rest
+  return position
 }
 
 export function sizeOfVarint(value: number): number {

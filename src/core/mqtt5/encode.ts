@@ -24,8 +24,8 @@ export function encodePacket(
   version: Version,
   maximumPacketSize = Number.POSITIVE_INFINITY,
 ): Uint8Array {
-  const whole = encode(packet, version)
-  if (whole.length <= maximumPacketSize || !('reasonString' in packet || 'userProperties' in packet)) return whole
+  const frame = encode(packet, version)
+  if (frame.length <= maximumPacketSize || !('reasonString' in packet || 'userProperties' in packet)) return frame
   const plain = encode({ ...packet, userProperties: undefined }, version)
   if (plain.length <= maximumPacketSize) return plain
   return encode({ ...packet, userProperties: undefined, reasonString: undefined }, version)

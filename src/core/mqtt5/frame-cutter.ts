@@ -122,11 +122,11 @@ export class FrameCutter {
     return end === undefined || end === Number.POSITIVE_INFINITY ? 0 : Math.max(0, end - this.#end)
   }
 
-  /** @param most - maximum bytes still to arrive, including this chunk, which limits the allocation */
-  #fill(chunk: Uint8Array, most: number): void {
+  /** @param maxBytes - maximum bytes still to arrive, including this chunk, which limits the allocation */
+  #fill(chunk: Uint8Array, maxBytes: number): void {
     const held = this.#end - this.#at
     if (this.#end + chunk.length > this.#bytes.length) {
-      const larger = new Uint8Array(Math.min(held + most, Math.max(held + chunk.length, 2 * held)))
+      const larger = new Uint8Array(Math.min(held + maxBytes, Math.max(held + chunk.length, 2 * held)))
       larger.set(this.#bytes.subarray(this.#at, this.#end))
       this.#bytes = larger
       this.#end = held

@@ -242,8 +242,8 @@ export class StringCache {
   /** Like the function {@link textOf}; cached strings are not checked again. */
   textOf(bytes: Uint8Array, at: number, length: number, check?: TextCheck): string {
     const slot = slotOf(bytes, at, length)
-    const known = this.#find(slot, bytes, at, length) ?? this.#find(slot ^ 1, bytes, at, length)
-    if (known) return known.text
+    const cached = this.#find(slot, bytes, at, length) ?? this.#find(slot ^ 1, bytes, at, length)
+    if (cached) return cached.text
     const text = textOf(bytes, at, length)
     check?.(text)
     // Only ASCII has as many bytes as characters.
@@ -252,9 +252,9 @@ export class StringCache {
   }
 
   #find(slot: number, bytes: Uint8Array, at: number, length: number): CachedString | undefined {
-    const known = this.#slots[slot]
-    const fits = known?.text.length === length && areSame(this.#bytes, known.start, bytes, at, length)
-    return fits ? known : undefined
+    const cached = this.#slots[slot]
+    const fits = cached?.text.length === length && areSame(this.#bytes, cached.start, bytes, at, length)
+    return fits ? cached : undefined
   }
 
   /** Keeps the previous entry of the slot as well: otherwise two strings with the same slot would evict each other. */

@@ -155,8 +155,8 @@ export class PublishEncoder {
 
   /** Contents with the same properties usually have the same content type. */
   #encodeCommon(contentType: string | undefined, properties: PropertiesByName): Uint8Array {
-    const known = this.#sharedProperties.get(properties)
-    if (known !== undefined && known.contentType === contentType) return known.encoded
+    const shared = this.#sharedProperties.get(properties)
+    if (shared !== undefined && shared.contentType === contentType) return shared.encoded
     if (contentType !== undefined) this.#encodeText(PROPERTY.contentType, contentType)
     this.#encodeUserProperties(properties)
     const encoded = this.#block.bytes.slice(0, this.#block.at)

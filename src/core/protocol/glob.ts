@@ -22,11 +22,11 @@ const ANY: GlobPosition = { ranges: [], negated: true }
  * positions as bits and never backtracks.
  */
 export function compileGlob(glob: Uint8Array): Glob {
-  const { places, stars } = parse(glob)
-  const words = (places.length >>> 5) + 1
-  const [moves, stays] = [movesOf(places, words), new Uint32Array(words)]
+  const { positions, stars } = parse(glob)
+  const words = (positions.length >>> 5) + 1
+  const [moves, stays] = [movesOf(positions, words), new Uint32Array(words)]
   for (const star of stars) setBit(stays, star)
-  const end = places.length
+  const end = positions.length
   if (words === 1) return { words, matches: key => matchesShort(key, moves, stays[0] ?? 0, end) }
   const endless = hasBit(stays, end)
   const reached = new Uint32Array(words)
@@ -59,9 +59,9 @@ function matchesShort(key: Uint8Array, moves: Uint32Array, stays: number, end: n
 
 /** Returns the literal prefix of all matching keys, as a binary string. */
 export function literalPrefix(glob: Uint8Array): string {
-  const { places, stars } = parse(glob)
+  const { positions, stars } = parse(glob)
   let prefix = ''
-  for (const { ranges, negated } of places.slice(0, stars[0])) {
+  for (const { ranges, negated } of positions.slice(0, stars[0])) {
     const [range] = ranges
     if (negated || range === undefined || ranges.length > 1 || range[0] !== range[1]) break
     prefix += String.fromCharCode(range[0])
@@ -83,9 +83,9 @@ function step(reached: Uint32Array, moves: Uint32Array, stays: Uint32Array, row:
   return any !== 0
 }
 
-function movesOf(places: readonly GlobPosition[], words: number): Uint32Array {
+function movesOf(positions: readonly GlobPosition[], words: number): Uint32Array {
   const moves = new Uint32Array(256 * words)
-  for (const [index, { ranges, negated }] of places.entries()) {
+  for (const [index, { ranges, negated }] of positions.entries()) {
     if (negated) for (let byte = 0; byte < 256; byte++) setBit(moves, byte * words * 32 + index)
     const put = negated ? clearBit : setBit
     for (const [from, to] of ranges) {
@@ -106,16 +106,16 @@ function clearBit(words: Uint32Array, index: number): void {
 const hasBit = (words: Uint32Array, index: number): boolean => ((words[index >>> 5] ?? 0) & (1 << (index & 31))) !== 0
 
 /** A star is identified by the index of the position after it, or the end. */
-function parse(glob: Uint8Array): { readonly places: readonly GlobPosition[]; readonly stars: readonly number[] } {
-  const [places, stars]: [GlobPosition[], number[]] = [[], []]
+function parse(glob: Uint8Array): { readonly positions: readonly GlobPosition[]; readonly stars: readonly number[] } {
+  const [positions, stars]: [GlobPosition[], number[]] = [[], []]
   const reader = new GlobReader(glob)
   for (let byte = reader.next(); byte !== undefined; byte = reader.next()) {
-    if (byte === STAR) stars.push(places.length)
-    else if (byte === QUESTION) places.push(ANY)
-    else if (byte === OPEN) places.push(reader.readClass())
-    else places.push(exactly(byte === ESCAPE ? (reader.next() ?? byte) : byte))
+    if (byte === STAR) stars.push(positions.length)
+    else if (byte === QUESTION) positions.push(ANY)
+    else if (byte === OPEN) positions.push(reader.readClass())
+    else positions.push(exactly(byte === ESCAPE ? (reader.next() ?? byte) : byte))
   }
-  return { places, stars }
+  return { positions, stars }
 }
 
 const exactly = (byte: number): GlobPosition => ({ ranges: [[byte, byte]], negated: false })
@@ -144,8 +144,8 @@ class GlobReader {
     return { ranges, negated }
   }
 
-  #peek(places = 0): number | undefined {
-    return this.#glob[this.#at + places]
+  #peek(offset = 0): number | undefined {
+    return this.#glob[this.#at + offset]
   }
 
   /** Reads the end of a range; a `-` at the end of a class is literal. */

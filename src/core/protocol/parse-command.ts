@@ -119,7 +119,7 @@ const PARSERS = Object.entries(PARSE).map(([verb, parse]) => ({ verb: utf8(verb)
 // Verbs are upper case ("Case sensitivity"): another case is an unknown command. Comparing bytes avoids creating a
 // string and looking it up.
 function parserOf(verb: Uint8Array): Parser | undefined {
-  for (const known of PARSERS) if (sameBytes(known.verb, verb)) return known.parse
+  for (const parser of PARSERS) if (sameBytes(parser.verb, verb)) return parser.parse
   return undefined
 }
 

@@ -32,14 +32,14 @@ const MIN_ITEM_BYTES = 3
  */
 export function decode(...pieces: readonly Uint8Array[]): Resp3 {
   const [only] = pieces
-  return new Decoder(pieces.length === 1 && only !== undefined ? only : concatBytes(pieces), true).whole()
+  return new Decoder(pieces.length === 1 && only !== undefined ? only : concatBytes(pieces), true).decode()
 }
 
 /**
  * Like {@link decode}, but the last CRLF may be missing: the source documents show a `GET` reply and `-ERR syntax
  * error` without it (sections "GET response" and "Response format").
  */
-export const decodeReply = (payload: Uint8Array): Resp3 => new Decoder(payload, false).whole()
+export const decodeReply = (payload: Uint8Array): Resp3 => new Decoder(payload, false).decode()
 
 class Decoder {
   readonly #input: Uint8Array
@@ -51,7 +51,7 @@ class Decoder {
     this.#strictEnd = strictEnd
   }
 
-  whole(): Resp3 {
+  decode(): Resp3 {
     const value = this.#value(0)
     if (this.#at !== this.#input.length) throw fault(`${this.#input.length - this.#at} bytes too many`, this.#at)
     return value
@@ -160,10 +160,10 @@ const MAX_COUNT_LINE_BYTES = 9
  * decodeStrings(utf8('*1\r\n$4\r\n1234\r\n'), 16) // [utf8('1234')]
  * ```
  */
-export function decodeStrings(payload: Uint8Array, most: number): Uint8Array[] | undefined {
+export function decodeStrings(payload: Uint8Array, maxCount: number): Uint8Array[] | undefined {
   const lines = new CommandLines(payload)
   const count = lines.count(ARRAY)
-  if (count === undefined || count > most) return undefined
+  if (count === undefined || count > maxCount) return undefined
   const strings = new Array<Uint8Array>(count)
   for (let i = 0; i < count; i++) {
     const length = lines.count(BLOB)

@@ -24,8 +24,8 @@ function putHeader(bytes: Uint8Array, at: number, type: number, value: number): 
   bytes[at] = type
   const end = at + 1 + digitsOf(value)
   let rest = value
-  for (let place = end - 1; place > at; place--) {
-    bytes[place] = ZERO + (rest % 10)
+  for (let position = end - 1; position > at; position--) {
+    bytes[position] = ZERO + (rest % 10)
     rest = Math.floor(rest / 10)
   }
   return putLineEnd(bytes, end)

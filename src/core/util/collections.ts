@@ -130,19 +130,19 @@ export class SlotMap<T extends object> {
 
   /** Adds an item and returns its number, which may be a reused one. */
   add(item: T): number {
-    const place = this.#free.pop() ?? this.#items.length
-    this.#items[place] = item
-    return place
+    const index = this.#free.pop() ?? this.#items.length
+    this.#items[index] = item
+    return index
   }
 
-  get(place: number): T | undefined {
-    return this.#items[place]
+  get(index: number): T | undefined {
+    return this.#items[index]
   }
 
-  delete(place: number): boolean {
-    if (this.#items[place] === undefined) return false
-    this.#items[place] = undefined
-    this.#free.push(place)
+  delete(index: number): boolean {
+    if (this.#items[index] === undefined) return false
+    this.#items[index] = undefined
+    this.#free.push(index)
     return true
   }
 

@@ -60,25 +60,25 @@ export function checkValues<T extends OptionTable>(table: T, options: OptionValu
 
 export function givenOf<T extends OptionTable>(table: T, options: OptionValues<T>): GivenOptions<T>
 export function givenOf(table: OptionTable, options: Readonly<Record<string, unknown>>): object {
-  const known = Object.entries(options).filter(([name, value]) => Object.hasOwn(table, name) && value !== undefined)
-  return Object.fromEntries(known)
+  const entries = Object.entries(options).filter(([name, value]) => Object.hasOwn(table, name) && value !== undefined)
+  return Object.fromEntries(entries)
 }
 
 /** Returns the options that have a default: given values or defaults. */
 export function withDefaults<T extends OptionTable>(table: T, options: OptionValues<T>): OptionDefaults<T>
 export function withDefaults(table: OptionTable, options: Readonly<Record<string, unknown>>): object {
-  const known = Object.entries(table).filter(([, entry]) => entry.default !== undefined)
-  return Object.fromEntries(known.map(([name, entry]) => [name, options[name] ?? entry.default]))
+  const defaults = Object.entries(table).filter(([, entry]) => entry.default !== undefined)
+  return Object.fromEntries(defaults.map(([name, entry]) => [name, options[name] ?? entry.default]))
 }
 
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 
 const readInteger = (text: string): unknown => (/^\d+$/.test(text) ? Number(text) : text)
 
-export const integer = (expected: string, least: number, most: number): OptionKind<number> => ({
+export const integer = (expected: string, min: number, max: number): OptionKind<number> => ({
   sign: '<n>',
   expected,
-  is: (value): value is number => isInteger(value) && value >= least && value <= most,
+  is: (value): value is number => isInteger(value) && value >= min && value <= max,
   read: readInteger,
 })
 

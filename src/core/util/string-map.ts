@@ -99,8 +99,8 @@ export class StringMap<V extends NonNullable<unknown>> {
 
   #childFor(piece: string): StringMap<V> {
     this.#nextPieces ??= new Map()
-    const known = this.#nextPieces.get(piece)
-    if (known !== undefined) return known
+    const existing = this.#nextPieces.get(piece)
+    if (existing !== undefined) return existing
     const map = new StringMap<V>()
     this.#nextPieces.set(copyString(piece), map)
     return map

@@ -16,10 +16,10 @@ export class DeadlineTimer {
   readonly #onFire: (late: number) => void
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
 
-  /** @param ring - called with the delay by the wall clock, ms: large after the computer slept, because timers stop */
-  constructor(clock: Clock, ring: (late: number) => void) {
+  /** @param onFire - called with the delay by the wall clock, ms: large after the computer slept, because timers stop */
+  constructor(clock: Clock, onFire: (late: number) => void) {
     this.#clock = clock
-    this.#onFire = ring
+    this.#onFire = onFire
   }
 
   /** @param at - latest time to fire, ms of the monotonic clock; `Infinity` to stop */

@@ -65,8 +65,8 @@ export class KeyedRateLimiter {
   }
 
   of(name: string): RateLimiter {
-    const known = this.#rates.get(name)
-    if (known !== undefined) return known
+    const existing = this.#rates.get(name)
+    if (existing !== undefined) return existing
     if (this.#rates.size >= this.#sweepAt) this.#sweep()
     const rate = new RateLimiter(this.#perSecond)
     this.#rates.set(name, rate)

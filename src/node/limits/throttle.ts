@@ -35,7 +35,7 @@ const NO_FAILURES: Failures = { count: 0, last: Number.NEGATIVE_INFINITY }
 export class LoginThrottle {
   readonly #clock: Clock
   readonly #failures = new Map<string, Failures>()
-  readonly #known = new Map<string, Failures>()
+  readonly #knownNames = new Map<string, Failures>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -53,7 +53,7 @@ export class LoginThrottle {
   /** Returns how long logins from an address must wait, ms; with a name, logins of that name from it. */
   pause(address: string, name?: string): number {
     const network = networkOf(address)
-    const { count, last } = this.#known.get(keyOf(network, name)) ?? this.#failures.get(network) ?? NO_FAILURES
+    const { count, last } = this.#knownNames.get(keyOf(network, name)) ?? this.#failures.get(network) ?? NO_FAILURES
     if (count < FREE_FAILURES) return 0
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** (count - FREE_FAILURES), MAX_PAUSE_MS)
     return Math.max(last + pause - this.#clock.monotonic(), 0)
@@ -62,15 +62,15 @@ export class LoginThrottle {
   recordFailure(address: string, name?: string): void {
     const network = networkOf(address)
     setRecent(this.#failures, network, this.#addFailure(this.#failures.get(network)), MAX_ADDRESSES)
-    const place = keyOf(network, name)
-    const known = this.#known.get(place)
-    if (known !== undefined) this.#known.set(place, this.#addFailure(known))
+    const key = keyOf(network, name)
+    const previous = this.#knownNames.get(key)
+    if (previous !== undefined) this.#knownNames.set(key, this.#addFailure(previous))
   }
 
   recordSuccess(address: string, name: string): void {
     if (name.length > MAX_NAME_LENGTH) return
-    const place = keyOf(networkOf(address), name)
-    setRecent(this.#known, place, this.#known.get(place) ?? NO_FAILURES, MAX_NAMES)
+    const key = keyOf(networkOf(address), name)
+    setRecent(this.#knownNames, key, this.#knownNames.get(key) ?? NO_FAILURES, MAX_NAMES)
   }
 
   #addFailure({ count, last } = NO_FAILURES): Failures {
@@ -83,9 +83,9 @@ export class LoginThrottle {
 const keyOf = (network: string, name: string | undefined): string => (name === undefined ? '' : `${network} ${name}`)
 
 /** Moves an entry to the end and drops the oldest one above the limit. */
-function setRecent(failures: Map<string, Failures>, key: string, value: Failures, most: number): void {
+function setRecent(failures: Map<string, Failures>, key: string, value: Failures, maxSize: number): void {
   failures.delete(key)
   failures.set(key, value)
   const [oldest] = failures.keys()
-  if (oldest !== undefined && failures.size > most) failures.delete(oldest)
+  if (oldest !== undefined && failures.size > maxSize) failures.delete(oldest)
 }

@@ -1,10 +1,10 @@
 import type { Server } from 'node:net'
 import { isThisMachine } from '../limits/network.js'
 
-export type Warn = (words: string) => void
+export type Warn = (message: string) => void
 
 /** Emits a process warning with the code `RX_STATESTORE_ANONYMOUS`. */
-export const warnProcess: Warn = words => process.emitWarning(words, { code: 'RX_STATESTORE_ANONYMOUS' })
+export const warnProcess: Warn = message => process.emitWarning(message, { code: 'RX_STATESTORE_ANONYMOUS' })
 
 export const warnAnonymous = (host: string, warn: Warn): void => warn(`anonymous clients on ${host} have full access`)
 
@@ -17,12 +17,12 @@ export const warnAnonymous = (host: string, warn: Warn): void => warn(`anonymous
  * ```
  */
 export function warnIfExposed(server: Server, warn: Warn): () => void {
-  const look = (): void => {
+  const checkAddress = (): void => {
     const address = server.address()
     if (address !== null && typeof address === 'object' && !isThisMachine(address.address))
       warnAnonymous(address.address, warn)
   }
-  if (server.listening) look()
-  else server.once('listening', look)
-  return () => void server.off('listening', look)
+  if (server.listening) checkAddress()
+  else server.once('listening', checkAddress)
+  return () => void server.off('listening', checkAddress)
 }

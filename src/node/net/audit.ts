@@ -138,9 +138,9 @@ class DisconnectionAudit {
     const names = JSON.stringify([listener, reason, address, clientId])
     const isApart = this.#counts.has(names) || this.#counts.size < MAX_SEPARATE
     const key = isApart ? names : listener
-    const known = this.#counts.get(key)
-    if (known !== undefined) {
-      known.count++
+    const existing = this.#counts.get(key)
+    if (existing !== undefined) {
+      existing.count++
       return
     }
     const event: Event = isApart

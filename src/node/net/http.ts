@@ -35,16 +35,16 @@ export function mountOn<A extends readonly unknown[]>(
   server.on(event, listen)
   return () => {
     server.off(event, listen)
-    const later = server.rawListeners(event)
+    const added = server.rawListeners(event)
     server.removeAllListeners(event)
-    for (const listener of [...before, ...later]) server.on(event, (...args) => Reflect.apply(listener, server, args))
+    for (const listener of [...before, ...added]) server.on(event, (...args) => Reflect.apply(listener, server, args))
   }
 }
 
 /** Returns whether a request is for a path or below it. @param path - without a trailing slash; empty for all */
 export function isBelow(path: string, { url = '' }: IncomingMessage): boolean {
-  const [asked = ''] = url.split('?')
-  return asked === path || asked.startsWith(`${path}/`)
+  const [requestPath = ''] = url.split('?')
+  return requestPath === path || requestPath.startsWith(`${path}/`)
 }
 
 /** Maximum time for the head of an HTTP request, from the connection on, ms. */

@@ -24,10 +24,10 @@ export class Origins {
 
   allow({ origin, host = '' }: IncomingHttpHeaders): boolean {
     if (origin === undefined || this.#allowed.has(origin.toLowerCase())) return true
-    const asked = nameOf(host)
+    const requestHost = nameOf(host)
     const page = URL.canParse(origin) ? nameOf(new URL(origin).host) : undefined
-    if (asked === undefined || page === undefined || !this.#isOurs(asked)) return false
-    return page === asked || (isLoopback(page) && isLoopback(asked))
+    if (requestHost === undefined || page === undefined || !this.#isOurs(requestHost)) return false
+    return page === requestHost || (isLoopback(page) && isLoopback(requestHost))
   }
 
   #isOurs(name: string): boolean {

@@ -39,11 +39,11 @@ export class AddressSlots<T> {
     this.#size--
   }
 
-  /** Returns the oldest item of the address with the most items, if it has more than `least`. */
-  evictionCandidate(least = 0): T | undefined {
-    let most: ReadonlySet<T> | undefined
-    for (const items of this.#items.values()) if (items.size > (most?.size ?? least)) most = items
-    const [oldest] = most ?? []
+  /** Returns the oldest item of the address with the most items, if it has more than `minItems`. */
+  evictionCandidate(minItems = 0): T | undefined {
+    let largest: ReadonlySet<T> | undefined
+    for (const items of this.#items.values()) if (items.size > (largest?.size ?? minItems)) largest = items
+    const [oldest] = largest ?? []
     return oldest
   }
 }
@@ -91,8 +91,8 @@ export class UnauthenticatedConnections {
   }
 
   #delete(name: string): void {
-    const known = this.#sockets.get(name)
+    const entry = this.#sockets.get(name)
     this.#sockets.delete(name)
-    if (known) this.#addressSlots.delete(known.address, name)
+    if (entry) this.#addressSlots.delete(entry.address, name)
   }
 }

@@ -191,8 +191,8 @@ export class PendingWrites {
   #makeRoom(write: PendingWrite): boolean {
     while (this.#costBytes + write.costBytes > this.#maxCostBytes) {
       const heaviest = this.#heaviest()
-      const own = this.#byUser.get(write.owner) ?? NONE
-      if (heaviest.costBytes <= own.costBytes + write.costBytes) return false
+      const ownUsage = this.#byUser.get(write.owner) ?? NONE
+      if (heaviest.costBytes <= ownUsage.costBytes + write.costBytes) return false
       const newest = Array.from(heaviest.writes).at(-1)
       if (newest === undefined) return false
       this.remove(newest)

@@ -219,9 +219,9 @@ export function isWebSocketUrl(url: unknown): url is string {
  */
 export function recoveryUrl(url: string, { connectionId, token }: SessionKey): string {
   const target = new URL(url)
-  const kept = target.search.slice(1).split('&')
+  const parameters = target.search.slice(1).split('&')
   target.search = [
-    ...kept.filter(parameter => parameter !== '' && !REPLACED_PARAMETERS.test(parameter)),
+    ...parameters.filter(parameter => parameter !== '' && !REPLACED_PARAMETERS.test(parameter)),
     `awps_connection_id=${encodeURIComponent(connectionId)}`,
     `awps_reconnection_token=${encodeURIComponent(token)}`,
   ].join('&')

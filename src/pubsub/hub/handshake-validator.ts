@@ -75,8 +75,8 @@ export class HandshakeValidator {
     }
     const agreement = negotiateSubprotocol(handshake.subprotocols, this.#codecs)
     if (agreement !== undefined) return { handshake, agreement }
-    const known = this.#codecs.map(({ name }) => name).join(' or ')
-    return { status: 400, text: `Offer the subprotocol ${known}` }
+    const names = this.#codecs.map(({ name }) => name).join(' or ')
+    return { status: 400, text: `Offer the subprotocol ${names}` }
   }
 
   async admit(

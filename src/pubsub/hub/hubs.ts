@@ -54,8 +54,8 @@ export class Hubs {
 
   open(name: string): HubDriver {
     const key = hubKey(name)
-    const known = this.#hubs.get(key)
-    if (known !== undefined) return known
+    const existing = this.#hubs.get(key)
+    if (existing !== undefined) return existing
     const hub = new HubDriver(this.#options)
     hub.connections$.subscribe(({ type }) => {
       if (type === 'disconnected' && hub.engine.sessionIndex.all.size === 0 && !this.#retainedNames.has(key))
@@ -114,9 +114,9 @@ export class SessionWeights {
   removeHeaviest(): WeighedSession | undefined {
     let heaviest: OwnerSessions | undefined
     for (const owned of this.#owners.values()) if (owned.weight > (heaviest?.weight ?? 0)) heaviest = owned
-    const taken = heaviest?.sessions.pop()
-    if (heaviest && taken) heaviest.weight -= taken.weight
-    return taken
+    const removed = heaviest?.sessions.pop()
+    if (heaviest && removed) heaviest.weight -= removed.weight
+    return removed
   }
 
   #add(engine: HubEngine, session: HubSession): void {

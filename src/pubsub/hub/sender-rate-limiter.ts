@@ -64,8 +64,8 @@ export class SenderRateLimiter {
   meterFor(userId: string | undefined, address: string): FrameMeter {
     const name = ownerOf(userId, address)
     if (name === undefined) return UNLIMITED
-    const known = this.#senders.get(name)
-    if (known !== undefined) return known
+    const existing = this.#senders.get(name)
+    if (existing !== undefined) return existing
     const sender = new MeteredSender({
       waitMs: () => this.#waitMs(name),
       charge: (frames, bytes) => this.#charge(name, frames, bytes),

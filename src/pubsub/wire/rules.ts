@@ -13,9 +13,9 @@ export const isName = (name: unknown): name is string =>
 
 export function checkName(what: 'group' | 'event', name: string): void {
   if (isName(name)) return
-  const got = formatValue(name).slice(0, 80)
+  const shownName = formatValue(name).slice(0, 80)
   throw new ArgumentError(
-    `Expected the name of the ${what}, 1 to ${MAX_NAME_LENGTH} characters, not blank, got \`${got}\``,
+    `Expected the name of the ${what}, 1 to ${MAX_NAME_LENGTH} characters, not blank, got \`${shownName}\``,
   )
 }
 

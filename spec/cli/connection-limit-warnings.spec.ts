@@ -1,11 +1,11 @@
 import { Subject, VirtualTimeScheduler } from 'rxjs'
 import { expect, it } from 'vitest'
-import { cutWords } from '../../src/cli/reports.js'
+import { connectionLimitWarnings } from '../../src/cli/reports.js'
 import type { AuditEvent } from '../../src/server/index.js'
 
 it('A warning at most every ten seconds reports how many connections were closed, and the client with most of them', () => {
   const [events$, scheduler, lines] = [new Subject<AuditEvent>(), new VirtualTimeScheduler(), [] as string[]]
-  cutWords(events$, scheduler).subscribe(line => lines.push(line))
+  connectionLimitWarnings(events$, scheduler).subscribe(line => lines.push(line))
   const event = {
     time: '2026-01-02T12:15:16.017Z',
     event: 'cut',
