@@ -29,10 +29,10 @@ function oracleOf(...values: readonly (string | undefined)[]): Oracle {
       version: versionOf(place),
       notification: value === undefined ? { op: 'delete' } : { op: 'set', value: utf8(value) },
     })
-  return new Oracle(history, 'key', { positions: true, duplicates: false })
+  return new Oracle(history, 'key', { hasPositions: true, hasDuplicates: false })
 }
 
-const CERTAIN = { position: undefined, certain: true, notified: true }
+const CERTAIN = { position: undefined, isCertain: true, wasDelivered: true }
 const set = (value: string, place: number): Entry<string> => ({
   key: 'key',
   op: 'set',

@@ -17,7 +17,7 @@ export function besideScheduleOf(seed: number, generator: number = GENERATORS.le
 function first(seed: number): Schedule {
   const random = new Random(seed ^ 0xbe51de)
   const { kind, clients, conditions, actions } = scheduleOf(random.int(0, 2 ** 31), WATCH_GENERATOR)
-  const reigns = Array.from(
+  const failovers = Array.from(
     { length: random.int(1, 5) },
     (): Action => ({
       at: random.int(0, 5_900),
@@ -27,6 +27,6 @@ function first(seed: number): Schedule {
       isAnnounced: random.chance(0.5),
     }),
   )
-  const all = [...actions, ...reigns].sort((a, b) => a.at - b.at)
+  const all = [...actions, ...failovers].sort((a, b) => a.at - b.at)
   return { seed, kind, clients, beside: true, conditions, actions: all }
 }

@@ -8,19 +8,19 @@ import type { Failover } from './schedule.js'
 export class BesideBroker extends SimBroker {
   #instances = 0
   #awayUntil = 0
-  #announced = this.setting.instanceId?.name ?? ''
+  #announcement = this.setting.instanceId?.name ?? ''
 
-  failOver({ keepData, outage, isAnnounced: isTold }: Failover): void {
-    if (!this.up) return
+  failOver({ keepData, outage, isAnnounced }: Failover): void {
+    if (!this.isUp) return
     const { time } = this.setting
     const until = time.now + outage
     this.#awayUntil = Math.max(this.#awayUntil, until)
     this.server.stop()
     for (const connection of this.connected) this.server.removeConnection(connection)
-    if (!keepData) this.lose()
-    if (isTold) this.#announce(AWAY)
+    if (!keepData) this.loseData()
+    if (isAnnounced) this.#announce(AWAY)
     time.after(outage, () => {
-      if (this.up && this.#awayUntil === until) this.start()
+      if (this.isUp && this.#awayUntil === until) this.start()
     })
   }
 
@@ -39,13 +39,13 @@ export class BesideBroker extends SimBroker {
     if (filter === INSTANCE_TOPIC) this.#announceStatus(connection)
   }
 
-  #announce(what: string): void {
-    this.#announced = what
+  #announce(instanceId: string): void {
+    this.#announcement = instanceId
     for (const connection of this.connected)
       if (connection.session.filters.has(INSTANCE_TOPIC)) this.#announceStatus(connection)
   }
 
   #announceStatus(connection: SimConnection): void {
-    connection.deliver(INSTANCE_TOPIC, { payload: utf8(this.#announced), userProperties: {} })
+    connection.deliver(INSTANCE_TOPIC, { payload: utf8(this.#announcement), userProperties: {} })
   }
 }

@@ -25,7 +25,7 @@ export class SimBroker {
   #lastId = 0
   #clockOffset = 0
   #downUntil = 0
-  up = true
+  isUp = true
 
   constructor(setting: Setting) {
     this.setting = setting
@@ -35,7 +35,7 @@ export class SimBroker {
 
   /** Handles a CONNECT. Returns whether a session was resumed, or `undefined` if the broker is down. */
   connect(end: ClientEnd, cleanStart: boolean): boolean | undefined {
-    if (!this.up) return undefined
+    if (!this.isUp) return undefined
     const old = this.#connections.get(end.clientId)
     if (old) {
       old.end.onTakeover()
@@ -62,7 +62,7 @@ export class SimBroker {
     const { random, conditions } = this.setting
     this.#current(end)?.applyInOrder(connection => {
       const reasonCodes = filters.map(filter => {
-        if (random.might(conditions.refusedFilter)) return QUOTA_EXCEEDED
+        if (random.chanceOf(conditions.refusedFilter)) return QUOTA_EXCEEDED
         connection.session.filters.set(filter, id)
         this.subscribed(connection, filter)
         return 1
@@ -91,7 +91,7 @@ export class SimBroker {
     connection.onRequest(request)
     if (this.isAway) return
     const { random, conditions } = this.setting
-    if (random.might(conditions.oddReply)) {
+    if (random.chanceOf(conditions.oddReply)) {
       connection.deliver(request.responseTopic, oddReply(random, request))
       return
     }
@@ -110,13 +110,13 @@ export class SimBroker {
     if (connection) this.#drop(connection)
   }
 
-  /** Stops for a while and drops all connections. Of overlapping outages, the later end counts. */
+  /** Stops temporarily and drops all connections. Overlapping outages end with the last of them. */
   restart(restart: Restart): void {
     const { time } = this.setting
     const { outage } = restart
     this.#downUntil = Math.max(this.#downUntil, time.now + outage)
     time.after(outage, () => {
-      if (!this.up && time.now >= this.#downUntil) this.start()
+      if (!this.isUp && time.now >= this.#downUntil) this.start()
     })
     this.#stop(restart)
   }
@@ -126,7 +126,7 @@ export class SimBroker {
   }
 
   #stop({ keepData, keepSessions, forgotten = 0, clockBack = 0 }: Restart): void {
-    this.up = false
+    this.isUp = false
     this.setClock(clockBack)
     this.server.pause()
     for (const connection of Array.from(this.#connections.values())) {
@@ -135,16 +135,16 @@ export class SimBroker {
     }
     for (const clientId of Array.from(this.#sessions.keys()))
       if (!keepSessions || (forgotten >> Number(clientId.replace('client', ''))) & 1) this.#sessions.delete(clientId)
-    if (!keepData) this.lose()
+    if (!keepData) this.loseData()
   }
 
-  protected lose(): void {
+  protected loseData(): void {
     this.engine = this.#emptyEngine()
     this.setting.history.instance++
   }
 
   protected start(): void {
-    this.up = true
+    this.isUp = true
     this.server = this.#serve()
   }
 

@@ -19,7 +19,7 @@ export interface Operation {
   version: string | undefined
   position: string | undefined
   /** The store said that the operation was not and never will be done. */
-  rejected: boolean
+  isRejected: boolean
 }
 
 export interface Watch {
@@ -81,7 +81,7 @@ export function receiveReply(
   if (operation.end !== undefined) operation.peer.violations.push(`request ${operation.id} was answered twice`)
   operation.end = end
   if (commonProperties?.[PROPERTY.status] !== String(STATUS.ok)) {
-    operation.rejected = true
+    operation.isRejected = true
     return
   }
   operation.reply = textOf(payload)
@@ -89,22 +89,22 @@ export function receiveReply(
   operation.position = textFrom(userProperties?.[PROPERTY.position])
 }
 
-/** @param value - the last written value, as far as the client can know */
-export function requestWords(
-  what: RequestType,
+/** @param value - the last written value that the client can know */
+export function requestArguments(
+  type: RequestType,
   key: string,
   id: number,
   px: number | undefined,
   value = 'none',
 ): string[] {
-  if (what === 'get') return ['GET', key]
-  if (what === 'del') return ['DEL', key]
-  if (what === 'vdel') return ['VDEL', key, value]
+  if (type === 'get') return ['GET', key]
+  if (type === 'del') return ['DEL', key]
+  if (type === 'vdel') return ['VDEL', key, value]
   // Some are split into several messages.
-  const long = id % 7 === 0 ? 'x'.repeat(700) : ''
-  const condition = { set: [], nx: ['NX'], nex: ['NEX'] }[what]
+  const padding = id % 7 === 0 ? 'x'.repeat(700) : ''
+  const condition = { set: [], nx: ['NX'], nex: ['NEX'] }[type]
   // With the same value, so that NEX sometimes applies.
-  const written = what === 'nex' && id % 2 === 0 ? value : `value${id}${long}`
+  const written = type === 'nex' && id % 2 === 0 ? value : `value${id}${padding}`
   return ['SET', key, written, ...condition, ...(px === undefined ? [] : ['PX', String(px)])]
 }
 
@@ -114,7 +114,7 @@ export function countsOf(
   { last, first }: { readonly last: number; readonly first: number },
 ): Record<string, number> {
   const ended = operations.filter(({ end }) => end !== undefined)
-  const rejected = ended.filter(operation => operation.rejected).length
+  const rejected = ended.filter(operation => operation.isRejected).length
   const told = peers.flatMap(({ watches }) => [...watches.values()].flatMap(watch => watch.notifications)).length
   const [asked, answered] = [operations.length, ended.length - rejected]
   return { asked, answered, rejected, told, messages: last, trimmed: first - 1 }

@@ -23,7 +23,7 @@ export interface Outcome {
   readonly reply: string
   readonly version: string | undefined
   readonly index: number
-  readonly changed: boolean
+  readonly hasChanged: boolean
 }
 
 interface ExpectedState {
@@ -67,43 +67,43 @@ export class ClusterHistory {
   readonly replica = new MessageJudge()
   readonly engine: Engine<never>
   readonly #expected: ExpectedState[] = []
-  #stopped = false
+  #isStopped = false
 
   constructor() {
     this.engine = new Engine<never>({ onResult: result => this.replica.digest.addResult(result) })
-    this.#remember()
+    this.#recordState()
   }
 
-  take(message: StreamMessage): void {
-    if (this.#stopped) return
+  addMessage(message: StreamMessage): void {
+    if (this.#isStopped) return
     try {
       const judged = this.replica.judge(message)
       if (judged.type === 'entry') this.#apply(decodeNodeEntry(judged.body, judged.time))
     } catch (error) {
       // Nodes detect this too; what follows cannot be judged.
       this.violations.push(`the stream has a message that no node can apply: ${String(error)}`)
-      this.#stopped = true
+      this.#isStopped = true
       return
     }
     this.replica.finishPosition(message.position)
-    this.#remember()
+    this.#recordState()
   }
 
   difference(replica: MessageJudge, engine: Engine<never> | Engine<Client>): string | undefined {
-    if (this.#stopped) return undefined
-    const picture = this.#expected[replica.position]
-    if (picture === undefined) return 'is ahead of the stream'
+    if (this.#isStopped) return undefined
+    const expected = this.#expected[replica.position]
+    if (expected === undefined) return 'is ahead of the stream'
     const state = expectedStateOf(replica, engine)
-    if (state !== picture.state) return `has another state: shows ${state}, not ${picture.state}`
-    return replica.digest.value === picture.digest ? undefined : 'has another digest'
+    if (state !== expected.state) return `has another state: shows ${state}, not ${expected.state}`
+    return replica.digest.value === expected.digest ? undefined : 'has another digest'
   }
 
-  shares(replica: MessageJudge): boolean {
-    const picture = this.#expected[replica.position]
-    return this.#stopped || picture === undefined || picture.shared === textOf(replica.encode())
+  hasEqualSharedState(replica: MessageJudge): boolean {
+    const expected = this.#expected[replica.position]
+    return this.#isStopped || expected === undefined || expected.shared === textOf(replica.encode())
   }
 
-  of(key: string): KeyState[] {
+  statesOf(key: string): KeyState[] {
     let states = this.keys.get(key)
     if (states === undefined) {
       states = [ABSENT]
@@ -114,13 +114,13 @@ export class ClusterHistory {
 
   /** Number of changes of a key up to a version. */
   indexAt(key: string, version: Hlc): number {
-    const states = this.of(key)
+    const states = this.statesOf(key)
     let index = states.length - 1
     for (; index > 0; index--) if ((states[index]?.version?.compareTo(version) ?? 0) <= 0) return index
     return 0
   }
 
-  #remember(): void {
+  #recordState(): void {
     const { replica, engine } = this
     const shared = textOf(replica.encode())
     this.#expected.push({ digest: replica.digest.value, state: expectedStateOf(replica, engine), shared })
@@ -129,25 +129,25 @@ export class ClusterHistory {
   #apply(entry: LogEntry): void {
     const writes = entry.commands.filter(({ type }) => type === 'write')
     for (const result of this.engine.apply(entry)) {
-      if (result.type === 'expired') this.#change(result.changes, undefined, entry.time)
-      if (result.type === 'answered') this.#answered(writes.shift(), entry.time, result.answer)
+      if (result.type === 'expired') this.#recordChanges(result.changes, undefined, entry.time)
+      if (result.type === 'answered') this.#recordOutcome(writes.shift(), entry.time, result.answer)
     }
   }
 
-  #answered(write: EntryCommand | undefined, time: number, { reply, version, changes }: CommandResult): void {
+  #recordOutcome(write: EntryCommand | undefined, time: number, { reply, version, changes }: CommandResult): void {
     if (write?.type !== 'write' || write.origin === undefined) return
     const operation = Number(textOf(write.origin.correlationData))
-    this.#change(changes, operation, time)
-    const index = this.of(textOf(write.command.key)).length - 1
+    this.#recordChanges(changes, operation, time)
+    const index = this.statesOf(textOf(write.command.key)).length - 1
     if (this.outcomes.has(operation)) this.violations.push(`request ${operation} took effect twice`)
-    const changed = changes.length > 0
+    const hasChanged = changes.length > 0
     const text = textOf(encodeReply(reply))
-    this.outcomes.set(operation, { reply: text, version: version && String(version), index, changed })
+    this.outcomes.set(operation, { reply: text, version: version && String(version), index, hasChanged })
   }
 
-  #change(changes: readonly KeyChange[], operation: number | undefined, time: number): void {
+  #recordChanges(changes: readonly KeyChange[], operation: number | undefined, time: number): void {
     for (const { key, notification, version } of changes) {
-      const states = this.of(textOf(key))
+      const states = this.statesOf(textOf(key))
       const before = states.at(-1)
       const isEarly = before?.expiresAt === undefined || before.expiresAt > time
       if (operation === undefined && isEarly) this.violations.push(`a key expired early`)

@@ -18,7 +18,7 @@ export interface ClusterSetting {
   readonly history: ClusterHistory
   readonly snapshots: number
   readonly isFaulty: boolean
-  newLife(): string
+  newEpochId(): string
   answered(peer: Client, message: Incoming, content: Content): void
 }
 
@@ -44,7 +44,7 @@ export class ClusterNode implements LogEvents {
   #opening: Subscription | undefined
   /** Increases when the node is killed. */
   #process = 0
-  #alive = false
+  #isAlive = false
   #availability: Availability = 'kept'
 
   constructor(index: number, setting: ClusterSetting) {
@@ -58,13 +58,13 @@ export class ClusterNode implements LogEvents {
   }
 
   start(): void {
-    if (this.#alive) return
-    this.#alive = true
+    if (this.#isAlive) return
+    this.#isAlive = true
     this.#open()
   }
 
   kill(): void {
-    this.#alive = false
+    this.#isAlive = false
     this.#process++
     this.#close()
   }
@@ -107,7 +107,7 @@ export class ClusterNode implements LogEvents {
   onError(): void {}
 
   #open(): void {
-    const { cluster, history, snapshots, newLife } = this.#setting
+    const { cluster, history, snapshots, newEpochId } = this.#setting
     const process = this.#process
     const stream = new SimStream(cluster, this.troubles)
     this.#stream = stream
@@ -119,7 +119,7 @@ export class ClusterNode implements LogEvents {
       settings: { nodeId: this.name, stallTimeout: STALL_TIMEOUT_MS, snapshots: { messages: snapshots } },
       clock: this.#clock(process),
       random: cluster.random.next,
-      newEpochId: newLife,
+      newEpochId,
       countClients: () => this.peers.size,
       events: this,
       silenceTimeoutMs: SILENCE_MS,
@@ -182,7 +182,7 @@ export class ClusterNode implements LogEvents {
     this.#server.report(undefined)
     this.#compare()
     // Other shared state stays equal from here on if it is equal now.
-    if (!history.shares(opened.judge))
+    if (!history.hasEqualSharedState(opened.judge))
       history.violations.push(`${this.name} starts with other shared state than the other nodes`)
   }
 

@@ -9,7 +9,7 @@ interface PositionedOperation {
   readonly operation: Operation
   readonly end: number
   readonly index: number
-  readonly changed: boolean
+  readonly hasChanged: boolean
 }
 
 /** Tolerance for an expired key at the end, by log time, ms. */
@@ -22,10 +22,10 @@ export function* judge(
 ): Generator<string, void> {
   const placed = new Map<string, PositionedOperation[]>()
   for (const operation of operations) {
-    const { id, key, end, peer, rejected } = operation
-    if (rejected && history.outcomes.has(id)) yield `request ${id} took effect although the store rejected it`
+    const { id, key, end, peer, isRejected } = operation
+    if (isRejected && history.outcomes.has(id)) yield `request ${id} took effect although the store rejected it`
     if (end === undefined && peer.open) yield `request ${id} was never answered`
-    if (end === undefined || rejected) continue
+    if (end === undefined || isRejected) continue
     const position = positionOf(history, operation)
     if (typeof position === 'string') yield `request ${id} ${position}`
     else {
@@ -34,7 +34,7 @@ export function* judge(
       all.push({ operation, end, ...position })
     }
   }
-  for (const [key, all] of placed) yield* judgeOrder(history.of(key), all, operations)
+  for (const [key, all] of placed) yield* judgeOrder(history.statesOf(key), all, operations)
   for (const peer of peers) for (const watch of peer.watches.values()) yield* judgeNotifications(history, peer, watch)
   yield* judgeExpiries(history)
 }
@@ -43,7 +43,7 @@ export function* judge(
 function positionOf(
   history: ClusterHistory,
   operation: Operation,
-): string | Pick<PositionedOperation, 'index' | 'changed'> {
+): string | Pick<PositionedOperation, 'index' | 'hasChanged'> {
   const { id, words, reply, version, position, key } = operation
   if (words[0] !== 'GET') {
     const outcome = history.outcomes.get(id)
@@ -55,10 +55,10 @@ function positionOf(
   const at = version ?? position
   if (at === undefined) return `has no version: ${reply}`
   const index = history.indexAt(key, Hlc.parse(at))
-  const state = history.of(key)[index]
+  const state = history.statesOf(key)[index]
   const expected = state?.value === undefined ? '$-1\r\n' : `$${state.value.length}\r\n${state.value}\r\n`
   if (reply !== expected) return `read ${reply} instead of ${expected}`
-  return { index, changed: false }
+  return { index, hasChanged: false }
 }
 
 /**
@@ -74,10 +74,10 @@ function* judgeOrder(
   placed: readonly PositionedOperation[],
   operations: readonly Operation[],
 ): Generator<string, void> {
-  for (const { operation, index, changed, end } of placed) {
+  for (const { operation, index, hasChanged, end } of placed) {
     for (const before of placed) {
       if (before.end >= operation.start) continue
-      if (index < before.index || (changed && index === before.index))
+      if (index < before.index || (hasChanged && index === before.index))
         yield `request ${operation.id} is older than request ${before.operation.id}, which was answered before the request`
     }
     const cause = operations[states[index]?.operation ?? -1]
@@ -89,18 +89,18 @@ function* judgeOrder(
 function* judgeNotifications(
   history: ClusterHistory,
   { clientId }: Peer,
-  { key, since, until, notifications: told }: Watch,
+  { key, since, until, notifications }: Watch,
 ): Generator<string, void> {
   const expected = history
-    .of(key)
+    .statesOf(key)
     .filter(({ version }) => isBetween(version, since, until))
     .map(({ version, value }) => {
       const notification = value === undefined ? { op: 'delete' as const } : { op: 'set' as const, value: bytes(value) }
       return `${version} ${textOf(encodeNotification(notification))}`
     })
-  const heard = told.map(({ version, payload }) => `${version} ${payload}`)
-  if (heard.join() !== expected.join())
-    yield `${clientId} was not notified of each change once, in order: shows ${heard} instead of ${expected}`
+  const actual = notifications.map(({ version, payload }) => `${version} ${payload}`)
+  if (actual.join() !== expected.join())
+    yield `${clientId} was not notified of each change once, in order: shows ${actual} instead of ${expected}`
 }
 
 const isBetween = (version: Hlc | undefined, since: Hlc | undefined, until: Hlc | undefined): boolean =>

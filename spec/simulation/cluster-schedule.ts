@@ -86,7 +86,7 @@ function first(seed: number): ClusterSchedule {
     Array.from({ length: random.int(0, most) }, make)
   const node = (): number => random.int(0, nodes - 1)
   const client = (): number => random.int(0, clients - 1)
-  // Requests come in bursts: only concurrent ones cause races.
+  // Requests are sent in bursts: only concurrent ones cause races.
   const bursts = Array.from({ length: random.int(2, 6) }, at)
   const ask = (): ClusterAction => ({
     at: (bursts[random.int(0, bursts.length - 1)] ?? 0) + random.int(0, random.pick([0, 10, 100])),

@@ -12,24 +12,24 @@ import type { SimCluster } from './cluster-shared.js'
 
 /** ms after which publishing without a quorum or a response fails. */
 const GIVE_UP_MS = 400
-const lost = (): StreamError => new StreamError('lost', 'no answer')
+const lostError = (): StreamError => new StreamError('lost', 'no answer')
 
 /** One node's connection to the stream, for one run of the node. */
 export class SimStream implements Stream {
   readonly maxMessageBytes: number
   readonly #cluster: SimCluster
-  readonly #troubles: ReadonlySet<StreamFault>
-  #arrival = 0
-  #feed: Subscriber<StreamMessage> | undefined
+  readonly #faults: ReadonlySet<StreamFault>
+  #lastArrival = 0
+  #follower: Subscriber<StreamMessage> | undefined
 
-  constructor(cluster: SimCluster, troubles: ReadonlySet<StreamFault>) {
+  constructor(cluster: SimCluster, faults: ReadonlySet<StreamFault>) {
     this.#cluster = cluster
-    this.#troubles = troubles
+    this.#faults = faults
     this.maxMessageBytes = cluster.largest
   }
 
   break(): void {
-    this.#feed?.error(lost())
+    this.#follower?.error(lostError())
   }
 
   publish(bytes: Uint8Array, id: string): Observable<Publication> {
@@ -40,8 +40,8 @@ export class SimStream implements Stream {
       }
       const { time, random } = this.#cluster
       const message = new Uint8Array(bytes)
-      if (this.#troubles.has('lossy') && random.chance(0.5)) this.#giveUp(subscriber, random.int(1, GIVE_UP_MS))
-      else if (this.#troubles.has('late')) {
+      if (this.#faults.has('lossy') && random.chance(0.5)) this.#giveUp(subscriber, random.int(1, GIVE_UP_MS))
+      else if (this.#faults.has('late')) {
         this.#giveUp(subscriber, random.int(1, GIVE_UP_MS))
         time.after(random.int(GIVE_UP_MS, 3_000), () => this.#commit(message, id))
       } else this.#send(message, id, subscriber)
@@ -50,57 +50,57 @@ export class SimStream implements Stream {
 
   follow(after: number): Observable<StreamMessage> {
     return new Observable(subscriber => {
-      this.#feed = subscriber
+      this.#follower = subscriber
       const { random } = this.#cluster
       // Some messages may be delivered again.
       let at = random.chance(0.2) ? Math.max(0, after - random.int(1, 2)) : after
-      let isOnItsWay = false
-      const bring = (): void => {
-        isOnItsWay = false
+      let isScheduled = false
+      const deliver = (): void => {
+        isScheduled = false
         for (let message = this.#cluster.next(at); message !== undefined; message = this.#cluster.next(at)) {
-          if (subscriber.closed || this.#troubles.has('stalled')) return
+          if (subscriber.closed || this.#faults.has('stalled')) return
           at = message.position
           subscriber.next(message)
         }
       }
-      const soon = (): void => {
-        if (isOnItsWay) return
-        isOnItsWay = true
-        this.#later(bring)
+      const scheduleDelivery = (): void => {
+        if (isScheduled) return
+        isScheduled = true
+        this.#later(deliver)
       }
-      soon()
-      return this.#cluster.onPut(soon)
+      scheduleDelivery()
+      return this.#cluster.onPut(scheduleDelivery)
     })
   }
 
   bounds(): Observable<StreamBounds> {
-    return this.#answer(() => ({ first: this.#cluster.first, last: this.#cluster.last }))
+    return this.#respond(() => ({ first: this.#cluster.first, last: this.#cluster.last }))
   }
 
   trim(upTo: number): Observable<never> {
-    return this.#does(() => this.#cluster.trim(upTo))
+    return this.#execute(() => this.#cluster.trim(upTo))
   }
 
   putSnapshot(name: string, blocks: Iterable<Uint8Array>): Observable<never> {
-    return this.#does(() => {
+    return this.#execute(() => {
       const cluster = this.#cluster
       const fate = cluster.snapshotFate
       if (fate !== 'misread') cluster.snapshotFate = undefined
-      if (fate === 'fails') throw lost()
-      const kept = Array.from(blocks, block => new Uint8Array(block))
+      if (fate === 'fails') throw lostError()
+      const stored = Array.from(blocks, block => new Uint8Array(block))
       const others = Array.from(cluster.snapshots.keys())
       if (fate === 'damaged' && others.length > 0 && !others.some(other => cluster.damaged.has(other))) {
-        const block = kept[cluster.random.int(0, kept.length - 1)]
+        const block = stored[cluster.random.int(0, stored.length - 1)]
         const at = cluster.random.int(0, (block?.length ?? 1) - 1)
         if (block) block[at] = (block[at] ?? 0) ^ 1
         cluster.damaged.add(name)
       }
-      cluster.snapshots.set(name, kept)
+      cluster.snapshots.set(name, stored)
     })
   }
 
   snapshots(): Observable<readonly SnapshotName[]> {
-    return this.#answer(() => Array.from(this.#cluster.snapshots.keys(), name => ({ name, size: 1 })))
+    return this.#respond(() => Array.from(this.#cluster.snapshots.keys(), name => ({ name, size: 1 })))
   }
 
   getSnapshot(name: string): Observable<Uint8Array> {
@@ -117,7 +117,7 @@ export class SimStream implements Stream {
   }
 
   removeSnapshot(name: string): Observable<never> {
-    return this.#does(() => this.#cluster.snapshots.delete(name))
+    return this.#execute(() => this.#cluster.snapshots.delete(name))
   }
 
   removeOrphans(): Observable<never> {
@@ -125,7 +125,7 @@ export class SimStream implements Stream {
   }
 
   queryNode(): Observable<string | undefined> {
-    return this.#answer(() => undefined)
+    return this.#respond(() => undefined)
   }
 
   respondForNode(): Observable<never> {
@@ -138,13 +138,13 @@ export class SimStream implements Stream {
 
   #send(message: Uint8Array, id: string, subscriber: Subscriber<Publication>): void {
     const { time, random, latency } = this.#cluster
-    this.#arrival = Math.max(this.#arrival, time.now + random.int(1, latency))
-    time.after(this.#arrival - time.now, () => {
+    this.#lastArrival = Math.max(this.#lastArrival, time.now + random.int(1, latency))
+    time.after(this.#lastArrival - time.now, () => {
       const before = this.#cluster.last
-      const position = this.#troubles.has('deaf') ? undefined : this.#commit(message, id)
+      const position = this.#faults.has('deaf') ? undefined : this.#commit(message, id)
       const isDuplicate = this.#cluster.last === before
-      if (this.#troubles.has('doubled')) time.after(random.int(0, 500), () => this.#commit(message, undefined))
-      if (position === undefined || this.#troubles.has('mute')) this.#giveUp(subscriber, GIVE_UP_MS)
+      if (this.#faults.has('doubled')) time.after(random.int(0, 500), () => this.#commit(message, undefined))
+      if (position === undefined || this.#faults.has('mute')) this.#giveUp(subscriber, GIVE_UP_MS)
       else
         this.#later(() => {
           subscriber.next({ position, isDuplicate })
@@ -158,17 +158,17 @@ export class SimStream implements Stream {
   }
 
   #giveUp(subscriber: Subscriber<unknown>, after: number): void {
-    this.#cluster.time.after(after, () => subscriber.error(lost()))
+    this.#cluster.time.after(after, () => subscriber.error(lostError()))
   }
 
   #later(task: () => void): void {
     this.#cluster.time.after(this.#cluster.random.int(1, this.#cluster.latency), task)
   }
 
-  #answer<T>(read: () => T): Observable<T> {
+  #respond<T>(read: () => T): Observable<T> {
     return new Observable(subscriber => {
       this.#later(() => {
-        if (this.#troubles.has('deaf') || !this.#cluster.hasQuorum) {
+        if (this.#faults.has('deaf') || !this.#cluster.hasQuorum) {
           this.#giveUp(subscriber, GIVE_UP_MS)
           return
         }
@@ -178,10 +178,10 @@ export class SimStream implements Stream {
     })
   }
 
-  #does(task: () => unknown): Observable<never> {
+  #execute(task: () => unknown): Observable<never> {
     return new Observable(subscriber => {
       this.#later(() => {
-        if (this.#troubles.has('deaf') || subscriber.closed) {
+        if (this.#faults.has('deaf') || subscriber.closed) {
           this.#giveUp(subscriber, GIVE_UP_MS)
           return
         }

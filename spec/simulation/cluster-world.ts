@@ -1,7 +1,7 @@
 import type { Content, Incoming } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { textOf } from '../support/words.js'
-import { countsOf, type Operation, Peer, receiveReply, requestWords } from './cluster-clients.js'
+import { countsOf, type Operation, Peer, receiveReply, requestArguments } from './cluster-clients.js'
 import { ClusterHistory } from './cluster-history.js'
 import { ClusterNode } from './cluster-node.js'
 import { judge } from './cluster-oracle.js'
@@ -49,13 +49,13 @@ class ClusterWorld {
     this.#isFaulty = isFaulty
     const { seed, latency, largest, nodes, clients, snapshots } = schedule
     this.#cluster = new SimCluster(this.#time, new Random(seed), latency, largest)
-    this.#cluster.committed = message => this.#history.take(message)
+    this.#cluster.committed = message => this.#history.addMessage(message)
     const setting = {
       cluster: this.#cluster,
       history: this.#history,
       snapshots,
       isFaulty,
-      newLife: () => `life${++this.#runs}`,
+      newEpochId: () => `life${++this.#runs}`,
       answered: (_: Client, message: Incoming, content: Content) => this.#answered(message, content),
     }
     this.#nodes = Array.from({ length: nodes }, (_, index) => new ClusterNode(index, setting))
@@ -199,7 +199,7 @@ class ClusterWorld {
     const operation = this.#operation(
       peer,
       `key${key}`,
-      requestWords(what, `key${key}`, id, px, this.#history.of(`key${key}`).at(-1)?.value),
+      requestArguments(what, `key${key}`, id, px, this.#history.statesOf(`key${key}`).at(-1)?.value),
     )
     this.#send(operation, token)
   }
@@ -224,7 +224,7 @@ class ClusterWorld {
 
   #operation(peer: Peer, key: string, words: readonly string[]): Operation {
     const [id, start] = [words[0] === 'KEYNOTIFY' ? -1 - this.#waiting.size : this.#operations.length, this.#order++]
-    const unknown = { end: undefined, reply: undefined, version: undefined, position: undefined, rejected: false }
+    const unknown = { end: undefined, reply: undefined, version: undefined, position: undefined, isRejected: false }
     const operation: Operation = { id, key, words, peer, start, ...unknown }
     this.#operations.push(operation)
     return operation

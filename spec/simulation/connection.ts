@@ -80,7 +80,7 @@ export class SimConnection implements Client {
   deliver(topic: string, content: Content): void {
     const { random, conditions, kind, instanceId } = this.#setting
     if (content.correlationData && random.chance(conditions.lostReply)) return
-    const isOdd = content.correlationData && random.might(conditions.oddReply)
+    const isOdd = content.correlationData && random.chanceOf(conditions.oddReply)
     const { payload, correlationData, contentType, userProperties } = isOdd ? oddReply(random, content) : content
     const { [PROPERTY.position]: _position, ...withoutPosition } = userProperties
     const own = kind.positions ? userProperties : withoutPosition
@@ -105,9 +105,9 @@ export class SimConnection implements Client {
   resume(): void {
     const { random, conditions } = this.#setting
     const { unacknowledged } = this.session
-    if (random.might(conditions.lostQueue)) unacknowledged.clear()
+    if (random.chanceOf(conditions.lostQueue)) unacknowledged.clear()
     for (const [id, delivered] of unacknowledged) {
-      const anonymous = random.might(conditions.lostIdentifier)
+      const anonymous = random.chanceOf(conditions.lostIdentifier)
       const message = anonymous ? { ...delivered.message, subscriptionIds: [] } : delivered.message
       this.transmit(id, { ...delivered, message }, random.int(0, conditions.queueDelay))
     }

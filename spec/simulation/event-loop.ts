@@ -35,7 +35,7 @@ export class EventLoop {
   /** Runs a task of the client, or queues it while frozen. */
   readonly run = (task: () => void): void => this.#take({ kind: 'messages', task })
 
-  /** Freezes the loop for a while; then runs all overdue tasks in order, one kind first. */
+  /** Freezes the loop temporarily, then runs all overdue tasks in order, one kind first. */
   freeze(duration: number, first: ResumeOrder): void {
     if (this.#frozen) return
     this.#frozen = true

@@ -16,7 +16,7 @@ export interface GlobEntryContext extends EntryContext {
   /** Another glob of this client is scanned for, and has the key watched separately. */
   readonly separateWatch: SeparateWatch
   /** The store notifies of new keys: it did not leave the registration unanswered repeatedly. */
-  readonly isNotified: boolean
+  readonly hasNotifications: boolean
 }
 
 /** Checks one subscriber of a glob. The entries of each key are left to the oracle for keys. */
@@ -69,9 +69,10 @@ export class GlobOracle {
       if (this.isLive) oracle.setLive(true, undefined)
     }
     const isGap = complaint?.endsWith('were not emitted')
-    const { isOnlyWatcher, isNotified, certain } = context
+    const { isOnlyWatcher, hasNotifications, isCertain } = context
     const mayMerge =
-      !exists && !(this.#guarantees.everyChange && certain && isOnlyWatcher && isNotified && mergedTo <= emittedTo)
+      !exists &&
+      !(this.#guarantees.everyChange && isCertain && isOnlyWatcher && hasNotifications && mergedTo <= emittedTo)
     return firstEntry ?? (isGap && mayMerge ? undefined : complaint)
   }
 
@@ -91,16 +92,16 @@ export class GlobOracle {
   /** A key that appears while live appears with its first change. */
   #judgeFirstEntry(
     { key, version }: Entry<string>,
-    { certain, position, isOnlyWatcher, isNotified }: GlobEntryContext,
+    { isCertain, position, isOnlyWatcher, hasNotifications }: GlobEntryContext,
     mergedTo: number,
   ): string | undefined {
     const { all } = this.#history
     const to = this.#history.positionsOf(key, String(version)).at(-1)
     if (
       !this.#guarantees.everyChange ||
-      !certain ||
+      !isCertain ||
       !isOnlyWatcher ||
-      !isNotified ||
+      !hasNotifications ||
       this.#liveFrom === undefined ||
       to === undefined ||
       position === undefined

@@ -24,7 +24,7 @@ export type GlobAction = { readonly at: number } & (
 export interface GlobSchedule {
   readonly seed: number
   readonly kind: BrokerKind
-  readonly native: boolean
+  readonly hasGlobNotifications: boolean
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
   readonly reentrancy?: number
@@ -71,7 +71,7 @@ function third(seed: number): GlobSchedule {
     ...schedule,
     seed,
     kind: { identifiers: true, positions: true, order: 'connection' },
-    native: true,
+    hasGlobNotifications: true,
     conditions: { ...schedule.conditions, oddReply: 0, ...bad },
     actions: [...begin, ...actions].sort((a, b) => a.at - b.at),
   }
@@ -88,7 +88,7 @@ function busyAction(random: Random, clients: number): GlobAction {
   return { at, type: 'cut', client }
 }
 
-/** Responses are lost, late and odd so often that a store seems not to support globs for a while. */
+/** Responses are so often lost, late or malformed that a store temporarily seems not to support globs. */
 function second(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0x2610b)
   const { conditions, ...base } = first(random.int(0, 2 ** 31))
@@ -121,7 +121,7 @@ function first(seed: number): GlobSchedule {
   for (let n = random.int(0, 3); n > 0; n--) actions.push(...overtaken(random, clients.length))
   const watches = clients.map((_, client): GlobAction => ({ at: 0, type: 'watch', client, glob: globOf(random) }))
   const inOrder = [...watches, ...actions].sort((a, b) => a.at - b.at)
-  return { seed, kind, native, clients, conditions: conditionsOf(random), actions: inOrder }
+  return { seed, kind, hasGlobNotifications: native, clients, conditions: conditionsOf(random), actions: inOrder }
 }
 
 const globOf = (random: Random): number => random.int(0, GLOBS.length - 1)

@@ -10,7 +10,7 @@ interface PendingRequest {
   at: number
   correlation: string
   /** `late`: answered when the client gave up, or shortly before. */
-  isAnswered: boolean | 'late'
+  answered: boolean | 'late'
 }
 
 /** A key that is watched separately because its glob is scanned for. */
@@ -28,14 +28,14 @@ interface PendingRead {
   readonly at: number
 }
 
-/** Registration attempts before a client scans for a while. */
+/** Registration attempts before a client falls back to scanning. */
 const MAX_ATTEMPTS = 3
 
 /** Derives from the messages whether a client must assume that its store does not notify by globs. */
 export class GlobSession extends SimSession {
   readonly #pending = new Map<string, PendingRequest>()
-  readonly #left = new Set<string>()
-  readonly #begun = new Map<string, SeparateWatch>()
+  readonly #stoppedGlobs = new Set<string>()
+  readonly #separateWatches = new Map<string, SeparateWatch>()
   readonly #reads = new Map<string, PendingRead>()
   readonly #setting: Setting
   readonly #timeout: number
@@ -49,19 +49,19 @@ export class GlobSession extends SimSession {
   /** Whether the store reported a glob as unsupported on this connection; it may have registered it anyway. */
   hasRefused = false
 
-  /** How a key came to be watched separately on this connection. */
-  begun(key: string): SeparateWatch {
-    return this.#begun.get(key) ?? NEVER
+  /** Returns how a key is watched separately on this connection. */
+  separateWatchOf(key: string): SeparateWatch {
+    return this.#separateWatches.get(key) ?? NEVER
   }
 
-  /** Whether so many registrations were unanswered that new keys may not be notified. */
+  /** Whether the client gave up the registration, so that new keys may not be notified. */
   hasGivenUp(glob: string): boolean {
     const request = this.#pending.get(glob)
-    return request !== undefined && request.isAnswered !== true && request.times >= MAX_ATTEMPTS
+    return request !== undefined && request.answered !== true && request.times >= MAX_ATTEMPTS
   }
 
   isScannedFor(glob: string): boolean {
-    return this.hasGivenUp(glob) && this.#pending.get(glob)?.isAnswered === false
+    return this.hasGivenUp(glob) && this.#pending.get(glob)?.answered === false
   }
 
   override open(listener: SessionListener): void {
@@ -75,17 +75,17 @@ export class GlobSession extends SimSession {
       },
       message: message => {
         const correlation = idOf(message.correlationData)
-        this.#answered(correlation, decoder.decode(message.payload))
+        this.#onResponse(correlation, decoder.decode(message.payload))
         listener.message(message)
-        this.#wasRead(correlation)
+        this.#onReadResponse(correlation)
       },
     })
   }
 
   override publish(request: OutboundRequest, done: Parameters<SimSession['publish']>[1]): void {
     const command = parseCommand(request.payload)
-    if (command.verb === 'GLOBNOTIFY') this.#asks(decoder.decode(command.glob), command.stop, request)
-    if (command.verb === 'KEYNOTIFY' && !command.stop) this.#begin(decoder.decode(command.key))
+    if (command.verb === 'GLOBNOTIFY') this.#onGlobRequest(decoder.decode(command.glob), command.stop, request)
+    if (command.verb === 'KEYNOTIFY' && !command.stop) this.#onKeyRequest(decoder.decode(command.key))
     if (command.verb === 'GET') {
       const read = { key: decoder.decode(command.key), at: this.#setting.time.now }
       this.#reads.set(idOf(request.correlationData), read)
@@ -93,47 +93,53 @@ export class GlobSession extends SimSession {
     super.publish(request, done)
   }
 
-  #begin(key: string): void {
-    const fits = (glob: string): boolean => globMatcher(glob)(key)
-    if (!Array.from(this.#pending.keys()).some(glob => fits(glob) && this.hasGivenUp(glob))) return
-    this.#begun.set(key, { to: Number.POSITIVE_INFINITY, isHandedOver: Array.from(this.#left).some(fits) })
+  #onKeyRequest(key: string): void {
+    const matches = (glob: string): boolean => globMatcher(glob)(key)
+    if (!Array.from(this.#pending.keys()).some(glob => matches(glob) && this.hasGivenUp(glob))) return
+    this.#separateWatches.set(key, {
+      to: Number.POSITIVE_INFINITY,
+      isHandedOver: Array.from(this.#stoppedGlobs).some(matches),
+    })
   }
 
-  #wasRead(correlation: string): void {
+  #onReadResponse(correlation: string): void {
     const read = this.#reads.get(correlation)
-    const begun = read && this.#begun.get(read.key)
-    if (read === undefined || begun === undefined || !this.#isInTime(read.at)) return
-    this.#begun.set(read.key, { ...begun, to: this.delivering?.position ?? this.#setting.history.all.length })
+    const separateWatch = read && this.#separateWatches.get(read.key)
+    if (read === undefined || separateWatch === undefined || !this.#isInTime(read.at)) return
+    this.#separateWatches.set(read.key, {
+      ...separateWatch,
+      to: this.delivering?.position ?? this.#setting.history.all.length,
+    })
   }
 
-  #isInTime(askedAt: number): boolean {
-    return this.#setting.time.now - askedAt < this.#timeout
+  #isInTime(requestedAt: number): boolean {
+    return this.#setting.time.now - requestedAt < this.#timeout
   }
 
   #forget(): void {
     this.#pending.clear()
-    this.#left.clear()
-    this.#begun.clear()
+    this.#stoppedGlobs.clear()
+    this.#separateWatches.clear()
     this.#reads.clear()
   }
 
-  #asks(glob: string, stop: boolean, { correlationData }: OutboundRequest): void {
+  #onGlobRequest(glob: string, stop: boolean, { correlationData }: OutboundRequest): void {
     const before = this.#pending.get(glob)
     if (stop) {
       this.#pending.delete(glob)
-      this.#left.add(glob)
+      this.#stoppedGlobs.add(glob)
     } else {
-      const times = before?.isAnswered === true ? 1 : (before?.times ?? 0) + 1
+      const times = before?.answered === true ? 1 : (before?.times ?? 0) + 1
       const { now } = this.#setting.time
-      this.#pending.set(glob, { times, at: now, correlation: idOf(correlationData), isAnswered: false })
+      this.#pending.set(glob, { times, at: now, correlation: idOf(correlationData), answered: false })
     }
   }
 
-  #answered(correlation: string, payload: string): void {
+  #onResponse(correlation: string, payload: string): void {
     for (const request of this.#pending.values()) {
       const age = this.#setting.time.now - request.at
       if (request.correlation !== correlation || age > this.#timeout) continue
-      if (payload === '+OK\r\n') request.isAnswered = age < this.#timeout || 'late'
+      if (payload === '+OK\r\n') request.answered = age < this.#timeout || 'late'
       if (ERROR_REPLIES.includes(payload)) request.times = MAX_ATTEMPTS
       this.hasRefused ||= payload === ERROR_REPLIES[0]
     }

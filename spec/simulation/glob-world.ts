@@ -43,9 +43,9 @@ export class GlobWorld {
   readonly #violations: string[] = []
   readonly #handlers: ReentrantHandlers
   /** Clients and keys: the read of a separate watch may be pending when that has ended. */
-  readonly #watchedByThemselves = new Set<string>()
+  readonly #watchedSeparately = new Set<string>()
   /** Clients closed during odd replies, on connections that stay: a STOP that is sent only once may have failed. */
-  readonly #closedAmidNonsense = new Set<number>()
+  readonly #closedDuringOddReplies = new Set<number>()
   #entries = 0
   #writes = 0
 
@@ -59,13 +59,13 @@ export class GlobWorld {
       conditions: { ...schedule.conditions },
       history: new History(),
     }
-    this.#broker = new GlobBroker(this.#setting, schedule.native)
+    this.#broker = new GlobBroker(this.#setting, schedule.hasGlobNotifications)
     for (const [i, plan] of schedule.clients.entries()) this.#clients.push(this.#open(i, plan))
   }
 
   run(): GlobResult {
     const { time, conditions } = this.#setting
-    for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
+    for (const action of this.#schedule.actions) time.after(action.at, () => this.#perform(action))
     time.runUntil(FAULTY_MS)
     Object.assign(conditions, FAULTLESS)
     time.runUntil(FAULTY_MS + SETTLE_MS)
@@ -76,7 +76,7 @@ export class GlobWorld {
     time.runUntil(FAULTY_MS + SETTLE_MS + TEARDOWN_MS)
     for (const [i, { session }] of this.#clients.entries()) {
       const left = this.#broker.watchesOf(`client${i}`)
-      const isKnown = !session.hasRefused && !this.#closedAmidNonsense.has(i)
+      const isKnown = !session.hasRefused && !this.#closedDuringOddReplies.has(i)
       if (left > 0 && isKnown) this.#complain(`client${i} left ${left} registrations`)
     }
     if (this.#schedule.reentrancy) {
@@ -94,12 +94,12 @@ export class GlobWorld {
     const options = { clock, timeout: TIMEOUT_MS, maxQueued: 1_000, stopDelay: plan.stopDelay ?? 0 }
     const store = new StateStore(session, options)
     const client: Client = { store, session, clock, watchers: new Set(), keys: new Map() }
-    store.status$.subscribe(() => this.#handled(client))
-    store.errors$.subscribe(() => this.#handled(client))
+    store.status$.subscribe(() => this.#runHandler(client))
+    store.errors$.subscribe(() => this.#runHandler(client))
     return client
   }
 
-  #do(action: GlobAction): void {
+  #perform(action: GlobAction): void {
     if (action.type === 'restart') {
       this.#broker.restart(action)
       return
@@ -115,7 +115,7 @@ export class GlobWorld {
 
   #reopen(i: number, client: Client, plan: ClientPlan): void {
     const globs = Array.from(client.watchers, ({ glob }) => glob)
-    if (this.#setting.conditions.oddReply) this.#closedAmidNonsense.add(i)
+    if (this.#setting.conditions.oddReply) this.#closedDuringOddReplies.add(i)
     void client.store.close()
     const next = this.#open(i, plan, client.session)
     this.#clients[i] = next
@@ -128,7 +128,7 @@ export class GlobWorld {
       for (const watcher of Array.from(client.watchers)) if (watcher.glob === glob) watcher.subscription.unsubscribe()
   }
 
-  #handled(client: Client): void {
+  #runHandler(client: Client): void {
     const { now } = this.#setting.time
     const glob = GLOBS[now % GLOBS.length] ?? '*'
     const key = GLOB_KEYS[now % GLOB_KEYS.length] ?? ''
@@ -156,16 +156,16 @@ export class GlobWorld {
     const error = (cause: unknown): void => this.#checkError(cause)
     if (type === 'watchKey') {
       if (keys.has(name)) return
-      this.#watchedByThemselves.add(`${store.clientId} ${name}`)
+      this.#watchedSeparately.add(`${store.clientId} ${name}`)
       const watcher: KeyWatcher = { subscription: new Subscription(), shown: undefined }
       keys.set(name, watcher)
       const next = (entry: Entry<string>): void => {
         watcher.shown = entry
-        this.#handled(client)
+        this.#runHandler(client)
       }
       watcher.subscription.add(key.entries$.subscribe({ next, error }))
-      const fresh = key.freshness$.subscribe({ next: () => this.#handled(client), error: () => undefined })
-      watcher.subscription.add(fresh)
+      const subscription = key.freshness$.subscribe({ next: () => this.#runHandler(client), error: () => undefined })
+      watcher.subscription.add(subscription)
     } else if (type === 'unwatchKey') {
       const watcher = keys.get(name)
       // First, as the callback may watch the key again.
@@ -177,12 +177,12 @@ export class GlobWorld {
 
   #watch(client: Client, glob: string): void {
     const { kind, history } = this.#setting
-    const { native, conditions } = this.#schedule
-    const arrivals = native && kind.positions && kind.order === 'connection'
+    const { hasGlobNotifications, conditions } = this.#schedule
+    const everyChange = hasGlobNotifications && kind.positions && kind.order === 'connection'
     const oracle = new GlobOracle(history, {
-      positions: kind.positions,
-      duplicates: conditions.duplicate > 0,
-      everyChange: arrivals,
+      hasPositions: kind.positions,
+      hasDuplicates: conditions.duplicate > 0,
+      everyChange,
       fits: globMatcher(glob),
     })
     const watcher: Watcher = { glob, oracle, subscription: new Subscription(), map: undefined }
@@ -200,7 +200,7 @@ export class GlobWorld {
       keys.freshness$.subscribe({
         next: ({ state }) => {
           oracle.setLive(state === 'live', this.#handlers.isWithin ? undefined : client.session.delivering?.position)
-          this.#handled(client)
+          this.#runHandler(client)
         },
         error: () => undefined,
       }),
@@ -209,7 +209,7 @@ export class GlobWorld {
       keys.map$.subscribe({
         next: map => {
           watcher.map = map
-          this.#handled(client)
+          this.#runHandler(client)
         },
         error: () => undefined,
       }),
@@ -220,17 +220,17 @@ export class GlobWorld {
     const { store, session } = client
     this.#entries++
     const complaint = oracle.judge(entry, {
-      // A subscriber that joins in a handler receives what was known before.
+      // A subscriber that joins in a handler receives the previous entry.
       position: this.#handlers.isWithin ? undefined : session.delivering?.position,
-      certain: session.fresh || this.#setting.kind.identifiers,
-      notified: session.notified.has(String(entry.version)),
-      isNotified: !session.hasGivenUp(glob),
-      separateWatch: session.begun(entry.key),
-      isOnlyWatcher: !this.#watchedByThemselves.has(`${store.clientId} ${entry.key}`),
+      isCertain: session.isNewSession || this.#setting.kind.identifiers,
+      wasDelivered: session.notified.has(String(entry.version)),
+      hasNotifications: !session.hasGivenUp(glob),
+      separateWatch: session.separateWatchOf(entry.key),
+      isOnlyWatcher: !this.#watchedSeparately.has(`${store.clientId} ${entry.key}`),
     })
     const what = `${entry.key} ${entry.op} ${String(entry.version)} (${entry.source})`
     if (complaint) this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${glob} ${what}: ${complaint}`)
-    this.#handled(client)
+    this.#runHandler(client)
   }
 
   #judgeConvergence({ store, watchers, keys }: Client): void {
@@ -249,11 +249,11 @@ export class GlobWorld {
 
   #judgeRegistrations({ watchers, session }: Client, i: number): void {
     // After a false rejection, the registrations are unknown.
-    if (session.hasRefused || this.#closedAmidNonsense.has(i)) return
-    const { native } = this.#schedule
-    for (const { glob } of native ? watchers : [])
+    if (session.hasRefused || this.#closedDuringOddReplies.has(i)) return
+    const { hasGlobNotifications } = this.#schedule
+    for (const { glob } of hasGlobNotifications ? watchers : [])
       if (session.isScannedFor(glob)) this.#complain(`client${i} ${glob} is still scanned`)
-    const globs = native ? new Set(Array.from(watchers, ({ glob }) => glob)).size : 0
+    const globs = hasGlobNotifications ? new Set(Array.from(watchers, ({ glob }) => glob)).size : 0
     const registered = Math.floor(this.#broker.watchesOf(`client${i}`) / 100)
     if (globs !== registered) this.#complain(`client${i} watches ${globs} globs, but ${registered} are registered`)
   }

@@ -46,7 +46,7 @@ export class Candidate implements LeaseParticipant {
     return this.client.loop.isFrozen
   }
 
-  get clockWasSet(): boolean {
+  get wasClockSet(): boolean {
     return this.client.loop.clockWasSet
   }
 
@@ -77,10 +77,10 @@ export class Candidate implements LeaseParticipant {
   }
 
   /** Writes if it may, or deliberately with an old token. */
-  write(late: boolean): void {
+  write(isLate: boolean): void {
     if (this.#isWorking && !this.#host.referee.beliefOf(this)) this.#complain('works without holding the lease')
     const held = this.plan.means === 'withLock' ? this.#isWorking : this.state.status === 'held' && this.#token
-    const token = late ? this.#token : held
+    const token = isLate ? this.#token : held
     if (token) this.#host.writes.write(this, this.client.store, token)
   }
 
@@ -95,10 +95,10 @@ export class Candidate implements LeaseParticipant {
     return withLock(lease$, token => this.#work(token)).pipe(retry({ delay: again }))
   }
 
-  #onState(state: LeaseState, exact: boolean): void {
+  #onState(state: LeaseState, hasExpiry: boolean): void {
     this.state = state.status === 'lost' ? NONE : { status: state.status, holder: state.holder }
     if (state.status === 'held') this.#token = state.token
-    this.#host.referee.onState(this, state, exact)
+    this.#host.referee.onState(this, state, hasExpiry)
   }
 
   #leads(role: Leadership): void {

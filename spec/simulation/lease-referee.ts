@@ -11,7 +11,7 @@ export interface LeaseParticipant {
   readonly name: string
   readonly isFrozen: boolean
   /** Whether its clocks suggest that it slept. */
-  readonly clockWasSet: boolean
+  readonly wasClockSet: boolean
 }
 
 /** The belief of a candidate that received `held`, until it expires or is revoked. */
@@ -32,7 +32,7 @@ interface Disturbance {
 interface RefereeHost {
   readonly time: VirtualTime
   readonly history: History
-  /** The longest lease of the simulation, ms: for so long a holder may believe in a deleted lock key. */
+  /** The longest lease of the simulation, ms: a holder may rely on a deleted lock key for that long. */
   readonly longest: number
   readonly complain: (what: string) => void
 }
@@ -41,7 +41,7 @@ interface RefereeHost {
 export class Referee {
   readonly #host: RefereeHost
   readonly #beliefs = new Map<LeaseParticipant, Belief>()
-  readonly #waitsFor = new Map<LeaseParticipant, string>()
+  readonly #awaitedHolders = new Map<LeaseParticipant, string>()
   readonly #disturbances: Disturbance[] = []
   /** Newest token of each store instance, and all tokens. */
   readonly #newest = new Map<number, Hlc>()
@@ -52,16 +52,16 @@ export class Referee {
     this.#host = host
   }
 
-  beliefOf(believer: LeaseParticipant): Belief | undefined {
-    return this.#beliefs.get(believer)
+  beliefOf(participant: LeaseParticipant): Belief | undefined {
+    return this.#beliefs.get(participant)
   }
 
-  valid(participant: LeaseParticipant): boolean {
+  isHolding(participant: LeaseParticipant): boolean {
     const belief = this.#beliefs.get(participant)
     return belief !== undefined && belief.expiresAtMonotonic > this.#host.time.now
   }
 
-  /** Call before the lock key may be deleted; the returned function says that it was, or never will be. */
+  /** Call before the lock key may be deleted, and the returned function once it was deleted or no longer can be. */
   disturb(): () => void {
     const { time, longest } = this.#host
     const disturbance: Disturbance = { from: time.now, until: Number.POSITIVE_INFINITY }
@@ -77,10 +77,10 @@ export class Referee {
   }
 
   /** A candidate received a state. `exact`: with the time of its expiry. */
-  onState(participant: LeaseParticipant, state: LeaseState, exact: boolean): void {
-    if (state.status === 'held') this.#held(participant, state, exact)
-    else if (state.status === 'lost') this.#lost(participant, state.cause.reason, exact)
-    else this.#waits(participant, state.holder)
+  onState(participant: LeaseParticipant, state: LeaseState, hasExpiry: boolean): void {
+    if (state.status === 'held') this.#onHeld(participant, state, hasExpiry)
+    else if (state.status === 'lost') this.#onLost(participant, state.cause.reason, hasExpiry)
+    else this.#onWaiting(participant, state.holder)
   }
 
   /** Its stream ended: before that, it must have received the loss of the lease. */
@@ -91,21 +91,21 @@ export class Referee {
 
   onUnsubscribe(participant: LeaseParticipant): void {
     this.#beliefs.delete(participant)
-    this.#waitsFor.delete(participant)
+    this.#awaitedHolders.delete(participant)
   }
 
-  #held(participant: LeaseParticipant, state: LeaseState & { status: 'held' }, exact: boolean): void {
+  #onHeld(participant: LeaseParticipant, state: LeaseState & { status: 'held' }, hasExpiry: boolean): void {
     const { now } = this.#host.time
     const before = this.#beliefs.get(participant)
-    const expiresAtMonotonic = exact ? state.expiresAtMonotonic : Number.POSITIVE_INFINITY
+    const expiresAtMonotonic = hasExpiry ? state.expiresAtMonotonic : Number.POSITIVE_INFINITY
     if (before) this.#judgeRenewal(participant, before, state)
     else this.#judgeHolding(participant, state)
     if (expiresAtMonotonic <= now) this.#complain(participant, `received a lease that expired at ${expiresAtMonotonic}`)
     this.#judgeRivals(participant)
     const belief = { token: state.token, holder: state.holder, since: before?.since ?? now, expiresAtMonotonic }
     this.#beliefs.set(participant, belief)
-    this.#waitsFor.delete(participant)
-    if (exact) this.#host.time.after(expiresAtMonotonic - now + 1, () => this.#judgeEnd(participant, belief))
+    this.#awaitedHolders.delete(participant)
+    if (hasExpiry) this.#host.time.after(expiresAtMonotonic - now + 1, () => this.#judgeEnd(participant, belief))
   }
 
   #judgeRenewal(
@@ -140,8 +140,8 @@ export class Referee {
   #judgeRivals(participant: LeaseParticipant): void {
     const { now } = this.#host.time
     for (const [rival, { expiresAtMonotonic }] of this.#beliefs) {
-      const unaware = expiresAtMonotonic === Number.POSITIVE_INFINITY && rival.isFrozen
-      if (rival === participant || expiresAtMonotonic <= now || unaware || this.isDisturbed) continue
+      const isUnaware = expiresAtMonotonic === Number.POSITIVE_INFINITY && rival.isFrozen
+      if (rival === participant || expiresAtMonotonic <= now || isUnaware || this.isDisturbed) continue
       this.#complain(participant, `holds, and so does ${rival.name} until ${expiresAtMonotonic}`)
     }
   }
@@ -152,22 +152,23 @@ export class Referee {
     else this.#complain(participant, 'did not receive the loss of its lease')
   }
 
-  #lost(participant: LeaseParticipant, reason: string, exact: boolean): void {
+  #onLost(participant: LeaseParticipant, reason: string, hasExpiry: boolean): void {
     const belief = this.#beliefs.get(participant)
     this.onUnsubscribe(participant)
     if (belief === undefined) this.#complain(participant, 'received a loss without holding the lease')
-    else if (exact && reason !== 'ended' && this.#isTooEarly(participant, belief))
+    else if (hasExpiry && reason !== 'ended' && this.#isTooEarly(participant, belief))
       this.#complain(participant, `lost (${reason}) a lease that it held until ${belief.expiresAtMonotonic}`)
   }
 
   #isTooEarly(participant: LeaseParticipant, { expiresAtMonotonic }: Belief): boolean {
-    return expiresAtMonotonic > this.#host.time.now && !participant.clockWasSet && !this.isDisturbed
+    return expiresAtMonotonic > this.#host.time.now && !participant.wasClockSet && !this.isDisturbed
   }
 
-  #waits(participant: LeaseParticipant, holder: string): void {
+  #onWaiting(participant: LeaseParticipant, holder: string): void {
     if (this.#beliefs.has(participant)) this.#complain(participant, 'waits without the loss of its lease')
-    if (this.#waitsFor.get(participant) === holder) this.#complain(participant, `received the holder ${holder} twice`)
-    this.#waitsFor.set(participant, holder)
+    if (this.#awaitedHolders.get(participant) === holder)
+      this.#complain(participant, `received the holder ${holder} twice`)
+    this.#awaitedHolders.set(participant, holder)
   }
 
   #complain(participant: LeaseParticipant, what: string): void {

@@ -219,8 +219,8 @@ export class LeaseWorld {
     if (stored !== name) this.#complain(`${when}: the holder is ${stored} at the store, but ${name} for the candidates`)
     if (remaining.length > 0 && holder === undefined) this.#complain(`${when}: no candidate holds the lease`)
     for (const { state, name: other } of remaining) {
-      const fits = state.status !== 'none' && state.holder === name
-      if (!fits) this.#complain(`${when}: ${name} holds, but ${other} has state ${JSON.stringify(state)}`)
+      const isConsistent = state.status !== 'none' && state.holder === name
+      if (!isConsistent) this.#complain(`${when}: ${name} holds, but ${other} has state ${JSON.stringify(state)}`)
     }
   }
 
@@ -231,8 +231,9 @@ export class LeaseWorld {
     if (client === undefined || this.#holder() === undefined) return
     this.#delete(client)
     time.runUntil(time.now + SETTLE_MS)
-    const told = this.#holder()?.state
-    if (told && this.#stored() === undefined) this.#complain('The holder was not notified of the deleted lock key')
+    const wasNotified = this.#holder()?.state
+    if (wasNotified && this.#stored() === undefined)
+      this.#complain('The holder was not notified of the deleted lock key')
     time.runUntil(time.now + HANDOVER_MS)
     this.#judgeOrder('after the lock key was deleted')
   }

@@ -86,7 +86,7 @@ export class LeaseWrites {
   #judgeRefusal(participant: LeaseParticipant, token: Hlc, since: number | undefined): void {
     const belief = this.#referee.beliefOf(participant)
     if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
-    if (this.#referee.valid(participant) && !this.#referee.isDisturbed && !this.#isOvertakenFromBefore(token))
+    if (this.#referee.isHolding(participant) && !this.#referee.isDisturbed && !this.#isOvertakenFromBefore(token))
       this.#complain(`${participant.name} holds the lease by ${token}, but its write was rejected`)
   }
 }

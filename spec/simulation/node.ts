@@ -39,7 +39,7 @@ export class SimNode extends SimBroker {
     this.#due = due
     this.#caughtUp = Math.max(this.#caughtUp, time.now + random.int(0, conditions.lag ?? 0))
     time.after(this.#caughtUp - time.now, () => {
-      if (!this.up) return
+      if (!this.isUp) return
       this.#apply(due)
       this.#answer()
     })

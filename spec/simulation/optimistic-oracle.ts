@@ -82,7 +82,7 @@ export class PageOracle {
     if (own === undefined || value === own || !this.#writes.has(own)) return undefined
     const isPending = this.#last?.state === 'pending' || this.#last?.state === 'unknown'
     if (!isPending || value !== confirmed || state === 'pending') return undefined
-    // A page that was told that it was not executed cannot know better.
+    // A page trusts an error that says the write was not executed.
     if (this.#writes.get(own)?.isShared || ['quota-exceeded', 'syntax-error'].includes(error?.code ?? ''))
       return undefined
     const positions = this.#positionsOf(own)

@@ -25,7 +25,7 @@ export interface PageWorld {
   readonly handled: (page: Page) => void
 }
 
-/** A page with a user who writes one key. */
+/** A page whose user writes one key. */
 export class Page {
   readonly name: string
   readonly loop: EventLoop
@@ -117,13 +117,13 @@ export class Page {
     const { setting, writes, handlers } = this.#world
     const { offline: policy, conflict, maxAge, storage } = this.#plan
     const value = `v${writes.size}`
-    const waits = policy !== undefined && policy !== 'drop'
+    const canWait = policy !== undefined && policy !== 'drop'
     const offline = !this.#isUp
     const write: UserWrite = {
       value,
       by: this.name,
       at: setting.time.now,
-      limit: waits ? (offline ? maxAge : Math.max(maxAge, TIMEOUT_MS)) : TIMEOUT_MS,
+      limit: canWait ? (offline ? maxAge : Math.max(maxAge, TIMEOUT_MS)) : TIMEOUT_MS,
       offline,
       policy,
       conflict,

@@ -4,7 +4,7 @@ import { KEY, type UserWrite } from './optimistic-oracle.js'
 /** Tolerance for a message beyond its deadline, ms: expiry is sent in whole seconds, and the network has latency. */
 const MAX_DELAY_MS = 2_500
 
-/** Returns what is wrong with the outcomes of writes, compared with the history of the store. */
+/** Returns the outcomes of writes that contradict the history of the store. */
 export function judgeWrites(writes: Iterable<UserWrite>, history: History): string[] {
   return Array.from(writes).flatMap(write => {
     const complaint = judgeWrite(write, history)

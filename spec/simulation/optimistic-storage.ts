@@ -9,7 +9,7 @@ export class SimStorage {
   readonly #random: Random
   readonly #failure: number
   #kept: StoredWrite | undefined
-  calm = false
+  isReliable = false
 
   constructor(time: VirtualTime, random: Random, bad: number) {
     this.#time = time
@@ -40,7 +40,7 @@ export class SimStorage {
 
   #later<R>(run: () => R): Observable<R> {
     return new Observable(subscriber => {
-      const fails = !this.calm && this.#random.chance(this.#failure)
+      const fails = !this.isReliable && this.#random.chance(this.#failure)
       this.#time.after(this.#random.int(0, 30), () => {
         if (fails) {
           subscriber.error(new Error('the disk is full'))

@@ -72,7 +72,7 @@ export class OptimisticWorld {
     // Subscribers that left in a handler return.
     for (const page of this.#pages) if (page && !page.isClosed) page.loop.run(() => page.subscribe())
     Object.assign(conditions, FAULTLESS)
-    for (const storage of this.#storages) storage.calm = true
+    for (const storage of this.#storages) storage.isReliable = true
     time.runUntil(OPTIMISTIC_FAULTY_MS + SETTLE_MS)
     for (const page of this.#pages) if (page) this.#judgeEnd(page)
     const writes = Array.from(this.#writes.values()).filter(({ outcome }) => outcome !== 'part')

@@ -23,7 +23,7 @@ export class Random {
   }
 
   /** As `chance`, but draws nothing for an undefined or zero probability, so that older schedules stay unchanged. */
-  might(probability: number | undefined): boolean {
+  chanceOf(probability: number | undefined): boolean {
     return probability !== undefined && probability > 0 && this.chance(probability)
   }
 

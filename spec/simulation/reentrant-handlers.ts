@@ -37,7 +37,7 @@ export class ReentrantHandlers {
 
   /** Called at the end of a handler: performs one of these actions, or throws. */
   handle(...actions: readonly [() => void, ...(() => void)[]]): void {
-    if (this.#depth >= MAX_DEPTH || this.#left === 0 || !this.#random.might(this.#chance)) return
+    if (this.#depth >= MAX_DEPTH || this.#left === 0 || !this.#random.chanceOf(this.#chance)) return
     this.#left--
     this.count++
     this.#depth++

@@ -2,7 +2,7 @@ import type { SuiteName } from './suites.js'
 
 /** Seeds that once failed, and their lesson. */
 export interface Regression {
-  readonly story: string
+  readonly description: string
   readonly suite: SuiteName
   /** The generator that made the schedule of the seeds; see `generators.ts`. */
   readonly generator: number
@@ -12,7 +12,7 @@ export interface Regression {
 /** Every seed that ever failed; only add to it. */
 export const REGRESSIONS: readonly Regression[] = [
   {
-    story: 'notifications from before a data loss do not count as new',
+    description: 'notifications from before a data loss do not count as new',
     suite: 'watch',
     generator: 1,
     seeds: [
@@ -22,7 +22,7 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a notification overtaken by a not-found response is not emitted after the absence',
+    description: 'a notification overtaken by a not-found response is not emitted after the absence',
     suite: 'watch',
     generator: 1,
     seeds: [
@@ -31,7 +31,7 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a late subscriber of a deleted key is judged by the state of its watch',
+    description: 'a late subscriber of a deleted key is judged by the state of its watch',
     suite: 'watch',
     generator: 1,
     seeds: [
@@ -54,43 +54,43 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a store that is restarted twice concurrently runs once',
+    description: 'a store that is restarted twice concurrently runs once',
     suite: 'watch',
     generator: 1,
     seeds: [910_092_454],
   },
   {
-    story: 'a late subscriber of a watch without subscribers does not know the earlier absence',
+    description: 'a late subscriber of a watch without subscribers does not know the earlier absence',
     suite: 'watch',
     generator: 2,
     seeds: [3_092, 15_590],
   },
   {
-    story: 'a read caused by a stale notification does not swallow changes',
+    description: 'a read caused by a stale notification does not swallow changes',
     suite: 'watch',
     generator: 2,
     seeds: [3_000_031_440, 3_000_059_612],
   },
   {
-    story: 'a response overtaken by a deletion proves only that deletion',
+    description: 'a response overtaken by a deletion proves only that deletion',
     suite: 'watch',
     generator: 2,
     seeds: [3_000_022_556, 3_000_024_083, 3_000_042_831],
   },
   {
-    story: 'changes may be merged if a broker loses some subscription identifiers, as without them',
+    description: 'changes may be merged if a broker loses some subscription identifiers, as without them',
     suite: 'watch',
     generator: 3,
     seeds: [3_015_256_823],
   },
   {
-    story: 'a client that closes without its connection sends each STOP once',
+    description: 'a client that closes without its connection sends each STOP once',
     suite: 'watch',
     generator: 3,
     seeds: [3_015_226_975],
   },
   {
-    story: 'the STOP of a key is sent again after an odd reply',
+    description: 'the STOP of a key is sent again after an odd reply',
     suite: 'watch',
     generator: 3,
     seeds: [
@@ -99,37 +99,37 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a token from before a data loss may be newer than later tokens',
+    description: 'a token from before a data loss may be newer than later tokens',
     suite: 'lease',
     generator: 1,
     seeds: [910_006_103, 910_016_442],
   },
   {
-    story: 'without subscription identifiers, a new key is read on a resumed session, and its changes merge',
+    description: 'without subscription identifiers, a new key is read on a resumed session, and its changes merge',
     suite: 'glob',
     generator: 2,
     seeds: [1_237_369_903, 1_237_372_866],
   },
   {
-    story: 'of two failed STOPs of a key, neither is sent again once the key is watched again',
+    description: 'of two failed STOPs of a key, neither is sent again once the key is watched again',
     suite: 'lease',
     generator: 2,
     seeds: [1_396_831_535],
   },
   {
-    story: 'a watch whose responses are repeatedly late waits for its backoff before it retries',
+    description: 'a watch whose responses are repeatedly late waits for its backoff before it retries',
     suite: 'lease',
     generator: 2,
     seeds: [3_999_002_164],
   },
   {
-    story: 'registration continues at a store that was late three times, which then notifies of every change',
+    description: 'registration continues at a store that was late three times, which then notifies of every change',
     suite: 'glob',
     generator: 1,
     seeds: [2_907_166_955],
   },
   {
-    story: 'the STOP of a key is sent again while a glob serves its watch',
+    description: 'the STOP of a key is sent again while a glob serves its watch',
     suite: 'glob',
     generator: 2,
     seeds: [
@@ -137,7 +137,7 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'the STOP of a glob is sent again after an odd reply',
+    description: 'the STOP of a glob is sent again after an odd reply',
     suite: 'glob',
     generator: 2,
     seeds: [
@@ -146,151 +146,153 @@ export const REGRESSIONS: readonly Regression[] = [
     ],
   },
   {
-    story: 'a key that another glob was reading merged changes, even if that glob was unsubscribed by then',
+    description: 'a key that another glob was reading merged changes, even if that glob was unsubscribed by then',
     suite: 'glob',
     generator: 2,
     seeds: [871, 600_006_471, 600_010_294],
   },
   {
-    story: 'a glob that forgets a deleted key still serves its watch if another glob must scan',
+    description: 'a glob that forgets a deleted key still serves its watch if another glob must scan',
     suite: 'glob',
     generator: 2,
     seeds: [189_457_192],
   },
   {
-    story: 'a key of an earlier connection was live shortly before its next change was emitted',
+    description: 'a key of an earlier connection was live shortly before its next change was emitted',
     suite: 'glob',
     generator: 2,
     seeds: [19_266],
   },
   {
-    story: 'a read caused by a queued change found a newer one that was not notified yet',
+    description: 'a read caused by a queued change found a newer change before its notification',
     suite: 'watch',
     generator: 3,
     seeds: [1_759_117_066],
   },
   {
-    story: 'a watch that read again never emitted an own write that was overwritten, and the page showed it forever',
+    description:
+      'a watch that read again never emitted an own write that was overwritten, and the page showed it forever',
     suite: 'optimistic',
     generator: 1,
     seeds: [1_347, 2_441, 3_045, 8_224, 10_833],
   },
   {
-    story: 'a deletion notified on an earlier connection was emitted with its old version',
+    description: 'a deletion notified on an earlier connection was emitted with its old version',
     suite: 'optimistic',
     generator: 1,
     seeds: [3_668, 7_291],
   },
   {
-    story: 'a write without a connection did not count as late while another one was removed from the storage',
+    description: 'a write without a connection did not count as late while another one was removed from the storage',
     suite: 'optimistic',
     generator: 1,
     seeds: [2_358],
   },
   {
-    story: 'replaced writes were stored one after the other, and a closed page left an old one',
+    description: 'replaced writes were stored one after the other, and a closed page left an old one',
     suite: 'optimistic',
     generator: 1,
     seeds: [44_473],
   },
   {
-    story: 'a write on top of a stored write was merged with an empty value',
+    description: 'a write on top of a stored write was merged with an empty value',
     suite: 'optimistic',
     generator: 1,
     seeds: [6_118, 10_729],
   },
   {
-    story: 'a reopened node is not mistaken for another process because of its earlier start message',
+    description: 'a reopened node is not mistaken for another process because of its earlier start message',
     suite: 'cluster',
     generator: 1,
     seeds: [700_001_525],
   },
   {
-    story: 'no client was told that a write was lost, because the log rejected another one in flight',
+    description: 'no client received an error for a lost write, because the log rejected another one in flight',
     suite: 'cluster',
     generator: 1,
     seeds: [458_935_349, 458_938_851],
   },
   {
-    story: 'a misread or replaced snapshot does not keep a node from opening',
+    description: 'a misread or replaced snapshot does not keep a node from opening',
     suite: 'cluster',
     generator: 1,
     seeds: [1_166_658_505, 1_166_665_691],
   },
   {
-    story:
+    description:
       'a desired value with a lost response is not resent with the next one, and a late one sends only the fields seen',
     suite: 'shadow',
     generator: 1,
     seeds: [45_718_389, 3_705_260_127, 1_624_674_765, 2_856_072_091, 2_102_903_797, 3_756_911_161],
   },
   {
-    story: 'a device repeats a reported action if the report was deleted before its response arrived',
+    description: 'a device repeats a reported action if the report was deleted before its response arrived',
     suite: 'shadow',
     generator: 1,
     seeds: [2_150_741_267, 1_318_445_542],
   },
   {
-    story: 'a message that got its packet id on a connection that ended before sending continues after its expiry',
+    description:
+      'a message that got its packet id on a connection that ended before sending continues after its expiry',
     suite: 'broker',
     generator: 1,
     seeds: [2_916_508_093],
   },
   {
-    story: 'a shared message that was too large for a client is no longer pending for it',
+    description: 'a shared message that was too large for a client is no longer pending for it',
     suite: 'broker',
     generator: 1,
     seeds: [3_270_097_344],
   },
   {
-    story: 'a client closed by a handler emits no newer entry to subscribers that lack earlier ones',
+    description: 'a client closed by a handler emits no newer entry to subscribers that lack earlier ones',
     suite: 'watch',
     generator: 4,
     seeds: [1_756_627_366, 1_756_645_855, 1_756_683_597, 1_756_741_671, 1_756_758_507],
   },
   {
-    story: 'a key does not count as read when the handler of its first entry ends its registration',
+    description: 'a key does not count as read when the handler of its first entry ends its registration',
     suite: 'glob',
     generator: 5,
     seeds: [4_110_211_845, 4_110_214_219, 4_110_218_116],
   },
   {
-    story:
+    description:
       'a client closed without a connection reconnected while it waited for its storage, and took over the next client of its name, whose watches ended',
     suite: 'optimistic',
     generator: 2,
     seeds: [1_863_349_591, 2_491],
   },
   {
-    story:
+    description:
       'a closing client that waited for its storage reconnected after a lost connection, and took over the next client of its name, whose watches ended',
     suite: 'optimistic',
     generator: 2,
     seeds: [1_863_360_071, 1_863_360_374],
   },
   {
-    story:
+    description:
       'a handler of status$ resubscribed a view that had just lost its last subscriber; the view then left its watch and showed nothing new',
     suite: 'optimistic',
     generator: 2,
     seeds: [473, 474, 843],
   },
   {
-    story:
+    description:
       'a handler of status$ wrote on a lost connection before the view was notified of it; the write was sent late without being marked as late',
     suite: 'optimistic',
     generator: 2,
     seeds: [376],
   },
   {
-    story:
+    description:
       'a handler notified of a superseded stored write wrote again, and the storage kept that write; the next page sent it although newer ones had been executed',
     suite: 'optimistic',
     generator: 2,
     seeds: [755_569_363, 755_575_585],
   },
   {
-    story:
+    description:
       'a handler of errors$ unsubscribed a lease on a failed request; the lease was requested again and never released',
     suite: 'lease',
     generator: 3,

@@ -15,7 +15,7 @@ export const REPORTED = 'pump/reported'
 export const documentOf = (value: string | undefined): Document => (value === undefined ? {} : JSON.parse(value))
 
 /**
- * Returns what is wrong with the history of a document: fields that were never desired, that reappear after another
+ * Returns the violations in the history of a document: fields that were never desired, that reappear after another
  * value was desired, or that disappear without a deletion.
  */
 export function judgeDocument(key: string, history: History, wishes: ReadonlyMap<number, Wish>): string[] {

@@ -13,7 +13,7 @@ import { FIELDS, SHADOW_FAULTY_MS, type ShadowAction, type ShadowSchedule } from
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** Outlasts pending requests, repeated reads, and a device that fails for a while. */
+/** Outlasts pending requests, repeated reads, and a temporarily failing device. */
 const SETTLE_MS = 75_000
 const TEARDOWN_MS = 60_000
 

@@ -10,7 +10,7 @@ export interface SessionOptions {
   readonly clientId: string
   readonly keepSession: boolean
   readonly cleanStart: boolean
-  /** Belongs to the caller, who continues to use it. */
+  /** Belongs to the caller and outlives the client. */
   readonly shared?: boolean | undefined
   /** Runs tasks of the client's process, when it is not frozen; by default synchronously. */
   readonly run?: (task: () => void) => void
@@ -31,10 +31,10 @@ export class SimSession implements MqttSession {
   readonly #filters = new Set<string>()
   #isUp = false
   delivering: OutgoingMessage | undefined
-  /** Whether the broker kept nothing of an earlier connection. */
-  fresh = false
+  /** Whether the broker kept no session of an earlier connection. */
+  isNewSession = false
   /** A message without its subscription identifier arrived on this connection. */
-  anonymous = false
+  lacksIdentifiers = false
   readonly notified = new Set<string>()
 
   constructor(brokers: SimBroker | readonly SimBroker[], setting: Setting, options: SessionOptions) {
@@ -166,8 +166,8 @@ export class SimSession implements MqttSession {
   }
 
   #notifyConnected(sessionPresent: boolean): void {
-    this.fresh = !sessionPresent
-    this.anonymous = false
+    this.isNewSession = !sessionPresent
+    this.lacksIdentifiers = false
     this.notified.clear()
     const limits = { receiveMaximum: 20, maximumPacketSize: undefined }
     this.#listener?.connected({
@@ -182,17 +182,17 @@ export class SimSession implements MqttSession {
   #deliver(end: ClientEnd, delivered: OutgoingMessage): void {
     if (this.#end !== end) return
     this.delivering = delivered
-    this.anonymous ||= delivered.message.subscriptionIds.length === 0
+    this.lacksIdentifiers ||= delivered.message.subscriptionIds.length === 0
     const { correlationData, userProperties } = delivered.message
     if (correlationData === undefined) this.notified.add(String(userProperties[PROPERTY.timestamp]))
     this.#listener?.message(delivered.message)
     this.delivering = undefined
   }
 
-  #lost(end: ClientEnd, sentAway = !this.#isUp): void {
+  #lost(end: ClientEnd, isRedirected = !this.#isUp): void {
     if (this.#end !== end || (this.#listener === undefined && !this.isShared)) return
     this.#end = undefined
-    if (sentAway) this.#addressRotation.next()
+    if (isRedirected) this.#addressRotation.next()
     const { time, random } = this.#setting
     const delay = random.int(10, 400)
     this.#listener?.disconnected(new ConnectionLostError(), { attempt: ++this.#attempt, at: time.now + delay })

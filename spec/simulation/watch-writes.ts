@@ -8,10 +8,10 @@ export function judgeWrites(writes: readonly Write[], { all }: History): string[
   const violations: string[] = []
   for (const { value, outcome, version } of writes) {
     const applied = all.filter(change => change.value === value)
-    const right =
+    const isCorrect =
       isPossible(expectedEffect(outcome), applied.length) && (outcome !== 'applied' || applied[0]?.version === version)
     if (outcome === 'pending') violations.push(`write ${value} has not ended`)
-    if (!right) violations.push(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
+    if (!isCorrect) violations.push(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
   }
   return violations
 }

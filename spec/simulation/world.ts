@@ -55,11 +55,11 @@ export class World {
   readonly #brokers: readonly SimBroker[]
   /** The client of each plan, and all ever created: a replaced one may return and compete for the session. */
   readonly #clients: Client[] = []
-  readonly #everyone: Client[] = []
+  readonly #allClients: Client[] = []
   readonly #writes: Write[] = []
   readonly #violations: string[] = []
   /** Clients closed during odd replies, on connections that stay: a STOP that is sent only once may have failed. */
-  readonly #closedAmidNonsense = new Set<string>()
+  readonly #closedDuringOddReplies = new Set<string>()
   readonly #handlers: ReentrantHandlers
   #isSettingKeys = false
   #entries = 0
@@ -82,14 +82,14 @@ export class World {
 
   run(): SimulationResult {
     const { time, conditions, history } = this.#setting
-    for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
+    for (const action of this.#schedule.actions) time.after(action.at, () => this.#perform(action))
     time.runUntil(FAULTY_MS)
     Object.assign(conditions, FAULTLESS)
     time.runUntil(FAULTY_MS + SETTLE_MS)
     this.#judgeConvergence()
     this.#violations.push(...judgeWrites(this.#writes, history))
     if (this.#schedule.reentrancy) this.#judgeLeftovers()
-    for (const { store } of this.#everyone) void store.close()
+    for (const { store } of this.#allClients) void store.close()
     const writes: Record<string, number> = {}
     for (const { outcome } of this.#writes) writes[outcome] = (writes[outcome] ?? 0) + 1
     return { violations: this.#violations, entries: this.#entries, writes, changes: history.all.length }
@@ -97,13 +97,13 @@ export class World {
 
   #open(index: number, plan: ClientPlan, connection?: WatchSession): Client {
     const options = { clientId: `client${index}`, ...plan }
-    const court = {
+    const host = {
       timeout: TIMEOUT_MS,
       isAskedAgain: (this.#schedule.conditions.oddReply ?? 0) > 0 || this.#schedule.beside === true,
       complain: (what: string) => this.#complain(what),
       answered: (value: string) => this.#answered(value),
     }
-    const session = connection ?? new WatchSession(this.#brokers, this.#setting, options, court)
+    const session = connection ?? new WatchSession(this.#brokers, this.#setting, options, host)
     const clock = new CountedClock(this.#setting.time.clock(plan.clockOffset, plan.clockRate))
     const store = new StateStore(session, {
       clock,
@@ -115,17 +115,17 @@ export class World {
     const watchers = new Set<Watcher>()
     const client: Client = { store, session, clock, plan, index, keys, watchers, group: undefined, closed: false }
     store.status$.subscribe({
-      next: () => this.#handled(client),
+      next: () => this.#runHandler(client),
       complete: () => {
         client.closed = true
       },
     })
-    store.errors$.subscribe(() => this.#handled(client))
-    this.#everyone.push(client)
+    store.errors$.subscribe(() => this.#runHandler(client))
+    this.#allClients.push(client)
     return client
   }
 
-  #do(action: Action): void {
+  #perform(action: Action): void {
     if (action.type === 'restart') {
       this.#brokers[action.node ?? 0]?.restart(action)
       return
@@ -150,15 +150,15 @@ export class World {
   }
 
   /** Notifications of the previous store may still arrive, on connections that were fresh for it. */
-  #failOver(reign: Failover): void {
-    for (const broker of this.#brokers) if (broker instanceof BesideBroker) broker.failOver(reign)
-    for (const { session } of this.#everyone) session.fresh = false
+  #failOver(failover: Failover): void {
+    for (const broker of this.#brokers) if (broker instanceof BesideBroker) broker.failOver(failover)
+    for (const { session } of this.#allClients) session.isNewSession = false
   }
 
   #reopen(i: number, client: Client, plan: ClientPlan): void {
     if (!client.session.isShared) return
     const watched = Array.from(client.watchers, ({ key }) => key)
-    if (this.#setting.conditions.oddReply) this.#closedAmidNonsense.add(client.store.clientId)
+    if (this.#setting.conditions.oddReply) this.#closedDuringOddReplies.add(client.store.clientId)
     void client.store.close()
     const next = this.#open(i, plan, client.session)
     this.#clients[i] = next
@@ -186,7 +186,7 @@ export class World {
     this.#observe(client, watcher, key)
   }
 
-  /** Subscribes before it watches keys, so that freshness handlers run after those of entries. */
+  /** Subscribes to entries before freshness, so that freshness handlers run last. */
   #watchAll(client: Client, keys: number): void {
     // A handler caused by the change of a set does not change the set again.
     if (client.closed || this.#isSettingKeys) return
@@ -231,8 +231,8 @@ export class World {
   }
 
   #watcher(client: Client, key: string): Watcher {
-    const duplicates = this.#schedule.conditions.duplicate > 0
-    const oracle = new Oracle(this.#setting.history, key, { positions: this.#setting.kind.positions, duplicates })
+    const hasDuplicates = this.#schedule.conditions.duplicate > 0
+    const oracle = new Oracle(this.#setting.history, key, { hasPositions: this.#setting.kind.positions, hasDuplicates })
     const watcher: Watcher = { key, oracle, subscription: new Subscription() }
     client.watchers.add(watcher)
     watcher.subscription.add(() => client.watchers.delete(watcher))
@@ -253,36 +253,36 @@ export class World {
   #observe(client: Client, watcher: Watcher, key: Key<string>): void {
     const { session, watchers } = client
     const { oracle, subscription } = watcher
-    const fresh = ({ state }: Freshness): void => {
+    const onFreshness = ({ state }: Freshness): void => {
       const complaint = oracle.setLive(
         state === 'live',
         this.#handlers.isWithin ? undefined : session.delivering?.position,
       )
       if (complaint) this.#complain(`${this.#setting.time.now} ms ${client.store.clientId} ${key.name}: ${complaint}`)
       if (state === 'live') this.#judgePendingWrites(client, key.name)
-      this.#handled(client)
+      this.#runHandler(client)
     }
-    subscription.add(key.freshness$.subscribe({ next: fresh, error: () => undefined }))
+    subscription.add(key.freshness$.subscribe({ next: onFreshness, error: () => undefined }))
     const others = Array.from(watchers).filter(other => other.key === key.name && other !== watcher)
     // Other subscribers may not have received this yet.
     const [other] = this.#handlers.isWithin ? [] : others
-    if (oracle.shown || others.length > 0) oracle.joins(other?.oracle)
+    if (oracle.shown || others.length > 0) oracle.joinLate(other?.oracle)
   }
 
   #unwatch(client: Client, key: Key<string>): number {
     const members = new Set(client.group?.members.values())
-    const left = Array.from(client.watchers).filter(watcher => watcher.key === key.name && !members.has(watcher))
-    for (const { subscription } of left) subscription.unsubscribe()
-    return left.length
+    const removed = Array.from(client.watchers).filter(watcher => watcher.key === key.name && !members.has(watcher))
+    for (const { subscription } of removed) subscription.unsubscribe()
+    return removed.length
   }
 
   #remount(client: Client, key: Key<string>, pause: number): void {
-    const left = this.#unwatch(client, key)
-    const back = (): void => {
-      for (let i = 0; i < left; i++) this.#watch(client, key)
+    const count = this.#unwatch(client, key)
+    const rewatch = (): void => {
+      for (let i = 0; i < count; i++) this.#watch(client, key)
     }
-    if (pause === 0) back()
-    else this.#setting.time.after(pause, back)
+    if (pause === 0) rewatch()
+    else this.#setting.time.after(pause, rewatch)
   }
 
   #onEntry(client: Client, { key, oracle }: Watcher, entry: Entry<string>): void {
@@ -291,18 +291,18 @@ export class World {
     const { delivering } = session
     if (delivering === undefined && oracle.shown !== undefined) this.#complain(`${key} emitted without a message`)
     const complaint = oracle.judge(entry, {
-      // A subscriber that joins in a handler receives what was known before.
+      // A subscriber that joins in a handler receives the previous entry.
       position: this.#handlers.isWithin ? undefined : delivering?.position,
       // If some messages lack the identifier, a read decides, as with brokers without them, and may merge changes.
-      certain: session.fresh || (this.#setting.kind.identifiers && !session.anonymous),
-      notified: session.notified.has(String(entry.version)),
+      isCertain: session.isNewSession || (this.#setting.kind.identifiers && !session.lacksIdentifiers),
+      wasDelivered: session.notified.has(String(entry.version)),
     })
     const what = `${entry.op} ${String(entry.version)} (${entry.source})`
     if (complaint) this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${key} ${what}: ${complaint}`)
-    this.#handled(client)
+    this.#runHandler(client)
   }
 
-  #handled(client: Client): void {
+  #runHandler(client: Client): void {
     const key = (): Key<string> | undefined => client.keys[this.#setting.time.now % 2]
     const touch = (act: (key: Key<string>) => void) => (): void => {
       const one = key()
@@ -317,12 +317,12 @@ export class World {
       touch(one => this.#write(client, one, 'plain')),
       touch(one => one.delete().subscribe({ error: error => void this.#expectError(error) })),
       () => this.#watchAll(client, this.#setting.time.now % 2 ** MAX_KEYS),
-      () => this.#leaveAndReturn(client),
+      () => this.#replaceClient(client),
     )
   }
 
   /** A handler closes its client, and another one is created after a while. */
-  #leaveAndReturn(client: Client): void {
+  #replaceClient(client: Client): void {
     const { store, plan, index, session } = client
     if (session.isShared || this.#clients[index] !== client || this.#setting.time.now > FAULTY_MS) return
     void store.close()
@@ -352,14 +352,14 @@ export class World {
   #judgeLeftovers(): void {
     const { time } = this.#setting
     this.#handlers.stop()
-    for (const { watchers } of this.#everyone)
+    for (const { watchers } of this.#allClients)
       for (const { subscription } of Array.from(watchers)) subscription.unsubscribe()
-    for (const { group } of this.#everyone) {
+    for (const { group } of this.#allClients) {
       group?.keys$.next([])
       group?.keys$.complete()
     }
     time.runUntil(time.now + TEARDOWN_MS)
-    for (const { store, clock, closed } of this.#everyone) {
+    for (const { store, clock, closed } of this.#allClients) {
       const { size } = store[HOST].registry
       if (size > 0) this.#complain(`${store.clientId} still has ${size} watches`)
       if (clock.pending > 0) this.#complain(`${store.clientId} still has ${clock.pending} timers`)
@@ -382,11 +382,11 @@ export class World {
       next: ({ applied, version }) => {
         write.outcome = applied ? 'applied' : 'refused'
         write.version = String(version)
-        this.#handled(client)
+        this.#runHandler(client)
       },
       error: error => {
         write.outcome = this.#expectError(error)
-        this.#handled(client)
+        this.#runHandler(client)
       },
     })
   }
@@ -399,7 +399,7 @@ export class World {
   }
 
   #judgeConvergence(): void {
-    for (const client of this.#everyone) {
+    for (const client of this.#allClients) {
       for (const { key, oracle } of client.watchers) {
         const { engine } = this.#brokers[0] ?? {}
         const wrong = compareShown(oracle.shown, engine ? storedEntry(engine, key) : { op: 'absent' })
@@ -411,10 +411,10 @@ export class World {
   }
 
   #judgeRegistrations(clientId: string): void {
-    const same = this.#everyone.filter(({ store }) => store.clientId === clientId)
+    const same = this.#allClients.filter(({ store }) => store.clientId === clientId)
     const watched = new Set(same.flatMap(({ watchers }) => Array.from(watchers, ({ key }) => key))).size
     const registered = this.#brokers.reduce((sum, broker) => sum + broker.watchesOf(clientId), 0)
-    if (registered > watched && this.#closedAmidNonsense.has(clientId)) return
+    if (registered > watched && this.#closedDuringOddReplies.has(clientId)) return
     // A watch that ends while the store is down cannot unregister; the next store may receive its pending request.
     if (registered > watched && this.#schedule.beside) return
     if (watched !== registered) this.#complain(`${clientId} watches ${watched} keys, but ${registered} are registered`)
