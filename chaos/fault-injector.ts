@@ -38,14 +38,14 @@ export class FaultInjector {
 
   /** @param killIntervalMs - mean interval between kills, ms */
   constructor(
-    world: FaultsHost,
+    context: FaultsHost,
     supervisor: RestartableService | undefined,
     participants: readonly FaultTarget[],
     random: Random,
     killIntervalMs: number = KILL_INTERVAL_MS,
   ) {
-    const { stress } = world.options
-    this.#host = world
+    const { stress } = context.options
+    this.#host = context
     this.#random = random
     this.#targets = participants.filter(({ link }) => link !== undefined)
     const faults = this.#targets.map(

@@ -3,7 +3,7 @@ import { text } from 'rx-statestore'
 import { matching } from 'rx-statestore/matching'
 import { GLOBS, matchesGlob } from '../spec/judges/chaos-globs.js'
 import { now } from './now.js'
-import type { Participant, World } from './participant.js'
+import type { ChaosContext, Participant } from './participant.js'
 import type { Random } from './random.js'
 import { nameOf } from './values.js'
 
@@ -37,14 +37,14 @@ let watcherCount = 0
 export const roleOf = (number: number) => ROLES[(number + Math.floor(number / ROLES.length)) % ROLES.length] as Role
 
 export class GlobWatchers {
-  #world
+  #context
   #participant
   #random
   #role
   #all: Set<GlobWatcher> = new Set()
 
-  constructor(world: World, participant: Participant, random: Random, role: Role) {
-    this.#world = world
+  constructor(context: ChaosContext, participant: Participant, random: Random, role: Role) {
+    this.#context = context
     this.#participant = participant
     this.#random = random
     this.#role = role
@@ -89,7 +89,7 @@ export class GlobWatchers {
   }
 
   #watch(glob: string, isPermanent: boolean) {
-    this.#world.counts.globs++
+    this.#context.counts.globs++
     const { name, incarnation } = this.#participant
     const id = `${name}.${incarnation}/g${watcherCount++}`
     const watcher: GlobWatcher = {
@@ -103,7 +103,7 @@ export class GlobWatchers {
       stop: leave,
     }
     // As few as possible, because a quarter of this number of deleted keys is remembered.
-    const keys = matching(this.#participant.store, glob, text, { maxKeys: this.#world.keys.length })
+    const keys = matching(this.#participant.store, glob, text, { maxKeys: this.#context.keys.length })
     const error = (cause: unknown) => this.#reportViolation('glob watch error', `${glob}: ${cause}`)
     const complete = () => {
       watcher.openStreams--
@@ -127,14 +127,14 @@ export class GlobWatchers {
     const before = watcher.freshness
     watcher.freshness = state
     if ((before === 'live') !== (state === 'live'))
-      this.#world.recorder.write(['live', watcher.id, state === 'live' ? now() : null])
+      this.#context.recorder.write(['live', watcher.id, state === 'live' ? now() : null])
   }
 
   #recordEntry(watcher: GlobWatcher, entry: Entry<string>) {
     const { key, op, source } = entry
     const version = entry.version?.toString()
     watcher.last.set(key, entry)
-    this.#world.counts.notifications++
+    this.#context.counts.notifications++
     if (op === 'invalid') return this.#reportViolation('undecodable value', key)
     const { lostConnections, connectedAt, reportedErrors } = this.#participant
     const value = op === 'set' ? nameOf(entry.value) : ''
@@ -142,7 +142,7 @@ export class GlobWatchers {
     const isSure = this.#role === 'one' && reportedErrors === 0
     const isLive = watcher.freshness === 'live'
     const fields = [watcher.id, key, lostConnections, connectedAt, isLive, op, value, version, source] as const
-    this.#world.recorder.write(['glob', ...fields, watcher.glob, isSure])
+    this.#context.recorder.write(['glob', ...fields, watcher.glob, isSure])
   }
 
   #recordMap(watcher: GlobWatcher, values: ReadonlyMap<string, string>) {
@@ -152,6 +152,6 @@ export class GlobWatchers {
   }
 
   #reportViolation(kind: string, detail: unknown) {
-    this.#world.violations.add(kind, `${this.#participant.description}: ${detail}`)
+    this.#context.violations.add(kind, `${this.#participant.description}: ${detail}`)
   }
 }

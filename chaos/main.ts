@@ -39,10 +39,10 @@ const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 // Not derived from the seed, so that two identical runs at the same time do not meet.
 const ports = await findPortPair(new Random(process.pid))
 const unavailableCodes = mosquitto ? ['no-store'] : []
-const world = {
+const context = {
   options,
   keys,
-  places: [ports],
+  addresses: [ports],
   recorder,
   violations,
   counts: zeroCounts(),
@@ -59,7 +59,7 @@ const supervisor = beside ?? new Supervisor(directory, ports, complain, data ? j
  */
 const KILL_INTERVAL_MS = mosquitto ? 5_000 : data ? 2_500 : undefined
 
-const participants = Array.from({ length: options.clients }, (_, i) => new Participant(world, i, random.fork()))
+const participants = Array.from({ length: options.clients }, (_, i) => new Participant(context, i, random.fork()))
 const paces = participants.flatMap(({ writers, watchers, globs }) => [
   new RandomInterval(random.fork(), WRITE_INTERVAL_MS / stress, () => writers.performRequests()),
   new RandomInterval(random.fork(), WATCH_EVERY / stress, () => watchers.changeWatches()),
@@ -67,7 +67,7 @@ const paces = participants.flatMap(({ writers, watchers, globs }) => [
 ])
 const besideThem = beside ? [{ link: beside.link }] : []
 const victims = [...participants.flatMap(one => one.faultTargets), ...besideThem]
-const faults = new FaultInjector(world, supervisor, victims, random.fork(), KILL_INTERVAL_MS)
+const faults = new FaultInjector(context, supervisor, victims, random.fork(), KILL_INTERVAL_MS)
 
 /** Injects faults for a while, then waits until all activity has ended. */
 async function trouble(ms: number) {
@@ -76,7 +76,7 @@ async function trouble(ms: number) {
   await new Promise(resolve => setTimeout(resolve, ms))
   for (const pace of paces) pace.pause()
   await faults.stop()
-  await settle(world, participants)
+  await settle(context, participants)
   recorder.flush()
   const resources = resourcesNow()
   for (const excess of excessOf(resources, options.clients)) violations.add('resources', excess)
@@ -96,7 +96,7 @@ async function leave() {
 }
 
 function describe() {
-  const { cuts, tried, notifications } = world.counts
+  const { cuts, tried, notifications } = context.counts
   return `${cuts} cuts, ${supervisor.kills} kills, ${tried} writes, ${notifications} notifications`
 }
 
@@ -106,9 +106,9 @@ await run.execute(describe, async () => {
   const early = await trouble(duration / 4)
   const late = await trouble((duration * 3) / 4)
   run.judgeHeap(early, late)
-  const before = await converge(world, participants)
-  const end = beside ? await checkNotifications(world, participants) : before
-  const registrations = beside ? undefined : await checkRegistrations(world, supervisor, participants)
+  const before = await converge(context, participants)
+  const end = beside ? await checkNotifications(context, participants) : before
+  const registrations = beside ? undefined : await checkRegistrations(context, supervisor, participants)
   await leave()
   recorder.close()
   await judge({
@@ -122,5 +122,5 @@ await run.execute(describe, async () => {
   const left: Row[] = registrations
     ? [['registrations of keys, of globs, after', `${registrations.keys}, ${registrations.globs}, 0`]]
     : []
-  return [...supervisor.killRows, ...rowsOf(world.counts), ...end.rows, ...left, ...resourceRows(early, late)]
+  return [...supervisor.killRows, ...rowsOf(context.counts), ...end.rows, ...left, ...resourceRows(early, late)]
 })

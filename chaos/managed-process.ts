@@ -33,13 +33,13 @@ export class ManagedProcess {
   start(): Promise<void> {
     this.resume()
     if (this.#child !== undefined) return Promise.resolve()
-    this.#starting ??= this.#begin().finally(() => {
+    this.#starting ??= this.#startChild().finally(() => {
       this.#starting = undefined
     })
     return this.#starting
   }
 
-  async #begin() {
+  async #startChild() {
     const child = await this.#start()
     this.#child = child
     const ended = () => {

@@ -12,11 +12,11 @@ import type { Violations } from './violations.js'
 import { Watchers } from './watchers.js'
 import { Writers } from './writers.js'
 
-export interface World {
+export interface ChaosContext {
   options: { readonly stress: number; readonly mosquitto?: boolean }
   keys: readonly string[]
-  /** addresses of the store, or of the nodes that share it */
-  places: readonly { port: number; wsPort: number }[]
+  /** of the store, or of its nodes */
+  addresses: readonly { port: number; wsPort: number }[]
   recorder: Recorder
   violations: Violations
   counts: Counts
@@ -62,23 +62,23 @@ export class Participant {
   reportedErrors = 0
   /** Number of previous clients with this id. */
   incarnation = 0
-  #world
+  #context
   #profile
   #urls: string[] = []
   #store: StateStore | undefined
   #status: Status = { state: 'connecting' }
   #isStopping = false
 
-  constructor(world: World, number: number, random: Random) {
-    this.#world = world
+  constructor(context: ChaosContext, number: number, random: Random) {
+    this.#context = context
     this.#profile = PROFILES[number % PROFILES.length] as (typeof PROFILES)[number]
     this.name = `c${number}`
-    this.writers = new Writers(world, this, random.fork())
+    this.writers = new Writers(context, this, random.fork())
     const role = roleOf(number)
     // A client that watches one glob watches nothing else.
-    this.watchers = new Watchers(world, this, random.fork(), role !== 'one')
-    this.globs = new GlobWatchers(world, this, random.fork(), role)
-    const ports = world.places.map(({ port, wsPort }) => (this.#profile.webSocket ? wsPort : port))
+    this.watchers = new Watchers(context, this, random.fork(), role !== 'one')
+    this.globs = new GlobWatchers(context, this, random.fork(), role)
+    const ports = context.addresses.map(({ port, wsPort }) => (this.#profile.webSocket ? wsPort : port))
     this.links = this.#profile.direct ? [] : ports.map(port => new Link(port, random.fork()))
   }
 
@@ -86,7 +86,7 @@ export class Participant {
     return this.links.map((link, at) => ({ link, ...(at === 0 && { replaceClient: () => this.replaceClient() }) }))
   }
 
-  get place() {
+  get address() {
     const status = this.#status
     return status.state === 'connected' ? this.#urls.indexOf(status.url ?? '') : -1
   }
@@ -108,7 +108,7 @@ export class Participant {
   }
 
   async start() {
-    const direct = this.#world.places.map(({ port }) => port)
+    const direct = this.#context.addresses.map(({ port }) => port)
     const ports = this.#profile.direct ? direct : await Promise.all(this.links.map(link => link.listen()))
     this.#urls = ports.map(port => `${this.#profile.webSocket ? 'ws' : 'mqtt'}://127.0.0.1:${port}`)
     this.#open()
@@ -149,7 +149,7 @@ export class Participant {
     this.#store = store
     this.#status = { state: 'connecting' }
     store.status$.subscribe(status => this.#handleStatus(status))
-    const { unavailableCodes: absences, expectedCodes: reports } = this.#world
+    const { unavailableCodes: absences, expectedCodes: reports } = this.#context
     store.errors$.subscribe(error => {
       this.reportedErrors++
       if (![...EXPECTED_CODES, ...absences, ...reports].includes(error.code))
@@ -171,16 +171,16 @@ export class Participant {
     if (status.state !== 'connected') return
     if (before.state === 'connected') {
       // A new instance of the store: missed changes are read as on a new connection.
-      if (this.#world.options.mosquitto && status.synced === 0 && before.synced > 0) this.lostConnections++
-      if (this.lostConnections > 0) this.#world.counts.resyncs += Math.max(0, status.synced - before.synced)
+      if (this.#context.options.mosquitto && status.synced === 0 && before.synced > 0) this.lostConnections++
+      if (this.lostConnections > 0) this.#context.counts.resyncs += Math.max(0, status.synced - before.synced)
       return
     }
     this.connectedAt = now()
     this.reportedErrors = 0
-    if (before.state === 'reconnecting') this.#world.counts.reconnects++
+    if (before.state === 'reconnecting') this.#context.counts.reconnects++
   }
 
   #reportViolation(kind: string, detail: unknown) {
-    this.#world.violations.add(kind, `${this.description}: ${detail instanceof Error ? detail.stack : detail}`)
+    this.#context.violations.add(kind, `${this.description}: ${detail instanceof Error ? detail.stack : detail}`)
   }
 }

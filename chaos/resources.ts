@@ -51,7 +51,7 @@ export function excessOf({ timers, sockets, listeners }: Resources, count: numbe
 }
 
 /** Returns the resources that keep this process alive and did not exist before. */
-export function leftOver(before: readonly string[]) {
+export function remainingResources(before: readonly string[]) {
   const left = process.getActiveResourcesInfo()
   for (const name of before) {
     const index = left.indexOf(name)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Random } from './random.js'
 import { until } from './random-interval.js'
-import { HEAP_BOUND, leftOver, type Resources } from './resources.js'
+import { HEAP_BOUND, type Resources, remainingResources } from './resources.js'
 import { Violations } from './violations.js'
 
 export type Row = readonly [label: string, value: string | number]
@@ -82,8 +82,8 @@ export class Run {
 
   /** Reports timers, sockets and similar resources that did not exist at the start. */
   async judgeLeftOver(): Promise<void> {
-    await until(END_DEADLINE, () => leftOver(this.#before).length === 0)
-    for (const name of leftOver(this.#before)) this.violations.add('left behind', name)
+    await until(END_DEADLINE, () => remainingResources(this.#before).length === 0)
+    for (const name of remainingResources(this.#before)) this.violations.add('left behind', name)
   }
 
   /** Runs the body, prints the results, and ends the process. */

@@ -2,9 +2,9 @@ import type { Entry, StateStore } from 'rx-statestore'
 import { connect, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
 import { matchesGlob } from '../spec/judges/chaos-globs.js'
-import { compareGlobView, compareShown } from '../spec/judges/convergence.js'
+import { compareGlobView, compareState } from '../spec/judges/convergence.js'
 import type { GlobWatcher } from './glob-watchers.js'
-import type { Participant, World } from './participant.js'
+import type { ChaosContext, Participant } from './participant.js'
 import { until } from './random-interval.js'
 import type { Row } from './run.js'
 import type { Stats, Supervisor } from './supervisor.js'
@@ -17,10 +17,10 @@ const STEP_TIMEOUT_MS = 20_000
 const QUIET_PERIOD_MS = MAX_LIFETIME_MS + 500
 
 /** Waits until every write has an outcome, every client has read all its keys, and nothing is left to expire. */
-export async function settle({ violations, counts }: World, participants: readonly Participant[]) {
+export async function settle({ violations, counts }: ChaosContext, participants: readonly Participant[]) {
   const isQuiet = ({ writers, isSynced }: Participant) => writers.pending === 0 && isSynced
   if (!(await until(STEP_TIMEOUT_MS, () => participants.every(isQuiet)))) {
-    for (const participant of participants.filter(one => !isQuiet(one)))
+    for (const participant of participants.filter(participant => !isQuiet(participant)))
       violations.add(
         'does not settle',
         `${participant.description}, ${participant.writers.pending} writes without outcome`,
@@ -36,28 +36,38 @@ export async function settle({ violations, counts }: World, participants: readon
 }
 
 /** Compares the last entry of every watcher with the stored value until they agree. */
-export async function converge(world: World, participants: readonly Participant[]) {
-  const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })
+export async function converge(context: ChaosContext, participants: readonly Participant[]) {
+  const store = connect(`mqtt://127.0.0.1:${context.addresses[0]?.port}`, { clientId: 'judge' })
   let stored: Map<string, Entry<string>> = new Map()
-  const watchers = () => participants.flatMap(one => one.watchers.current.map(watcher => ({ one, watcher })))
+  const watchers = () =>
+    participants.flatMap(participant => participant.watchers.current.map(watcher => ({ one: participant, watcher })))
   const wrong = () =>
     watchers()
-      .map(({ one, watcher }) => ({ one, watcher, violation: judgeKey(watcher, stored.get(watcher.key)) }))
+      .map(({ one: participant, watcher }) => ({
+        one: participant,
+        watcher,
+        violation: judgeKey(watcher, stored.get(watcher.key)),
+      }))
       .filter(({ violation }) => violation !== undefined)
-  const globs = () => participants.flatMap(one => one.globs.current.map(watcher => ({ one, watcher })))
+  const globs = () =>
+    participants.flatMap(participant => participant.globs.current.map(watcher => ({ one: participant, watcher })))
   const wrongGlobs = () =>
     globs()
-      .map(({ one, watcher }) => ({ one, glob: watcher.glob, wrong: judgeGlob(watcher, stored) }))
+      .map(({ one: participant, watcher }) => ({
+        one: participant,
+        glob: watcher.glob,
+        wrong: judgeGlob(watcher, stored),
+      }))
       .filter(({ wrong }) => wrong.length > 0)
   await until(STEP_TIMEOUT_MS, async () => {
-    stored = await readAll(store, world.keys)
+    stored = await readAll(store, context.keys)
     return wrong().length === 0 && wrongGlobs().length === 0
   })
   const failedGlobs = wrongGlobs()
-  for (const { one, glob, wrong } of failedGlobs)
-    world.violations.add('glob not converged', `${one.description} ${glob}: ${wrong.slice(0, 4).join('; ')}`)
-  for (const { one, watcher, violation } of wrong())
-    world.violations.add('not converged', `${one.description} ${watcher.key} ${violation}`)
+  for (const { one: participant, glob, wrong } of failedGlobs)
+    context.violations.add('glob not converged', `${participant.description} ${glob}: ${wrong.slice(0, 4).join('; ')}`)
+  for (const { one: participant, watcher, violation } of wrong())
+    context.violations.add('not converged', `${participant.description} ${watcher.key} ${violation}`)
   const watched = new Set(watchers().map(({ watcher }) => watcher.key))
   const failed = new Set(wrong().map(({ watcher }) => watcher.key))
   await store.close()
@@ -74,13 +84,13 @@ export async function converge(world: World, participants: readonly Participant[
  * watched glob may have a separate one if it was watched before or had to be looked up.
  */
 export async function checkRegistrations(
-  { violations }: World,
+  { violations }: ChaosContext,
   supervisor: Pick<Supervisor, 'stats'>,
   participants: readonly Participant[],
 ) {
   const wanted = participants.map(wantedBy)
   const globs = wanted.reduce((sum, { globs }) => sum + globs.length, 0)
-  const keys = await reach(globs, stats => wanted.flatMap(one => faultsOf(one, new Map(stats.watched))))
+  const keys = await reach(globs, stats => wanted.flatMap(participant => faultsOf(participant, new Map(stats.watched))))
   for (const { watchers, globs } of participants) {
     watchers.stopAll()
     globs.stopAll()
@@ -129,7 +139,7 @@ function faultsOf(
 
 function judgeKey({ last, freshness }: Watcher, held: Entry<string> | undefined) {
   if ((freshness ?? 'live') !== 'live') return `is ${freshness}`
-  return held === undefined ? 'was not read' : compareShown(last, held)
+  return held === undefined ? 'was not read' : compareState(last, held)
 }
 
 const judgeGlob = ({ glob, last, map, freshness }: GlobWatcher, stored: ReadonlyMap<string, Entry<string>>) =>

@@ -2,7 +2,7 @@ import type { Entry, Freshness } from 'rx-statestore'
 import { text } from 'rx-statestore'
 import type { Subscription } from 'rxjs'
 import { BehaviorSubject } from 'rxjs'
-import type { Participant, World } from './participant.js'
+import type { ChaosContext, Participant } from './participant.js'
 import type { Random } from './random.js'
 import { nameOf } from './values.js'
 
@@ -28,7 +28,7 @@ let watcherCount = 0
 
 /** The watches of one participant: some stay, others are added and removed, and some are members of a changing set. */
 export class Watchers {
-  #world
+  #context
   #participant
   #random
   #isActive
@@ -38,8 +38,8 @@ export class Watchers {
   #stream: Subscription | undefined
 
   /** @param isActive - whether it watches anything */
-  constructor(world: World, participant: Participant, random: Random, isActive: boolean) {
-    this.#world = world
+  constructor(context: ChaosContext, participant: Participant, random: Random, isActive: boolean) {
+    this.#context = context
     this.#participant = participant
     this.#random = random
     this.#isActive = isActive
@@ -53,7 +53,7 @@ export class Watchers {
     this.#all.clear()
     this.#members.clear()
     if (!this.#isActive) return
-    for (const key of this.#world.keys) if (this.#random.chance(0.4)) this.#watch(key, true)
+    for (const key of this.#context.keys) if (this.#random.chance(0.4)) this.#watch(key, true)
     this.#watchSet()
   }
 
@@ -63,7 +63,7 @@ export class Watchers {
     const dice = this.#random.next()
     if (dice < 0.15) this.#changeSet()
     else if (dice < 0.15 + (0.85 * MAX_TEMPORARY) / (MAX_TEMPORARY + this.#temporary.length))
-      this.#watch(this.#random.pick(this.#world.keys), false)
+      this.#watch(this.#random.pick(this.#context.keys), false)
     else this.#random.pick(this.#temporary).stop()
   }
 
@@ -124,21 +124,21 @@ export class Watchers {
   }
 
   #changeSet() {
-    const wanted = this.#world.keys.filter(key => this.#random.chance(this.#members.has(key) ? 0.8 : 0.05))
+    const wanted = this.#context.keys.filter(key => this.#random.chance(this.#members.has(key) ? 0.8 : 0.05))
     const before = this.#members
     this.#members = new Map(wanted.map(key => [key, before.get(key) ?? this.#createWatcher(key, false)]))
     this.#set$.next(wanted)
   }
 
   #createWatcher(key: string, isPermanent: boolean): Watcher {
-    this.#world.counts.watches++
+    this.#context.counts.watches++
     const leave = () => undefined
     return { id: watcherCount++, key, isPermanent, last: undefined, freshness: undefined, hasEnded: false, stop: leave }
   }
 
   #recordEntry(watcher: Watcher, entry: Entry<string>) {
     watcher.last = entry
-    this.#world.counts.notifications++
+    this.#context.counts.notifications++
     const { op, source } = entry
     const { name, incarnation, lostConnections, connectedAt } = this.#participant
     const value = entry.op === 'set' ? nameOf(entry.value) : ''
@@ -147,7 +147,7 @@ export class Watchers {
     const version = entry.version?.toString()
     const watcherId = `${name}.${incarnation}/${watcher.id}`
     const isLive = watcher.freshness === 'live'
-    this.#world.recorder.write([
+    this.#context.recorder.write([
       'entry',
       watcherId,
       watcher.key,
@@ -162,6 +162,6 @@ export class Watchers {
   }
 
   #reportViolation(kind: string, detail: unknown) {
-    this.#world.violations.add(kind, `${this.#participant.description}: ${detail}`)
+    this.#context.violations.add(kind, `${this.#participant.description}: ${detail}`)
   }
 }

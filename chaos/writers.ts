@@ -3,7 +3,7 @@ import { StateStoreError, set, text } from 'rx-statestore'
 import type { Observable } from 'rxjs'
 import { from } from 'rxjs'
 import { now } from './now.js'
-import type { Participant, World } from './participant.js'
+import type { ChaosContext, Participant } from './participant.js'
 import type { Random } from './random.js'
 import { nameOf, uniqueValue } from './values.js'
 
@@ -23,15 +23,15 @@ const READ_FAILURES = ['timeout', 'closed']
 export class Writers {
   /** Writes without an outcome. */
   pending = 0
-  #world
+  #context
   #participant
   #random
   #values = 0
   #streams = 0
   #latest: Map<string, string> = new Map()
 
-  constructor(world: World, participant: Participant, random: Random) {
-    this.#world = world
+  constructor(context: ChaosContext, participant: Participant, random: Random) {
+    this.#context = context
     this.#participant = participant
     this.#random = random
   }
@@ -46,7 +46,7 @@ export class Writers {
   #writeOne() {
     const random = this.#random
     // A few keys are hot, so that their watchers have something to miss.
-    const key = random.chance(0.3) ? random.pick(this.#world.keys.slice(0, 10)) : random.pick(this.#world.keys)
+    const key = random.chance(0.3) ? random.pick(this.#context.keys.slice(0, 10)) : random.pick(this.#context.keys)
     const handle = this.#participant.store.key(key, text)
     const timeoutOption = random.chance(0.2) ? { timeout: random.int(20, 400) } : {}
     const roll = random.next()
@@ -103,7 +103,7 @@ export class Writers {
     // A separate writer, because its requests wait for each other while others overtake them.
     const stream = `s${this.#streams++}`
     const values = Array.from({ length: this.#random.int(5, 40) }, () => this.#value(stream))
-    const keys = values.map(() => this.#random.pick(this.#world.keys))
+    const keys = values.map(() => this.#random.pick(this.#context.keys))
     const [first = ''] = keys
     const single = this.#random.chance(0.5)
     const writes: Write[] = values.map((value, i) => ({ verb: 'SET', key: single ? first : (keys[i] ?? first), value }))
@@ -119,21 +119,21 @@ export class Writers {
           const write = writes[results++]
           if (write) this.#finish(write, result)
         },
-        error: error => this.#world.violations.add('operator error', error),
+        error: error => this.#context.violations.add('operator error', error),
         complete: () => {
           if (results !== writes.length)
-            this.#world.violations.add('operator', `${results} of ${writes.length} results`)
+            this.#context.violations.add('operator', `${results} of ${writes.length} results`)
         },
       })
   }
 
   #read() {
-    const key = this.#random.pick(this.#world.keys)
-    this.#world.counts.reads++
+    const key = this.#random.pick(this.#context.keys)
+    this.#context.counts.reads++
     this.#participant.store.get(key, text).subscribe({
       next: ({ op, value, version }) =>
         op === 'set' &&
-        this.#world.recorder.write(['read', this.#participant.name, key, nameOf(value), version?.toString()]),
+        this.#context.recorder.write(['read', this.#participant.name, key, nameOf(value), version?.toString()]),
       error: error => {
         const code = this.#codeOf(error)
         if (!READ_FAILURES.includes(code ?? '') && !this.#isAbsence(code)) this.#reportUnexpected(error)
@@ -143,17 +143,17 @@ export class Writers {
 
   #begin(count: number) {
     this.pending += count
-    this.#world.counts.tried += count
+    this.#context.counts.tried += count
   }
 
   /** @param outcome - `undefined` for a cancelled write */
   #finish({ verb, key, value, expires = false }: Write, outcome: Result | undefined) {
     this.pending--
     const word = this.#outcomeOf(outcome)
-    this.#world.counts[word]++
+    this.#context.counts[word]++
     const version = outcome && 'version' in outcome ? outcome.version?.toString() : undefined
     const name = value === '' ? '' : nameOf(value)
-    this.#world.recorder.write(['write', this.#participant.name, verb, key, name, word, version, expires, now()])
+    this.#context.recorder.write(['write', this.#participant.name, verb, key, name, word, version, expires, now()])
   }
 
   #outcomeOf(outcome: Result | undefined): Outcome {
@@ -169,7 +169,7 @@ export class Writers {
 
   /** A single store with its own broker is never unavailable. */
   #isAbsence(code: string | undefined) {
-    return this.#world.unavailableCodes.includes(code ?? '')
+    return this.#context.unavailableCodes.includes(code ?? '')
   }
 
   #codeOf(error: unknown) {
@@ -177,6 +177,6 @@ export class Writers {
   }
 
   #reportUnexpected(error: unknown) {
-    this.#world.violations.add('unexpected error of a request', error)
+    this.#context.violations.add('unexpected error of a request', error)
   }
 }

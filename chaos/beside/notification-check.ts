@@ -1,6 +1,6 @@
 import { connect, text } from 'rx-statestore'
 import { now } from '../now.js'
-import type { Participant, World } from '../participant.js'
+import type { ChaosContext, Participant } from '../participant.js'
 import { converge } from '../settle.js'
 import { nameOf, uniqueValue } from '../values.js'
 
@@ -8,15 +8,25 @@ import { nameOf, uniqueValue } from '../values.js'
  * With another broker, the exact set of registrations is unknown, because those of disconnected clients end only at the
  * next change. So every key is changed once more, and every watcher must receive it.
  */
-export async function checkNotifications(world: World, participants: readonly Participant[]) {
-  const store = connect(`mqtt://127.0.0.1:${world.places[0]?.port}`, { clientId: 'judge' })
+export async function checkNotifications(context: ChaosContext, participants: readonly Participant[]) {
+  const store = connect(`mqtt://127.0.0.1:${context.addresses[0]?.port}`, { clientId: 'judge' })
   await Promise.all(
-    world.keys.map(async (key, number) => {
+    context.keys.map(async (key, number) => {
       const value = uniqueValue('judge.0', number, 0)
       const { version } = await store.key(key, text).set(value)
-      world.recorder.write(['write', 'judge', 'SET', key, nameOf(value), 'applied', version?.toString(), false, now()])
+      context.recorder.write([
+        'write',
+        'judge',
+        'SET',
+        key,
+        nameOf(value),
+        'applied',
+        version?.toString(),
+        false,
+        now(),
+      ])
     }),
   )
   await store.close()
-  return converge(world, participants)
+  return converge(context, participants)
 }

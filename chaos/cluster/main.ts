@@ -62,10 +62,10 @@ const ports = await findFreePorts(new Random(process.pid), NatsServers.ports + S
 const nats = new NatsServers(program, directory, ports, complain, random.fork())
 const nodes = new StoreNodes('chaos', directory, ports.slice(NatsServers.ports), nats.ports, complain, random.fork())
 const audit = new LogAudit(join(directory, 'log.jsonl'), violations)
-const world = {
+const context = {
   options,
   keys,
-  places: nodes.places,
+  addresses: nodes.addresses,
   recorder,
   violations,
   counts: zeroCounts(),
@@ -77,7 +77,7 @@ const world = {
 const [histories, holdings, takeovers] = [new RegisterHistories(), new LeaseHoldings(), new TakeoverTimes()]
 
 const members = Array.from({ length: options.clients }, (_, number) => {
-  const participant = new Participant(world, number, random.fork())
+  const participant = new Participant(context, number, random.fork())
   const answered = (invoked: number) => takeovers.recordResponse(participant.name, invoked)
   const registers = new RegisterClient(histories, participant, number, random.fork(), violations, answered)
   const leases = new Leases(holdings, participant, number, violations)
@@ -99,12 +99,12 @@ const incidents = new Incidents(
     nats,
     leader: () => audit.leader,
     onNodeEnding: at =>
-      takeovers.recordNodeEnd(participants.filter(({ place }) => place === at).map(({ name }) => name)),
+      takeovers.recordNodeEnd(participants.filter(({ address }) => address === at).map(({ name }) => name)),
     onLeaderEnding: () => takeovers.recordLeaderEnd(),
   },
   random.fork(),
 )
-const calmer = (by: number) => ({ ...world, options: { stress: stress / by } })
+const calmer = (by: number) => ({ ...context, options: { stress: stress / by } })
 const faults = [
   new FaultInjector(
     calmer(FAULT_INTERVAL_FACTOR.clients),
@@ -124,13 +124,13 @@ const faults = [
 /** Waits until every request has an outcome and every client has read what it watches. */
 async function quiet() {
   await until(QUIET_WITHIN, () => participants.every(({ isSynced }) => isSynced))
-  await settle(world, participants)
+  await settle(context, participants)
   if (!(await until(QUIET_WITHIN, () => members.every(({ registers }) => registers.pending === 0))))
     violations.add('does not settle', `${members.map(({ registers }) => registers.pending)} operations on registers`)
 }
 
 function describe() {
-  const { tried, notifications } = world.counts
+  const { tried, notifications } = context.counts
   return `${incidents.count} incidents, ${tried} writes, ${histories.size} operations, ${notifications} notifications, ${audit.position} messages`
 }
 
@@ -152,8 +152,8 @@ await run.execute(describe, async () => {
   await Promise.all(faults.map(one => one.stop()))
   await quiet()
   for (const { leases } of members) leases.stop()
-  const end = await converge(world, participants)
-  await readLast(histories, world.places[0]?.port ?? 0, violations)
+  const end = await converge(context, participants)
+  await readLast(histories, context.addresses[0]?.port ?? 0, violations)
   const equal = await checkNodes(nodes, violations)
   for (const participant of participants) await participant.stop()
   await nodes.stop()
@@ -175,11 +175,11 @@ await run.execute(describe, async () => {
   const verdict = hasChecker ? await checkLinearizability(histories, directory, violations) : undefined
   return [
     ...Object.entries(incidents.counts),
-    ...rowsOf(world.counts),
+    ...rowsOf(context.counts),
     ['nodes that waited for the log', nodes.counts.waits],
     ['nodes that failed to start at first', nodes.counts.retries],
-    ['takeover from a node: median, most', takeovers.words.nodes],
-    ['takeover from a leader: median, most', takeovers.words.leaders],
+    ['takeover from a node: median, most', takeovers.summary.nodes],
+    ['takeover from a leader: median, most', takeovers.summary.leaders],
     ['leases held', holdings.all.length],
     ['  writes by their tokens, refused', `${holdings.fenced}, ${holdings.stale}`],
     ['messages in the log, writes', `${log.messages}, ${log.requests}`],

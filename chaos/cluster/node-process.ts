@@ -10,10 +10,10 @@ const MESSAGES = 1_500
 
 const [nodeId = '', port, wsPort, servers = '', name = ''] = process.argv.slice(2)
 
-const tell = (message: object) => process.send?.(message)
+const send = (message: object) => process.send?.(message)
 const fail = (error: unknown) => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-  tell({ failed: code, message: error instanceof Error ? error.message : String(error) })
+  send({ failed: code, message: error instanceof Error ? error.message : String(error) })
   process.exitCode = 1
   process.disconnect?.()
 }
@@ -32,18 +32,18 @@ const store = await serve({
 if (store) {
   store.storage$.subscribe(({ state, error }) => {
     if (state === 'broken') fail(error)
-    else tell({ storage: state })
+    else send({ storage: state })
   })
-  store.faults$.subscribe(({ error }) => tell({ fault: error instanceof Error ? error.stack : String(error) }))
+  store.faults$.subscribe(({ error }) => send({ fault: error instanceof Error ? error.stack : String(error) }))
   process.on('message', () => {
     const lines = Array.from(store.dump(), line => JSON.stringify(line)).sort()
     const hash = createHash('sha256').update(lines.join('\n')).digest('hex')
     const { position, lag, nodes } = store.cluster ?? {}
-    tell({ stats: { ...store.stats, keys: lines.length, hash, position, lag, nodes: nodes?.length } })
+    send({ stats: { ...store.stats, keys: lines.length, hash, position, lag, nodes: nodes?.length } })
   })
   // As the command line does.
   process.once('SIGTERM', () => {
     store.close().then(() => process.exit(0), fail)
   })
-  tell({ ready: true })
+  send({ ready: true })
 }

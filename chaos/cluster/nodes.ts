@@ -56,7 +56,7 @@ export class StoreNodes {
   }
 
   /** Client ports. */
-  get places() {
+  get addresses() {
     return this.processes.map((_, at) => ({ port: this.#ports[2 * at] ?? 0, wsPort: this.#ports[2 * at + 1] ?? 0 }))
   }
 
@@ -87,18 +87,18 @@ export class StoreNodes {
   }
 
   #try(at: number): Promise<ChildProcess | { failed: string; message: string }> {
-    const { port, wsPort } = this.places[at] ?? {}
+    const { port, wsPort } = this.addresses[at] ?? {}
     const servers = (this.#servers[at] ?? []).map(server => `nats://127.0.0.1:${server}`).join(',')
     const args = [idOf(at), port, wsPort, servers, this.#name].map(String)
     const child = fork(new URL('./node-process.js', import.meta.url).pathname, args, { execArgv: [], silent: true })
-    const said = createWriteStream(join(this.#directory, `${idOf(at)}.log`), { flags: 'a' })
-    child.stdout?.pipe(said, { end: false })
-    child.stderr?.pipe(said, { end: false })
+    const output = createWriteStream(join(this.#directory, `${idOf(at)}.log`), { flags: 'a' })
+    child.stdout?.pipe(output, { end: false })
+    child.stderr?.pipe(output, { end: false })
     return new Promise(resolve => {
       let failure = { failed: 'ended', message: 'it printed nothing' }
       child.on('message', raw => {
         const message = raw as NodeMessage
-        said.write(`${new Date().toISOString()} ${JSON.stringify(message).slice(0, 2_000)}\n`)
+        output.write(`${new Date().toISOString()} ${JSON.stringify(message).slice(0, 2_000)}\n`)
         if (message.ready) resolve(child)
         if (message.storage === 'waiting') this.counts.waits++
         if (message.fault !== undefined) this.#complain(`${idOf(at)} has a fault: ${message.fault}`)
@@ -108,7 +108,7 @@ export class StoreNodes {
           this.#complain(`${idOf(at)} stopped: ${message.failed} ${message.message}`)
       })
       child.once('close', () => {
-        said.end()
+        output.end()
         resolve(failure)
       })
     })

@@ -40,12 +40,12 @@ export async function buildChecker() {
 export async function checkHistories(lines: Iterable<string>, pictures?: string): Promise<Verdict> {
   const child = spawn(PROGRAM, pictures === undefined ? [] : [pictures], { stdio: ['pipe', 'pipe', 'pipe'] })
   const ended = once(child, 'exit')
-  const said = text(child.stdout)
+  const output = text(child.stdout)
   const failed = text(child.stderr)
   // If the checker ends early, its output explains why.
   const fed = pipeline(Readable.from(lines), child.stdin).catch(error => error)
   const [code] = await ended
   await fed
   if (code !== 0) throw new Error(`the linearizability checker ended with code ${code}: ${await failed}`)
-  return JSON.parse(await said)
+  return JSON.parse(await output)
 }

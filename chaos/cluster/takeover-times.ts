@@ -39,14 +39,14 @@ export class TakeoverTimes {
   }
 
   /** Waiting times after the end of a node and of the leader, for the report. */
-  get words() {
+  get summary() {
     return { nodes: wordsOf(this.#nodes), leaders: wordsOf(this.#leaders) }
   }
 }
 
 function wordsOf(times: readonly number[]) {
   const inOrder = [...times].sort((a, b) => a - b)
-  const [median, most] = [inOrder[Math.floor(inOrder.length / 2)], inOrder.at(-1)]
-  if (median === undefined || most === undefined) return 'none'
-  return `${(median / 1000).toFixed(2)} s, ${(most / 1000).toFixed(2)} s (${inOrder.length})`
+  const [median, longest] = [inOrder[Math.floor(inOrder.length / 2)], inOrder.at(-1)]
+  if (median === undefined || longest === undefined) return 'none'
+  return `${(median / 1000).toFixed(2)} s, ${(longest / 1000).toFixed(2)} s (${inOrder.length})`
 }

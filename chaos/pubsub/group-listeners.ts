@@ -1,10 +1,10 @@
 import type { PubSubClient } from 'rx-statestore/pubsub'
 import type { Subscription } from 'rxjs'
+import type { PubSubChaosContext } from './context.js'
 import type { GroupMembership } from './group-membership.js'
 import { checkMembership, newMembership } from './group-membership.js'
 import type { HubHost } from './hub-host.js'
 import { idOf } from './hub-host.js'
-import type { World } from './world.js'
 
 export type GroupListener = { subscription: Subscription; membership: GroupMembership | undefined }
 
@@ -13,7 +13,7 @@ const MAX_WITNESS_LAG_MS = 3_000
 
 /** Records what one client receives, by group and session. */
 export class GroupListeners {
-  #world
+  #context
   #hub
   #name
   #client
@@ -23,8 +23,8 @@ export class GroupListeners {
   /** Groups whose memberships in the current session are not completely received yet. */
   #memberships: Set<number> = new Set()
 
-  constructor(world: World, hub: HubHost, name: string, client?: PubSubClient) {
-    this.#world = world
+  constructor(context: PubSubChaosContext, hub: HubHost, name: string, client?: PubSubClient) {
+    this.#context = context
     this.#hub = hub
     this.#name = name
     this.#client = client
@@ -65,7 +65,7 @@ export class GroupListeners {
   end(isLast: boolean) {
     for (const { membership, subscription } of this.#listeners.values()) {
       subscription.unsubscribe()
-      if (membership && isLast) checkMembership(membership, this.#world, true)
+      if (membership && isLast) checkMembership(membership, this.#context, true)
       else this.#checkLater(membership)
     }
     this.#listeners.clear()
@@ -76,7 +76,7 @@ export class GroupListeners {
     let listener: GroupListener | undefined
     // Gaps first, because they are emitted on joining.
     const subscription = gaps$?.subscribe(() => {
-      this.#world.counts.gaps++
+      this.#context.counts.gaps++
       if (listener?.membership) listener.membership.isGapOwed = false
     })
     if (subscription === undefined) return
@@ -85,18 +85,18 @@ export class GroupListeners {
     subscription.add(
       messages$?.subscribe({
         next: ({ data }) => this.#recordMessage(group, idOf(data)),
-        error: error => error.code !== 'closed' && this.#world.violations.add('a group that ended', error),
+        error: error => error.code !== 'closed' && this.#context.violations.add('a group that ended', error),
       }),
     )
   }
 
   #recordMessage(group: number, id: number) {
-    this.#world.counts.delivered++
+    this.#context.counts.delivered++
     this.#listeners.get(group)?.membership?.seen.push(id)
   }
 
   #handleConnected(connectionId: string, wasConnected: boolean) {
-    const { counts } = this.#world
+    const { counts } = this.#context
     if (connectionId === this.#connectionId) {
       if (!wasConnected) counts.recoveries++
       return
@@ -121,6 +121,6 @@ export class GroupListeners {
   }
 
   #checkLater(membership: GroupMembership | undefined) {
-    if (membership) setTimeout(() => checkMembership(membership, this.#world, false), MAX_WITNESS_LAG_MS).unref()
+    if (membership) setTimeout(() => checkMembership(membership, this.#context, false), MAX_WITNESS_LAG_MS).unref()
   }
 }

@@ -4,7 +4,7 @@ import type { Hub, PubSubServer } from 'rx-statestore/pubsub/server'
 import { servePubSub } from 'rx-statestore/pubsub/server'
 import { now } from '../now.js'
 import { until } from '../random-interval.js'
-import type { World } from './world.js'
+import type { PubSubChaosContext } from './context.js'
 
 /** ms; short, so that sessions expire during a run. */
 const RETENTION_MS = 1_000
@@ -17,7 +17,7 @@ const WITNESS = 'witness'
 export class HubHost {
   /** Number of starts. */
   run = 0
-  #world
+  #context
   #server: PubSubServer | undefined
   #witnesses: readonly PubSubClient[] = []
   #port = 0
@@ -25,8 +25,8 @@ export class HubHost {
   /** Clients are admitted only after the witnesses. */
   #opened = Promise.resolve()
 
-  constructor(world: World) {
-    this.#world = world
+  constructor(context: PubSubChaosContext) {
+    this.#context = context
   }
 
   get port() {
@@ -55,22 +55,22 @@ export class HubHost {
   }
 
   async kill() {
-    this.#world.counts.restarts++
+    this.#context.counts.restarts++
     await this.#server?.close()
     await this.#closeWitnesses()
-    this.#world.ledger.recordHubEnd()
+    this.#context.ledger.recordHubEnd()
   }
 
   async stop() {
     await this.#closeWitnesses()
     const count = () => this.#server?.hub('chaos').connections.length ?? 0
     if (!(await until(QUIET_TIMEOUT_MS, () => count() === 0)))
-      this.#world.violations.add('left behind', `${count()} sessions`)
+      this.#context.violations.add('left behind', `${count()} sessions`)
     await this.#server?.close()
   }
 
   #listen(hub: Hub) {
-    const { ledger, counts, violations } = this.#world
+    const { ledger, counts, violations } = this.#context
     hub.events$.subscribe(event => {
       ledger.recordAccepted(Number(event.payload.data))
       event.accept()
@@ -82,14 +82,14 @@ export class HubHost {
       if (event.reason === 'violation') violations.add('invalid frame', event.connection.userId)
     })
     hub.memberships$.subscribe(({ type, connection: { userId = '', connectionId }, group }) => {
-      this.#world.members.get(userId)?.recordMembership(type, connectionId, Number(group), now())
+      this.#context.members.get(userId)?.recordMembership(type, connectionId, Number(group), now())
       // Arrives after everything the client received as a member.
       if (type === 'left') hub.sendToConnection(connectionId, Number(group))
     })
   }
 
   async #connectWitnesses(hub: Hub) {
-    const { ledger, violations, options } = this.#world
+    const { ledger, violations, options } = this.#context
     const { run } = this
     // One per group, so that none receives so much that the hub disconnects it.
     this.#witnesses = Array.from({ length: options.groups }, (_, group) => {

@@ -29,15 +29,15 @@ const { violations, random } = run
 const counts = zeroCounts()
 const ledger = new Ledger(violations)
 const byName: Map<string, Member> = new Map()
-const world = { options, counts, ledger, violations, members: byName }
-const hub = new HubHost(world)
+const context = { options, counts, ledger, violations, members: byName }
+const hub = new HubHost(context)
 await hub.start()
-const members = Array.from({ length: options.clients }, (_, i) => new Member(world, hub, i, random.fork()))
+const members = Array.from({ length: options.clients }, (_, i) => new Member(context, hub, i, random.fork()))
 const paces = members.flatMap(member => [
   new RandomInterval(random.fork(), SEND_INTERVAL_MS / stress, () => member.send()),
   new RandomInterval(random.fork(), TURN_EVERY / stress, () => member.toggleGroup()),
 ])
-const faults = new FaultInjector(world, hub, members, random.fork(), RESTART_EVERY)
+const faults = new FaultInjector(context, hub, members, random.fork(), RESTART_EVERY)
 
 /** Injects faults for a while, then waits until all activity has ended. */
 async function trouble(ms: number) {

@@ -4,11 +4,11 @@ import { connectPubSub } from 'rx-statestore/pubsub'
 import type { Observable, Subscription } from 'rxjs'
 import { Link } from '../link.js'
 import type { Random } from '../random.js'
+import type { PubSubChaosContext } from './context.js'
 import { GroupListeners } from './group-listeners.js'
 import type { HubHost } from './hub-host.js'
 import type { Outcome } from './ledger.js'
 import { EVENT } from './ledger.js'
-import type { World } from './world.js'
 
 /** ms; short enough to detect a stalled link during a run. */
 const SETTINGS = { recoveryWindow: 5_000, keepAlive: 1_500, connectTimeout: 1_500, timeout: 10_000 }
@@ -17,7 +17,7 @@ const BURST = 150
 
 /** A client behind a faulty link that listens to groups and sends to them. */
 export class Member {
-  #world
+  #context
   #hub
   #random
   #index
@@ -30,13 +30,13 @@ export class Member {
   /** Sends without an outcome. */
   pending = 0
 
-  constructor(world: World, hub: HubHost, index: number, random: Random) {
-    this.#world = world
+  constructor(context: PubSubChaosContext, hub: HubHost, index: number, random: Random) {
+    this.#context = context
     this.#hub = hub
     this.#index = index
     this.#random = random
     this.link = new Link(hub.port, random.fork())
-    this.#listeners = new GroupListeners(world, hub, this.name)
+    this.#listeners = new GroupListeners(context, hub, this.name)
   }
 
   get name() {
@@ -55,7 +55,7 @@ export class Member {
   async replaceClient() {
     await this.#client?.close()
     this.#listeners.end(false)
-    this.#world.members.delete(this.name)
+    this.#context.members.delete(this.name)
     this.#incarnation++
     this.#begin()
   }
@@ -71,7 +71,7 @@ export class Member {
 
   /** Starts or stops listening to a random group. */
   toggleGroup() {
-    this.#listeners.toggle(this.#random.int(0, this.#world.options.groups - 1))
+    this.#listeners.toggle(this.#random.int(0, this.#context.options.groups - 1))
   }
 
   send() {
@@ -85,30 +85,30 @@ export class Member {
     const protocol = this.#index % 2 === 0 ? 'json' : 'protobuf'
     const url = () => `ws://127.0.0.1:${this.#port}/client/hubs/chaos?user=${this.name}`
     this.#author = 1_000_000 * this.#index + this.#incarnation
-    this.#world.members.set(this.name, this)
+    this.#context.members.set(this.name, this)
     const client = connectPubSub(url, { ...SETTINGS, protocol, reconnect: RECONNECT })
     this.#client = client
     client.errors$.subscribe(error => {
-      if (!['timeout', 'outcome-unknown'].includes(error.code)) this.#world.violations.add('reported', error)
+      if (!['timeout', 'outcome-unknown'].includes(error.code)) this.#context.violations.add('reported', error)
     })
-    this.#listeners = new GroupListeners(this.#world, this.#hub, this.name, client)
-    for (let i = 0; i < this.#world.options.groups / 2; i++) this.toggleGroup()
+    this.#listeners = new GroupListeners(this.#context, this.#hub, this.name, client)
+    for (let i = 0; i < this.#context.options.groups / 2; i++) this.toggleGroup()
   }
 
   #sendMessage(padding: number) {
-    const group = this.#random.int(0, this.#world.options.groups - 1)
-    const id = this.#world.ledger.register(this.#author, group)
+    const group = this.#random.int(0, this.#context.options.groups - 1)
+    const id = this.#context.ledger.register(this.#author, group)
     const result$ = this.#client?.group(String(group)).send({ id, pad: 'é'.repeat(padding) })
     this.#track(id, result$)
   }
 
   #sendEvent() {
-    const id = this.#world.ledger.register(this.#author, EVENT)
+    const id = this.#context.ledger.register(this.#author, EVENT)
     this.#track(id, this.#client?.sendEvent('note', id))
   }
 
   #track(id: number, result$: Observable<SendResult> | undefined) {
-    const { ledger, counts } = this.#world
+    const { ledger, counts } = this.#context
     this.pending++
     const subscription = result$?.subscribe({
       next: ({ duplicate }) => {
@@ -123,7 +123,7 @@ export class Member {
 
   #cancel(id: number, subscription: Subscription | undefined) {
     if (subscription === undefined || subscription.closed) return
-    this.#world.ledger.settle(id, 'cancelled')
+    this.#context.ledger.settle(id, 'cancelled')
     subscription.unsubscribe()
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compareGlobView, compareShown, type GlobView, type KeyState } from './convergence.js'
+import { compareGlobView, compareState, type GlobView, type KeyState } from './convergence.js'
 import { globMatcher } from './globs.js'
 
 const KEY = 'chaos/1'
@@ -9,7 +9,7 @@ const set = (value: string, version: number): KeyState => ({ op: 'set', value, v
 
 describe('judgeShown', () => {
   it('the judge accepts the stored value and version, or the absence of the key', () => {
-    expect([compareShown(set('a', 7), set('a', 7)), compareShown({ op: 'delete', version: 3 }, ABSENT)]).toEqual([
+    expect([compareState(set('a', 7), set('a', 7)), compareState({ op: 'delete', version: 3 }, ABSENT)]).toEqual([
       undefined,
       undefined,
     ])
@@ -22,7 +22,7 @@ describe('judgeShown', () => {
     ['the absence of a stored key', ABSENT, set('a', 7)],
     ['a watch without any entry', undefined, ABSENT],
   ])('the judge rejects %s', (_, shown, held) => {
-    expect(compareShown(shown, held)).toMatch(/shows .*, stored is/)
+    expect(compareState(shown, held)).toMatch(/shows .*, stored is/)
   })
 })
 

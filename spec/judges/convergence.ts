@@ -13,7 +13,7 @@ const describe = (held: KeyState): string =>
  * Returns the difference between what a watch shows and what the store holds after all activity has ended. `shown` is
  * `undefined` if the watch has shown nothing yet.
  */
-export function compareShown(shown: KeyState | undefined, held: KeyState): string | undefined {
+export function compareState(shown: KeyState | undefined, held: KeyState): string | undefined {
   const isSame =
     shown !== undefined &&
     (shown.op === 'set') === (held.op === 'set') &&
@@ -39,7 +39,7 @@ export function compareGlobView(
   const differences: string[] = []
   for (const [key, held] of stored) {
     const expected = fits(key) ? held : { op: 'absent' }
-    const violation = compareShown(last(key) ?? { op: 'absent' }, expected)
+    const violation = compareState(last(key) ?? { op: 'absent' }, expected)
     if (violation !== undefined) differences.push(`${key} ${violation}`)
     const value = expected.op === 'set' ? expected.value : undefined
     if (map.get(key) !== value)

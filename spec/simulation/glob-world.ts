@@ -3,7 +3,7 @@ import { StateStore } from '../../src/client/connect/client.js'
 import { type Entry, StateStoreError, text } from '../../src/client/index.js'
 import { HOST } from '../../src/client/keys/store-view.js'
 import { matching } from '../../src/client/matching/index.js'
-import { compareGlobView, compareShown } from '../judges/convergence.js'
+import { compareGlobView, compareState } from '../judges/convergence.js'
 import { globMatcher } from '../judges/globs.js'
 import type { Setting } from './connection.js'
 import { GlobBroker } from './glob-broker.js'
@@ -238,7 +238,7 @@ export class GlobWorld {
     const complain = (what: string, wrong: string) =>
       this.#complain(`${store.clientId} ${what} did not converge: ${wrong}`)
     for (const [key, { shown }] of keys) {
-      const wrong = compareShown(shown ?? { op: 'absent' }, storedEntry(this.#broker.engine, key))
+      const wrong = compareState(shown ?? { op: 'absent' }, storedEntry(this.#broker.engine, key))
       if (wrong) complain(key, wrong)
     }
     for (const { glob, oracle, map } of watchers) {

@@ -2,7 +2,7 @@ import { type Observer, Subject, Subscription } from 'rxjs'
 import { StateStore } from '../../src/client/connect/client.js'
 import { type Entry, type Freshness, type Key, StateStoreError, text } from '../../src/client/index.js'
 import { HOST } from '../../src/client/keys/store-view.js'
-import { compareShown } from '../judges/convergence.js'
+import { compareState } from '../judges/convergence.js'
 import { BesideBroker } from './beside.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
@@ -402,7 +402,7 @@ export class World {
     for (const client of this.#allClients) {
       for (const { key, oracle } of client.watchers) {
         const { engine } = this.#brokers[0] ?? {}
-        const wrong = compareShown(oracle.shown, engine ? storedEntry(engine, key) : { op: 'absent' })
+        const wrong = compareState(oracle.shown, engine ? storedEntry(engine, key) : { op: 'absent' })
         if (!oracle.isLive) this.#complain(`${client.store.clientId} ${key} is not live`)
         if (wrong) this.#complain(`${client.store.clientId} ${key} did not converge: ${wrong}`)
       }

@@ -59,7 +59,7 @@ export interface Console {
   readonly now$: BehaviorSubject<number>
   now(): number
   /** Runs a request independently of the view that started it; errors are shown as toasts. */
-  run<T>(asked: Observable<T>, done: (answer: T) => void): void
+  run<T>(request$: Observable<T>, done: (answer: T) => void): void
   navigate(route: Route): void
   close(): void
 }

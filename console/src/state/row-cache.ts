@@ -52,14 +52,14 @@ export class RowCache {
   }
 
   /** Stores the response for the requested ids; an id without facts no longer exists. */
-  setFacts(ids: readonly string[], found: readonly KeyFacts[]): void {
-    const byId = new Map(found.map(facts => [facts.id, facts]))
+  setFacts(ids: readonly string[], received: readonly KeyFacts[]): void {
+    const byId = new Map(received.map(facts => [facts.id, facts]))
     for (const id of ids) {
       const row = this.#rows.get(id)
       if (row === undefined) continue
-      const { facts: _facts, ...rest } = row
+      const { facts: _facts, ...withoutFacts } = row
       const facts = byId.get(id)
-      this.#rows.set(id, facts ? { ...rest, facts } : rest)
+      this.#rows.set(id, facts ? { ...withoutFacts, facts } : withoutFacts)
     }
   }
 

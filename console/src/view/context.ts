@@ -5,7 +5,7 @@ import type { Console } from '../state/console.js'
 export const ConsoleContext = createContext<Console | undefined>(undefined)
 
 export function useConsole(): Console {
-  const found = useContext(ConsoleContext)
-  if (found === undefined) throw new Error('useConsole requires a ConsoleContext.Provider')
-  return found
+  const console = useContext(ConsoleContext)
+  if (console === undefined) throw new Error('useConsole requires a ConsoleContext.Provider')
+  return console
 }

@@ -14,24 +14,24 @@ const answerOf = async (response: Promise<Response>): Promise<readonly [number, 
 
 describe('GET /api/store', () => {
   it('the store response contains the addresses and whether there is a seed', async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     const facts = { url: store.url, wsUrl: store.wsUrl, seeded: false, version: '1.2.3' }
-    expect(await answerOf(ask('api/store'))).toEqual([200, facts])
+    expect(await answerOf(callApi('api/store'))).toEqual([200, facts])
     const seeded = await openConsole({ seed: [] })
-    expect(await (await seeded.ask('api/store')).json()).toMatchObject({ seeded: true })
+    expect(await (await seeded.callApi('api/store')).json()).toMatchObject({ seeded: true })
   })
 })
 
 describe('POST /api/keys', () => {
   it('facts are returned for existing keys only', async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     const [alice, fencingToken] = [await RawClient.ready(store.url, 'alice'), now()]
     await alice.request(command('KEYNOTIFY k'))
     await alice.request(command('SET k value PX 1000'), { timestamp: now(), fencingToken })
     await alice.request(command('SET \xff\x00 v'), { timestamp: now() })
     const expected = store.peek('k')
     const ids = [hex('k'), hex('nothing'), hex('\xff\x00').toLowerCase()]
-    const [status, answer] = await answerOf(ask('api/keys', { ids }))
+    const [status, answer] = await answerOf(callApi('api/keys', { ids }))
     expect([status, answer]).toEqual([
       200,
       {
@@ -44,94 +44,94 @@ describe('POST /api/keys', () => {
   })
 
   it('more than a thousand keys are rejected', { tags: 'slow' }, async () => {
-    const { ask } = await openConsole()
+    const { callApi } = await openConsole()
     const ids = (count: number) => ({ ids: Array.from({ length: count }, (_, at) => hex(`key${at}`)) })
-    expect(await answerOf(ask('api/keys', ids(1_000)))).toEqual([200, { keys: [] }])
-    expect(await answerOf(ask('api/keys', ids(1_001)))).toMatchObject([400, { code: 'argument' }])
+    expect(await answerOf(callApi('api/keys', ids(1_000)))).toEqual([200, { keys: [] }])
+    expect(await answerOf(callApi('api/keys', ids(1_001)))).toMatchObject([400, { code: 'argument' }])
   })
 
   it.each([{}, { ids: 'k' }, { ids: [7] }, { ids: ['k'] }, { ids: ['ABC'] }, { ids: [null] }, [], 'text', null, 7])(
     'the body %j is rejected',
     async body => {
-      const { ask } = await openConsole()
-      expect(await answerOf(ask('api/keys', JSON.stringify(body)))).toMatchObject([400, { code: 'argument' }])
+      const { callApi } = await openConsole()
+      expect(await answerOf(callApi('api/keys', JSON.stringify(body)))).toMatchObject([400, { code: 'argument' }])
     },
   )
 })
 
 describe('Clients', () => {
   it('a client response lists at most a thousand watched keys', async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     const alice = await RawClient.ready(store.wsUrl, 'alice')
     await alice.request(command('KEYNOTIFY \xff\x00'))
-    expect(await answerOf(ask('api/client', { clientId: 'alice' }))).toEqual([
+    expect(await answerOf(callApi('api/client', { clientId: 'alice' }))).toEqual([
       200,
       { clientId: 'alice', watches: 1, ids: ['FF00'] },
     ])
     await Promise.all(Array.from({ length: 1_000 }, async (_, at) => alice.request(command(`KEYNOTIFY k${at}`))))
-    const answer: unknown = await (await ask('api/client', { clientId: 'alice' })).json()
+    const answer: unknown = await (await callApi('api/client', { clientId: 'alice' })).json()
     expect(answer).toMatchObject({ watches: 1_001, ids: expect.objectContaining({ length: 1_000 }) })
   })
 
   it('POST /api/cut drops the connection of a client', async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
-    expect(await answerOf(ask('api/cut', { clientId: 'alice' }))).toEqual([200, {}])
+    expect(await answerOf(callApi('api/cut', { clientId: 'alice' }))).toEqual([200, {}])
     expect(await alice.closed).toBeUndefined()
-    expect(await answerOf(ask('api/cut', { clientId: 'alice' }))).toMatchObject([404, { code: 'not-found' }])
+    expect(await answerOf(callApi('api/cut', { clientId: 'alice' }))).toMatchObject([404, { code: 'not-found' }])
   })
 
   it('an unknown client is answered with 404', async () => {
-    const { ask } = await openConsole()
+    const { callApi } = await openConsole()
     for (const clientId of ['nobody', '', '__proto__']) {
-      expect(await answerOf(ask('api/client', { clientId }))).toMatchObject([404, { code: 'not-found' }])
-      expect(await answerOf(ask('api/cut', { clientId }))).toMatchObject([404, { code: 'not-found' }])
+      expect(await answerOf(callApi('api/client', { clientId }))).toMatchObject([404, { code: 'not-found' }])
+      expect(await answerOf(callApi('api/cut', { clientId }))).toMatchObject([404, { code: 'not-found' }])
     }
-    expect(await answerOf(ask('api/cut', { clientId: 7 }))).toMatchObject([400, { code: 'argument' }])
+    expect(await answerOf(callApi('api/cut', { clientId: 7 }))).toMatchObject([400, { code: 'argument' }])
   })
 })
 
 describe('Freezing and restarting', () => {
   it('a freeze ends early with 0 ms', async () => {
-    const { store, clock, ask } = await openConsole()
-    expect(await answerOf(ask('api/freeze', { ms: 600_000 }))).toEqual([200, {}])
+    const { store, clock, callApi } = await openConsole()
+    expect(await answerOf(callApi('api/freeze', { ms: 600_000 }))).toEqual([200, {}])
     expect(store.frozenUntil).toBe(clock.now() + 600_000)
-    expect(await answerOf(ask('api/freeze', { ms: 0 }))).toEqual([200, {}])
+    expect(await answerOf(callApi('api/freeze', { ms: 0 }))).toEqual([200, {}])
     expect(store.frozenUntil).toBeUndefined()
   })
 
   it('the console remains available while the store restarts', async () => {
-    const { store, clock, ask } = await openConsole()
+    const { store, clock, callApi } = await openConsole()
     await store.load([{ key: 'k', value: 'v' }])
     const alice = await RawClient.ready(store.url, 'alice')
     clock.advance(1_000)
-    expect(await answerOf(ask('api/restart', { keys: 'kept' }))).toEqual([200, {}])
+    expect(await answerOf(callApi('api/restart', { keys: 'kept' }))).toEqual([200, {}])
     await alice.closed
     expect([store.startedAt, store.stats.keys]).toEqual([clock.now(), 1])
-    expect(await answerOf(ask('api/restart', { keys: 'lost' }))).toEqual([200, {}])
+    expect(await answerOf(callApi('api/restart', { keys: 'lost' }))).toEqual([200, {}])
     expect(store.stats.keys).toBe(0)
     expect((await (await RawClient.ready(store.url, 'bob')).request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
   it.each([{ ms: -1 }, { ms: 600_001 }, { ms: 1.5 }, { ms: '5' }, {}])('a freeze with %j is rejected', async body => {
-    const { store, ask } = await openConsole()
-    expect(await answerOf(ask('api/freeze', body))).toMatchObject([400, { code: 'argument' }])
+    const { store, callApi } = await openConsole()
+    expect(await answerOf(callApi('api/freeze', body))).toMatchObject([400, { code: 'argument' }])
     expect(store.frozenUntil).toBeUndefined()
   })
 
   it.each([{ keys: 'some' }, { keys: ['kept'] }, {}])('a restart with %j is rejected', async body => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
-    expect(await answerOf(ask('api/restart', body))).toMatchObject([400, { code: 'argument' }])
+    expect(await answerOf(callApi('api/restart', body))).toMatchObject([400, { code: 'argument' }])
     await alice.settled()
   })
 
   it('operations on a closed store are answered with 503', async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     await store.close()
-    expect(await answerOf(ask('api/freeze', { ms: 1 }))).toMatchObject([503, { code: 'closed' }])
-    expect(await answerOf(ask('api/restart', { keys: 'kept' }))).toMatchObject([503, { code: 'closed' }])
-    expect(await answerOf(ask('api/store'))).toMatchObject([200, {}])
+    expect(await answerOf(callApi('api/freeze', { ms: 1 }))).toMatchObject([503, { code: 'closed' }])
+    expect(await answerOf(callApi('api/restart', { keys: 'kept' }))).toMatchObject([503, { code: 'closed' }])
+    expect(await answerOf(callApi('api/store'))).toMatchObject([200, {}])
   })
 })
 
@@ -166,14 +166,17 @@ describe('Requests', () => {
   })
 
   it.each(['{', '', 'null', '\xff', '{"clientId":'])('the invalid body %j is rejected', async body => {
-    const { ask } = await openConsole()
-    expect(await answerOf(ask('api/cut', Buffer.from(body, 'latin1')))).toMatchObject([400, { code: 'argument' }])
+    const { callApi } = await openConsole()
+    expect(await answerOf(callApi('api/cut', Buffer.from(body, 'latin1')))).toMatchObject([400, { code: 'argument' }])
   })
 
   it('a body over 4 MiB is rejected, and the connection serves the next request', { tags: 'slow' }, async () => {
-    const { ask } = await openConsole()
-    expect(await answerOf(ask('api/cut', ' '.repeat(4 * 1024 * 1024 + 1)))).toMatchObject([413, { code: 'payload' }])
-    expect(await answerOf(ask('api/cut', ' '.repeat(64 * 1024 * 1024)))).toMatchObject([413, { code: 'payload' }])
-    expect(await answerOf(ask('api/store'))).toMatchObject([200, {}])
+    const { callApi } = await openConsole()
+    expect(await answerOf(callApi('api/cut', ' '.repeat(4 * 1024 * 1024 + 1)))).toMatchObject([
+      413,
+      { code: 'payload' },
+    ])
+    expect(await answerOf(callApi('api/cut', ' '.repeat(64 * 1024 * 1024)))).toMatchObject([413, { code: 'payload' }])
+    expect(await answerOf(callApi('api/store'))).toMatchObject([200, {}])
   })
 })

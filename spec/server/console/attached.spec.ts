@@ -30,8 +30,8 @@ async function openAttachedConsole(options: Parameters<typeof openConsoleOf>[1] 
 }
 
 /** The pulses of a console, in order. */
-async function pulsesOf(store: AttachedStore, clock: ManualClock, ask: (path: string) => Promise<Response>) {
-  const { body } = await ask('api/stream')
+async function pulsesOf(store: AttachedStore, clock: ManualClock, callApi: (path: string) => Promise<Response>) {
+  const { body } = await callApi('api/stream')
   if (body === null) throw new Error('no body')
   const reader = body.getReader()
   onTestFinished(async () => reader.cancel())
@@ -56,39 +56,39 @@ async function pulsesOf(store: AttachedStore, clock: ManualClock, ask: (path: st
 
 describe('The console of an attached store', () => {
   it('the store response says that the store is attached, and contains the broker URL for browsers', async () => {
-    const { url, brokerUrl, ask, server } = await openAttachedConsole()
+    const { url, brokerUrl, callApi, server } = await openAttachedConsole()
     const facts = { url, wsUrl: brokerUrl, attached: true, seeded: false, version: '1.2.3' }
-    expect(await answerOf(ask('api/store'))).toEqual([200, facts])
+    expect(await answerOf(callApi('api/store'))).toEqual([200, facts])
     const { headers } = await fetch(server.url)
     expect(headers.get('content-security-policy')).toContain(`connect-src 'self' ${brokerUrl};`)
   })
 
   it('the broker login is returned only with the token', async () => {
     const brokerLogin = { username: 'page', password: 'seven words' }
-    const { ask, server } = await openAttachedConsole({ brokerLogin })
-    expect(await (await ask('api/store')).json()).toMatchObject({ brokerLogin })
+    const { callApi, server } = await openAttachedConsole({ brokerLogin })
+    expect(await (await callApi('api/store')).json()).toMatchObject({ brokerLogin })
     for (const path of ['', 'api/store', 'api/stream']) {
-      const stranger = await fetch(new URL(path, server.url))
-      expect(`${JSON.stringify([...stranger.headers])}${await stranger.text()}`).not.toMatch(/seven|page"/)
+      const anonymous = await fetch(new URL(path, server.url))
+      expect(`${JSON.stringify([...anonymous.headers])}${await anonymous.text()}`).not.toMatch(/seven|page"/)
     }
   })
 
   it('keys, clients and their watches are returned', async () => {
-    const { url, store, ask } = await openAttachedConsole()
+    const { url, store, callApi } = await openAttachedConsole()
     await untilState(store, 'serving')
     const alice = await RawClient.ready(url, 'alice')
     await alice.request(command('KEYNOTIFY k'))
     await alice.request(command('SET k value PX 60000'), { timestamp: now() })
     const { version, expiresAt } = store.peek('k') ?? {}
-    expect(await answerOf(ask('api/keys', { ids: ['6B', '6C'] }))).toEqual([
+    expect(await answerOf(callApi('api/keys', { ids: ['6B', '6C'] }))).toEqual([
       200,
       { keys: [{ id: '6B', version, size: 5, expiresAt, watchers: 1 }] },
     ])
-    expect(await answerOf(ask('api/client', { clientId: 'alice' }))).toEqual([
+    expect(await answerOf(callApi('api/client', { clientId: 'alice' }))).toEqual([
       200,
       { clientId: 'alice', watches: 1, ids: ['6B'] },
     ])
-    expect(await answerOf(ask('api/client', { clientId: 'bob' }))).toMatchObject([404, { code: 'not-found' }])
+    expect(await answerOf(callApi('api/client', { clientId: 'bob' }))).toMatchObject([404, { code: 'not-found' }])
   })
 
   it.each([
@@ -97,24 +97,24 @@ describe('The console of an attached store', () => {
     ['restart', { keys: 'kept' }],
     ['usage', undefined],
   ])('%s is rejected for an attached store', async (path, body) => {
-    const { ask } = await openAttachedConsole()
-    expect(await answerOf(ask(`api/${path}`, body))).toMatchObject([409, { code: 'attached' }])
+    const { callApi } = await openAttachedConsole()
+    expect(await answerOf(callApi(`api/${path}`, body))).toMatchObject([409, { code: 'attached' }])
   })
 
   it('dump, load and reset work for an attached store', async () => {
-    const { store, ask } = await openAttachedConsole({ seed: [{ key: 's', value: '1' }] })
+    const { store, callApi } = await openAttachedConsole({ seed: [{ key: 's', value: '1' }] })
     await untilState(store, 'serving')
-    expect(await answerOf(ask('api/reset', {}))).toEqual([200, { deleted: 0, set: 1 }])
+    expect(await answerOf(callApi('api/reset', {}))).toEqual([200, { deleted: 0, set: 1 }])
     const dump = '{"key":"k","value":"v","version":"1696374425000:1:StateStore"}\n'
-    expect(await answerOf(ask('api/load', dump))).toEqual([200, { loaded: 1, versionsKept: 0, expired: 0 }])
-    const keys = (await (await ask('api/dump')).text()).trim().split('\n').slice(1, -1)
+    expect(await answerOf(callApi('api/load', dump))).toEqual([200, { loaded: 1, versionsKept: 0, expired: 0 }])
+    const keys = (await (await callApi('api/dump')).text()).trim().split('\n').slice(1, -1)
     expect(keys.map(line => JSON.parse(line).key)).toEqual(['s', 'k'])
   })
 
   it('every pulse contains the state of the attached store and why it is not active', async () => {
     const clock = new ManualClock()
-    const { broker, store, url, ask } = await openAttachedConsole({ clock })
-    const pulses = await pulsesOf(store, clock, ask)
+    const { broker, store, url, callApi } = await openAttachedConsole({ clock })
+    const pulses = await pulsesOf(store, clock, callApi)
     const { startedAt, connections } = await pulses.until('serving')
     expect([startedAt, connections]).toEqual([store.startedAt, 0])
     await RawClient.ready(url, 'alice').then(async alice => alice.request(command('KEYNOTIFY k')))
@@ -137,18 +137,18 @@ describe('The console of an attached store', () => {
     const second = await attach(url, QUICK)
     onTestFinished(async () => second.close())
     const clock = new ManualClock()
-    const { ask } = await openConsoleOf(second, { clock, brokerUrl: 'ws://127.0.0.1:1' })
+    const { callApi } = await openConsoleOf(second, { clock, brokerUrl: 'ws://127.0.0.1:1' })
     await first.load([{ key: 'k', value: 'v' }])
-    const pulses = await pulsesOf(second, clock, ask)
+    const pulses = await pulsesOf(second, clock, callApi)
     const waiting = await pulses.until('standby')
     expect(waiting).toMatchObject({ keys: 0, watches: 0, connections: 0, requests: 0, keyspace: 0 })
     expect(waiting).not.toHaveProperty('startedAt')
-    expect(await answerOf(ask('api/keys', { ids: ['6B'] }))).toEqual([200, { keys: [] }])
-    expect(await answerOf(ask('api/dump'))).toMatchObject([
+    expect(await answerOf(callApi('api/keys', { ids: ['6B'] }))).toEqual([200, { keys: [] }])
+    expect(await answerOf(callApi('api/dump'))).toMatchObject([
       503,
       { code: 'closed', message: expect.stringMatching(/dump the active one/) },
     ])
-    expect(await answerOf(ask('api/load', '{"key":"k","value":"w"}'))).toMatchObject([
+    expect(await answerOf(callApi('api/load', '{"key":"k","value":"w"}'))).toMatchObject([
       503,
       { code: 'closed', message: 'This store is on standby; load the keys through the active store' },
     ])
@@ -180,10 +180,10 @@ describe('Options of the console of an attached store', () => {
     const store = await attach('mqtt://127.0.0.1:1', QUICK)
     onTestFinished(async () => store.close())
     const clock = new ManualClock()
-    const { ask } = await openConsoleOf(store, { clock, brokerUrl: 'ws://127.0.0.1:2' })
-    const { attached } = await (await pulsesOf(store, clock, ask)).until('reconnecting')
+    const { callApi } = await openConsoleOf(store, { clock, brokerUrl: 'ws://127.0.0.1:2' })
+    const { attached } = await (await pulsesOf(store, clock, callApi)).until('reconnecting')
     expect(attached?.why).toMatch(/ECONNREFUSED/)
-    expect(await answerOf(ask('api/load', ''))).toMatchObject([
+    expect(await answerOf(callApi('api/load', ''))).toMatchObject([
       503,
       { message: expect.stringMatching(/is not serving yet/) },
     ])

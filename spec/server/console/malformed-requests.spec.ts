@@ -6,11 +6,11 @@ import { RawSocket } from '../../support/raw-socket.js'
 import { type OpenConsole, openConsole } from './open-console.js'
 
 /** Checks that the console still works. */
-async function expectUnharmed({ ask }: OpenConsole): Promise<void> {
-  expect((await ask('api/store')).status).toBe(200)
+async function expectUnharmed({ callApi }: OpenConsole): Promise<void> {
+  expect((await callApi('api/store')).status).toBe(200)
 }
 
-const say = async ({ server }: OpenConsole, text: string): Promise<string> => {
+const send = async ({ server }: OpenConsole, text: string): Promise<string> => {
   const raw = await RawSocket.open(server.url)
   await raw.send(text)
   await raw.closed
@@ -30,21 +30,23 @@ describe('Malformed HTTP', () => {
     ],
   ])('%s is rejected without affecting other clients', async (_, text) => {
     const open = await openConsole()
-    expect(await say(open, text)).toMatch(/^HTTP\/1\.1 4\d\d /)
+    expect(await send(open, text)).toMatch(/^HTTP\/1\.1 4\d\d /)
     await expectUnharmed(open)
   })
 
   it('HTTP/1.0 without a host is rejected', async () => {
     const open = await openConsole()
-    expect(await say(open, 'GET / HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 403 /)
+    expect(await send(open, 'GET / HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 403 /)
   })
 
   it('proxy and WebSocket requests are rejected', async () => {
     const open = await openConsole()
-    await say(open, 'CONNECT evil.example:80 HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    await send(open, 'CONNECT evil.example:80 HTTP/1.1\r\nhost: localhost\r\n\r\n')
     const upgrade =
       'connection: upgrade, close\r\nupgrade: websocket\r\nsec-websocket-key: x\r\nsec-websocket-version: 13\r\n'
-    expect(await say(open, `GET /api/stream HTTP/1.1\r\nhost: localhost\r\n${upgrade}\r\n`)).toMatch(/^HTTP\/1\.1 401 /)
+    expect(await send(open, `GET /api/stream HTTP/1.1\r\nhost: localhost\r\n${upgrade}\r\n`)).toMatch(
+      /^HTTP\/1\.1 401 /,
+    )
     await expectUnharmed(open)
   })
 })

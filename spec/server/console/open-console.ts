@@ -15,7 +15,7 @@ export interface OpenConsole {
   readonly clock: ManualClock
   readonly server: ConsoleServer
   /** Sends a request with the token. Anything but a string or bytes is sent as JSON. */
-  ask(path: string, body?: unknown): Promise<Response>
+  callApi(path: string, body?: unknown): Promise<Response>
 }
 
 /** Opens a console for a store with a manual clock that starts at the clients' time. */
@@ -31,15 +31,15 @@ export async function openConsole(
 export async function openConsoleOf(
   store: StoreServer | AttachedStore,
   options: Partial<ConsoleOptions> = {},
-): Promise<Pick<OpenConsole, 'server' | 'ask'>> {
+): Promise<Pick<OpenConsole, 'server' | 'callApi'>> {
   const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3' }
   const server = await ConsoleServer.start(store, { ...defaults, ...options })
   onTestFinished(async () => server.close())
-  const ask = async (path: string, body?: unknown): Promise<Response> => {
+  const callApi = async (path: string, body?: unknown): Promise<Response> => {
     const init = body === undefined ? {} : { method: 'POST', body: bodyOf(body) }
     return fetch(new URL(path, server.url), { ...init, headers: { authorization: `Bearer ${server.token}` } })
   }
-  return { server, ask }
+  return { server, callApi }
 }
 
 const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>

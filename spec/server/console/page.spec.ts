@@ -135,6 +135,6 @@ describe('The page', () => {
     const answer = await rawRequest(console, '/')
     expect(answer).toMatchObject({ status: 503, headers: { 'content-type': 'text/plain; charset=utf-8' } })
     expect(answer.text).toContain('npm run build')
-    expect((await console.ask('api/store')).status).toBe(200)
+    expect((await console.callApi('api/store')).status).toBe(200)
   })
 })

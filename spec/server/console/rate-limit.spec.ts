@@ -11,48 +11,49 @@ async function open() {
   console.server.audit$.subscribe(event => events.push(event))
   // Requests use the port, despite the public URL.
   const server = { url: `http://127.0.0.1:${console.server.port}/` }
-  const ask = async (path: string, headers: Record<string, string> = FAR) => rawRequest({ server }, path, { headers })
-  return { ...console, ask, events }
+  const callApi = async (path: string, headers: Record<string, string> = FAR) =>
+    rawRequest({ server }, path, { headers })
+  return { ...console, callApi, events }
 }
 
 describe('The rate limit of the console', () => {
   it('an address that sends wrong tokens is delayed, and clients with the token are not', async () => {
-    const { ask, clock, server, events } = await open()
-    for (let i = 0; i < 5; i++) expect((await ask('/api/store')).status).toBe(401)
-    expect(await ask('/api/store')).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
-    expect((await ask('/api/store', { ...FAR, authorization: `Bearer ${server.token}` })).status).toBe(200)
-    expect((await ask('/api/store', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(401)
+    const { callApi, clock, server, events } = await open()
+    for (let i = 0; i < 5; i++) expect((await callApi('/api/store')).status).toBe(401)
+    expect(await callApi('/api/store')).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
+    expect((await callApi('/api/store', { ...FAR, authorization: `Bearer ${server.token}` })).status).toBe(200)
+    expect((await callApi('/api/store', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(401)
     clock.advance(1_000)
-    expect((await ask('/api/store')).status).toBe(401)
+    expect((await callApi('/api/store')).status).toBe(401)
     expect(events[0]).toMatchObject({ event: 'login', outcome: 'refused', listener: 'console', address: '192.0.2.1' })
     expect(JSON.stringify(events)).not.toContain(server.token)
   })
 
   it('requests without the token are limited per address and second', async () => {
-    const { ask, clock } = await open()
+    const { callApi, clock } = await open()
     const statuses: number[] = []
     // The burst is one second's worth; one more request is accepted and delays the others.
-    for (let i = 0; i < 101; i++) statuses.push((await ask('/nothing.js')).status)
+    for (let i = 0; i < 101; i++) statuses.push((await callApi('/nothing.js')).status)
     expect(new Set(statuses)).toEqual(new Set([404]))
-    expect((await ask('/nothing.js')).status).toBe(429)
-    expect((await ask('/nothing.js', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(404)
+    expect((await callApi('/nothing.js')).status).toBe(429)
+    expect((await callApi('/nothing.js', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(404)
     clock.advance(20)
-    expect((await ask('/nothing.js')).status).toBe(404)
+    expect((await callApi('/nothing.js')).status).toBe(404)
   })
 
   it('logins and actions are written to the audit log', async () => {
-    const { ask, server, events } = await open()
+    const { callApi, server, events } = await open()
     const headers = { ...FAR, authorization: `Bearer ${server.token}` }
-    await ask('/api/dump', headers)
-    await ask('/api/store', headers)
+    await callApi('/api/dump', headers)
+    await callApi('/api/store', headers)
     expect(events.filter(({ event }) => event === 'order')).toMatchObject([
       { event: 'order', target: '/api/dump', address: '192.0.2.1', listener: 'console' },
     ])
   })
 
   it('GET /api/usage returns the usage of all quotas', async () => {
-    const { ask, server } = await open()
-    const answer = await ask('/api/usage', { authorization: `Bearer ${server.token}` })
+    const { callApi, server } = await open()
+    const answer = await callApi('/api/usage', { authorization: `Bearer ${server.token}` })
     expect(JSON.parse(answer.text)).toMatchObject({
       total: { keys: 0, watches: 0, connections: 0, networkConnections: 0, refusedLogins: 0 },
       principals: [],

@@ -11,8 +11,8 @@ describe('The token', () => {
   })
 
   it('a request with the token is accepted', async () => {
-    const { ask } = await openConsole()
-    expect((await ask('api/store')).status).toBe(200)
+    const { callApi } = await openConsole()
+    expect((await callApi('api/store')).status).toBe(200)
   })
 
   it.each([
@@ -126,12 +126,12 @@ describe('Host and origin checks', () => {
     expect(new URL(server.url).hostname).toBe('127.0.0.1')
     const open = await openConsole({ host: '0.0.0.0' })
     expect(new URL(open.server.url).hostname).toBe('127.0.0.1')
-    expect((await open.ask('api/store')).status).toBe(200)
+    expect((await open.callApi('api/store')).status).toBe(200)
   })
 
   it('the console listens on IPv6', async () => {
     const open = await openConsole({ host: '::1' })
     expect(open.server.url).toMatch(/^http:\/\/\[::1\]:\d+\/$/)
-    expect((await open.ask('api/store')).status).toBe(200)
+    expect((await open.callApi('api/store')).status).toBe(200)
   })
 })

@@ -15,8 +15,8 @@ interface Reader {
   leave(): Promise<void>
 }
 
-async function read({ ask }: OpenConsole): Promise<Reader> {
-  const response = await ask('api/stream')
+async function read({ callApi }: OpenConsole): Promise<Reader> {
+  const response = await callApi('api/stream')
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
   if (response.body === null) throw new Error('no body')
   const reader = response.body.getReader()
@@ -135,14 +135,14 @@ describe('GET /api/stream', () => {
   it('at most sixteen streams are served', async () => {
     const open = await openConsole()
     const streams = await Promise.all(Array.from({ length: 16 }, async () => read(open)))
-    const response = await open.ask('api/stream')
+    const response = await open.callApi('api/stream')
     expect([response.status, await response.json()]).toEqual([
       503,
       { code: 'busy', message: 'At most 16 streams at a time' },
     ])
     await streams[0]?.leave()
-    let again = await open.ask('api/stream')
-    while (again.status === 503) again = await open.ask('api/stream')
+    let again = await open.callApi('api/stream')
+    while (again.status === 503) again = await open.callApi('api/stream')
     expect(again.status).toBe(200)
     await again.body?.cancel()
   })
@@ -176,8 +176,8 @@ describe('GET /api/stream', () => {
       text = (text + data).slice(-10_000)
     })
     reader.resume()
-    const told = (): boolean => text.includes('"clientId":"late"')
-    while (!told()) {
+    const includesClient = (): boolean => text.includes('"clientId":"late"')
+    while (!includesClient()) {
       clock.advance(1_000)
       await new Promise<void>(resolve => setImmediate(resolve))
     }

@@ -8,11 +8,11 @@ const now = (): string => `${Date.now()}:0:client`
 
 describe('GET /api/dump', () => {
   it('a dump contains every key, and reproduces the store when loaded', async () => {
-    const { store, clock, ask } = await openConsole()
+    const { store, clock, callApi } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v PX 60000'), { timestamp: now(), fencingToken: now() })
     await alice.request(command('SET \xff\x00 \xfe'), { timestamp: now() })
-    const response = await ask('api/dump')
+    const response = await callApi('api/dump')
     expect(response.headers.get('content-type')).toBe('application/x-ndjson')
     expect(response.headers.get('content-disposition')).toBe('attachment; filename="dump.ndjson"')
     const dump = await response.text()
@@ -24,28 +24,28 @@ describe('GET /api/dump', () => {
     ).toEqual([...store.dump()])
     const copy = await openConsole()
     copy.clock.jump(clock.now() - copy.clock.now())
-    const loaded = await copy.ask('api/load', dump)
+    const loaded = await copy.callApi('api/load', dump)
     expect([loaded.status, await loaded.json()]).toEqual([200, { loaded: 2, versionsKept: 2, expired: 0 }])
     expect([...copy.store.dump()]).toEqual([...store.dump()])
   })
 
   it('a dump of an empty store has no keys', async () => {
-    const { ask } = await openConsole()
+    const { callApi } = await openConsole()
     const dump = '{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n'
-    expect(await (await ask('api/dump')).text()).toBe(dump)
-    expect(await (await ask('api/load', dump)).json()).toEqual({ loaded: 0, versionsKept: 0, expired: 0 })
-    const empty = await ask('api/load', '')
+    expect(await (await callApi('api/dump')).text()).toBe(dump)
+    expect(await (await callApi('api/load', dump)).json()).toEqual({ loaded: 0, versionsKept: 0, expired: 0 })
+    const empty = await callApi('api/load', '')
     const message = 'the input is empty: even an empty dump has a first line; nothing was loaded'
     expect([empty.status, await empty.json()]).toEqual([400, { code: 'argument', message }])
   })
 
   it('a large dump is streamed completely', { tags: 'slow' }, async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     const lines = Array.from({ length: 20_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(at % 500) }))
     await store.load(lines)
-    const dump = await (await ask('api/dump')).text()
+    const dump = await (await callApi('api/dump')).text()
     expect(dump.length).toBeGreaterThan(6_000_000)
-    expect(await (await ask('api/load', dump)).json()).toMatchObject({ loaded: 20_000 })
+    expect(await (await callApi('api/load', dump)).json()).toMatchObject({ loaded: 20_000 })
     expect([...store.dump()].map(({ key, value }) => ({ key, value }))).toEqual(lines)
   })
 
@@ -84,16 +84,16 @@ describe('GET /api/dump', () => {
   }
 
   /** Retries until a request is accepted. */
-  async function nextDump({ ask }: OpenConsole): Promise<Response> {
-    let response = await ask('api/dump')
-    while (response.status === 503) response = await ask('api/dump')
+  async function nextDump({ callApi }: OpenConsole): Promise<Response> {
+    let response = await callApi('api/dump')
+    while (response.status === 503) response = await callApi('api/dump')
     return response
   }
 
   it('a dump ends when its reader disconnects, and concurrent dumps are limited', { tags: 'slow' }, async () => {
     const open = await openConsole()
     const [first] = await readersOf(open)
-    const refused = await open.ask('api/dump')
+    const refused = await open.callApi('api/dump')
     const problem = { code: 'busy', message: 'At most 4 dumps at a time' }
     expect([refused.status, await refused.json()]).toEqual([503, problem])
     first?.socket.destroy()
@@ -111,7 +111,7 @@ describe('GET /api/dump', () => {
 
 describe('POST /api/load', () => {
   it('a load is atomic, and an error names the invalid line', async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     const good = '{"key":"k","value":"v"}\n'
     for (const [bad, words] of [
       ['{"key":', 'it is not valid JSON'],
@@ -120,7 +120,7 @@ describe('POST /api/load', () => {
       ['[]', 'it is not a JSON object'],
       ['\u0000', 'it is not valid JSON'],
     ]) {
-      const response = await ask('api/load', `${good}\n${bad}\n${good.repeat(10_000)}`)
+      const response = await callApi('api/load', `${good}\n${bad}\n${good.repeat(10_000)}`)
       const message = `line 3: ${words}; nothing was loaded`
       expect([response.status, await response.json()]).toEqual([400, { code: 'argument', message }])
     }
@@ -128,8 +128,11 @@ describe('POST /api/load', () => {
   })
 
   it('a load rejects invalid UTF-8', async () => {
-    const { store, ask } = await openConsole()
-    const response = await ask('api/load', Buffer.from('{"key":"k","value":"v"}\n{"key":"\xff","value":"v"}', 'latin1'))
+    const { store, callApi } = await openConsole()
+    const response = await callApi(
+      'api/load',
+      Buffer.from('{"key":"k","value":"v"}\n{"key":"\xff","value":"v"}', 'latin1'),
+    )
     expect([response.status, await response.json()]).toEqual([
       400,
       { code: 'argument', message: 'line 2: it is not valid UTF-8; nothing was loaded' },
@@ -138,15 +141,15 @@ describe('POST /api/load', () => {
   })
 
   it('a load that exceeds the key limit is rejected', async () => {
-    const { store, ask } = await openConsole({ serve: { maxKeys: 2 } })
+    const { store, callApi } = await openConsole({ serve: { maxKeys: 2 } })
     const lines = ['a', 'b', 'c'].map(key => JSON.stringify({ key, value: '' })).join('\n')
-    const response = await ask('api/load', lines)
+    const response = await callApi('api/load', lines)
     expect([response.status, await response.json()]).toMatchObject([409, { code: 'quota-exceeded' }])
     expect(store.stats.keys).toBe(0)
   })
 
   it('an aborted load changes nothing and permits the next one', async () => {
-    const { store, server, ask } = await openConsole()
+    const { store, server, callApi } = await openConsole()
     const { hostname, port } = new URL(server.url)
     const socket = connect(Number(port), hostname)
     const headers = [`host: ${hostname}`, `authorization: Bearer ${server.token}`, 'transfer-encoding: chunked']
@@ -155,19 +158,19 @@ describe('POST /api/load', () => {
     await new Promise<void>(resolve => {
       socket.write(`POST /api/load HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${chunk}`, () => resolve())
     })
-    let second = await ask('api/load', '')
-    while (second.status !== 503) second = await ask('api/load', '')
+    let second = await callApi('api/load', '')
+    while (second.status !== 503) second = await callApi('api/load', '')
     expect(await second.json()).toEqual({ code: 'busy', message: 'At most 1 load at a time' })
     socket.resetAndDestroy()
-    while (second.status === 503) second = await ask('api/load', '{"key":"k","value":"v"}')
+    while (second.status === 503) second = await callApi('api/load', '{"key":"k","value":"v"}')
     expect([second.status, [...store.dump()].map(({ key }) => key)]).toEqual([200, ['k']])
   })
 
   it('a load notifies watchers', async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))
-    await ask('api/load', '{"key":"k","value":"v"}')
+    await callApi('api/load', '{"key":"k","value":"v"}')
     expect((await alice.received(1))[0]?.text).toContain('v')
   })
 })
@@ -179,20 +182,20 @@ describe('POST /api/reset', () => {
   ]
 
   it('a reset restores the seed', async () => {
-    const { store, ask } = await openConsole({ seed })
+    const { store, callApi } = await openConsole({ seed })
     await store.load([
       { key: 'a', value: 'changed' },
       { key: 'more', value: '' },
     ])
-    const response = await ask('api/reset', {})
+    const response = await callApi('api/reset', {})
     expect([response.status, await response.json()]).toEqual([200, { deleted: 1, set: 2 }])
     expect([...store.dump()].map(({ key, value }) => ({ key, value }))).toEqual(seed)
   })
 
   it('a reset without a seed is rejected', async () => {
-    const { store, ask } = await openConsole()
+    const { store, callApi } = await openConsole()
     await store.load(seed)
-    const response = await ask('api/reset', {})
+    const response = await callApi('api/reset', {})
     expect([response.status, await response.json()]).toMatchObject([409, { code: 'no-seed' }])
     expect(store.stats.keys).toBe(2)
   })

@@ -39,24 +39,24 @@ const clocks: fc.Arbitrary<ApplyContext> = fc.record({
   fencingToken: fc.option(hlc, { nil: undefined }),
 })
 
-const given = fc.tuple(fc.option(record, { nil: undefined }), recordCommand, clocks)
+const anyInput = fc.tuple(fc.option(record, { nil: undefined }), recordCommand, clocks)
 
 /** All arguments as text, to detect mutation. */
-const picture = (...things: unknown[]): string =>
-  JSON.stringify(things, (_, thing) => (thing instanceof Uint8Array ? textOf(thing) : thing))
+const serialize = (...values: unknown[]): string =>
+  JSON.stringify(values, (_, value) => (value instanceof Uint8Array ? textOf(value) : value))
 
-const frozen = <T extends object>(thing: T): T => {
-  for (const part of Object.values(thing)) if (part instanceof Hlc) Object.freeze(part)
-  return Object.freeze(thing)
+const deepFreeze = <T extends object>(value: T): T => {
+  for (const part of Object.values(value)) if (part instanceof Hlc) Object.freeze(part)
+  return Object.freeze(value)
 }
 
 describe('apply', () => {
   it('apply does not mutate its arguments', () => {
     fc.assert(
-      fc.property(given, ([stored, asked, at]) => {
-        const before = picture(stored, asked, at)
-        apply(stored && frozen(stored), frozen(asked), frozen(at))
-        expect(picture(stored, asked, at)).toBe(before)
+      fc.property(anyInput, ([stored, command, at]) => {
+        const before = serialize(stored, command, at)
+        apply(stored && deepFreeze(stored), deepFreeze(command), deepFreeze(at))
+        expect(serialize(stored, command, at)).toBe(before)
       }),
       { numRuns: effort(500, 100) },
     )
@@ -64,8 +64,8 @@ describe('apply', () => {
 
   it('apply is deterministic', () => {
     fc.assert(
-      fc.property(given, ([stored, asked, at]) => {
-        expect(apply(stored, asked, at)).toEqual(apply(stored, asked, at))
+      fc.property(anyInput, ([stored, command, at]) => {
+        expect(apply(stored, command, at)).toEqual(apply(stored, command, at))
       }),
       { numRuns: effort(500, 100) },
     )
@@ -73,8 +73,8 @@ describe('apply', () => {
 
   it('a command without a change returns the same record and its version', () => {
     fc.assert(
-      fc.property(given, ([stored, asked, at]) => {
-        const { record: after, reply, version, change } = apply(stored, asked, at)
+      fc.property(anyInput, ([stored, command, at]) => {
+        const { record: after, reply, version, change } = apply(stored, command, at)
         if (change !== undefined) return
         expect(after).toBe(stored)
         expect(version).toBe(reply.type === 'error' ? undefined : stored?.version)
@@ -85,8 +85,8 @@ describe('apply', () => {
 
   it('a change and the written record get the next version', () => {
     fc.assert(
-      fc.property(given, ([stored, asked, at]) => {
-        const { record: after, version, change } = apply(stored, asked, at)
+      fc.property(anyInput, ([stored, command, at]) => {
+        const { record: after, version, change } = apply(stored, command, at)
         if (change === undefined) return
         expect(version).toBe(at.next)
         if (change.op === 'set') expect(after?.version).toBe(at.next)
@@ -98,8 +98,8 @@ describe('apply', () => {
 
   it('the fencing token of a record never gets older and is never removed', () => {
     fc.assert(
-      fc.property(record, recordCommand, clocks, (stored, asked, at) => {
-        const { record: after } = apply(stored, asked, at)
+      fc.property(record, recordCommand, clocks, (stored, command, at) => {
+        const { record: after } = apply(stored, command, at)
         if (after === undefined || stored.fencingToken === undefined) return
         expect(after.fencingToken?.compareTo(stored.fencingToken)).toBeGreaterThanOrEqual(0)
       }),
@@ -109,8 +109,8 @@ describe('apply', () => {
 
   it('a write to a protected record requires a token that is not older', () => {
     fc.assert(
-      fc.property(record, recordCommand, clocks, (stored, asked, at) => {
-        const { change } = apply(stored, asked, at)
+      fc.property(record, recordCommand, clocks, (stored, command, at) => {
+        const { change } = apply(stored, command, at)
         if (change === undefined || stored.fencingToken === undefined) return
         expect(at.fencingToken?.compareTo(stored.fencingToken)).toBeGreaterThanOrEqual(0)
       }),

@@ -8,7 +8,7 @@ import { START } from '../../support/manual-clock.js'
 import { isNewer } from '../../support/version.js'
 import { bytes, command, resp3, textOf } from '../../support/words.js'
 
-const ask = (engine: Engine<string>, line: string, now = START, timestamp = `${now}:0:client`): CommandResult =>
+const execute = (engine: Engine<string>, line: string, now = START, timestamp = `${now}:0:client`): CommandResult =>
   handle(engine, { payload: command(line), timestamp }, 'client', now)
 
 const textOfReply = ({ reply }: CommandResult): string => textOf(encodeReply(reply))
@@ -22,7 +22,7 @@ describe('Engine', () => {
 
   it('peek returns the record of a key', () => {
     const engine = new Engine<string>()
-    const { version } = ask(engine, 'SET k v PX 100')
+    const { version } = execute(engine, 'SET k v PX 100')
     expect(engine.peek(bytes('k'))).toMatchObject({ version, fencingToken: undefined, expiresAt: START + 100 })
     expect(textOf(engine.peek(bytes('k'))?.value ?? bytes('nothing'))).toBe('v')
     expect(engine.peek(bytes('other'))).toBeUndefined()
@@ -30,11 +30,11 @@ describe('Engine', () => {
 
   it('a read of an absent key returns the last version of any key as its position', () => {
     const engine = new Engine<string>()
-    const { version } = ask(engine, 'SET k v')
-    expect(ask(engine, 'GET other')).toMatchObject({ position: version, version: undefined })
-    expect(ask(engine, 'GET k').position).toBeUndefined()
-    const [deleted] = ask(engine, 'DEL k').changes
-    expect(ask(engine, 'GET k').position).toBe(deleted?.version)
+    const { version } = execute(engine, 'SET k v')
+    expect(execute(engine, 'GET other')).toMatchObject({ position: version, version: undefined })
+    expect(execute(engine, 'GET k').position).toBeUndefined()
+    const [deleted] = execute(engine, 'DEL k').changes
+    expect(execute(engine, 'GET k').position).toBe(deleted?.version)
   })
 
   it('the next deadline follows SETs, renewals and deletions', () => {
@@ -49,7 +49,7 @@ describe('Engine', () => {
       'DEL a',
     ]
     const seen = deadlines.map(line => {
-      ask(engine, line)
+      execute(engine, line)
       return engine.nextDeadline === undefined ? undefined : engine.nextDeadline - START
     })
     expect(seen).toEqual([300, 100, 100, 200, 300, 50, undefined])
@@ -57,7 +57,7 @@ describe('Engine', () => {
 
   it('thousands of keys with one deadline expire in one entry, each with its own version', () => {
     const engine = new Engine<string>()
-    for (let i = 0; i < 5_000; i++) ask(engine, `SET key${i} v PX 1000`)
+    for (let i = 0; i < 5_000; i++) execute(engine, `SET key${i} v PX 1000`)
     expect(expire(engine, START + 999)).toEqual([])
     const changes = expire(engine, START + 1_000)
     expect(new Set(changes.map(({ key }) => textOf(key))).size).toBe(5_000)
@@ -69,8 +69,8 @@ describe('Engine', () => {
 
   it('an overdue expiry is reported before the change of the request that finds it', () => {
     const engine = new Engine<string>()
-    ask(engine, 'SET old v PX 10')
-    const { changes, version } = ask(engine, 'SET new v', START + 50)
+    execute(engine, 'SET old v PX 10')
+    const { changes, version } = execute(engine, 'SET new v', START + 50)
     expect(changes.map(({ key, notification }) => [textOf(key), notification.op])).toEqual([
       ['old', 'delete'],
       ['new', 'set'],
@@ -80,8 +80,8 @@ describe('Engine', () => {
 
   it('an overdue expiry is reported with the reply to an invalid command', () => {
     const engine = new Engine<string>()
-    ask(engine, 'SET old v PX 10')
-    const answer = ask(engine, 'nonsense', START + 10)
+    execute(engine, 'SET old v PX 10')
+    const answer = execute(engine, 'nonsense', START + 10)
     expect(textOfReply(answer)).toBe('-ERR unknown command\r\n')
     expect(answer.changes.map(({ key }) => textOf(key))).toEqual(['old'])
   })
@@ -93,7 +93,7 @@ describe('Engine', () => {
       handle(engine, { payload, timestamp: `${START}:0:client` }, 'client', START)
       payload.fill(0x21)
     }
-    expect(textOfReply(ask(engine, 'GET key'))).toBe('$5\r\nvalue\r\n')
+    expect(textOfReply(execute(engine, 'GET key'))).toBe('$5\r\nvalue\r\n')
     expect([...engine.watchersOf(bytes('key'))]).toEqual(['client'])
     expect(expire(engine, START + 100).map(({ key }) => textOf(key))).toEqual(['key'])
   })
@@ -124,20 +124,20 @@ describe('Malicious requests', () => {
 
   it.each(HOSTILE)('the timestamp %.40s does not block other writers', timestamp => {
     const engine = new Engine<string>()
-    ask(engine, 'SET doomed v PX 1')
+    execute(engine, 'SET doomed v PX 1')
     for (const line of ['SET mine v', 'SET mine v PX 10', 'DEL mine', 'SET mine v', 'VDEL mine v', 'GET mine']) {
-      ask(engine, line, START, timestamp)
+      execute(engine, line, START, timestamp)
     }
-    expect(textOfReply(ask(engine, 'SET theirs v'))).toBe('+OK\r\n')
-    expect(textOfReply(ask(engine, 'DEL theirs'))).toBe(':1\r\n')
+    expect(textOfReply(execute(engine, 'SET theirs v'))).toBe('+OK\r\n')
+    expect(textOfReply(execute(engine, 'DEL theirs'))).toBe(':1\r\n')
     expect(expire(engine, START + 1)).toHaveLength(1)
   })
 
   it('a writer that always sends the largest accepted clock does not block other writers', () => {
     const engine = new Engine<string>()
     for (let now = START; now < START + 500; now++) {
-      const hostile = ask(engine, 'SET mine v', now, `${now + 60_000}:4294967295:mallory`)
-      const honest = ask(engine, 'SET theirs v', now)
+      const hostile = execute(engine, 'SET mine v', now, `${now + 60_000}:4294967295:mallory`)
+      const honest = execute(engine, 'SET theirs v', now)
       expect([textOfReply(hostile), textOfReply(honest)]).toEqual(['+OK\r\n', '+OK\r\n'])
       expect(isNewer(String(honest.version), String(hostile.version))).toBe(true)
     }

@@ -5,11 +5,11 @@ import { GlobIndex } from '../../../src/server/engine/glob-watchers.js'
 import { effort } from '../../support/effort.js'
 import { bytes } from '../../support/words.js'
 
-const sign = fc.constantFrom('*', '*', '?', '[', ']', '\\', 'a', 'b', '/', '\0', '\xff')
-const anyGlob = fc.array(sign, { maxLength: 8 }).map(signs => signs.join(''))
+const character = fc.constantFrom('*', '*', '?', '[', ']', '\\', 'a', 'b', '/', '\0', '\xff')
+const anyGlob = fc.array(character, { maxLength: 8 }).map(characters => characters.join(''))
 const anyKey = fc
   .array(fc.constantFrom('a', 'b', '/', '*', '\\', '\0', '\xff'), { maxLength: 8 })
-  .map(signs => signs.join(''))
+  .map(characters => characters.join(''))
 /** Keys and globs with a common prefix longer than the indexed length. */
 const long = 'factory/'.repeat(9)
 const anything = fc.tuple(fc.constantFrom('', long, long.slice(0, 63), long.slice(0, 64)), anyGlob, anyKey)
@@ -24,7 +24,7 @@ const matching = (index: GlobIndex<string>, key: string): string[] =>
   Array.from(index.matching(key), ({ id }) => id).sort()
 
 /** Reference: compares a key with every glob. */
-function naively(globs: readonly string[]): (key: string) => string[] {
+function matchEach(globs: readonly string[]): (key: string) => string[] {
   const compiled = globs
     .map(glob => ({ glob, matcher: compileRequestGlob(bytes(glob)) }))
     .sort((a, b) => (a.glob < b.glob ? -1 : 1))
@@ -36,16 +36,16 @@ describe('GlobIndex', () => {
     timeout: 60_000,
   }, () => {
     fc.assert(
-      fc.property(fc.array(anything, { minLength: 1, maxLength: 20 }), fc.nat(20), (samples, gone) => {
+      fc.property(fc.array(anything, { minLength: 1, maxLength: 20 }), fc.nat(20), (samples, removedCount) => {
         const globs = Array.from(new Set(samples.map(([prefix, glob]) => prefix + glob)))
         const index = indexOf(globs)
-        for (const glob of globs.slice(0, gone)) {
+        for (const glob of globs.slice(0, removedCount)) {
           const watched = index.get(glob)
           if (watched) index.remove(watched)
         }
-        const left = globs.slice(gone)
-        expect(index.size).toBe(left.length)
-        const expected = naively(left)
+        const remaining = globs.slice(removedCount)
+        expect(index.size).toBe(remaining.length)
+        const expected = matchEach(remaining)
         const keys = samples.map(([prefix, , key]) => prefix + key)
         expect(keys.map(key => matching(index, key))).toEqual(keys.map(expected))
       }),

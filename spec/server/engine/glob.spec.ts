@@ -4,26 +4,26 @@ import { compileRequestGlob } from '../../../src/core/protocol/parse-command.js'
 import { effort } from '../../support/effort.js'
 import { bytes } from '../../support/words.js'
 
-const fits = (glob: string, key: string): boolean => compileRequestGlob(bytes(glob)).matches(bytes(key))
+const matches = (glob: string, key: string): boolean => compileRequestGlob(bytes(glob)).matches(bytes(key))
 
 /** Reference: a backtracking matcher. */
-function naive(glob: string, key: string): boolean {
+function backtrack(glob: string, key: string): boolean {
   const [sign = '', ...rest] = glob
   const after = rest.join('')
   if (sign === '') return key === ''
-  if (sign === '*') return naive(after, key) || (key !== '' && naive(glob, key.slice(1)))
+  if (sign === '*') return backtrack(after, key) || (key !== '' && backtrack(glob, key.slice(1)))
   const [first] = key
   if (first === undefined) return false
-  if (sign === '?') return naive(after, key.slice(1))
-  if (sign === '[') return naiveClass(after, first, key.slice(1))
-  if (sign === '\\' && after !== '') return after.startsWith(first) && naive(after.slice(1), key.slice(1))
-  return sign === first && naive(after, key.slice(1))
+  if (sign === '?') return backtrack(after, key.slice(1))
+  if (sign === '[') return backtrackClass(after, first, key.slice(1))
+  if (sign === '\\' && after !== '') return after.startsWith(first) && backtrack(after.slice(1), key.slice(1))
+  return sign === first && backtrack(after, key.slice(1))
 }
 
 /** Class members in regular expression syntax: `a`, `\a`, `a-b`, with either end escaped. */
 const MEMBER = /^(\\[\s\S]|[^\]])(?:-(\\[\s\S]|[^\]]))?/
 
-function naiveClass(glob: string, first: string, key: string): boolean {
+function backtrackClass(glob: string, first: string, key: string): boolean {
   const negated = /^[!^]/.test(glob)
   let rest = negated ? glob.slice(1) : glob
   let member = false
@@ -33,7 +33,7 @@ function naiveClass(glob: string, first: string, key: string): boolean {
     member ||= (ends[0] ?? '') <= first && first <= (ends[1] ?? '')
     rest = rest.slice(whole.length)
   }
-  return member !== negated && naive(rest.slice(1), key)
+  return member !== negated && backtrack(rest.slice(1), key)
 }
 
 describe('Globs', () => {
@@ -43,7 +43,7 @@ describe('Globs', () => {
     const key = fc.array(fc.constantFrom('a', 'b', 'c', '-', '^', '\\', ']', '\0', '\xff'), { maxLength: 6 })
     fc.assert(
       fc.property(glob, key, (pattern, signs) => {
-        expect(fits(pattern, signs.join('')), pattern).toBe(naive(pattern, signs.join('')))
+        expect(matches(pattern, signs.join('')), pattern).toBe(backtrack(pattern, signs.join('')))
       }),
       { numRuns: effort(20_000, 2_000) },
     )
@@ -51,17 +51,17 @@ describe('Globs', () => {
 
   it.each([31, 32, 33, 63, 64, 65, 127, 1_023])('a glob of %i characters matches only keys of that length', length => {
     const key = 'x'.repeat(length)
-    expect([fits(key, key), fits('?'.repeat(length), key), fits(`${'?'.repeat(length)}*`, key)]).toEqual([
+    expect([matches(key, key), matches('?'.repeat(length), key), matches(`${'?'.repeat(length)}*`, key)]).toEqual([
       true,
       true,
       true,
     ])
-    expect([fits(key, `${key}x`), fits(key, key.slice(1)), fits(`${key}*`, key.slice(1))]).toEqual([
+    expect([matches(key, `${key}x`), matches(key, key.slice(1)), matches(`${key}*`, key.slice(1))]).toEqual([
       false,
       false,
       false,
     ])
-    expect([fits(`*${key}`, `y${key}`), fits(`*${key}`, `${key}y`)]).toEqual([true, false])
+    expect([matches(`*${key}`, `y${key}`), matches(`*${key}`, `${key}y`)]).toEqual([true, false])
   })
 
   it('a compiled glob can be reused', () => {
@@ -79,9 +79,9 @@ describe('Globs', () => {
   // Backtracking would take more steps than there are atoms.
   it('matching does not backtrack', () => {
     const key = 'a'.repeat(20_000)
-    expect(fits(`${'*a'.repeat(500)}*b`, key)).toBe(false)
-    expect(fits(`${'*[ab]'.repeat(200)}*c`, key)).toBe(false)
-    expect(fits(`${'*a'.repeat(500)}`, key)).toBe(true)
+    expect(matches(`${'*a'.repeat(500)}*b`, key)).toBe(false)
+    expect(matches(`${'*[ab]'.repeat(200)}*c`, key)).toBe(false)
+    expect(matches(`${'*a'.repeat(500)}`, key)).toBe(true)
   })
 
   it('a glob of more than 1,024 bytes is rejected', () => {

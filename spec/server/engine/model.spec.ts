@@ -34,40 +34,40 @@ const ahead = fc.constantFrom(0, 0, 0, -90_000, -1, 1, 59_000, 60_000, 61_000)
 const counter = fc.constantFrom(0, 1, 99_999, 4_294_967_295)
 const tokenAhead = fc.constantFrom(0, 5, 9, 90_000)
 
-interface Act {
+interface RandomRequest {
   readonly wait: number
   readonly words: readonly string[]
   readonly clock: { readonly ahead: number; readonly counter: number } | undefined
   readonly token: number | undefined
 }
 
-const act: fc.Arbitrary<Act> = fc.record({
+const anyRequest: fc.Arbitrary<RandomRequest> = fc.record({
   wait: fc.constantFrom(0, 0, 0, 1, 9, 30),
   words,
   clock: fc.option(fc.record({ ahead, counter }), { nil: undefined, freq: 9 }),
   token: fc.option(tokenAhead, { nil: undefined, freq: 1 }),
 })
 
-const requestAt = (now: number, { words, clock, token }: Act): NaiveRequest => ({
+const requestAt = (now: number, { words, clock, token }: RandomRequest): NaiveRequest => ({
   words,
   timestamp: clock && `${now + clock.ahead}:${clock.counter}:client`,
   token: token === undefined ? undefined : `${START + token}:0:lock`,
 })
 
-const ask = (engine: Engine<string>, { words, timestamp, token }: NaiveRequest, now: number): CommandResult =>
+const execute = (engine: Engine<string>, { words, timestamp, token }: NaiveRequest, now: number): CommandResult =>
   handle(engine, { payload: resp3(words), timestamp, fencingToken: token }, 'client', now)
 
 describe('An engine after a random history', () => {
   it('the engine replies like a naive model of the protocol', () => {
     fc.assert(
-      fc.property(fc.array(act, { maxLength: 60 }), history => {
-        const [engine, naive] = [new Engine<string>(), new NaiveStore()]
+      fc.property(fc.array(anyRequest, { maxLength: 60 }), history => {
+        const [engine, model] = [new Engine<string>(), new NaiveStore()]
         let now = START
         for (const step of history) {
           now += step.wait
           const request = requestAt(now, step)
-          const { reply, version, changes } = ask(engine, request, now)
-          const expired = naive.expire(now)
+          const { reply, version, changes } = execute(engine, request, now)
+          const expired = model.expire(now)
           const got = { reply: textOf(encodeReply(reply)), version: version && String(version) }
           const ownChanges = changes.slice(expired.length)
           expect(
@@ -77,9 +77,9 @@ describe('An engine after a random history', () => {
               .sort(),
           ).toEqual(expired)
           expect(got, JSON.stringify(step)).toEqual(
-            naive.answer(request, now, ownChanges.length > 0 ? got.version : undefined),
+            model.answer(request, now, ownChanges.length > 0 ? got.version : undefined),
           )
-          expect(engine.size).toBe(naive.size)
+          expect(engine.size).toBe(model.size)
         }
       }),
       { numRuns: effort(400, 80) },
@@ -88,13 +88,13 @@ describe('An engine after a random history', () => {
 
   it('each change has a version newer than all earlier ones and than its timestamp', () => {
     fc.assert(
-      fc.property(fc.array(act, { maxLength: 60 }), history => {
+      fc.property(fc.array(anyRequest, { maxLength: 60 }), history => {
         const engine = new Engine<string>()
         let [now, newest] = [START, '0:0:']
         for (const step of history) {
           now += step.wait
           const request = requestAt(now, step)
-          const { changes, version } = ask(engine, request, now)
+          const { changes, version } = execute(engine, request, now)
           for (const change of changes) {
             expect(isNewer(String(change.version), newest), `${change.version} after ${newest}`).toBe(true)
             newest = String(change.version)
@@ -110,12 +110,12 @@ describe('An engine after a random history', () => {
 
   it('a change is reported if and only if GET returns a different result', () => {
     fc.assert(
-      fc.property(fc.array(act, { maxLength: 40 }), history => {
+      fc.property(fc.array(anyRequest, { maxLength: 40 }), history => {
         const engine = new Engine<string>()
         let now = START
-        const seen = (): string[] =>
+        const readAll = (): string[] =>
           ['a', 'b', '\x00'].map(name => {
-            const { reply, version } = ask(
+            const { reply, version } = execute(
               engine,
               { words: ['GET', name], timestamp: undefined, token: undefined },
               now,
@@ -125,9 +125,9 @@ describe('An engine after a random history', () => {
         for (const step of history) {
           now += step.wait
           expire(engine, now)
-          const before = seen()
-          const { changes } = ask(engine, requestAt(now, step), now)
-          expect(seen().filter((state, i) => state !== before[i])).toHaveLength(changes.length)
+          const before = readAll()
+          const { changes } = execute(engine, requestAt(now, step), now)
+          expect(readAll().filter((state, i) => state !== before[i])).toHaveLength(changes.length)
         }
       }),
       { numRuns: effort(200, 50) },

@@ -10,7 +10,7 @@ import { START } from '../../support/manual-clock.js'
 import { isNewer } from '../../support/version.js'
 import { bytes, command, resp3, textOf } from '../../support/words.js'
 
-const ask = (engine: Engine<string>, line: string, now = START, fencingToken?: string) =>
+const execute = (engine: Engine<string>, line: string, now = START, fencingToken?: string) =>
   handle(engine, { payload: command(line), timestamp: `${now}:0:client`, fencingToken }, 'client', now)
 
 interface Line {
@@ -31,7 +31,7 @@ const item = (key: string, { value = 'v', version, fencingToken, expiresAt }: Li
 const dumpOf = (engine: Engine<string>): RestoredRecord[] =>
   Array.from(engine.records(), ([key, record]) => ({ key, ...record }))
 
-const shown = (engine: Engine<string>): Record<string, unknown> =>
+const describeRecords = (engine: Engine<string>): Record<string, unknown> =>
   Object.fromEntries(
     Array.from(engine.records(), ([key, { value, version, fencingToken, expiresAt }]) => [
       textOf(key),
@@ -47,12 +47,12 @@ describe('Loading a dump', () => {
     const restored = restore(engine, [item('b', { version: '7:0:S' }), item('a', { version: '5:1:S' })], START)
     expect(restored).toMatchObject({ loaded: 2, versionsKept: 2, expired: 0, deleted: 0 })
     expect(versionsOf(restored)).toEqual(['5:1:S', '7:0:S'])
-    expect(isNewer(String(ask(engine, 'SET c v', 3).version), '7:0:S')).toBe(true)
+    expect(isNewer(String(execute(engine, 'SET c v', 3).version), '7:0:S')).toBe(true)
   })
 
   it('records with an older version or none get a new version, newer than all kept ones', () => {
     const engine = new Engine<string>()
-    const { version } = ask(engine, 'SET a v')
+    const { version } = execute(engine, 'SET a v')
     const kept = `${START + 1_000}:3:S`
     const lines = [item('none'), item('old', { version: '5:0:S' }), item('same', { version: String(version) })]
     const restored = restore(engine, [...lines, item('new', { version: kept })], START)
@@ -72,28 +72,28 @@ describe('Loading a dump', () => {
       START,
     )
     expect(restored).toMatchObject({ loaded: 3, versionsKept: 0 })
-    expect(ask(engine, 'SET k v').reply).toEqual({ type: 'ok' })
+    expect(execute(engine, 'SET k v').reply).toEqual({ type: 'ok' })
   })
 
   it('the later of two records of a key wins', () => {
     const engine = new Engine<string>()
     const twice = [item('k', { value: '1', version: '9:0:S' }), item('k', { value: '2', version: '5:0:S' })]
     expect(restore(engine, twice, START)).toMatchObject({ loaded: 1, versionsKept: 1 })
-    expect(shown(engine)).toMatchObject({ k: { value: '2', version: '5:0:S' } })
+    expect(describeRecords(engine)).toMatchObject({ k: { value: '2', version: '5:0:S' } })
   })
 
   it('expired records are skipped, and others keep their expiry', () => {
     const engine = new Engine<string>()
-    ask(engine, 'SET over here')
+    execute(engine, 'SET over here')
     const lines = [item('over', { expiresAt: START }), item('k', { expiresAt: START + 1 })]
     expect(restore(engine, lines, START)).toMatchObject({ loaded: 1, expired: 1, changes: [{ key: bytes('k') }] })
-    expect([Object.keys(shown(engine)), engine.nextDeadline]).toEqual([['over', 'k'], START + 1])
+    expect([Object.keys(describeRecords(engine)), engine.nextDeadline]).toEqual([['over', 'k'], START + 1])
     expect(expire(engine, START + 1)).toHaveLength(1)
   })
 
   it('a record without expiry makes its key permanent', () => {
     const engine = new Engine<string>()
-    ask(engine, 'SET k v PX 10')
+    execute(engine, 'SET k v PX 10')
     restore(engine, [item('k')], START)
     expect(engine.nextDeadline).toBeUndefined()
   })
@@ -101,34 +101,34 @@ describe('Loading a dump', () => {
   it('a load requires no fencing token, and no token gets older', () => {
     const engine = new Engine<string>()
     const [older, newer] = [`${START}:0:lock`, `${START}:1:lock`]
-    ask(engine, 'SET a v', START, newer)
-    ask(engine, 'SET b v', START, older)
+    execute(engine, 'SET a v', START, newer)
+    execute(engine, 'SET b v', START, older)
     restore(engine, [item('a', { fencingToken: older }), item('b', { fencingToken: newer }), item('c')], START)
-    expect(shown(engine)).toMatchObject({ a: { fencingToken: newer }, b: { fencingToken: newer } })
-    expect(ask(engine, 'SET b v', START, older).reply).toEqual({ type: 'error', code: 'fencing-token-stale' })
-    expect(ask(engine, 'SET c v').reply).toEqual({ type: 'ok' })
+    expect(describeRecords(engine)).toMatchObject({ a: { fencingToken: newer }, b: { fencingToken: newer } })
+    expect(execute(engine, 'SET b v', START, older).reply).toEqual({ type: 'error', code: 'fencing-token-stale' })
+    expect(execute(engine, 'SET c v').reply).toEqual({ type: 'ok' })
   })
 
   it('other keys are deleted only with `replace`', () => {
     const engine = new Engine<string>()
-    for (const line of ['SET a v', 'SET b v', 'SET c v PX 10']) ask(engine, line)
+    for (const line of ['SET a v', 'SET b v', 'SET c v PX 10']) execute(engine, line)
     expect(restore(engine, [item('b')], START)).toMatchObject({ loaded: 1, deleted: 0 })
     expect(engine.size).toBe(3)
     const restored = restore(engine, [item('b'), item('d')], START, true)
     expect(restored).toMatchObject({ loaded: 2, deleted: 2 })
     const told = restored.changes.map(({ key, notification }) => `${notification.op} ${textOf(key)}`)
     expect(told).toEqual(['set b', 'set d', 'delete a', 'delete c'])
-    expect([Object.keys(shown(engine)), engine.nextDeadline]).toEqual([['b', 'd'], undefined])
+    expect([Object.keys(describeRecords(engine)), engine.nextDeadline]).toEqual([['b', 'd'], undefined])
     expect(restore(engine, [], START, true)).toMatchObject({ loaded: 0, deleted: 2 })
   })
 
   it('a load that exceeds the limits changes nothing', () => {
     const engine = new Engine<string>({ maxKeys: 3 })
-    for (const line of ['SET a 1', 'SET b 1']) ask(engine, line)
-    const before = shown(engine)
+    for (const line of ['SET a 1', 'SET b 1']) execute(engine, line)
+    const before = describeRecords(engine)
     const [old, more] = [item('a', { value: '2' }), [item('c'), item('d')]]
     expect(() => restore(engine, [old, ...more], START)).toThrow(expect.objectContaining({ code: 'quota-exceeded' }))
-    expect(shown(engine)).toEqual(before)
+    expect(describeRecords(engine)).toEqual(before)
     expect(restore(engine, [old, item('c')], START)).toMatchObject({ loaded: 2 })
     expect(restore(engine, [...more, item('e')], START, true)).toMatchObject({ loaded: 3, deleted: 2 })
     const four = ['c', 'd', 'e', 'f'].map(key => item(key))
@@ -141,7 +141,7 @@ describe('Loading a dump', () => {
     restore(engine, [line], START)
     line.key.fill(0)
     line.value.fill(0)
-    expect(shown(engine)).toMatchObject({ k: { value: 'value' } })
+    expect(describeRecords(engine)).toMatchObject({ k: { value: 'value' } })
     restore(engine, [item('k'), item('l')], START)
     expect(engine.keyspace).toBe(2)
     restore(engine, [], START, true)
@@ -186,10 +186,10 @@ const step = fc.record({
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 /** Versions observed by a watch of each key; fails unless each is newer than the last. */
-class Witness {
+class VersionObserver {
   readonly #seen = new Map<string, string>()
 
-  see(changes: readonly KeyChange[]): void {
+  observe(changes: readonly KeyChange[]): void {
     for (const { key: name, version } of changes) {
       const [id, next] = [textOf(name), String(version)]
       const last = this.#seen.get(id)
@@ -199,13 +199,18 @@ class Witness {
   }
 }
 
-function live(engine: Engine<string>, history: readonly Step[], start: number, witness = new Witness()): number {
+function live(
+  engine: Engine<string>,
+  history: readonly Step[],
+  start: number,
+  observer = new VersionObserver(),
+): number {
   let now = start
   for (const { verb, key: name, value: content, px: life, token, wait } of history) {
     now += wait
     const words = verb === 'DEL' ? ['DEL', name] : ['SET', name, content, ...(life ? ['PX', String(life)] : [])]
     const fencingToken = token === undefined ? undefined : `${START + token}:0:lock`
-    witness.see(
+    observer.observe(
       handle(engine, { payload: resp3(words), timestamp: `${now}:0:client`, fencingToken }, 'client', now).changes,
     )
   }
@@ -220,7 +225,7 @@ describe('A dump', () => {
         const now = live(old, history, START) + later
         expire(old, now)
         const { loaded, versionsKept, expired } = restore(fresh, dumpOf(old), now)
-        expect(shown(fresh)).toEqual(shown(old))
+        expect(describeRecords(fresh)).toEqual(describeRecords(old))
         expect([loaded, versionsKept, expired]).toEqual([old.size, old.size, 0])
         expect(fresh.nextDeadline).toBe(old.nextDeadline)
         // The next change of any client is newer than all loaded versions.
@@ -241,17 +246,17 @@ describe('A dump', () => {
     const behind = fc.constantFrom(-50_000, -10, 0, 10, 50_000, 90_000)
     fc.assert(
       fc.property(histories, behind, fc.boolean(), ([other, before, between, after], ahead, replace) => {
-        const [source, engine, witness] = [new Engine<string>(), new Engine<string>(), new Witness()]
+        const [source, engine, observer] = [new Engine<string>(), new Engine<string>(), new VersionObserver()]
         live(source, other, START + ahead)
-        let now = live(engine, before, START, witness)
+        let now = live(engine, before, START, observer)
         for (const history of [between, after]) {
-          witness.see(expire(engine, now))
+          observer.observe(expire(engine, now))
           const { changes, loaded, expired } = restore(engine, dumpOf(source), now, replace)
           expect(loaded + expired).toBe(source.size)
-          witness.see(changes)
-          now = live(engine, history, now, witness)
+          observer.observe(changes)
+          now = live(engine, history, now, observer)
         }
-        witness.see(expire(engine, now + 1_000))
+        observer.observe(expire(engine, now + 1_000))
       }),
       { numRuns: effort(1_000, 60) },
     )

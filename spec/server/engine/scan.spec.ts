@@ -12,11 +12,11 @@ interface Page {
   readonly token: string | undefined
 }
 
-const ask = (engine: Engine<string>, words: readonly string[], now = START) =>
+const execute = (engine: Engine<string>, words: readonly string[], now = START) =>
   handle(engine, { payload: resp3(words), timestamp: `${now}:0:client` }, 'client', now).reply
 
 function pageOf(engine: Engine<string>, glob: string, token?: string, now = START): Page {
-  const reply = ask(engine, ['SCAN', glob, ...(token === undefined ? [] : [token])], now)
+  const reply = execute(engine, ['SCAN', glob, ...(token === undefined ? [] : [token])], now)
   if (reply.type !== 'page') throw new Error(`no page: ${JSON.stringify(reply)}`)
   return { keys: reply.keys.map(textOf), token: reply.token && textOf(reply.token) }
 }
@@ -30,7 +30,7 @@ function pagesOf(engine: Engine<string>, glob: string): Page[] {
 
 function filled(count: number, nameOf: (index: number) => string = index => `key${index}`): Engine<string> {
   const engine = new Engine<string>()
-  for (let index = 0; index < count; index++) ask(engine, ['SET', nameOf(index), 'v'])
+  for (let index = 0; index < count; index++) execute(engine, ['SET', nameOf(index), 'v'])
   return engine
 }
 
@@ -48,8 +48,8 @@ describe('A SCAN page', () => {
   it('a page has at most 64 KiB, unless a single key is longer', () => {
     const engine = filled(10, index => String(index).repeat(20_000))
     expect(pagesOf(engine, '*').map(({ keys }) => keys.length)).toEqual([3, 3, 3, 1])
-    ask(engine, ['SET', 'x'.repeat(100_000), 'v'])
-    ask(engine, ['SET', 'short', 'v'])
+    execute(engine, ['SET', 'x'.repeat(100_000), 'v'])
+    execute(engine, ['SET', 'short', 'v'])
     expect(pagesOf(engine, '*').map(({ keys }) => keys.length)).toEqual([3, 3, 3, 1, 1, 1])
   })
 
@@ -75,19 +75,19 @@ describe('A SCAN page', () => {
 
   it('gaps count as positions, and are closed when they outnumber the keys', { tags: 'slow' }, () => {
     const engine = filled(30_000)
-    for (let index = 0; index < 14_000; index++) ask(engine, ['DEL', `key${index}`])
+    for (let index = 0; index < 14_000; index++) execute(engine, ['DEL', `key${index}`])
     expect(pagesOf(engine, 'none')).toHaveLength(3)
-    for (let index = 14_000; index < 29_999; index++) ask(engine, ['DEL', `key${index}`])
+    for (let index = 14_000; index < 29_999; index++) execute(engine, ['DEL', `key${index}`])
     expect(pagesOf(engine, '*')).toEqual([{ keys: ['key29999'], token: undefined }])
   })
 })
 
 describe('A SCAN token', () => {
   it('a token of an earlier store is rejected', () => {
-    const [old, anew] = [filled(1_001), new Engine<string>()]
+    const [old, fresh] = [filled(1_001), new Engine<string>()]
     const { token = '' } = pageOf(old, '*')
-    for (let index = 0; index < 1_001; index++) ask(anew, ['SET', `key${index}`, 'v'], START + 1)
-    expect(ask(anew, ['SCAN', '*', token], START + 1)).toEqual({ type: 'error', code: 'syntax-error' })
+    for (let index = 0; index < 1_001; index++) execute(fresh, ['SET', `key${index}`, 'v'], START + 1)
+    expect(execute(fresh, ['SCAN', '*', token], START + 1)).toEqual({ type: 'error', code: 'syntax-error' })
   })
 
   it('a token can be used twice', () => {
@@ -104,7 +104,7 @@ describe('A SCAN token', () => {
         const damaged = bytes(token)
         damaged[at % damaged.length] = code
         const sent = textOf(damaged.subarray(0, 1 + (end % damaged.length)))
-        expect(['page', 'error']).toContain(ask(engine, ['SCAN', '*', sent]).type)
+        expect(['page', 'error']).toContain(execute(engine, ['SCAN', '*', sent]).type)
       }),
       { numRuns: effort(2_000, 60) },
     )
@@ -126,7 +126,7 @@ describe('A scan during changes', () => {
     fc.assert(
       fc.property(acts, fc.array(acts, { maxLength: 12 }), (before, between) => {
         const engine = new Engine<string>()
-        for (const words of before) ask(engine, words)
+        for (const words of before) execute(engine, words)
         let constant = existing(engine, new Set(before.map(([, key = '']) => key)))
         const started = new Set(constant)
         const found: string[] = []
@@ -134,7 +134,7 @@ describe('A scan during changes', () => {
         for (const round of [...between, ...Array<string[][]>(20).fill([])]) {
           found.push(...page.keys)
           for (const words of round) {
-            ask(engine, words, now)
+            execute(engine, words, now)
             constant = existing(engine, constant)
           }
           expire(engine, ++now)
@@ -155,7 +155,7 @@ describe('A scan during changes', () => {
     const engine = filled(3_000)
     let [page, pages] = [pageOf(engine, '*'), 1]
     for (; page.token !== undefined; pages++) {
-      for (let index = 0; index < 2_000; index++) ask(engine, ['SET', `new${pages}-${index}`, 'v'])
+      for (let index = 0; index < 2_000; index++) execute(engine, ['SET', `new${pages}-${index}`, 'v'])
       page = pageOf(engine, '*', page.token)
     }
     expect(pages).toBe(3)

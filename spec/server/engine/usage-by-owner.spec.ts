@@ -8,13 +8,13 @@ import { anyEntry } from '../log/any-entry.js'
 
 /** Reference: counts all records. */
 function recount(engine: Engine<never>): Record<string, { keys: number; bytes: number }> {
-  const shares: Record<string, { keys: number; bytes: number }> = {}
+  const usage: Record<string, { keys: number; bytes: number }> = {}
   for (const [key, record] of engine.records()) {
     if (record.owner === undefined) continue
-    const { keys, bytes } = shares[record.owner] ?? { keys: 0, bytes: 0 }
-    shares[record.owner] = { keys: keys + 1, bytes: bytes + recordBytes(toBinaryString(key), record) }
+    const { keys, bytes } = usage[record.owner] ?? { keys: 0, bytes: 0 }
+    usage[record.owner] = { keys: keys + 1, bytes: bytes + recordBytes(toBinaryString(key), record) }
   }
-  return shares
+  return usage
 }
 
 describe('Usage per owner', () => {
@@ -24,10 +24,10 @@ describe('Usage per owner', () => {
         const engine = new Engine<never>()
         for (const entry of entries) engine.replay(entry)
         expect(Object.fromEntries(engine.usage.entries())).toEqual(recount(engine))
-        const again = new Engine<never>()
-        const decoder = new StateDecoder(again.stateLoader)
+        const restored = new Engine<never>()
+        const decoder = new StateDecoder(restored.stateLoader)
         for (const block of encodeState(engine.capture())) decoder.addBlock(block)
-        expect(Object.fromEntries(again.usage.entries())).toEqual(recount(engine))
+        expect(Object.fromEntries(restored.usage.entries())).toEqual(recount(engine))
       }),
     )
   })

@@ -36,13 +36,13 @@ const history = fc.array(fc.record({ jump, ahead, line, counter: fc.constantFrom
 describe('Versions while the wall clock jumps', () => {
   it('versions only increase, and clients within a minute of the wall clock are accepted', () => {
     fc.assert(
-      fc.property(history, acts => {
+      fc.property(history, requests => {
         const engine = new Engine<string>()
         let [now, newest] = [START, '0:0:S']
-        for (const act of acts) {
-          now += act.jump
-          const timestamp = `${now + act.ahead}:${act.counter}:client`
-          const { reply, changes } = handle(engine, { payload: command(act.line), timestamp }, 'client', now)
+        for (const request of requests) {
+          now += request.jump
+          const timestamp = `${now + request.ahead}:${request.counter}:client`
+          const { reply, changes } = handle(engine, { payload: command(request.line), timestamp }, 'client', now)
           expect(textOf(encodeReply(reply))).not.toMatch(/^-/)
           for (const { version } of changes) {
             expect(isNewer(String(version), newest), `${version} after ${newest}`).toBe(true)
@@ -56,16 +56,16 @@ describe('Versions while the wall clock jumps', () => {
 
   it('a version remains a valid fencing token when the clock jumps', () => {
     fc.assert(
-      fc.property(history, acts => {
+      fc.property(history, requests => {
         const engine = new Engine<string>()
         let now = START
-        const ask = (words: string, fencingToken?: string) =>
+        const execute = (words: string, fencingToken?: string) =>
           handle(engine, { payload: command(words), timestamp: `${now}:0:client`, fencingToken }, 'client', now)
-        for (const act of acts) {
-          now += act.jump
-          const { version } = ask('SET lock me')
-          now += act.jump
-          expect(ask('SET guarded v', String(version)).reply).toEqual({ type: 'ok' })
+        for (const request of requests) {
+          now += request.jump
+          const { version } = execute('SET lock me')
+          now += request.jump
+          expect(execute('SET guarded v', String(version)).reply).toEqual({ type: 'ok' })
         }
       }),
     )
@@ -74,12 +74,17 @@ describe('Versions while the wall clock jumps', () => {
   it('versions stay within the permitted drift while the wall clock does not jump', () => {
     const steady = fc.array(fc.record({ wait: fc.nat(100), ahead: fc.integer({ min: -DAY, max: DAY }), line }))
     fc.assert(
-      fc.property(steady, acts => {
+      fc.property(steady, requests => {
         const engine = new Engine<string>()
         let now = START
-        for (const act of acts) {
-          now += act.wait
-          handle(engine, { payload: command(act.line), timestamp: `${now + act.ahead}:0:client` }, 'client', now)
+        for (const request of requests) {
+          now += request.wait
+          handle(
+            engine,
+            { payload: command(request.line), timestamp: `${now + request.ahead}:0:client` },
+            'client',
+            now,
+          )
           expect(engine.drift(now)).toBe(0)
         }
       }),

@@ -52,19 +52,19 @@ describe('Watchers', () => {
       fc.property(fc.array(act, { maxLength: 60 }), history => {
         const watchers = new Watchers<string>()
         const pairs = new Set<string>()
-        for (const [what, who, which] of history) {
-          const pair = `${who} ${which}`
-          if (what === 'add') watchers.add(who, which)
-          if (what === 'remove') expect(watchers.remove(who, which)).toBe(pairs.has(pair))
-          if (what === 'drop') watchers.removeConnection(who)
-          if (what === 'add') pairs.add(pair)
-          if (what === 'remove') pairs.delete(pair)
-          if (what === 'drop') for (const known of pairs) if (known.startsWith(`${who} `)) pairs.delete(known)
+        for (const [operation, client, key] of history) {
+          const pair = `${client} ${key}`
+          if (operation === 'add') watchers.add(client, key)
+          if (operation === 'remove') expect(watchers.remove(client, key)).toBe(pairs.has(pair))
+          if (operation === 'drop') watchers.removeConnection(client)
+          if (operation === 'add') pairs.add(pair)
+          if (operation === 'remove') pairs.delete(pair)
+          if (operation === 'drop') for (const known of pairs) if (known.startsWith(`${client} `)) pairs.delete(known)
           expect(watchers.count).toBe(pairs.size)
         }
-        for (const which of ['x', 'y', 'z']) {
-          const expected = ['alice', 'bob', 'carol'].filter(who => pairs.has(`${who} ${which}`))
-          expect([...watchers.watchersOf(which)].sort()).toEqual(expected)
+        for (const key of ['x', 'y', 'z']) {
+          const expected = ['alice', 'bob', 'carol'].filter(client => pairs.has(`${client} ${key}`))
+          expect([...watchers.watchersOf(key)].sort()).toEqual(expected)
         }
       }),
     )

@@ -10,19 +10,19 @@ import { effort } from '../../support/effort.js'
 import { anyEntry } from './any-entry.js'
 
 function apply(engine: Engine<string>, entry: LogEntry): string {
-  return JSON.stringify(Array.from(engine.apply(entry)), (_, thing) =>
-    thing instanceof Uint8Array ? Array.from(thing) : thing instanceof CommandError ? thing.code : thing,
+  return JSON.stringify(Array.from(engine.apply(entry)), (_, value) =>
+    value instanceof Uint8Array ? Array.from(value) : value instanceof CommandError ? value.code : value,
   )
 }
 
 const bytesOf = (engine: Engine<string>): Uint8Array => concatBytes([...encodeState(engine.capture())])
 
 function copyOf(engine: Engine<string>): Engine<string> {
-  const again = new Engine<string>()
-  const decoder = new StateDecoder(again.stateLoader)
+  const restored = new Engine<string>()
+  const decoder = new StateDecoder(restored.stateLoader)
   for (const block of encodeState(engine.capture())) decoder.addBlock(block)
   expect(decoder.isComplete).toBe(true)
-  return again
+  return restored
 }
 
 describe('two engines given the same entries', { timeout: 120_000 }, () => {
@@ -91,16 +91,16 @@ describe('an encoded state', () => {
       expiresAt: undefined,
     }))
     apply(engine, { time: 1, ...engine.limits, commands: [{ type: 'load', items, replace: false }] })
-    let [keys, most] = [0, 0]
+    let [keys, maxKeys] = [0, 0]
     const decoder = new StateDecoder({ restoreRecord: () => keys++, finishRestore: () => undefined })
     for (const block of encodeState(engine.capture())) {
       const before = keys
       decoder.addBlock(block)
       expect(decoder.keyCount).toBe(keys)
-      most = Math.max(most, keys - before)
+      maxKeys = Math.max(maxKeys, keys - before)
     }
     expect(keys).toBe(1_000)
-    expect(most).toBeLessThan(200)
+    expect(maxKeys).toBeLessThan(200)
   })
 
   it('a state with missing or reordered blocks is rejected', () => {

@@ -156,11 +156,11 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
       }))
 
     it('the log produces the same state as its entries, closed and reopened at any point', async () => {
-      const life = fc.array(fc.array(anyEntry, { maxLength: 5 }), { maxLength: 4 })
+      const processRun = fc.array(fc.array(anyEntry, { maxLength: 5 }), { maxLength: 4 })
       await fc.assert(
-        fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 3 }), async lives =>
+        fc.asyncProperty(fc.array(processRun, { minLength: 1, maxLength: 3 }), async processRuns =>
           use(async target => {
-            for (const bursts of lives) {
+            for (const bursts of processRuns) {
               const opened = await target.open()
               const { engine, log } = opened
               const plain = new Engine<never>({}, engine.capture())

@@ -17,7 +17,7 @@ describe('The connection limit of the console', () => {
       await raw.send(text)
     })
     await Promise.all(slow)
-    expect((await open.ask('api/store')).status).toBe(200)
+    expect((await open.callApi('api/store')).status).toBe(200)
     expect((await rawRequest(open, '/')).status).toBe(200)
   })
 

@@ -143,9 +143,9 @@ export class Api {
 }
 
 const action =
-  (act: (body: JsonObject) => Promise<void> | void): Route =>
+  (run: (body: JsonObject) => Promise<void> | void): Route =>
   async ({ request }) => {
-    await act(await readJson(request))
+    await run(await readJson(request))
     return {}
   }
 

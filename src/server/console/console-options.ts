@@ -58,8 +58,8 @@ export function checkToken(token: string | undefined): void {
 
 /** Returns the path of a console, without a trailing slash. Throws {@link ArgumentError}. */
 export function pathOf({ path, server }: ConsoleOptions): string {
-  const below = path ?? (server === undefined ? '' : '/console')
-  if (below === '' || /^(\/[\w.~-]+)+$/.test(below)) return below
+  const prefix = path ?? (server === undefined ? '' : '/console')
+  if (prefix === '' || /^(\/[\w.~-]+)+$/.test(prefix)) return prefix
   throw new ArgumentError(`Expected \`path\` to be a path such as /console, got \`${formatValue(path)}\``)
 }
 

@@ -86,8 +86,8 @@ const MAX_DEFAULT_BYTES = 1024 ** 3
  */
 export function defaultMaxBytes(): number {
   // Without a limit, Node returns 0 or a very large number.
-  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
-  return Math.floor(Math.min(MAX_DEFAULT_BYTES, getHeapStatistics().heap_size_limit / 2, memory / 4))
+  const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
+  return Math.floor(Math.min(MAX_DEFAULT_BYTES, getHeapStatistics().heap_size_limit / 2, memoryBytes / 4))
 }
 
 /** Returns which keys do not survive a restart; `undefined` if all do. */

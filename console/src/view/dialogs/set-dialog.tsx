@@ -81,8 +81,8 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
       actions.set(name, write.value, withVersionGuard(listed && entry, write.options)),
       ({ key, applied, version }) => {
         if (!applied) {
-          const found = version ? `already has a value, version ${version}` : 'was deleted'
-          writing.fail({ title: 'Not written', advice: `The key ${found}.` })
+          const outcome = version ? `already has a value, version ${version}` : 'was deleted'
+          writing.fail({ title: 'Not written', advice: `The key ${outcome}.` })
           return
         }
         toasts.success(`Set ${visibleKey(key)}`, `Version ${version}`)

@@ -66,11 +66,11 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
   }
   const foldRow = (pressed: string, row: TreeRow): boolean => {
     const open = isBranch(row) ? row.isOpen : undefined
-    const above = parentOf(rows, current)
+    const parent = parentOf(rows, current)
     if (pressed === 'ArrowRight' && open) move(current + 1)
     else if (isBranch(row) && pressed === 'ArrowRight') setOpen([row], true)
     else if (isBranch(row) && pressed === 'ArrowLeft' && open) setOpen([row], false)
-    else if (pressed === 'ArrowLeft' && above !== -1) move(above)
+    else if (pressed === 'ArrowLeft' && parent !== -1) move(parent)
     else if (isBranch(row) && (pressed === 'Enter' || pressed === ' ')) setOpen([row], !open)
     else if (pressed === '*') setOpen(siblings(rows, current), true)
     else return false
@@ -144,10 +144,10 @@ const targets = (row: number, page: number, count: number): Readonly<Record<stri
 /** Returns the branches at the level of a row. */
 function siblings(rows: readonly TreeRow[], row: number): readonly Branch[] {
   const level = rows[row]?.level
-  const above = parentOf(rows, row)
+  const parent = parentOf(rows, row)
   const beyond = rows.findIndex((other, at) => at > row && other.level < (level ?? 1))
   return rows
-    .slice(above + 1, beyond === -1 ? undefined : beyond)
+    .slice(parent + 1, beyond === -1 ? undefined : beyond)
     .filter(isBranch)
     .filter(other => other.level === level)
 }

@@ -4,8 +4,8 @@ import { saveToken, type TokenSources, takeToken } from '../../../../console/src
 /** A window with a URL and stored items. */
 function windowAt(hash: string, stored: Record<string, string> = {}) {
   const location = { hash, pathname: '/', search: '?a=b' }
-  const kept = new Map(Object.entries(stored))
-  const place: TokenSources = {
+  const items = new Map(Object.entries(stored))
+  const window: TokenSources = {
     location,
     history: {
       replaceState: (_data, _unused, url) => {
@@ -13,28 +13,28 @@ function windowAt(hash: string, stored: Record<string, string> = {}) {
         expect(url).toBe('/?a=b')
       },
     },
-    storage: { getItem: key => kept.get(key) ?? null, setItem: (key, value) => kept.set(key, value) },
+    storage: { getItem: key => items.get(key) ?? null, setItem: (key, value) => items.set(key, value) },
   }
-  return { place, location, kept }
+  return { window, location }
 }
 
 describe('The token of the page', () => {
   it('the token is removed from the URL and available after a reload', () => {
-    const { place, location } = windowAt('#token=s3cr-et_')
-    expect(takeToken(place)).toBe('s3cr-et_')
+    const { window, location } = windowAt('#token=s3cr-et_')
+    expect(takeToken(window)).toBe('s3cr-et_')
     expect(location.hash).toBe('')
-    expect(takeToken(place)).toBe('s3cr-et_')
+    expect(takeToken(window)).toBe('s3cr-et_')
   })
 
   it('a token in the URL replaces the stored one', () => {
-    const { place } = windowAt('#token=new')
-    saveToken('old', place)
-    expect(takeToken(place)).toBe('new')
+    const { window } = windowAt('#token=new')
+    saveToken('old', window)
+    expect(takeToken(window)).toBe('new')
   })
 
   it('without a token the result is undefined and the URL is unchanged', () => {
-    const { place, location } = windowAt('#/keys')
-    expect(takeToken(place)).toBeUndefined()
+    const { window, location } = windowAt('#/keys')
+    expect(takeToken(window)).toBeUndefined()
     expect(location.hash).toBe('#/keys')
   })
 })

@@ -62,13 +62,13 @@ describe('The form that sets a key', () => {
   })
 
   it('pretty-printed JSON is stored compact, edited or not', () => {
-    const isPrettyPrinted = { ...startDraft(utf8('{"a":1}')), name: 'a' }
-    expect(parseDraft(isPrettyPrinted).write?.value).toEqual(utf8('{"a":1}'))
-    expect(
-      parseDraft({ ...isPrettyPrinted, text: '{\n  "a": 10000000000000000001,\n  "b": " "}' }).write?.value,
-    ).toEqual(utf8('{"a":10000000000000000001,"b":" "}'))
-    expect(convertDraft(isPrettyPrinted, 'text')).toMatchObject({ type: 'text', text: '{"a":1}' })
-    expect(convertDraft(isPrettyPrinted, 'hex').text).toBe('7B 22 61 22 3A 31 7D')
+    const draft = { ...startDraft(utf8('{"a":1}')), name: 'a' }
+    expect(parseDraft(draft).write?.value).toEqual(utf8('{"a":1}'))
+    expect(parseDraft({ ...draft, text: '{\n  "a": 10000000000000000001,\n  "b": " "}' }).write?.value).toEqual(
+      utf8('{"a":10000000000000000001,"b":" "}'),
+    )
+    expect(convertDraft(draft, 'text')).toMatchObject({ type: 'text', text: '{"a":1}' })
+    expect(convertDraft(draft, 'hex').text).toBe('7B 22 61 22 3A 31 7D')
   })
 
   it('the form starts with the remaining time to live, so that an edit preserves it', () => {

@@ -43,10 +43,10 @@ describe('Visible rows', () => {
   })
 
   it('scrolling to a row takes the shortest way', () => {
-    const there = { ...viewport, scrollTop: 340 }
-    expect(scrollToShow(12, there)).toBe(340)
-    expect(scrollToShow(9, there)).toBe(306)
-    expect(scrollToShow(20, there)).toBe(374)
+    const scrolled = { ...viewport, scrollTop: 340 }
+    expect(scrollToShow(12, scrolled)).toBe(340)
+    expect(scrollToShow(9, scrolled)).toBe(306)
+    expect(scrollToShow(20, scrolled)).toBe(374)
   })
 })
 
@@ -67,7 +67,7 @@ describe('The active row', () => {
 
 describe('Marbles', () => {
   it('close changes share a marble', () => {
-    const beats = [1_000, 1_900, 2_600, 9_000].reduce((kept, at) => addChangeTime(kept, 'set', at), NO_CHANGE_TIMES)
+    const beats = [1_000, 1_900, 2_600, 9_000].reduce((times, at) => addChangeTime(times, 'set', at), NO_CHANGE_TIMES)
     expect(beats).toEqual({ sets: [0, 2_500, 7_500], deletes: [] })
   })
 
@@ -77,7 +77,7 @@ describe('Marbles', () => {
 
   it('marbles are dropped after a minute', () => {
     const times = Array.from({ length: 10_000 }, (_, i) => i * 100)
-    const { sets } = times.reduce((kept, at) => addChangeTime(kept, 'set', at), NO_CHANGE_TIMES)
+    const { sets } = times.reduce((times, at) => addChangeTime(times, 'set', at), NO_CHANGE_TIMES)
     expect(sets.length).toBeLessThanOrEqual(WINDOW_MS / 2_500 + 1)
   })
 

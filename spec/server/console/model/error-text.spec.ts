@@ -28,8 +28,8 @@ describe('Durations', () => {
     [5 * HOUR + 2 * MINUTE, '5h 02m'],
     [24 * HOUR, '1d 0h'],
     [12 * 24 * HOUR + 4 * HOUR, '12d 4h'],
-  ])('%i ms are formatted as %s', (ms, words) => {
-    expect(formatDuration(ms)).toBe(words)
+  ])('%i ms are formatted as %s', (ms, expected) => {
+    expect(formatDuration(ms)).toBe(expected)
   })
 
   it.each([
@@ -39,8 +39,8 @@ describe('Durations', () => {
     [0, '0s'],
     [-1, '0s'],
     [59_500, '1m 00s'],
-  ])('a remaining time is 0 only at its end: %i ms is %s', (ms, words) => {
-    expect(formatRemaining(ms)).toBe(words)
+  ])('a remaining time is 0 only at its end: %i ms is %s', (ms, expected) => {
+    expect(formatRemaining(ms)).toBe(expected)
   })
 })
 

@@ -14,8 +14,8 @@ import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
 const keys = (...names: string[]): readonly ListedKey[] => sortByName(names.map(name => toListedKey(toHex(utf8(name)))))
 const drawn = (rows: readonly TreeRow[]): readonly string[] =>
   rows.map(row => {
-    const sign = isBranch(row) ? `${row.isOpen ? 'v' : '>'} ${row.label} ${row.keys}` : row.label
-    return '  '.repeat(row.level - 1) + sign
+    const line = isBranch(row) ? `${row.isOpen ? 'v' : '>'} ${row.label} ${row.keys}` : row.label
+    return '  '.repeat(row.level - 1) + line
   })
 
 const SENSORS = keys('line-10/state', 'line-9/state', 'sensor/a/x', 'sensor/a/y', 'sensor/b', 'zz', 'sensor')

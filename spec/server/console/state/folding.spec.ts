@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Folding } from '../../../../console/src/state/folding.js'
 
-class Kept {
+class FakeStorage {
   text: string | null = null
   readonly getItem = () => this.text
   readonly setItem = (_: string, text: string) => {
@@ -11,7 +11,7 @@ class Kept {
 
 describe('Open branches of the tree', () => {
   it('open branches are remembered', () => {
-    const stored = new Kept()
+    const stored = new FakeStorage()
     const folding = new Folding(stored)
     folding.toggle(['line-1/'])
     folding.setOpen(['a/', 'a/b/'], true, false)
@@ -20,7 +20,7 @@ describe('Open branches of the tree', () => {
   })
 
   it('branches closed during a search remain open afterwards', () => {
-    const stored = new Kept()
+    const stored = new FakeStorage()
     const folding = new Folding(stored)
     folding.setOpen(['a/', 'b/'], false, true)
     folding.setOpen(['b/'], true, true)
@@ -31,7 +31,7 @@ describe('Open branches of the tree', () => {
   })
 
   it('the number of remembered branches is limited to the most recent', () => {
-    const stored = new Kept()
+    const stored = new FakeStorage()
     const folding = new Folding(stored)
     const many = Array.from({ length: 700 }, (_, i) => `${i}/`)
     folding.setOpen([...many, `${'x'.repeat(501)}/`], true, false)
@@ -41,7 +41,7 @@ describe('Open branches of the tree', () => {
   it.each([null, '', 'nonsense', 'null', '7', '[]', '{"tree":1,"open":{}}', '{"open":[7,null]}'])(
     'the stored text %s restores no branches',
     text => {
-      const stored = new Kept()
+      const stored = new FakeStorage()
       stored.text = text
       expect(new Folding(stored).fold$.value).toEqual({ tree: false, open: [], closed: [] })
     },

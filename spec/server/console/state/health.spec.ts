@@ -13,14 +13,14 @@ const well: ConnectionHealth = {
   status: { state: 'connected', keys: 1, synced: 1 },
   frozenUntil: undefined,
 }
-const away: ConnectionHealth = {
+const reconnecting: ConnectionHealth = {
   ...well,
   status: { state: 'reconnecting', cause: new ConnectionLostError(), attempt: 1, retryAt: 0 },
 }
 
 /** The health after successive states, one second apart, starting at 1,000. */
-const healthAfter = (...signs: readonly ConnectionHealth[]): Health =>
-  signs.reduce<Health>((before, sign, i) => healthOf(sign, before, 1_000 * (i + 1)), CONNECTING)
+const healthAfter = (...states: readonly ConnectionHealth[]): Health =>
+  states.reduce<Health>((before, state, i) => healthOf(state, before, 1_000 * (i + 1)), CONNECTING)
 
 describe('Health', () => {
   it('the health is connecting at first, and live with both connections', () => {
@@ -31,11 +31,14 @@ describe('Health', () => {
 
   it('the health is stale from the first loss, also after further failures', () => {
     const stale = { state: 'stale', since: 2_000 }
-    expect(healthAfter(well, away)).toEqual({ ...stale, why: 'No response from the store' })
+    expect(healthAfter(well, reconnecting)).toEqual({ ...stale, why: 'No response from the store' })
     expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'Server unreachable' })
-    expect(healthAfter(well, away, { ...away, feed: lost })).toEqual({ ...stale, why: 'Server unreachable' })
-    expect(healthAfter(well, away, { ...well, status: { state: 'connecting' } })).toMatchObject(stale)
-    expect(healthAfter(well, away, well)).toEqual(LIVE)
+    expect(healthAfter(well, reconnecting, { ...reconnecting, feed: lost })).toEqual({
+      ...stale,
+      why: 'Server unreachable',
+    })
+    expect(healthAfter(well, reconnecting, { ...well, status: { state: 'connecting' } })).toMatchObject(stale)
+    expect(healthAfter(well, reconnecting, well)).toEqual(LIVE)
   })
 
   it('the health is stale with a reason when the connection was closed', () => {
@@ -53,7 +56,7 @@ describe('Health', () => {
   it('the health is frozen during a freeze, even if connections are lost', () => {
     const frozen = { state: 'frozen', since: 2_000, until: 9_000 }
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 })).toEqual(frozen)
-    expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...away, frozenUntil: 9_000 })).toEqual(frozen)
+    expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...reconnecting, frozenUntil: 9_000 })).toEqual(frozen)
     expect(healthAfter(well, { ...well, frozenUntil: 2_000 })).toEqual(LIVE)
   })
 
@@ -67,7 +70,7 @@ describe('Health', () => {
 
   it('the health is stale with the store’s reason while an attached store is not active', () => {
     const why = 'Cannot reach the broker: connect ECONNREFUSED'
-    expect(healthAfter(well, { ...away, why })).toEqual({ state: 'stale', since: 2_000, why })
+    expect(healthAfter(well, { ...reconnecting, why })).toEqual({ state: 'stale', since: 2_000, why })
     expect(healthAfter({ ...well, why })).toEqual({ state: 'connecting', why })
     expect(healthAfter(well, { ...well, why }, well)).toEqual(LIVE)
   })

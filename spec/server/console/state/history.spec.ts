@@ -11,7 +11,7 @@ const set = (value: string, at: number): Entry<Uint8Array> => ({
   version: new Hlc(at, 0, 'S'),
   source: 'notification',
 })
-const gone = (op: 'delete' | 'absent', at?: number, reason: GoneReason = 'unknown'): Entry<Uint8Array> => ({
+const missing = (op: 'delete' | 'absent', at?: number, reason: GoneReason = 'unknown'): Entry<Uint8Array> => ({
   key: 'a',
   op,
   value: undefined,
@@ -25,9 +25,9 @@ describe('HistoryRecorder', () => {
     const history = new HistoryRecorder()
     history.add({ ...set('20', 1_000), source: 'snapshot' }, 5_000)
     history.add(set('warm', 6_000), 6_001)
-    history.add(gone('delete', 7_000), 7_001)
-    history.add(gone('absent'), 8_000)
-    history.add(gone('delete', 9_000, 'expired'), 9_001)
+    history.add(missing('delete', 7_000), 7_001)
+    history.add(missing('absent'), 8_000)
+    history.add(missing('delete', 9_000, 'expired'), 9_001)
     const { changes, total, entry } = history.current
     expect(changes.map(({ op, at, line, version, source }) => [op, at, line, version, source])).toEqual([
       ['delete', 9_000, 'expired', '9000:0:S', 'notification'],
@@ -62,7 +62,7 @@ describe('HistoryRecorder', () => {
     history.add(set('1', 1), 10_000)
     expect(history.current.changeTimes.sets).toEqual([])
     history.add(set('2', 2), 20_000)
-    history.add(gone('delete', 3), 30_000)
+    history.add(missing('delete', 3), 30_000)
     expect(history.current.changeTimes).toEqual({ sets: [20_000], deletes: [30_000] })
   })
 

@@ -22,45 +22,45 @@ const names = (list: KeyList | undefined): string => (list?.keys ?? []).map(({ n
 describe('The list of keys', () => {
   it('the list contains all matching keys, sorted by name', async () => {
     const { lists, glob$ } = await listOf(['line-10', 'line-2', 'asset/1'])
-    await lists.until(said => last(said)?.state === 'listed')
+    await lists.until(recorded => last(recorded)?.state === 'listed')
     expect(last(lists)).toMatchObject({ glob: '*', more: false })
     expect(names(last(lists))).toBe('asset/1 line-2 line-10')
     glob$.next('line*')
-    await lists.until(said => last(said)?.glob === 'line*' && last(said)?.state === 'listed')
+    await lists.until(recorded => last(recorded)?.glob === 'line*' && last(recorded)?.state === 'listed')
     expect(names(last(lists))).toBe('line-2 line-10')
   })
 
   it('the list is refreshed when keys change, and shows the old one until then', async () => {
     const { lists, store, keyspace$ } = await listOf(['a'])
-    await lists.until(said => last(said)?.state === 'listed')
+    await lists.until(recorded => last(recorded)?.state === 'listed')
     await store.load([{ key: 'b', value: '1' }])
     keyspace$.next('2')
-    await lists.until(said => names(last(said)) === 'a b')
+    await lists.until(recorded => names(last(recorded)) === 'a b')
     expect(lists.values.slice(1).every(({ state, keys }) => state === 'listed' && keys.length > 0)).toBe(true)
   })
 
   it('the list is limited, reports that more match, and grows on request', async () => {
     const { lists, most$ } = await listOf(Array.from({ length: KEY_PAGE_SIZE + 5 }, (_, i) => `key ${i}`))
-    await lists.until(said => last(said)?.state === 'listed')
+    await lists.until(recorded => last(recorded)?.state === 'listed')
     expect(last(lists)?.keys).toHaveLength(KEY_PAGE_SIZE)
     expect(last(lists)?.more).toBe(true)
     const before = lists.values.length
     most$.next(2 * KEY_PAGE_SIZE)
-    await lists.until(said => last(said)?.more === false)
+    await lists.until(recorded => last(recorded)?.more === false)
     expect(last(lists)?.keys).toHaveLength(KEY_PAGE_SIZE + 5)
     expect(lists.values.slice(before).every(({ keys }) => keys.length >= KEY_PAGE_SIZE)).toBe(true)
   })
 
   it('a failed listing reports its reason and is retried', { tags: 'slow' }, async () => {
     const { lists, glob$ } = await listOf(['a'])
-    await lists.until(said => last(said)?.state === 'listed')
+    await lists.until(recorded => last(recorded)?.state === 'listed')
     glob$.next('x'.repeat(1_025))
-    await lists.until(said => last(said)?.state === 'failed')
+    await lists.until(recorded => last(recorded)?.state === 'failed')
     expect(last(lists)?.problem).toMatch(/^Invalid request\./)
     const failures = lists.values.length
-    await lists.until(said => said.values.length > failures)
+    await lists.until(recorded => recorded.values.length > failures)
     glob$.next('a')
-    await lists.until(said => names(last(said)) === 'a')
+    await lists.until(recorded => names(last(recorded)) === 'a')
   })
 
   it('nothing is listed before the keyspace is known', async () => {

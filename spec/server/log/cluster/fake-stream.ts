@@ -61,8 +61,8 @@ export class FakeCluster {
 
   /** Loses the messages at some positions. */
   lose(from: number, to: number): void {
-    const kept = this.messages.filter(({ position }) => position < from || position > to)
-    this.messages.splice(0, this.messages.length, ...kept)
+    const remaining = this.messages.filter(({ position }) => position < from || position > to)
+    this.messages.splice(0, this.messages.length, ...remaining)
   }
 
   trim(upTo: number): void {
@@ -136,9 +136,9 @@ export class FakeStream implements Stream {
           subscriber.next(message)
         }
       }
-      const soon = (): void => this.#later(LATENCY, bring)
-      soon()
-      return this.#cluster.onPut(soon)
+      const scheduleDelivery = (): void => this.#later(LATENCY, bring)
+      scheduleDelivery()
+      return this.#cluster.onPut(scheduleDelivery)
     })
   }
 
@@ -193,9 +193,9 @@ export class FakeStream implements Stream {
     return this.#answer(() => this.#cluster.instanceIds.get(nodeId))
   }
 
-  respondForNode(nodeId: string, life: string): Observable<never> {
+  respondForNode(nodeId: string, instanceId: string): Observable<never> {
     return new Observable(() => {
-      this.#cluster.instanceIds.set(nodeId, life)
+      this.#cluster.instanceIds.set(nodeId, instanceId)
       return () => this.#cluster.instanceIds.delete(nodeId)
     })
   }

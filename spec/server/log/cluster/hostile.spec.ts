@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 import { encodeNodeMessage, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
 import type { TestNode } from './node.js'
-import { set, valueAt, World } from './world.js'
+import { set, TestCluster, valueAt } from './test-cluster.js'
 
 const keys = new LogKeys([utf8('a key that nodes share')], 'spec')
 
@@ -49,13 +49,13 @@ const MESSAGES: Readonly<Record<string, Uint8Array>> = {
   'a message of another stream': encodeNodeMessage(forged({ appliedPosition: Number.MAX_SAFE_INTEGER })),
 }
 
-function expectWell(world: World, ...nodes: readonly TestNode[]): void {
+function expectWell(cluster: TestCluster, ...nodes: readonly TestNode[]): void {
   nodes[0]?.log.append(set('k', 'after'))
-  world.clock.advance(10_000)
+  cluster.clock.advance(10_000)
   for (const node of nodes) {
     expect(node.failures).toEqual([])
     expect(valueAt(node, 'k')).toBe('after')
-    expect(node.picture).toBe(nodes[0]?.picture)
+    expect(node.stateHex).toBe(nodes[0]?.stateHex)
   }
 }
 
@@ -64,91 +64,91 @@ describe.each([
   ['with a key', keys],
 ])('nodes %s', (_, own) => {
   it.each(Object.entries(MESSAGES))('nodes keep running, and restart, after %s', (_name, bytes) => {
-    const world = new World()
-    const { node: a } = world.open('a', { keys: own })
-    const { node: b } = world.open('b', { keys: own })
-    world.cluster.put(bytes)
-    expectWell(world, a, b)
+    const cluster = new TestCluster()
+    const { node: a } = cluster.open('a', { keys: own })
+    const { node: b } = cluster.open('b', { keys: own })
+    cluster.streams.put(bytes)
+    expectWell(cluster, a, b)
     a.kill()
     b.kill()
-    const { node: again } = world.open('a', { keys: own })
-    const { node: other } = world.open('b', { keys: own })
-    expectWell(world, again, other)
+    const { node: reopened } = cluster.open('a', { keys: own })
+    const { node: other } = cluster.open('b', { keys: own })
+    expectWell(cluster, reopened, other)
   })
 
   it("nodes keep running if others use up the message ids that a node's epoch and numbers suggest", () => {
-    const world = new World()
-    const { node: a } = world.open('a', { keys: own })
-    const { node: b } = world.open('b', { keys: own })
-    for (let number = 1; number < 40; number++) world.cluster.put(utf8('junk'), `a:life-1:${number}:0`)
-    world.clock.advance(100)
-    expectWell(world, a, b)
+    const cluster = new TestCluster()
+    const { node: a } = cluster.open('a', { keys: own })
+    const { node: b } = cluster.open('b', { keys: own })
+    for (let number = 1; number < 40; number++) cluster.streams.put(utf8('junk'), `a:life-1:${number}:0`)
+    cluster.clock.advance(100)
+    expectWell(cluster, a, b)
   })
 
   it('nodes keep running if others use up the ids of messages in flight', () => {
-    const world = new World()
-    const { node: a, stream } = world.open('a', { keys: own })
-    const { node: b } = world.open('b', { keys: own })
+    const cluster = new TestCluster()
+    const { node: a, stream } = cluster.open('a', { keys: own })
+    const { node: b } = cluster.open('b', { keys: own })
     stream.faults.stolenIds = 3
-    expectWell(world, a, b)
+    expectWell(cluster, a, b)
     expect(a.availabilities).not.toContain('away')
   })
 
   it('a flood of foreign messages is reported once in ten seconds', () => {
-    const world = new World()
-    const { node: a } = world.open('a', { keys: own })
-    for (let at = 0; at < 5_000; at++) world.cluster.put(utf8(`noise ${at}`))
-    world.clock.advance(15_000)
-    expect(a.troubles).toMatchObject([
+    const cluster = new TestCluster()
+    const { node: a } = cluster.open('a', { keys: own })
+    for (let at = 0; at < 5_000; at++) cluster.streams.put(utf8(`noise ${at}`))
+    cluster.clock.advance(15_000)
+    expect(a.reportedErrors).toMatchObject([
       { code: 'damaged', message: expect.stringMatching(/ignore the message at position 2 of the stream/) },
       { code: 'damaged', message: expect.stringMatching(/\(and 4998 more before it\)$/) },
     ])
-    expectWell(world, a)
+    expectWell(cluster, a)
   })
 
   it('the message at a position excluded by an operator is ignored', () => {
-    const world = new World()
-    const { node: a } = world.open('a', { keys: own })
-    const position = world.cluster.last + 1
+    const cluster = new TestCluster()
+    const { node: a } = cluster.open('a', { keys: own })
+    const position = cluster.streams.last + 1
     const applied = a.judge.position
-    world.cluster.put(encodeNodeMessage(forged({ appliedPosition: applied }), own))
-    world.cluster.put(encodeNodeMessage(forged({ kind: 'entry', number: 2, appliedPosition: applied }), own))
-    world.clock.advance(100)
+    cluster.streams.put(encodeNodeMessage(forged({ appliedPosition: applied }), own))
+    cluster.streams.put(encodeNodeMessage(forged({ kind: 'entry', number: 2, appliedPosition: applied }), own))
+    cluster.clock.advance(100)
     expect(a.failures).toMatchObject([
       { code: 'diverged', message: expect.stringContaining(`exclude its message with --log-skip ${position + 1}`) },
     ])
-    const { node: again } = world.node('a', { keys: own })
-    world.clock.advance(5_000)
-    expect(again.error).toMatchObject({ code: 'diverged' })
-    const { node: b } = world.open('a', { keys: own, skip: new Set([position + 1]) })
-    expectWell(world, b)
-    expect(b.troubles).toMatchObject([{ message: expect.stringContaining('--log-skip excludes it') }])
+    const { node: reopened } = cluster.node('a', { keys: own })
+    cluster.clock.advance(5_000)
+    expect(reopened.error).toMatchObject({ code: 'diverged' })
+    const { node: b } = cluster.open('a', { keys: own, skip: new Set([position + 1]) })
+    expectWell(cluster, b)
+    expect(b.reportedErrors).toMatchObject([{ message: expect.stringContaining('--log-skip excludes it') }])
   })
 })
 
 it('nodes without a key keep running after an undecodable entry, which all of them ignore', () => {
-  const world = new World()
-  const { node: a } = world.open('a')
-  const { node: b } = world.open('b')
+  const cluster = new TestCluster()
+  const { node: a } = cluster.open('a')
+  const { node: b } = cluster.open('b')
   const digest = a.judge.digest.at(0) ?? 0
-  world.cluster.put(encodeNodeMessage(forged({ digest })))
-  world.cluster.put(encodeNodeMessage(forged({ kind: 'entry', number: 2, digest, body: utf8('no entry at all') })))
-  expectWell(world, a, b)
-  expect(a.troubles).toMatchObject([{ code: 'damaged', message: expect.stringContaining('cannot be decoded') }])
+  cluster.streams.put(encodeNodeMessage(forged({ digest })))
+  cluster.streams.put(encodeNodeMessage(forged({ kind: 'entry', number: 2, digest, body: utf8('no entry at all') })))
+  expectWell(cluster, a, b)
+  expect(a.reportedErrors).toMatchObject([{ code: 'damaged', message: expect.stringContaining('cannot be decoded') }])
 })
 
 it('a node with a key stops at a signed message of another version, and at no other', () => {
-  const world = new World()
-  const { node: a } = world.open('a', { keys })
-  const { node: b } = world.open('b', { keys })
+  const cluster = new TestCluster()
+  const { node: a } = cluster.open('a', { keys })
+  const { node: b } = cluster.open('b', { keys })
   const later = (bytes: Uint8Array): Uint8Array => {
     const copy = ofFormat(99, bytes)
     copy.set(keys.sign(copy.subarray(4, 5), copy.subarray(25)), 9)
     return summed(copy)
   }
-  world.cluster.put(ofFormat(99, encodeNodeMessage(forged(), keys)))
-  expectWell(world, a, b)
-  world.cluster.put(later(encodeNodeMessage(forged(), keys)))
-  world.clock.advance(10)
+  cluster.streams.put(ofFormat(99, encodeNodeMessage(forged(), keys)))
+  expectWell(cluster, a, b)
+  cluster.streams.put(later(encodeNodeMessage(forged(), keys)))
+  cluster.clock.advance(10)
   expect([a.failures, b.failures].flat()).toMatchObject([{ code: 'format' }, { code: 'format' }])
 })

@@ -15,7 +15,7 @@ export class TestNode implements LogEvents {
   readonly rejected: { readonly entry: LogEntry; readonly failure: LogFailure }[] = []
   readonly availabilities: Availability[] = []
   readonly failures: unknown[] = []
-  readonly troubles: unknown[] = []
+  readonly reportedErrors: unknown[] = []
   readonly changes: KeyChange[] = []
   outruns = 0
   error: unknown
@@ -25,7 +25,7 @@ export class TestNode implements LogEvents {
   constructor(stream: Stream, clock: Clock, settings: LogSettings, newEpochId: () => string) {
     const options = { limits: {}, settings, clock, random: () => 0.5, newEpochId, countClients: () => 0, events: this }
     this.#subscription = openNode<never>(stream, options).subscribe({
-      next: opened => this.#begin(opened),
+      next: opened => this.#onOpened(opened),
       error: error => {
         this.error = error
       },
@@ -45,7 +45,7 @@ export class TestNode implements LogEvents {
   }
 
   /** The state in hexadecimal digits. */
-  get picture(): string {
+  get stateHex(): string {
     return pictureOf(this.engine)
   }
 
@@ -62,7 +62,7 @@ export class TestNode implements LogEvents {
   }
 
   onError(error: unknown): void {
-    this.troubles.push(error)
+    this.reportedErrors.push(error)
   }
 
   /** Ends like a killed process. */
@@ -76,7 +76,7 @@ export class TestNode implements LogEvents {
     return this.opened
   }
 
-  #begin(opened: OpenedNode<never>): void {
+  #onOpened(opened: OpenedNode<never>): void {
     this.opened = opened
     const { engine, log } = opened
     log.listen({

@@ -2,7 +2,7 @@ import { type Observable, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { type SnapshotName, type StreamBounds, StreamError } from '../../../../src/server/log/cluster/stream.js'
 import { FakeStream } from './fake-stream.js'
-import { set, valueAt, World } from './world.js'
+import { set, TestCluster, valueAt } from './test-cluster.js'
 
 /** A connection to servers that do not respond to the first requests. */
 class UnresponsiveStream extends FakeStream {
@@ -24,36 +24,39 @@ class UnresponsiveStream extends FakeStream {
   }
 }
 
-const reluctant = (world: World, refusals: number, problem: StreamError['problem'] = 'lost'): UnresponsiveStream =>
-  Object.assign(new UnresponsiveStream(world.cluster), { refusals, problem })
+const reluctant = (
+  cluster: TestCluster,
+  refusals: number,
+  problem: StreamError['problem'] = 'lost',
+): UnresponsiveStream => Object.assign(new UnresponsiveStream(cluster.streams), { refusals, problem })
 
 describe('opening a node', () => {
   it('unanswered requests are retried, as with servers that have just started', () => {
-    const world = new World()
-    const { node: a } = world.open('a')
+    const cluster = new TestCluster()
+    const { node: a } = cluster.open('a')
     a.log.append(set('x', '1'))
-    world.clock.advance(100)
-    const { node: b } = world.open('b', {}, reluctant(world, 5))
-    expect(b.troubles).toMatchObject(Array.from({ length: 5 }, () => ({ problem: 'lost' })))
+    cluster.clock.advance(100)
+    const { node: b } = cluster.open('b', {}, reluctant(cluster, 5))
+    expect(b.reportedErrors).toMatchObject(Array.from({ length: 5 }, () => ({ problem: 'lost' })))
     expect(valueAt(b, 'x')).toBe('1')
   })
 
   it('opening fails with the reason when requests remain unanswered for too long', () => {
-    const world = new World()
-    const { node } = world.node('a', {}, reluctant(world, Number.POSITIVE_INFINITY))
-    world.clock.advance(29_000)
+    const cluster = new TestCluster()
+    const { node } = cluster.node('a', {}, reluctant(cluster, Number.POSITIVE_INFINITY))
+    cluster.clock.advance(29_000)
     expect(node.error).toBeUndefined()
-    world.clock.advance(1_000)
+    cluster.clock.advance(1_000)
     expect(node.error).toMatchObject({ code: 'timeout', cause: { message: 'no answer' } })
-    const heard = node.troubles.length
-    world.clock.advance(60_000)
-    expect(node.troubles).toHaveLength(heard)
+    const errorCount = node.reportedErrors.length
+    cluster.clock.advance(60_000)
+    expect(node.reportedErrors).toHaveLength(errorCount)
   })
 
   it('refused requests are not retried', () => {
-    const world = new World()
-    const { node } = world.node('a', {}, reluctant(world, 1, 'refused'))
-    world.clock.advance(10_000)
+    const cluster = new TestCluster()
+    const { node } = cluster.node('a', {}, reluctant(cluster, 1, 'refused'))
+    cluster.clock.advance(10_000)
     expect(node.error).toMatchObject({ problem: 'refused' })
   })
 })

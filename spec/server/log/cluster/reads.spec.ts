@@ -20,29 +20,29 @@ async function open(reads: NonNullable<LogSettings['reads']>) {
   const [a, b] = [await node('a'), await node('b')]
   b.stream.faults.isStalled = true
   await a.client.request(command('SET k new'), { timestamp: `${Date.now()}:0:a` })
-  const go = (): void => {
+  const deliver = (): void => {
     b.stream.faults.isStalled = false
     cluster.put(new Uint8Array([1]))
   }
-  return { client: b.client, go }
+  return { client: b.client, go: deliver }
 }
 
 describe('a node that has not received an acknowledged write of another node', () => {
   it('a linearizable read is answered once the node has the write', async () => {
-    const { client, go } = await open('linearizable')
+    const { client, go: deliver } = await open('linearizable')
     const answer = client.request(command('GET k'))
-    go()
+    deliver()
     expect((await answer).text).toBe('$3\r\nnew\r\n')
   })
 
   it('a local read is answered immediately with the old value, and a watch starts once the node has the write', async () => {
-    const { client, go } = await open('local')
+    const { client, go: deliver } = await open('local')
     expect((await client.request(command('GET k'))).text).toBe('$-1\r\n')
-    const told: string[] = []
-    const watching = client.request(command('KEYNOTIFY k')).then(({ text }) => told.push(text))
-    const read = client.request(command('GET k')).then(({ text }) => told.push(text))
-    go()
+    const values: string[] = []
+    const watching = client.request(command('KEYNOTIFY k')).then(({ text }) => values.push(text))
+    const read = client.request(command('GET k')).then(({ text }) => values.push(text))
+    deliver()
     await Promise.all([watching, read])
-    expect(told).toEqual(['+OK\r\n', '$3\r\nnew\r\n'])
+    expect(values).toEqual(['+OK\r\n', '$3\r\nnew\r\n'])
   })
 })

@@ -31,24 +31,24 @@ const envelope: fc.Arbitrary<NodeMessage> = fc.record({
 describe('a message of a node', () => {
   it('decoding an encoded message restores it, and its overhead is within the limit', () => {
     fc.assert(
-      fc.property(envelope, each => {
-        const bytes = encodeNodeMessage(each)
+      fc.property(envelope, message => {
+        const bytes = encodeNodeMessage(message)
         expect(decodeNodeMessage(bytes)).toEqual({
           type: 'message',
-          nodeMessage: each,
+          nodeMessage: message,
           isSigned: false,
           signer: undefined,
         })
-        expect(bytes.length).toBeLessThanOrEqual(MAX_MESSAGE_OVERHEAD_BYTES + each.body.length)
+        expect(bytes.length).toBeLessThanOrEqual(MAX_MESSAGE_OVERHEAD_BYTES + message.body.length)
       }),
     )
   })
 
   it('a truncated message or one with a flipped bit does not count', () => {
     fc.assert(
-      fc.property(envelope, fc.nat(), fc.nat(7), (each, place, bit) => {
-        const bytes = encodeNodeMessage(each)
-        const at = place % bytes.length
+      fc.property(envelope, fc.nat(), fc.nat(7), (message, offset, bit) => {
+        const bytes = encodeNodeMessage(message)
+        const at = offset % bytes.length
         expect(decodeNodeMessage(bytes.subarray(0, at))).toBeUndefined()
         bytes[at] = (bytes[at] ?? 0) ^ (1 << bit)
         expect(decodeNodeMessage(bytes)).toBeUndefined()
@@ -65,22 +65,22 @@ describe('a message of a node', () => {
 describe('an encoded snapshot', () => {
   it('a snapshot is decoded from chunks of any size, and any wrong byte is detected', () => {
     fc.assert(
-      fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.nat(), fc.nat(), (entries, cut, place) => {
+      fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.nat(), fc.nat(), (entries, cut, offset) => {
         const engine = new Engine<never>()
         for (const entry of entries) engine.replay(entry)
         const bytes = concatBytes([...encodeSnapshot(new MessageJudge().encode(), engine.capture())])
         const read = (from: Uint8Array): Engine<never> => {
-          const again = new Engine<never>()
-          const reader = new SnapshotReader(shared => new MessageJudge().decode(shared), again.stateLoader)
+          const restored = new Engine<never>()
+          const reader = new SnapshotReader(shared => new MessageJudge().decode(shared), restored.stateLoader)
           const step = 1 + (cut % from.length)
           for (let at = 0; at < from.length; at += step) reader.push(from.subarray(at, at + step))
           reader.finish()
-          return again
+          return restored
         }
         expect(pictureOf(read(bytes))).toBe(pictureOf(engine))
-        expect(() => read(bytes.subarray(0, place % bytes.length))).toThrow()
+        expect(() => read(bytes.subarray(0, offset % bytes.length))).toThrow()
         const wrong = new Uint8Array(bytes)
-        const at = place % bytes.length
+        const at = offset % bytes.length
         wrong[at] = (wrong[at] ?? 0) ^ 1
         expect(() => read(wrong)).toThrow()
       }),

@@ -18,7 +18,7 @@ const RUNS = effort(3_000, 500)
 class Killed extends Error {}
 
 /** A directory used by many processes, whose calls run in any order. */
-class World {
+class SharedDirectory {
   readonly files = new Map<string, string>()
   readonly living = new Set<string>()
   readonly owners = new Set<string>()
@@ -32,34 +32,34 @@ class World {
   /**
    * Runs a process that claims the directory and is killed after some calls, or holds it for a while and releases it.
    */
-  async start(own: string, calls: number): Promise<string | undefined> {
-    this.living.add(own)
+  async start(claim: string, calls: number): Promise<string | undefined> {
+    this.living.add(claim)
     try {
-      const files = this.#filesOf(own, calls)
-      const other = await claimDirectory(files, own, text => this.living.has(text))
+      const files = this.#filesOf(claim, calls)
+      const other = await claimDirectory(files, claim, text => this.living.has(text))
       if (other !== undefined) return other
-      this.owners.add(own)
-      expect([...this.owners], 'one at a time').toEqual([own])
+      this.owners.add(claim)
+      expect([...this.owners], 'one at a time').toEqual([claim])
       await files.read('anything')
-      this.owners.delete(own)
+      this.owners.delete(claim)
       await files.remove('lock')
     } catch (error) {
-      this.owners.delete(own)
+      this.owners.delete(claim)
       if (!(error instanceof Killed)) throw error
     } finally {
-      this.living.delete(own)
+      this.living.delete(claim)
     }
     return undefined
   }
 
-  #filesOf(own: string, calls: number): ClaimFiles {
+  #filesOf(claim: string, calls: number): ClaimFiles {
     let left = calls
     const step = async <T>(name: string, task: () => T): Promise<T> => {
-      await this.#scheduler.schedule(Promise.resolve(), `${own} ${name}`)
+      await this.#scheduler.schedule(Promise.resolve(), `${claim} ${name}`)
       if (left-- > 0) return task()
       // No process takes the directory while its owner lives.
-      this.owners.delete(own)
-      this.living.delete(own)
+      this.owners.delete(claim)
+      this.living.delete(claim)
       throw new Killed()
     }
     const { files } = this
@@ -74,7 +74,7 @@ class World {
         }),
       rename: async (from, to) =>
         step(`renames ${from}`, () => {
-          files.set(to, files.get(from) ?? expect.fail(`${own} renames ${from}, which is not there`))
+          files.set(to, files.get(from) ?? expect.fail(`${claim} renames ${from}, which is not there`))
           return files.delete(from)
         }),
       remove: async name => step(`removes ${name}`, () => void files.delete(name)),
@@ -89,14 +89,14 @@ describe('several processes that claim a directory at the same time', () => {
         fc.scheduler(),
         fc.constantFrom(undefined, 'killed before'),
         fc.array(fc.oneof(fc.nat(12), fc.constant(1_000)), { minLength: 2, maxLength: 5 }),
-        async (scheduler, stale, lives) => {
-          const world = new World(scheduler, stale)
-          const all = Promise.all(lives.map(async (calls, i) => world.start(`process ${i}`, calls)))
+        async (scheduler, stale, callCounts) => {
+          const directory = new SharedDirectory(scheduler, stale)
+          const all = Promise.all(callCounts.map(async (calls, i) => directory.start(`process ${i}`, calls)))
           await scheduler.waitFor(all)
           // Whatever the others left behind, the next process gets the directory and leaves nothing behind.
-          const next = world.start('next', 1_000)
+          const next = directory.start('next', 1_000)
           await scheduler.waitFor(next)
-          expect([await next, world.files.has('lock')]).toEqual([undefined, false])
+          expect([await next, directory.files.has('lock')]).toEqual([undefined, false])
         },
       ),
       { numRuns: RUNS },

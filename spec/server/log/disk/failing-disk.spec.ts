@@ -50,7 +50,7 @@ describe('a full disk', () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
     let full = true
-    disk.fail = (_, what) => (full && what === 'write' ? failure('ENOSPC') : undefined)
+    disk.fail = (_, operation) => (full && operation === 'write' ? failure('ENOSPC') : undefined)
     await run.append(entries.slice(0, 3))
     expect(run.refusals.map(({ problem }) => problem)).toEqual(['full', 'full', 'full'])
     full = false
@@ -63,7 +63,7 @@ describe('a full disk', () => {
   it('a log that cannot undo a partial write is broken', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
-    disk.fail = (_, what) => (what === 'write' || what === 'truncate' ? failure('ENOSPC') : undefined)
+    disk.fail = (_, operation) => (operation === 'write' || operation === 'truncate' ? failure('ENOSPC') : undefined)
     await run.append(entries.slice(0, 2))
     expect(run.refusals.map(({ problem }) => problem)).toEqual(['broken', 'broken'])
   })
@@ -73,7 +73,7 @@ describe('a failed flush', () => {
   it('a failed flush is not retried, and no entry is accepted afterwards, even if the disk works again', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
-    disk.fail = (_, what) => (what === 'flush' ? failure('EIO') : undefined)
+    disk.fail = (_, operation) => (operation === 'flush' ? failure('EIO') : undefined)
     await run.append(entries.slice(0, 1))
     disk.fail = () => undefined
     const { calls } = disk
@@ -89,7 +89,7 @@ describe('a failed snapshot', () => {
   ])('the failure is reported with its cause and a remedy, and no entry is rejected: %s', async (_, call) => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, 400)
-    disk.fail = (_, what) => (what === call ? failure('EIO') : undefined)
+    disk.fail = (_, operation) => (operation === call ? failure('EIO') : undefined)
     await run.append(entries)
     await run.close()
     expect([run.refusals, run.troubles.length > 0]).toEqual([[], true])

@@ -48,9 +48,9 @@ async function folder(): Promise<string> {
 }
 
 /** Locks a directory as a process of another pid namespace or machine. */
-async function takeOver(directory: string, place = 'there'): Promise<DirectoryLock> {
+async function takeOver(directory: string, pidNamespace = 'there'): Promise<DirectoryLock> {
   const clock = new ManualClock()
-  return held(passTime(clock, 1, lockDirectory(directory, { clock, pidNamespace: place }), 2_500))
+  return held(passTime(clock, 1, lockDirectory(directory, { clock, pidNamespace: pidNamespace }), 2_500))
 }
 
 /** Releases a lock when the test finishes. */
@@ -81,16 +81,16 @@ describe('a directory held by a process of another pid namespace', () => {
   it('the directory is taken from a silent owner, and the lock is marked as forced', async () => {
     const directory = await folder()
     const here = new ManualClock()
-    const told: unknown[] = []
+    const losses: unknown[] = []
     const first = await lockDirectory(directory, {
       clock: here,
       pidNamespace: 'here',
-      onLost: error => told.push(error),
+      onLost: error => losses.push(error),
     })
     const second = await takeOver(directory)
     expect(second.isForced).toBe(true)
     expect(() => first.check()).toThrow(expect.objectContaining({ code: 'in-use' }))
-    expect(told).toMatchObject([{ code: 'in-use' }])
+    expect(losses).toMatchObject([{ code: 'in-use' }])
     await first.release()
     expect(() => second.check()).not.toThrow()
     await second.release()
@@ -111,8 +111,10 @@ describe('a directory held by a process of another pid namespace', () => {
     const directory = await folder()
     await held(lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' }))
     const clock = new ManualClock()
-    const places = ['a', 'b', 'c']
-    const all = places.map(async place => held(lockDirectory(directory, { clock, pidNamespace: place })))
+    const pidNamespaces = ['a', 'b', 'c']
+    const all = pidNamespaces.map(async pidNamespace =>
+      held(lockDirectory(directory, { clock, pidNamespace: pidNamespace })),
+    )
     const results = await passTime(clock, 1, Promise.allSettled(all))
     const reasons = results.flatMap(result => (result.status === 'rejected' ? [result.reason.code] : []))
     expect(reasons).toEqual(['in-use', 'in-use'])
@@ -121,11 +123,11 @@ describe('a directory held by a process of another pid namespace', () => {
   it('an owner that resumes after its silence loses the directory at its next heartbeat', async () => {
     const directory = await folder()
     const here = new ManualClock()
-    const told: unknown[] = []
-    await held(lockDirectory(directory, { clock: here, pidNamespace: 'here', onLost: error => told.push(error) }))
+    const losses: unknown[] = []
+    await held(lockDirectory(directory, { clock: here, pidNamespace: 'here', onLost: error => losses.push(error) }))
     await takeOver(directory)
     here.advance(HEARTBEAT_MS)
-    await vi.waitFor(() => expect(told).toHaveLength(1))
+    await vi.waitFor(() => expect(losses).toHaveLength(1))
   })
 
   it('an owner loses the directory even if the file system does not show that its file was replaced', async () => {
@@ -149,7 +151,8 @@ function stop(clock: ManualClock, ms: number): void {
 }
 
 describe('the owner of a claim', () => {
-  const claim = (pid: number, life: string, place: string): string => `${pid} ${life} uuid ${place} host\n`
+  const claim = (pid: number, startId: string, pidNamespace: string): string =>
+    `${pid} ${startId} uuid ${pidNamespace} host\n`
 
   it.each([
     ['a claim from another pid namespace is of unknown liveness', claim(process.pid, '-', 'there'), 'unknown'],

@@ -31,17 +31,17 @@ interface NameChange {
 export class MemoryDisk implements Files {
   #now: Names = new Map()
   /** The names that survive a power cut, and the changes since. */
-  #kept: Names = new Map()
+  #durableNames: Names = new Map()
   #changes: readonly NameChange[] = []
   calls = 0
   /** Returns the error of a call, or `undefined`. */
-  fail: (call: number, what: string) => Error | undefined = () => undefined
+  fail: (call: number, operation: string) => Error | undefined = () => undefined
   /** Decides which sectors a failed flush writes, in [0, 1). */
   chance: () => number = () => 0
 
   /** Returns the disk as the next process finds it after a kill. A power cut can still lose unflushed data. */
   killed(): MemoryDisk {
-    return this.#copy(this.#now, this.#kept, this.#changes, content => ({
+    return this.#copy(this.#now, this.#durableNames, this.#changes, content => ({
       bytes: content.bytes.slice(),
       durable: content.durable.slice(),
       dirty: new Set(content.dirty),
@@ -51,14 +51,14 @@ export class MemoryDisk implements Files {
 
   /** Returns the disk after a power cut. */
   cut(chance: () => number): MemoryDisk {
-    const names = new Map(this.#kept)
+    const names = new Map(this.#durableNames)
     for (const change of this.#changes.slice(0, Math.round(chance() * this.#changes.length))) apply(change, names)
     return this.#copy(names, names, [], content => durable(afterCut(content, chance)))
   }
 
   with(name: string, bytes: Uint8Array | undefined): MemoryDisk {
     const other = this.killed()
-    for (const names of [other.#now, other.#kept]) {
+    for (const names of [other.#now, other.#durableNames]) {
       if (bytes === undefined) names.delete(name)
       else names.set(name, durable(bytes.slice()))
     }
@@ -106,7 +106,7 @@ export class MemoryDisk implements Files {
 
   async flush(): Promise<void> {
     this.#call('flush names')
-    this.#kept = new Map(this.#now)
+    this.#durableNames = new Map(this.#now)
     this.#changes = []
   }
 
@@ -146,12 +146,17 @@ export class MemoryDisk implements Files {
     }
   }
 
-  #call(what: string): void {
-    const error = this.fail(++this.calls, what)
+  #call(operation: string): void {
+    const error = this.fail(++this.calls, operation)
     if (error !== undefined) throw error
   }
 
-  #copy(now: Names, kept: Names, changes: readonly NameChange[], copy: (content: Content) => Content): MemoryDisk {
+  #copy(
+    now: Names,
+    durableNames: Names,
+    changes: readonly NameChange[],
+    copy: (content: Content) => Content,
+  ): MemoryDisk {
     const copies = new Map<Content, Content>()
     const copied = (content: Content): Content => {
       const made = copies.get(content) ?? copy(content)
@@ -161,7 +166,7 @@ export class MemoryDisk implements Files {
     const copiedNames = (names: Names): Names => new Map(Array.from(names, ([name, it]) => [name, copied(it)]))
     const disk = new MemoryDisk()
     disk.#now = copiedNames(now)
-    disk.#kept = copiedNames(kept)
+    disk.#durableNames = copiedNames(durableNames)
     disk.#changes = changes.map(({ made, ...rest }) =>
       made === undefined ? rest : { ...rest, made: [made[0], copied(made[1])] },
     )

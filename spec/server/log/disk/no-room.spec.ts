@@ -119,12 +119,12 @@ describe('a full disk', () => {
     'a store restarts, serves reads and rejects writes (%s)',
     async how => {
       const disk = new TightDisk(new MemoryDisk(), 20_000)
-      const one = await Opened.on(disk)
-      expect(await one.append(entryOf(write(['SET', 'volatile', 'v'], true)))).toBeUndefined()
-      const count = await one.fill()
+      const first = await Opened.on(disk)
+      expect(await first.append(entryOf(write(['SET', 'volatile', 'v'], true)))).toBeUndefined()
+      const count = await first.fill()
       // Deletes missing keys, which uses up the reserve without freeing space.
-      if (how === 'without a reserve') while ((await one.append(del('none'), true)) === undefined);
-      await one.close()
+      if (how === 'without a reserve') while ((await first.append(del('none'), true)) === undefined);
+      await first.close()
       const two = await Opened.on(disk)
       expect(two.failure?.problem).toBe(how === 'without a reserve' ? 'full' : undefined)
       expect(two.engine.size).toBe(how === 'without a reserve' ? count + 1 : count)
@@ -142,10 +142,10 @@ describe('a full disk', () => {
 
 it('taking over a full disk by force needs a few hundred bytes for a log of any size', async () => {
   const disk = new TightDisk(new MemoryDisk(), 40_000)
-  const one = await Opened.on(disk)
-  const count = await one.fill()
-  while ((await one.append(del('none'), true)) === undefined);
-  await one.close()
+  const first = await Opened.on(disk)
+  const count = await first.fill()
+  while ((await first.append(del('none'), true)) === undefined);
+  await first.close()
   disk.capacity = disk.used
   const withReserve: TakeoverOptions['withReserve'] = async task =>
     task().catch(async () => {

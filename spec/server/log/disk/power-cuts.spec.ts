@@ -24,7 +24,7 @@ interface ProcessRun {
   readonly seed: number
 }
 
-const life: fc.Arbitrary<ProcessRun> = fc.record({
+const processRun: fc.Arbitrary<ProcessRun> = fc.record({
   entries: fc.array(
     anyEntry.filter(entry => encodeEntry(entry).length < 1_000),
     { maxLength: 6 },
@@ -58,8 +58,8 @@ async function runProcess(
   before: ReadonlySet<string>,
 ) {
   const chance = new Random(seed).next
-  const found = await readBack(disk)
-  expect([...before]).toContain(pictureOf(found))
+  const recovered = await readBack(disk)
+  expect([...before]).toContain(pictureOf(recovered))
   let left: MemoryDisk | undefined
   let hasFailed = false
   disk.chance = chance
@@ -75,7 +75,7 @@ async function runProcess(
     if (!hasFailed) throw error
   })
   // Until the process has opened it, the recovered state may be lost again, because no client has seen it.
-  let allowed = new Set([...before, pictureOf(found), withEntry(found, startOf(found))])
+  let allowed = new Set([...before, pictureOf(recovered), withEntry(recovered, startOf(recovered))])
   if (run !== undefined && left === undefined) allowed = new Set([pictureOf(run.engine)])
   for (const entry of run === undefined ? [] : entries) {
     if (run === undefined || left !== undefined || run.refusals.length > 0) break
@@ -92,10 +92,10 @@ async function runProcess(
 describe('a store whose processes are killed, whose flushes fail and whose power is cut repeatedly', () => {
   it('every start recovers all acknowledged entries', { timeout: 300_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 5 }), async lives => {
+      fc.asyncProperty(fc.array(processRun, { minLength: 1, maxLength: 5 }), async processRuns => {
         let disk = new MemoryDisk()
         let allowed: ReadonlySet<string> = new Set([pictureOf(new Engine<never>())])
-        for (const each of lives) ({ left: disk, allowed } = await runProcess(disk, each, allowed))
+        for (const each of processRuns) ({ left: disk, allowed } = await runProcess(disk, each, allowed))
         expect([...allowed]).toContain(pictureOf(await readBack(disk)))
       }),
       { numRuns: effort(nightly(3_000, 1_000), 40) },

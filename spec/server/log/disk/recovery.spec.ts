@@ -52,7 +52,7 @@ describe('a reopened directory', () => {
 
   it('a snapshot that the previous process could not finish is written immediately', async () => {
     const disk = new MemoryDisk()
-    disk.fail = (_, what) => (what === 'rename' ? failure('EIO') : undefined)
+    disk.fail = (_, operation) => (operation === 'rename' ? failure('EIO') : undefined)
     const run = await Run.open(disk, MIN_LOG_BYTES)
     for (const entry of some(20)) await run.append([entry])
     const left = disk.killed()
@@ -60,10 +60,10 @@ describe('a reopened directory', () => {
       [...contents.keys()].map(name => name.replace(/-.*/, '')).sort()
     expect(new Set(kinds(left))).toEqual(new Set(['log', 'mark', 'state']))
     expect(kinds(left).filter(kind => kind === 'log').length).toBeGreaterThan(1)
-    const again = await Run.open(left, 1e6)
-    await again.close()
+    const reopened = await Run.open(left, 1e6)
+    await reopened.close()
     expect(kinds(left)).toEqual(['log', 'mark', 'state'])
-    expect(await stateOf(left)).toBe(again.pictures.at(-1))
+    expect(await stateOf(left)).toBe(reopened.pictures.at(-1))
   })
 
   it.each(['killed', 'cut'] as const)(

@@ -34,13 +34,13 @@ const fault: fc.Arbitrary<Fault> = fc.record({
 function damage(disk: MemoryDisk, { kind, file, at }: Fault) {
   const files = [...disk.contents].sort(([a], [b]) => (a < b ? -1 : 1))
   const [name, bytes] = files[Math.floor(file * files.length)] ?? expect.fail('no file')
-  const place = Math.floor(at * bytes.length)
+  const offset = Math.floor(at * bytes.length)
   const faulty = bytes.slice()
-  if (kind === 'bit') faulty[place] = (faulty[place] ?? 0) ^ (1 << (place % 8))
-  if (kind === 'sector') faulty.fill(0, place, place + 64)
+  if (kind === 'bit') faulty[offset] = (faulty[offset] ?? 0) ^ (1 << (offset % 8))
+  if (kind === 'sector') faulty.fill(0, offset, offset + 64)
   if (kind === 'file') return { disk: disk.with(name, undefined), name, from: 0, to: bytes.length }
-  if (kind === 'end') return { disk: disk.with(name, bytes.slice(0, place)), name, from: place, to: bytes.length }
-  return { disk: disk.with(name, faulty), name, from: place, to: kind === 'bit' ? place + 1 : place + 64 }
+  if (kind === 'end') return { disk: disk.with(name, bytes.slice(0, offset)), name, from: offset, to: bytes.length }
+  return { disk: disk.with(name, faulty), name, from: offset, to: kind === 'bit' ? offset + 1 : offset + 64 }
 }
 
 /** Unconditional writes of one key each without a token, which depend on no other write. */
@@ -70,10 +70,10 @@ async function recovered(salvaged: Salvaged): Promise<Engine<never>> {
 const valuesOf = (engine: Engine<never>): Record<string, string> =>
   Object.fromEntries(Array.from(engine.records(), ([key, { value }]) => [toBinaryString(key), toBinaryString(value)]))
 
-async function written(lives: readonly (readonly LogEntry[])[], worth: number) {
+async function written(processRuns: readonly (readonly LogEntry[])[], worth: number) {
   const disk = new MemoryDisk()
   let run: Run | undefined
-  for (const entries of lives) {
+  for (const entries of processRuns) {
     run = await Run.open(disk, worth)
     for (const entry of entries) await run.append([entry])
     await run.close()
@@ -87,8 +87,8 @@ describe('an intact directory', () => {
     const property = fc.asyncProperty(
       fc.array(fc.array(small), { minLength: 1, maxLength: 3 }),
       fc.constantFrom(400, 1e6),
-      async (lives, worth) => {
-        const { disk, run } = await written(lives, worth)
+      async (processRuns, worth) => {
+        const { disk, run } = await written(processRuns, worth)
         const salvaged = await salvage(disk)
         expect([salvaged.omissions, salvaged.torn, salvaged.isEndKnown]).toEqual([[], 0, true])
         expect(pictureOf(await recovered(salvaged))).toBe(pictureOf(run.engine))
@@ -141,8 +141,8 @@ describe('a directory with one fault', () => {
       fc.array(fc.array(small, { maxLength: 6 }), { minLength: 1, maxLength: 3 }),
       fc.constantFrom(400, 1e6),
       fault,
-      async (lives, worth, fault) => {
-        const { disk, run } = await written(lives, worth)
+      async (processRuns, worth, fault) => {
+        const { disk, run } = await written(processRuns, worth)
         const damaged = damage(disk, fault)
         const salvaged = await salvage(damaged.disk)
         const engine = await recovered(salvaged)

@@ -29,7 +29,7 @@ describe('a torn frame whose value contains frames', () => {
       const run = await Run.open(disk)
       await run.append([setting('a', frames)])
       const acknowledged = pictureOf(run.engine)
-      disk.fail = (_, what) => (what === 'flush' ? failure('EIO') : undefined)
+      disk.fail = (_, operation) => (operation === 'flush' ? failure('EIO') : undefined)
       await run.append([setting('b', frames)])
       expect(run.refusals).toHaveLength(1)
       const left = disk.killed().cut(new Random(seed).next)
@@ -74,7 +74,7 @@ describe('a log created just before a power cut', () => {
 async function atPositionZero(): Promise<MemoryDisk> {
   const disk = new MemoryDisk()
   let files = 0
-  disk.fail = (_, what) => (what === 'create' && ++files === 2 ? failure('EIO') : undefined)
+  disk.fail = (_, operation) => (operation === 'create' && ++files === 2 ? failure('EIO') : undefined)
   await Run.open(disk).catch(() => undefined)
   return disk.killed()
 }
@@ -86,8 +86,8 @@ describe('an entry written but not flushed when the process was killed', () => {
       const disk = new MemoryDisk()
       const run = await Run.open(disk)
       let left: MemoryDisk | undefined
-      disk.fail = (_, what) => {
-        if (what !== 'flush') return undefined
+      disk.fail = (_, operation) => {
+        if (operation !== 'flush') return undefined
         if (how === 'kill') left ??= disk.killed()
         return failure('EIO')
       }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 import { encodeNodeMessage, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
 import type { TestNode } from '../../../server/log/cluster/node.js'
-import { set, valueAt, World } from '../../../server/log/cluster/world.js'
+import { set, TestCluster, valueAt } from '../../../server/log/cluster/test-cluster.js'
 import { Random } from '../../../simulation/random.js'
 import { SEED } from '../../../support/effort.js'
 import { mangle } from './mutate.js'
@@ -24,7 +24,7 @@ const NUMBERS = [0, 1, 2, -1, 0.5, 2 ** 31, 2 ** 53, 1e300, Number.NaN, Number.P
 class EnvelopeFuzzer {
   readonly #random: Random
   readonly #keys: LogKeys | undefined
-  readonly #world = new World()
+  readonly #world = new TestCluster()
   readonly #a: TestNode
   readonly #b: TestNode
   #round = 0
@@ -41,7 +41,7 @@ class EnvelopeFuzzer {
    * that takes two messages, and the documents say so.
    */
   batch(): boolean {
-    const { clock, cluster } = this.#world
+    const { clock, streams: cluster } = this.#world
     for (let sent = 0; sent < BATCH; sent++) cluster.put(this.#message())
     clock.advance(100)
     const value = String(++this.#round)
@@ -54,19 +54,19 @@ class EnvelopeFuzzer {
     expect([valueAt(this.#a, 'k'), valueAt(this.#b, 'k')]).toEqual([value, value])
     expect(this.#a.judge.digest.value).toBe(this.#b.judge.digest.value)
     cluster.trim(cluster.last - 2 * BATCH)
-    for (const { troubles, committed, foreign, changes } of [this.#a, this.#b])
+    for (const { reportedErrors: troubles, committed, foreign, changes } of [this.#a, this.#b])
       for (const list of [troubles, committed, foreign, changes]) list.length = 0
     return true
   }
 
   /** Nodes have one state. */
   end(): void {
-    expect(this.#a.picture).toBe(this.#b.picture)
+    expect(this.#a.stateHex).toBe(this.#b.stateHex)
   }
 
   #message(): Uint8Array {
     const random = this.#random
-    const { messages } = this.#world.cluster
+    const { messages } = this.#world.streams
     const sent = Buffer.from(messages[random.int(0, messages.length - 1)]?.bytes ?? [])
     const kind = random.int(1, 4)
     if (kind === 1) return mangle(random, sent)

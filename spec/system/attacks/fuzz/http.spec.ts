@@ -89,7 +89,7 @@ describe('Arbitrary HTTP input', () => {
       )
       expect(escaped).toEqual([])
       if (authority === undefined) {
-        expect((await console.ask('api/store')).status).toBe(200)
+        expect((await console.callApi('api/store')).status).toBe(200)
         await RawPubSubClient.connect(`${hub.url}/client/hubs/chat`)
       } else {
         await say(console.server.url, [Buffer.from(REQUESTS[0] ?? '')], authority.cert)

@@ -33,11 +33,11 @@ export const rolledBackError = (position: number, known: number): StateStoreErro
       'messages or was replaced',
   )
 
-/** Messages in the stream are not from a node. @param more - number of earlier ones that were not reported */
-export const foreignMessageError = (position: number, why: string, more: number): StateStoreError =>
+/** Messages in the stream are not from a node. @param earlierCount - number of earlier ones that were not reported */
+export const foreignMessageError = (position: number, why: string, earlierCount: number): StateStoreError =>
   damagedError(
     `all nodes ignore the message at position ${position} of the stream: ${why}` +
-      (more === 0 ? '' : ` (and ${more} more before it)`),
+      (earlierCount === 0 ? '' : ` (and ${earlierCount} more before it)`),
   )
 
 /** An entry from an unidentified sender cannot be decoded. */
@@ -99,8 +99,8 @@ export const snapshotFailedError = (cause: unknown): StateStoreError =>
     { cause },
   )
 
-export const entryTooLarge = (size: number, most: number): LogFailure =>
-  new LogFailure('full', `an entry of ${size} bytes exceeds the maximum of ${most} bytes of a shared log`)
+export const entryTooLarge = (size: number, maxBytes: number): LogFailure =>
+  new LogFailure('full', `an entry of ${size} bytes exceeds the maximum of ${maxBytes} bytes of a shared log`)
 
 /** The epoch in which an entry was sent has ended without it. */
 export const entryAbandoned = (): LogFailure =>

@@ -96,7 +96,7 @@ export class NodeTable {
   }
 
   decode(reader: ByteReader): void {
-    for (let left = reader.uint32(); left > 0; left--) {
+    for (let remaining = reader.uint32(); remaining > 0; remaining--) {
       const [id, epoch, nextNumber, appliedPosition] = [
         reader.text(),
         reader.text(),

@@ -53,7 +53,7 @@ type WriterState =
 /** Writes a snapshot when one is due and no other node writes it, and trims the stream up to the previous snapshot. */
 export class SnapshotWriter {
   readonly #stream: Stream
-  readonly #messageJudge: MessageJudge
+  readonly #judge: MessageJudge
   readonly #host: SnapshotHost
   readonly #sizes: SnapshotSizes
   #state: WriterState = { state: 'idle' }
@@ -61,14 +61,14 @@ export class SnapshotWriter {
 
   constructor(stream: Stream, judge: MessageJudge, host: SnapshotHost, sizes: Partial<SnapshotSizes> = {}) {
     this.#stream = stream
-    this.#messageJudge = judge
+    this.#judge = judge
     this.#host = host
     this.#sizes = { ...DEFAULT_SIZES, ...sizes }
   }
 
   /** Claims the next snapshot if one is due. Called periodically. */
   claimIfDue(): void {
-    const { snapshots, time } = this.#messageJudge
+    const { snapshots, time } = this.#judge
     const { bytes, messages } = snapshots.sinceLatest
     const isDue = bytes > Math.max(this.#sizes.bytes, snapshots.latest?.size ?? 0) || messages > this.#sizes.messages
     if (!isDue || this.#state.state !== 'idle' || !snapshots.canClaim(time)) return
@@ -81,10 +81,10 @@ export class SnapshotWriter {
     if (this.#state.state === 'writing') return
     this.#state = { state: 'idle' }
     if (!granted) return
-    const { position } = this.#messageJudge
+    const { position } = this.#judge
     const name = snapshotName(position, nodeId)
     let size = 0
-    const blocks = encodeSnapshot(this.#messageJudge.encode(), this.#host.capture())
+    const blocks = encodeSnapshot(this.#judge.encode(), this.#host.capture())
     const countedBlocks = (function* () {
       for (const block of blocks) {
         size += block.length
@@ -103,7 +103,7 @@ export class SnapshotWriter {
 
   /** Trims the stream and removes old snapshots after a snapshot of this node was recorded in the log. */
   onWritten(): void {
-    const position = this.#messageJudge.snapshots.previous?.position ?? 0
+    const position = this.#judge.snapshots.previous?.position ?? 0
     const old$ = position === 0 ? EMPTY : concat(this.#stream.trim(position), this.#stream.snapshots())
     this.#cleanup?.unsubscribe()
     this.#cleanup = concat(old$, this.#stream.removeOrphans()).subscribe({
@@ -169,9 +169,9 @@ export function* encodeSnapshot(shared: Uint8Array, state: State): Generator<Uin
   }
 }
 
-function sealBlock(block: Uint8Array, before: number): number {
+function sealBlock(block: Uint8Array, previousSum: number): number {
   const view = new DataView(block.buffer, block.byteOffset, block.byteLength)
-  const sum = crc32(block.subarray(BLOCK_HEADER_BYTES), before)
+  const sum = crc32(block.subarray(BLOCK_HEADER_BYTES), previousSum)
   view.setUint32(0, block.length - BLOCK_HEADER_BYTES)
   view.setUint32(4, sum)
   return sum
@@ -222,15 +222,15 @@ export class SnapshotReader {
 
   /** Reads the next block; returns its size, or 0 if it is incomplete. */
   #readNext(offset: number): number {
-    const left = this.#buffer.length - offset
-    const view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset + offset, left)
+    const remaining = this.#buffer.length - offset
+    const view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset + offset, remaining)
     this.#neededBytes = this.#section === 'head' ? HEAD_BYTES : BLOCK_HEADER_BYTES
-    if (left < this.#neededBytes) return 0
+    if (remaining < this.#neededBytes) return 0
     if (this.#section === 'head') return this.#readHead(view)
     const length = view.getUint32(0)
     if (length > MAX_BLOCK_BYTES) throw damagedError('the snapshot has a block that is too long')
     this.#neededBytes += length
-    if (left < this.#neededBytes) return 0
+    if (remaining < this.#neededBytes) return 0
     this.#takeBlock(this.#buffer.subarray(offset + BLOCK_HEADER_BYTES, offset + this.#neededBytes), view.getUint32(4))
     return this.#neededBytes
   }
@@ -287,8 +287,8 @@ export function loadLatest<E>(
           }),
         ),
       )
-      const nothing = defer(() => of(createEmpty()))
-      return concat(...tries, nothing).pipe(
+      const empty$ = defer(() => of(createEmpty()))
+      return concat(...tries, empty$).pipe(
         take(1),
         mergeMap(loaded => checkBounds(stream, loaded, failure)),
       )

@@ -4,7 +4,7 @@ import type { Ledger } from './ledger.js'
 import type { Member } from './member.js'
 
 /** State shared by all members. */
-export interface World {
+export interface PubSubChaosContext {
   options: { readonly clients: number; readonly groups: number; readonly stress: number }
   ledger: Ledger
   counts: Counts

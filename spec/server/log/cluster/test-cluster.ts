@@ -7,23 +7,23 @@ import { FakeCluster, FakeStream } from './fake-stream.js'
 import { TestNode } from './node.js'
 
 /** Nodes on one stream with virtual time. */
-export class World {
+export class TestCluster {
   readonly clock = new ManualClock()
-  readonly cluster = new FakeCluster(this.clock)
-  #lives = 0
+  readonly streams = new FakeCluster(this.clock)
+  #epochCount = 0
 
   /** Starts a node, which opens some time later. */
   node(
     nodeId: string,
     settings: Partial<LogSettings> = {},
-    stream = new FakeStream(this.cluster),
+    stream = new FakeStream(this.streams),
   ): { readonly node: TestNode; readonly stream: FakeStream } {
-    const node = new TestNode(stream, this.clock, { nodeId, ...settings }, () => `life-${++this.#lives}`)
+    const node = new TestNode(stream, this.clock, { nodeId, ...settings }, () => `life-${++this.#epochCount}`)
     return { node, stream }
   }
 
   /** Starts a node and waits until it is open. */
-  open(nodeId: string, settings: Partial<LogSettings> = {}, stream = new FakeStream(this.cluster)) {
+  open(nodeId: string, settings: Partial<LogSettings> = {}, stream = new FakeStream(this.streams)) {
     const opened = this.node(nodeId, settings, stream)
     for (let waited = 0; opened.node.opened === undefined && waited < 1_000; waited++) this.clock.advance(10)
     return opened
