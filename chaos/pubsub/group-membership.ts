@@ -39,26 +39,26 @@ export function checkMembership(
   const { client, connectionId, run, group, seen, joinedAt } = membership
   const order = ledger.orderOf(run, group)
   const about = `${client} in group ${group}, session ${connectionId.slice(0, 6)}, ${seen.length} messages seen`
-  const places = Array.from(seen.all, id => ledger.placeOf(id, run))
-  const first = places[0] ?? (isLast ? order.length : 0)
+  const positions = Array.from(seen.all, id => ledger.positionOf(id, run))
+  const first = positions[0] ?? (isLast ? order.length : 0)
   // A stopping hub does not wait for a slow witness.
-  if (ledger.hasEnded(run)) while (places.at(-1) === -1) places.pop()
-  if (places.includes(-1)) violations.add('not seen by the witness', about)
-  for (let place = 0; place < first; place++) {
-    if (ledger.sentAt(order.at(place)) <= joinedAt) continue
+  if (ledger.hasEnded(run)) while (positions.at(-1) === -1) positions.pop()
+  if (positions.includes(-1)) violations.add('not seen by the witness', about)
+  for (let position = 0; position < first; position++) {
+    if (ledger.sentAt(order.at(position)) <= joinedAt) continue
     counts.losses++
-    violations.add('lost at the beginning', `${about}: message ${order.at(place)}`)
+    violations.add('lost at the beginning', `${about}: message ${order.at(position)}`)
   }
   const known = new Set()
-  for (const [i, place] of places.entries()) {
-    const expected = (places[i - 1] ?? place - 1) + 1
-    if (known.has(place)) counts.duplicates++
-    else if (place < expected) counts.reorderings++
-    else counts.losses += place - expected
-    if (place !== expected) violations.add('gap, duplicate or reordering', `${about}: ${expected}, not ${place}`)
-    known.add(place)
+  for (const [i, position] of positions.entries()) {
+    const expected = (positions[i - 1] ?? position - 1) + 1
+    if (known.has(position)) counts.duplicates++
+    else if (position < expected) counts.reorderings++
+    else counts.losses += position - expected
+    if (position !== expected) violations.add('gap, duplicate or reordering', `${about}: ${expected}, not ${position}`)
+    known.add(position)
   }
-  const rest = isLast && places.length > 0 ? order.length - 1 - (places.at(-1) ?? 0) : 0
+  const rest = isLast && positions.length > 0 ? order.length - 1 - (positions.at(-1) ?? 0) : 0
   counts.losses += rest
   if (rest > 0) violations.add('lost at the end', `${about}: ${rest} messages`)
   if (isLast && membership.isGapOwed) violations.add('unreported loss', about)

@@ -28,7 +28,7 @@ export class Ledger {
   #outcomes = new Numbers()
   /** How often the hub published a message, as seen by the witness, or accepted an event. */
   #published = new Numbers()
-  #places = new Numbers()
+  #positions = new Numbers()
   #runs = new Numbers()
   #ackedAt = new Numbers()
   /** When each run of the hub ended. */
@@ -57,7 +57,7 @@ export class Ledger {
     this.#groups.push(group)
     this.#outcomes.push(0)
     this.#published.push(0)
-    this.#places.push(-1)
+    this.#positions.push(-1)
     this.#runs.push(-1)
     this.#ackedAt.push(Number.NaN)
     return this.#sentAt.push(now())
@@ -90,7 +90,7 @@ export class Ledger {
   recordPublished(run: number, group: number, id: number) {
     this.recordAccepted(id)
     this.#runs.set(id, run)
-    this.#places.set(id, this.orderOf(run, group).push(id))
+    this.#positions.set(id, this.orderOf(run, group).push(id))
   }
 
   orderOf(run: number, group: number) {
@@ -101,8 +101,8 @@ export class Ledger {
   }
 
   /** Returns the place of a message in its group in a run of the hub; -1 if there is none. */
-  placeOf(id: number, run: number) {
-    return this.#runs.at(id) === run ? this.#places.at(id) : -1
+  positionOf(id: number, run: number) {
+    return this.#runs.at(id) === run ? this.#positions.at(id) : -1
   }
 
   sentAt(id: number) {
