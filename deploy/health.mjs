@@ -1,5 +1,5 @@
-// Whether the store in a container answers: anything it says on its WebSocket port, or its hanging up, will do, so that it
-// works with TLS and users as well. HEALTH_PORT for another port.
+// Health check of a store in a container: succeeds with any response at the WebSocket port, or when the store closes the
+// connection, so it also works with TLS and users. HEALTH_PORT sets the port.
 import { connect } from 'node:net'
 
 const end = code => process.exit(code)

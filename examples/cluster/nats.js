@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { freePorts, run } from './processes.js'
 
 /**
- * Three NATS servers that keep what they acknowledge, as in docs/cluster.md.
+ * Starts three NATS servers that keep acknowledged messages, as in docs/cluster.md.
  *
  * @param {string} command
  */
