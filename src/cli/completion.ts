@@ -29,17 +29,17 @@ interface Flag {
 }
 
 /** A command as shells complete it. */
-interface Entry {
+interface CompletionEntry {
   readonly name: string
   readonly flags: readonly Flag[]
   /** The same for every argument. */
   readonly values: Values
-  readonly commands: readonly Entry[]
+  readonly commands: readonly CompletionEntry[]
 }
 
 const HELP_FLAG: Flag = { names: ['-h', '--help'], values: 'none' }
 
-function tableOf(command: Command): Entry {
+function tableOf(command: Command): CompletionEntry {
   const commands = command.commands.map(tableOf)
   return {
     name: command.name(),
@@ -72,7 +72,7 @@ const TAKE = {
 } as const
 
 /** A script for bash 4 and later, without bash-completion; zsh takes it by way of its `bashcompinit`. */
-function scriptOf(program: Entry, shell: keyof typeof TAKE): string {
+function scriptOf(program: CompletionEntry, shell: keyof typeof TAKE): string {
   const name = `_${program.name.replaceAll('-', '_')}`
   const script = `# Completions of ${program.name}: eval "$(${program.name} completion ${shell})"
 ${shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''}${name}_take() { ${TAKE[shell]}; }
@@ -100,7 +100,7 @@ complete -F ${name} ${program.name}
 }
 
 /** A case for the command at a path, and for all below it. */
-function cases({ flags, values, commands }: Entry, path: string, take: string): string {
+function cases({ flags, values, commands }: CompletionEntry, path: string, take: string): string {
   const words = (all: readonly string[]): string => `${take} -W '${all.join(' ')}'`
   const reply = (of: Values): string => {
     if (of === 'file') return `compopt -o filenames; ${take} -f`
@@ -121,12 +121,12 @@ function cases({ flags, values, commands }: Entry, path: string, take: string): 
   return [here.join('\n'), ...commands.map(command => cases(command, `${path}/${command.name}`, take))].join('\n')
 }
 
-const valued = ({ flags, commands }: Entry): readonly string[] => [
+const valued = ({ flags, commands }: CompletionEntry): readonly string[] => [
   ...flags.filter(({ values }: Flag) => values !== 'none').flatMap(({ names }) => names),
   ...commands.flatMap(valued),
 ]
 
-const paths = ({ commands }: Entry, path = ''): readonly string[] =>
+const paths = ({ commands }: CompletionEntry, path = ''): readonly string[] =>
   commands.flatMap(command => [`${path}/${command.name}`, ...paths(command, `${path}/${command.name}`)])
 
 const alternatives = (all: readonly string[]): string => Array.from(new Set(all)).join('|')

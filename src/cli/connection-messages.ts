@@ -14,7 +14,7 @@ import {
   timer,
 } from 'rxjs'
 import type { Key, StateStoreError, Status } from '../client/index.js'
-import type { Connection } from './connection.js'
+import type { CliConnection } from './connection.js'
 import { rootCause } from './failure.js'
 import type { Io } from './io.js'
 import { colorsFor, oneLine, timeOfDay } from './terminal.js'
@@ -26,7 +26,7 @@ import { colorsFor, oneLine, timeOfDay } from './terminal.js'
  * @param message - names the watched keys
  */
 export function connectionMessages(
-  { store, broker, timeout }: Connection,
+  { store, broker, timeout }: CliConnection,
   watched: readonly Pick<Key<unknown>, 'freshness$'>[],
   message: string,
 ): Observable<string> {
@@ -49,7 +49,7 @@ export function connectionMessages(
  * @param answered$ - whether the store has responded to the request for the lock
  */
 export const connectionProblems = (
-  { store, broker, timeout }: Connection,
+  { store, broker, timeout }: CliConnection,
   answered$: Observable<boolean>,
 ): Observable<string> =>
   merge(

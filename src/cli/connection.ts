@@ -18,7 +18,7 @@ import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from
 import type { Io } from './io.js'
 
 /** A client that connects to the broker. */
-export interface Connection {
+export interface CliConnection {
   readonly store: StateStore
   /** Names the broker in messages. */
   readonly broker: string
@@ -35,7 +35,7 @@ const CONNECT_TIMEOUT = 10_000
  *
  * @param requestClock - the source of request timestamps; default the system clock
  */
-export function open(flags: ConnectionFlags, io: Io, requestClock: Pick<Clock, 'now'> = systemClock): Connection {
+export function open(flags: ConnectionFlags, io: Io, requestClock: Pick<Clock, 'now'> = systemClock): CliConnection {
   const urls = urlsOf(flags, io)
   const { timeout = DEFAULT_TIMEOUT } = flags
   const connectTimeout = Math.min(timeout, CONNECT_TIMEOUT)
@@ -87,7 +87,7 @@ export async function once<T>(
   }
 }
 
-function explained(error: unknown, status: Status | undefined, { broker, timeout }: Connection): unknown {
+function explained(error: unknown, status: Status | undefined, { broker, timeout }: CliConnection): unknown {
   if (isPermanentEnd(error)) return refused(broker, error)
   if (!(error instanceof TimeoutError) || status?.state === 'connected') return error
   const cause = status?.state === 'reconnecting' ? rootCause(status.cause) : 'no answer'

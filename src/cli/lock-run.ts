@@ -19,7 +19,7 @@ import type { Hlc } from '../client/index.js'
 import type { Lease, LeaseLostError, LeaseState } from '../client/lease/index.js'
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
-import type { Connection } from './connection.js'
+import type { CliConnection } from './connection.js'
 import { connectionProblems, printMessage } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import type { Io } from './io.js'
@@ -36,7 +36,7 @@ export interface LockRunOptions {
 }
 
 export interface LockRunEnvironment {
-  readonly connection: Connection
+  readonly connection: CliConnection
   readonly io: Io
 }
 
@@ -58,7 +58,7 @@ export const runLocked = (
 class LockRun {
   readonly #lease: Lease
   readonly #options: LockRunOptions
-  readonly #connection: Connection
+  readonly #connection: CliConnection
   readonly #io: Io
   readonly #state$ = new ReplaySubject<LeaseState>(1)
   /** The holder of the lock, while this command waits for it. */

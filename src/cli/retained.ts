@@ -16,7 +16,7 @@ import {
 import type { StateStoreError } from '../client/index.js'
 import { type RetainedOptions, type RetainedSync, retained } from '../client/retained/index.js'
 import { count } from '../core/util/options.js'
-import { brokerOf, type Connection, open, optionsOf, urlsOf } from './connection.js'
+import { brokerOf, type CliConnection, open, optionsOf, urlsOf } from './connection.js'
 import { connectionProblems, printMessage } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration, parserOf } from './flags.js'
@@ -163,7 +163,7 @@ async function greet(sync: RetainedSync, synced: Synced, json: boolean, io: Io):
   await print(io.stdout, json ? jsonLine({ ...synced, topics }) : line)
 }
 
-function connectionMessages(connection: Connection, sync: RetainedSync, topics: string): Observable<string> {
+function connectionMessages(connection: CliConnection, sync: RetainedSync, topics: string): Observable<string> {
   const live$ = sync.status$.pipe(map(({ state }) => state === 'live'))
   return merge(
     connectionProblems(connection, live$),

@@ -4,7 +4,7 @@ import { bytes, ClosedError, NoStoreError, ServiceError, type StateStore, Timeou
 import { randomBytes, toHex } from '../core/util/bytes.js'
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
-import { type Connection, isPermanentEnd, open, refused } from './connection.js'
+import { type CliConnection, isPermanentEnd, open, refused } from './connection.js'
 import { locateConsole, type StoreHealth, storeHealthOf } from './console-client.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
@@ -84,7 +84,7 @@ async function took({ clock }: Io, act: () => Promise<unknown>): Promise<number>
 }
 
 /** Resolves to the address of the broker once connected. Rejects with the cause after the timeout. */
-async function reached({ store, broker, timeout }: Connection): Promise<string | undefined> {
+async function reached({ store, broker, timeout }: CliConnection): Promise<string | undefined> {
   let cause = 'no answer'
   const connected$ = store.status$.pipe(
     filter(status => {
@@ -103,7 +103,7 @@ async function reached({ store, broker, timeout }: Connection): Promise<string |
 }
 
 /** Resolves when a store responds, even if it denies the request. */
-async function answers({ store, broker, timeout }: Connection): Promise<void> {
+async function answers({ store, broker, timeout }: CliConnection): Promise<void> {
   await firstValueFrom(store.get(`${PROBE_PREFIX}none`, bytes)).catch((error: unknown) => {
     if (error instanceof NoStoreError)
       throw new Failure(EXIT.failed, `${broker} is reachable, but no state store listens there`)
