@@ -57,7 +57,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
   }
 
   /** Changes a key, and notifies the client. */
-  function tell(key: string, value: string | undefined): void {
+  function notify(key: string, value: string | undefined): void {
     change(key, value)
     session.notify(key, value === undefined ? 'delete' : { set: value }, version)
   }
@@ -68,7 +68,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
   return {
     store,
     change,
-    tell,
+    notify,
     /** All requests with the time they were sent at, ms. */
     sent,
     /** Stops responding to requests with the command, or with command and key. */

@@ -54,7 +54,7 @@ export class ObedientStore {
   }
 
   /** Changes a value at the store, and sends a notification. */
-  tell(key: string, value: string): void {
+  changeAndNotify(key: string, value: string): void {
     this.notify(key, value, this.put(key, value))
   }
 

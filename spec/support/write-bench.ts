@@ -53,9 +53,9 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     const properties = { __stat: '200', ...(record && { __ts: `${record.version}:0:S` }) }
     if (!isRight) return { payload: ':-1\r\n', properties }
     change(value)
-    const [told, place] = [value, version]
-    scheduler.schedule(() => isUp && session.notify('k', { set: told }, place), echo)
-    return { payload: '+OK\r\n', properties: { __stat: '200', __ts: `${place}:0:S` } }
+    const written = { value, version }
+    scheduler.schedule(() => isUp && session.notify('k', { set: written.value }, written.version), echo)
+    return { payload: '+OK\r\n', properties: { __stat: '200', __ts: `${written.version}:0:S` } }
   }
 
   /** Changes the key from another client without a notification. */
@@ -64,11 +64,11 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     record = value === undefined ? undefined : { value, version }
   }
 
-  /** The same, with a notification after a delay, ms. */
-  function tell(value: string | undefined, after = 0): void {
+  /** Changes the key from another client, with a notification after a delay, ms. */
+  function notify(value: string | undefined, after = 0): void {
     change(value)
-    const place = version
-    scheduler.schedule(() => session.notify('k', value === undefined ? 'delete' : { set: value }, place), after)
+    const changedAt = version
+    scheduler.schedule(() => session.notify('k', value === undefined ? 'delete' : { set: value }, changedAt), after)
   }
 
   const connect = (): void => {
@@ -90,7 +90,7 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     /** What a write comes to, in words. */
     result: (value: string): Observable<string> => view.set(value).pipe(map(({ outcome }) => `${value} ${outcome}`)),
     change,
-    tell,
+    notify,
     sent,
     /** Writes and reads of the page itself, with their time. */
     writes: () => sent.filter(request => request.includes(' SET ')),

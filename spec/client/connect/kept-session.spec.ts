@@ -9,7 +9,7 @@ import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/s
 const TIMEOUT_MS = 200
 
 /** A broker that keeps sessions, with a store that responds on the connections for which `delivers` is true. */
-const keepingBroker = async (delivers: (side: BrokerSide) => boolean) =>
+const brokerWithSessions = async (delivers: (side: BrokerSide) => boolean) =>
   scriptedBroker(
     side => side.send({ ...CONNACK, sessionPresent: side.connect.clean === false && side.number > 1 }),
     (side: BrokerSide, packet: Packet) => {
@@ -41,7 +41,7 @@ const reconnect = { initial: 1, max: 1 }
 // HiveMQ CE never delivers again if messages in flight at the disconnect have expired.
 describe('a broker that delivers nothing in the resumed session', () => {
   it('the first request timeout replaces the session, and watches recover', async () => {
-    const broker = await keepingBroker(side => side.number === 1 || side.connect.clean === true)
+    const broker = await brokerWithSessions(side => side.number === 1 || side.connect.clean === true)
     const store = openClient(broker.url, { timeout: TIMEOUT_MS, reconnect })
     const fresh = record(store.key('a', text).freshness$)
     await fresh.until(({ values }) => values.at(-1)?.state === 'live')
@@ -55,7 +55,7 @@ describe('a broker that delivers nothing in the resumed session', () => {
   it('a new session without responses is not replaced again', {
     tags: 'slow',
   }, async () => {
-    const broker = await keepingBroker(side => side.number === 1)
+    const broker = await brokerWithSessions(side => side.number === 1)
     const store = openClient(broker.url, { reconnect })
     await store.key('a', text).get()
     broker.sides[0]?.socket.destroy()
@@ -70,7 +70,7 @@ describe('a broker that delivers nothing in the resumed session', () => {
 describe('a late store in a resumed session', () => {
   it('a request timeout keeps a session in which messages have arrived', async () => {
     let answers = true
-    const broker = await keepingBroker(() => answers)
+    const broker = await brokerWithSessions(() => answers)
     const store = openClient(broker.url, { reconnect })
     await store.key('a', text).get()
     broker.sides[0]?.socket.destroy()

@@ -8,7 +8,7 @@ import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
 /** A client in a kept session that can lose requests. */
-async function lossy() {
+async function openLossyClient() {
   const { store } = await openStore({ clock: systemClock })
   const link = await layLink(store.url)
   const client = openClient(link.url, { clientId: 'lossy', timeout: 60_000 })
@@ -34,21 +34,21 @@ async function lossy() {
 
 describe('a write that is lost with its connection in a kept session', () => {
   it('the next write of an optimistic view waits only a round trip', async () => {
-    const { client, writes, lose } = await lossy()
+    const { client, writes, lose: sendAndLose } = await openLossyClient()
     const view = optimistic(client.key('dial', text))
     const states = record(view.state$)
     await states.until(({ values }) => values.at(-1)?.state === 'confirmed')
-    await lose(() => view.next('1'))
+    await sendAndLose(() => view.next('1'))
     view.next('2')
     await states.until(({ values }) => values.at(-1)?.confirmed === '2')
     expect(writes()).toEqual(['SET dial 2'])
   })
 
   it('the next pipelined write of the key waits only a round trip, and the lost one is outcome-unknown', async () => {
-    const { client, writes, lose } = await lossy()
+    const { client, writes, lose: sendAndLose } = await openLossyClient()
     const key = client.key('dial', text)
     const results: string[] = []
-    await lose(() => {
+    await sendAndLose(() => {
       const items$ = from(['1', '2']).pipe(set(key, { concurrency: 1, onError: 'emit' }))
       items$.subscribe(result => results.push('error' in result ? result.error.code : 'applied'))
     })

@@ -127,10 +127,10 @@ describe('a watch that a handler changes', () => {
       if (value === 'second') glob.unsubscribe()
     })
     store.answer()
-    store.tell('a/1', 'first')
+    store.changeAndNotify('a/1', 'first')
     key.freshness$.subscribe(({ state }) => states.push(state))
     store.answer()
-    store.tell('a/1', 'second')
+    store.changeAndNotify('a/1', 'second')
     expect(states).toEqual(['live', 'resyncing'])
     store.answer()
     expect(states).toEqual(['live', 'resyncing', 'live'])
@@ -234,8 +234,8 @@ describe('an optimistic view', () => {
     store.answer()
     view.next({ on: true, by: ['me'] })
     store.answer()
-    store.tell('a', '{"by":["me"],"on":true}')
-    store.tell('a', '{"on":false,"by":[]}')
+    store.changeAndNotify('a', '{"by":["me"],"on":true}')
+    store.changeAndNotify('a', '{"on":false,"by":[]}')
     expect(seen).toEqual([undefined, { on: true, by: ['me'] }, { on: false, by: [] }])
   })
 })
@@ -258,7 +258,7 @@ describe('a set of keys', () => {
     })
     keys$.next(['e'])
     store.answer()
-    for (const key of ['a', 'b', 'c', 'd', 'e']) store.tell(key, 'new')
+    for (const key of ['a', 'b', 'c', 'd', 'e']) store.changeAndNotify(key, 'new')
     expect(Array.from(seen).filter(([, value]) => value === 'new')).toEqual([
       ['c', 'new'],
       ['d', 'new'],
@@ -282,7 +282,7 @@ describe('an optimistic view that a handler uses', () => {
     })
     looking.unsubscribe()
     store.answer()
-    store.tell('a', 'v2')
+    store.changeAndNotify('a', 'v2')
     expect(shown.at(-1)).toBe('confirmed v2')
   })
 

@@ -17,7 +17,7 @@ const flag = fc.boolean()
 
 function walked(kind: ModelKind, steps: readonly ModelStep[]): ReconcileModel {
   const model = new ReconcileModel(kind)
-  for (const step of steps) model.do(step)
+  for (const step of steps) model.apply(step)
   return model
 }
 
@@ -27,7 +27,7 @@ describe('a watch on a random walk', () => {
       fc.property(flag, flag, flag, walk, (identifiers, positions, collisions, steps) => {
         const model = walked({ identifiers, positions, collisions }, steps)
         expect(model.drain()).toBeLessThan(1_000)
-        const { shown, truth } = model.standing
+        const { shown, truth } = model.comparableStates
         expect(shown).toBe(truth)
       }),
       { numRuns: effort(5_000, 500) },
@@ -39,7 +39,7 @@ describe('a watch on a random walk', () => {
       fc.property(flag, flag, walk, (identifiers, positions, steps) => {
         const model = walked({ identifiers, positions, collisions: false }, steps)
         model.drain()
-        const { places } = model
+        const { positions: places } = model
         expect(places).toEqual(Array.from(new Set(places)).sort((a, b) => a - b))
         expect(places).not.toContain(-1)
       }),

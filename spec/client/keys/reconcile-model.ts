@@ -18,12 +18,12 @@ export interface ModelStep {
   readonly n: number
 }
 
-interface Happened {
+interface HistoryEntry {
   readonly change: NotifiedChange
-  readonly place: number
+  readonly position: number
 }
 
-const RATHER_MANY = 1_000
+const MAX_DRAIN_STEPS = 1_000
 
 /**
  * A store, a broker and one watch, with as few versions as possible, so that a random walk reaches rare states.
@@ -31,18 +31,18 @@ const RATHER_MANY = 1_000
  */
 export class ReconcileModel {
   readonly #kind: ModelKind
-  readonly #history: Happened[] = []
-  #life = 0
+  readonly #history: HistoryEntry[] = []
+  #instance = 0
   #version = 0
-  #stored: Happened | undefined
-  #registered = false
+  #stored: HistoryEntry | undefined
+  #isRegistered = false
   #connection = 0
-  #fresh = true
-  #queue: (Happened & { readonly connection: number })[] = []
+  #isNewSession = true
+  #queue: (HistoryEntry & { readonly connection: number })[] = []
   #request: 'KEYNOTIFY' | 'GET' | undefined
-  #answer: WatchEvent | undefined
+  #response: WatchEvent | undefined
   #state = INITIAL
-  #ended = false
+  #hasEndedWatch = false
   shown: RawEntry[] = []
 
   constructor(kind: ModelKind) {
@@ -50,11 +50,11 @@ export class ReconcileModel {
     this.#connect(true)
   }
 
-  do({ type, n }: ModelStep): void {
+  apply({ type, n }: ModelStep): void {
     if (type === 'set') this.#write('set')
     else if (type === 'delete') this.#write('delete')
     else if (type === 'serve') this.#serve()
-    else if (type === 'answer') this.#deliverAnswer()
+    else if (type === 'answer') this.#deliverResponse()
     else if (type === 'notify') this.#deliverNotification()
     else if (type === 'rejoin') this.#rejoin()
     else {
@@ -68,17 +68,17 @@ export class ReconcileModel {
   /** Delivers everything. Returns the number of requests, or too many. */
   drain(): number {
     let steps = 0
-    while ((this.#request || this.#answer || this.#queue.length > 0) && steps < RATHER_MANY) {
+    while ((this.#request || this.#response || this.#queue.length > 0) && steps < MAX_DRAIN_STEPS) {
       steps++
       this.#serve()
       this.#deliverNotification()
-      this.#deliverAnswer()
+      this.#deliverResponse()
     }
     return steps
   }
 
   /** The shown and the actual state, in comparable form. */
-  get standing(): { readonly shown: string; readonly truth: string } {
+  get comparableStates(): { readonly shown: string; readonly truth: string } {
     const entry = this.#state.entry
     const shown = entry?.op === 'set' ? `${entry.version} ${entry.value}` : entry && 'nothing'
     const truth = this.#stored ? `${this.#stored.change.version} ${this.#stored.change.value}` : 'nothing'
@@ -86,7 +86,7 @@ export class ReconcileModel {
   }
 
   /** Positions of the emitted entries among all changes. */
-  get places(): number[] {
+  get positions(): number[] {
     return this.shown
       .filter(({ version }) => version !== undefined)
       .map(({ op, value, version }) =>
@@ -98,67 +98,67 @@ export class ReconcileModel {
 
   #write(op: 'set' | 'delete'): void {
     if (op === 'delete' && this.#stored === undefined) return
-    const version = new Hlc(++this.#version, this.#kind.collisions ? 0 : this.#life, 'S')
-    const place = this.#history.length
-    const change: NotifiedChange = { op, value: op === 'set' ? utf8(`v${place}`) : undefined, version }
-    const happened = { change, place }
-    this.#history.push(happened)
-    this.#stored = op === 'set' ? happened : undefined
-    if (this.#registered) this.#queue.push({ ...happened, connection: this.#connection })
+    const version = new Hlc(++this.#version, this.#kind.collisions ? 0 : this.#instance, 'S')
+    const position = this.#history.length
+    const change: NotifiedChange = { op, value: op === 'set' ? utf8(`v${position}`) : undefined, version }
+    const entry = { change, position }
+    this.#history.push(entry)
+    this.#stored = op === 'set' ? entry : undefined
+    if (this.#isRegistered) this.#queue.push({ ...entry, connection: this.#connection })
   }
 
   #serve(): void {
-    if (this.#request === undefined || this.#answer !== undefined) return
-    if (this.#request === 'KEYNOTIFY') this.#registered = true
-    this.#answer = this.#request === 'KEYNOTIFY' ? { type: 'registered' } : { type: 'read', reading: this.#read() }
+    if (this.#request === undefined || this.#response !== undefined) return
+    if (this.#request === 'KEYNOTIFY') this.#isRegistered = true
+    this.#response = this.#request === 'KEYNOTIFY' ? { type: 'registered' } : { type: 'read', reading: this.#read() }
   }
 
   #read(): ReadResult {
     if (this.#stored) return { value: this.#stored.change.value, version: this.#stored.change.version }
-    const last = new Hlc(this.#version, this.#kind.collisions ? 0 : this.#life, 'S')
+    const last = new Hlc(this.#version, this.#kind.collisions ? 0 : this.#instance, 'S')
     return { value: undefined, version: this.#kind.positions ? last : undefined }
   }
 
-  #deliverAnswer(): void {
-    const answer = this.#answer
-    if (answer === undefined) return
-    this.#answer = undefined
+  #deliverResponse(): void {
+    const response = this.#response
+    if (response === undefined) return
+    this.#response = undefined
     this.#request = undefined
-    this.#step(answer)
+    this.#step(response)
   }
 
   #deliverNotification(): void {
     const next = this.#queue.shift()
     if (next === undefined) return
-    const isOfThis = next.connection === this.#connection
-    const certain = this.#fresh || (this.#kind.identifiers && isOfThis)
-    if (this.#kind.identifiers && !isOfThis && !this.#fresh) return
+    const isCurrentConnection = next.connection === this.#connection
+    const certain = this.#isNewSession || (this.#kind.identifiers && isCurrentConnection)
+    if (this.#kind.identifiers && !isCurrentConnection && !this.#isNewSession) return
     this.#step({ type: 'notified', change: next.change, certain })
   }
 
   #rejoin(): void {
-    this.#registered = false
-    this.#ended = true
+    this.#isRegistered = false
+    this.#hasEndedWatch = true
     this.#begin()
   }
 
   #disconnect(): void {
-    this.#registered = false
+    this.#isRegistered = false
     this.#request = undefined
-    this.#answer = undefined
+    this.#response = undefined
     this.#step({ type: 'disconnected' })
   }
 
-  #connect(fresh: boolean): void {
+  #connect(isNewSession: boolean): void {
     this.#connection++
-    this.#fresh = fresh
-    this.#ended = false
-    if (fresh) this.#queue = []
+    this.#isNewSession = isNewSession
+    this.#hasEndedWatch = false
+    if (isNewSession) this.#queue = []
     this.#step({ type: 'connected', rejoined: false })
   }
 
   #loseData(version: number): void {
-    this.#life++
+    this.#instance++
     this.#version = version
     this.#stored = undefined
   }
@@ -167,8 +167,8 @@ export class ReconcileModel {
     this.#state = INITIAL
     this.shown = []
     this.#request = undefined
-    this.#answer = undefined
-    this.#step({ type: 'connected', rejoined: this.#ended })
+    this.#response = undefined
+    this.#step({ type: 'connected', rejoined: this.#hasEndedWatch })
   }
 
   #step(event: WatchEvent): void {

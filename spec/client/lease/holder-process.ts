@@ -9,37 +9,37 @@ import { fenced, withLock } from '../../../src/client/lease/index.js'
 
 const [url = '', duration = ''] = process.argv.slice(2)
 const store = connect(url, { clientId: 'holder', reconnect: { initial: 5, max: 20 } })
-const tell = (what: string, then: () => void = () => undefined): void => void process.send?.(what, then)
+const report = (what: string, then: () => void = () => undefined): void => void process.send?.(what, then)
 
 let token: Hlc | undefined
-let belief = 'nothing'
+let status = 'nothing'
 
 const lease$ = lease(store, 'line-1', { duration: Number(duration) }).pipe(
   tap(state => {
-    const renewal = state.status === 'held' && belief === 'held'
-    belief = state.status
+    const renewal = state.status === 'held' && status === 'held'
+    status = state.status
     if (state.status === 'held') token = state.token
     const what = state.status === 'lost' ? state.cause.reason : state.holder
-    if (!renewal) tell(`${state.status} ${what}`)
+    if (!renewal) report(`${state.status} ${what}`)
   }),
 )
 
-const work = (mine: Hlc): Observable<never> =>
+const work = (token: Hlc): Observable<never> =>
   new Observable(() => {
-    tell(`works by ${mine}`)
-    return () => tell('stopped')
+    report(`works by ${token}`)
+    return () => report('stopped')
   })
 
 /** Like a program that checked its lease earlier, and not since. */
 function write(): void {
-  const before = belief
+  const lastStatus = status
   const value = `by ${token}`
   fenced(store, token ?? '')
     .key('recipe', text)
     .set(value)
     .subscribe({
-      next: () => tell(`wrote ${value}`),
-      error: error => tell(`believed ${before}, got ${error instanceof StateStoreError ? error.code : error}`),
+      next: () => report(`wrote ${value}`),
+      error: error => report(`believed ${lastStatus}, got ${error instanceof StateStoreError ? error.code : error}`),
     })
 }
 
@@ -48,6 +48,6 @@ function stall(): void {
   write()
 }
 
-withLock(lease$, work, { resume: true }).subscribe({ error: error => tell(`failed: ${error}`) })
-process.on('message', command => (command === 'stall' ? tell('stalls', stall) : write()))
+withLock(lease$, work, { resume: true }).subscribe({ error: error => report(`failed: ${error}`) })
+process.on('message', command => (command === 'stall' ? report('stalls', stall) : write()))
 process.on('disconnect', () => process.exit())

@@ -5,11 +5,11 @@ import { type Leadership, leadership } from '../../../src/client/lease/leadershi
 import { ConnectionLostError } from '../../../src/core/util/errors.js'
 import { at, JITTER, leaseBench, transcript } from '../../support/lease-bench.js'
 
-const inWords = (state: Leadership): string =>
+const describeRole = (state: Leadership): string =>
   state.role === 'leader' ? `leads with ${state.token.wallClock} as ${state.leader}` : `follows ${state.leader}`
 
 const roles$ = (store: ReturnType<typeof leaseBench>['store']) =>
-  leadership(store, 'plant', { duration: 9_000, holder: 'me' }).pipe(map(inWords))
+  leadership(store, 'plant', { duration: 9_000, holder: 'me' }).pipe(map(describeRole))
 
 describe('leadership', () => {
   it(

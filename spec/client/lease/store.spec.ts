@@ -36,10 +36,10 @@ describe('tryAcquire', () => {
       'a fencing token',
       (client: ReturnType<typeof openClient>) => client.set('line', 'b', text, { fencingToken: '1:0:x' }),
     ],
-  ])('tryAcquire errors for a key with %s, and leaves the key unchanged', async (_, spoil) => {
+  ])('tryAcquire errors for a key with %s, and leaves the key unchanged', async (_, prepare) => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
-    const { version } = await firstValueFrom(spoil(client))
+    const { version } = await firstValueFrom(prepare(client))
     const attempt = firstValueFrom(lease(client, 'line', OPTIONS).tryAcquire())
     await expect(attempt).rejects.toMatchObject({ code: 'lock-key', key: 'line' })
     expect((await firstValueFrom(client.get('line', text))).version).toEqual(version)
@@ -49,8 +49,8 @@ describe('tryAcquire', () => {
 describe('holder$', () => {
   it('holder$ emits the holder to any client, without acquiring the lease', async () => {
     const { store } = await openStore({ clock: systemClock })
-    const [a, onlooker] = [openClient(store.url), openClient(store.url)]
-    const seen = record(lease(onlooker, 'line', OPTIONS).holder$)
+    const [a, observer] = [openClient(store.url), openClient(store.url)]
+    const seen = record(lease(observer, 'line', OPTIONS).holder$)
     await seen.until(({ values }) => values.length === 1)
     const held = record(lease(a, 'line', { ...OPTIONS, holder: 'a' }))
     await seen.until(({ values }) => values.length === 2)

@@ -171,12 +171,12 @@ describe('withLock', () => {
     const work$ = new Observable<number>(worker => {
       while (!worker.closed && done < 100) worker.next(++done)
     })
-    const heard: number[] = []
+    const received: number[] = []
     withLock(subject, () => work$)
       .pipe(take(2))
-      .subscribe(value => heard.push(value))
+      .subscribe(value => received.push(value))
     subject.next(held)
-    expect({ heard, done, isHeld: subject.observed }).toEqual({ heard: [1, 2], done: 2, isHeld: false })
+    expect({ heard: received, done, isHeld: subject.observed }).toEqual({ heard: [1, 2], done: 2, isHeld: false })
   })
 
   it('a throwing teardown of the work does not hide the loss or restart the work', async () => {

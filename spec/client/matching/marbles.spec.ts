@@ -12,10 +12,10 @@ const QUOTA = '-ERR the quota has been exceeded'
 function open(m: Context, options: GlobStore = {}, terms: MatchingOptions = {}) {
   const bench = globBench(m, options)
   const keys = matching(bench.store, 's/*', text, terms)
-  const inWords = ({ key, op, value }: Entry<string>): string => (op === 'set' ? `${key}=${value}` : `${key} ${op}`)
+  const entryText = ({ key, op, value }: Entry<string>): string => (op === 'set' ? `${key}=${value}` : `${key} ${op}`)
   return {
     ...bench,
-    entries$: keys.entries$.pipe(map(inWords)),
+    entries$: keys.entries$.pipe(map(entryText)),
     map$: keys.map$.pipe(map(values => Array.from(values, ([key, value]) => `${key}=${value}`).join())),
     freshness$: keys.freshness$.pipe(map(({ state }) => state)),
   }
@@ -27,11 +27,11 @@ describe('entries$', () => {
   it(
     'entries$ emits existing keys once read, and every notified change, without reading new keys',
     marbles(m => {
-      const { entries$, change, tell, at, sent } = open(m)
+      const { entries$, change, notify, at, sent } = open(m)
       change('s/1', 'a')
-      at(40, () => tell('s/1', 'b'))
-      at(50, () => tell('s/2', 'c'))
-      at(60, () => tell('s/1', undefined))
+      at(40, () => notify('s/1', 'b'))
+      at(50, () => notify('s/2', 'c'))
+      at(60, () => notify('s/1', undefined))
       const values = { a: 's/1=a', b: 's/1=b', c: 's/2=c', d: 's/1 delete' }
       m.expect(entries$, '400ms !').toBeObservable('30ms a 9ms b 9ms c 9ms d', values)
       m.flush()
@@ -61,13 +61,13 @@ describe('map$', () => {
   it(
     'map$ emits the first map when all keys are read, and one map for all changes of a turn',
     marbles(m => {
-      const { map$, change, tell, at } = open(m)
+      const { map$, change, notify, at } = open(m)
       change('s/1', 'a')
       change('s/2', 'a')
       at(40, () => {
-        tell('s/1', 'b')
-        tell('s/3', 'c')
-        tell('s/2', undefined)
+        notify('s/1', 'b')
+        notify('s/3', 'c')
+        notify('s/2', undefined)
       })
       m.expect(map$, '400ms !').toBeObservable('30ms a 9ms b', { a: 's/1=a,s/2=a', b: 's/1=b,s/3=c' })
     }),
@@ -94,9 +94,9 @@ describe('freshness$', () => {
   it(
     'freshness$ stays live when keys are added and removed',
     marbles(m => {
-      const { freshness$, tell, at } = open(m)
-      at(40, () => tell('s/1', 'a'))
-      at(50, () => tell('s/1', undefined))
+      const { freshness$, notify, at } = open(m)
+      at(40, () => notify('s/1', 'a'))
+      at(50, () => notify('s/1', undefined))
       m.expect(freshness$, '400ms !').toBeObservable('c 19ms l', STATES)
     }),
   )

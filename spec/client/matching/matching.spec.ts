@@ -7,8 +7,9 @@ import { openStore } from '../../support/open-store.js'
 
 const strict = { notifications: 'subscribed', clock: systemClock } as const
 
-const inWords = ({ key, op, value }: Entry<unknown>): string => `${key} ${op}${op === 'set' ? ` ${String(value)}` : ''}`
-const words = (entries: readonly Entry<unknown>[]): string[] => entries.map(inWords)
+const entryText = ({ key, op, value }: Entry<unknown>): string =>
+  `${key} ${op}${op === 'set' ? ` ${String(value)}` : ''}`
+const entryTexts = (entries: readonly Entry<unknown>[]): string[] => entries.map(entryText)
 
 async function write(client: StateStore, ...pairs: readonly [key: string, value: string][]): Promise<void> {
   for (const [key, value] of pairs) await client.set(key, value, text)
@@ -23,13 +24,13 @@ describe('matching', () => {
     const seen = record(keys.entries$)
     const freshness = record(keys.freshness$)
     await freshness.until(({ values }) => values.at(-1)?.state === 'live')
-    expect(words(seen.values).sort()).toEqual(['sensor/1 set a', 'sensor/2 set b'])
+    expect(entryTexts(seen.values).sort()).toEqual(['sensor/1 set a', 'sensor/2 set b'])
     await write(writer, ['sensor/1', 'c'], ['sensor/3', 'd'], ['sensor/3', 'e'], ['other', 'y'])
     await writer.delete('sensor/1')
     await writer.delete('sensor/3')
     await write(writer, ['sensor/3', 'f'])
     await seen.until(({ values }) => values.length === 8)
-    expect(words(seen.values.slice(2))).toEqual([
+    expect(entryTexts(seen.values.slice(2))).toEqual([
       'sensor/1 set c',
       'sensor/3 set d',
       'sensor/3 set e',

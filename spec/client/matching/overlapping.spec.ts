@@ -6,7 +6,7 @@ import { matching } from '../../../src/client/matching/index.js'
 import { globBench } from '../../support/glob-bench.js'
 
 /** Time after which a silent store is scanned, ms. */
-const SCANNED = 5_000
+const SCANNED_AT_MS = 5_000
 
 /** Records the emissions of globs that one client watches, of at most four keys each. */
 function open(m: Context) {
@@ -14,11 +14,11 @@ function open(m: Context) {
   return {
     ...bench,
     watch: (glob: string) => {
-      const heard: string[] = []
+      const received: string[] = []
       const subscription = matching(bench.store, glob, text, { maxKeys: 4 }).entries$.subscribe(
-        ({ key, op, value, source }) => heard.push(op === 'set' ? `${key}=${value} ${source}` : `${key} ${op}`),
+        ({ key, op, value, source }) => received.push(op === 'set' ? `${key}=${value} ${source}` : `${key} ${op}`),
       )
-      return { heard, subscription }
+      return { heard: received, subscription }
     },
     /** Drops the connection; on the next one, from 120 ms, the glob's registration gets no response. */
     returnWithout: (glob: string) => {
@@ -37,16 +37,16 @@ describe('overlapping globs of one client', () => {
   it(
     'a glob that scans and one that forgets removed keys miss no change of each other',
     marbles(m => {
-      const { watch, tell, at, mute, requests } = open(m)
+      const { watch, notify, at, mute, requests } = open(m)
       mute('GLOBNOTIFY */a')
       const all = watch('*')
       const some = watch('*/a')
-      at(50, () => tell('s/a', '1'))
-      at(SCANNED, () => tell('s/a', undefined))
-      at(SCANNED + 10, () => tell('s/b', '1'))
-      at(SCANNED + 20, () => tell('s/b', undefined))
-      at(SCANNED + 30, () => tell('s/a', '2'))
-      at(SCANNED + 31, () => tell('s/a', '3'))
+      at(50, () => notify('s/a', '1'))
+      at(SCANNED_AT_MS, () => notify('s/a', undefined))
+      at(SCANNED_AT_MS + 10, () => notify('s/b', '1'))
+      at(SCANNED_AT_MS + 20, () => notify('s/b', undefined))
+      at(SCANNED_AT_MS + 30, () => notify('s/a', '2'))
+      at(SCANNED_AT_MS + 31, () => notify('s/a', '3'))
       m.flush()
       const steps = ['s/a=1 notification', 's/a delete', 's/a=2 notification', 's/a=3 notification']
       expect(all.heard.filter(line => line.startsWith('s/a'))).toEqual(steps)
@@ -58,10 +58,10 @@ describe('overlapping globs of one client', () => {
   it(
     'a glob does not wait for one without a response',
     marbles(m => {
-      const { watch, tell, at, returnWithout, requests } = open(m)
+      const { watch, notify, at, returnWithout, requests } = open(m)
       const some = watch('*/a')
       const all = watch('*')
-      at(50, () => tell('s/a', '1'))
+      at(50, () => notify('s/a', '1'))
       returnWithout('*/a')
       at(200, () => expect(all.heard.at(-1)).toBe('s/a=2 resync'))
       m.flush()
@@ -73,16 +73,16 @@ describe('overlapping globs of one client', () => {
   it(
     'a glob that is unsubscribed hands its keys to another one, preferably a registered one',
     marbles(m => {
-      const { watch, tell, at, mute, requests } = open(m)
+      const { watch, notify, at, mute, requests } = open(m)
       mute('GLOBNOTIFY */a')
       const all = watch('*')
       at(50, () => void watch('*/a'))
-      at(60, () => tell('s/a', '1'))
+      at(60, () => notify('s/a', '1'))
       const letters: ReturnType<typeof watch>[] = []
       at(70, () => letters.push(watch('s/*')))
       at(200, () => all.subscription.unsubscribe())
-      at(201, () => tell('s/a', '2'))
-      at(202, () => tell('s/a', '3'))
+      at(201, () => notify('s/a', '2'))
+      at(202, () => notify('s/a', '3'))
       m.flush()
       expect(letters[0]?.heard).toEqual(['s/a=1 notification', 's/a=2 notification', 's/a=3 notification'])
       expect(requests()).not.toContain('KEYNOTIFY s/a')
@@ -92,13 +92,13 @@ describe('overlapping globs of one client', () => {
   it(
     'a glob without a response does not delay keys that it finds later',
     marbles(m => {
-      const { watch, tell, at, returnWithout } = open(m)
-      const heard: string[][] = []
+      const { watch, notify, at, returnWithout } = open(m)
+      const received: string[][] = []
       watch('*/a')
-      at(50, () => tell('s/a', '1'))
+      at(50, () => notify('s/a', '1'))
       returnWithout('*/a')
-      at(125, () => heard.push(watch('*').heard))
-      at(200, () => expect(heard).toEqual([['s/a=2 resync']]))
+      at(125, () => received.push(watch('*').heard))
+      at(200, () => expect(received).toEqual([['s/a=2 resync']]))
       m.flush()
     }),
   )
@@ -106,7 +106,7 @@ describe('overlapping globs of one client', () => {
   it(
     'a glob that is unsubscribed during a response hands its keys to one that awaits its response',
     marbles(m => {
-      const { store, watch, tell, at, mute, unmute, requests } = open(m)
+      const { store, watch, notify, at, mute, unmute, requests } = open(m)
       mute('GLOBNOTIFY *')
       mute('GLOBNOTIFY */a')
       const all = matching(store, '*', text, { maxKeys: 4, scanInterval: 300 })
@@ -122,7 +122,7 @@ describe('overlapping globs of one client', () => {
         unmute('GLOBNOTIFY *')
         watch('*/a')
       })
-      at(6_010, () => tell('s/a', '1'))
+      at(6_010, () => notify('s/a', '1'))
       m.flush()
       expect(states).toBe('clr')
       expect(requests()).toContain('KEYNOTIFY s/a')
@@ -132,23 +132,23 @@ describe('overlapping globs of one client', () => {
   it(
     'a glob is not live before a key is read again whose registration ended during its first entry',
     marbles(m => {
-      const { store, watch, tell, change, at, mute } = open(m)
+      const { store, watch, notify, change, at, mute } = open(m)
       mute('GLOBNOTIFY */a')
       const all = watch('*')
-      const heard: string[] = []
-      at(50, () => tell('s/a', '1'))
+      const received: string[] = []
+      at(50, () => notify('s/a', '1'))
       at(60, () => {
         const some = matching(store, '*/a', text, { maxKeys: 4 })
-        some.freshness$.subscribe(({ state }) => heard.push(state))
+        some.freshness$.subscribe(({ state }) => received.push(state))
         some.entries$.subscribe(({ value, source }) => {
-          heard.push(`${value} ${source}`)
+          received.push(`${value} ${source}`)
           all.subscription.unsubscribe()
         })
       })
-      at(70, () => tell('s/a', '2'))
+      at(70, () => notify('s/a', '2'))
       at(80, () => change('s/a', '3'))
       m.flush()
-      expect(heard).toEqual(['connecting', '1 notification', '3 resync', 'live', 'stale'])
+      expect(received).toEqual(['connecting', '1 notification', '3 resync', 'live', 'stale'])
     }),
   )
 })

@@ -15,10 +15,10 @@ import { layLink } from '../../support/link.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
 
 /** The system clock, which can skip hours while nothing runs. */
-class Hours implements Clock {
+class SkippingClock implements Clock {
   #passed = 0
 
   pass(time: number): void {
@@ -30,7 +30,7 @@ class Hours implements Clock {
   schedule = (delay: number, task: () => void): (() => void) => systemClock.schedule(delay, task)
 }
 
-interface Afternoon {
+interface OutageOptions {
   /** Whether another client writes 30 in the meantime. Default `true`. */
   readonly others?: boolean
   /** Time until the restart and reconnect, ms. Default three hours. */
@@ -40,24 +40,24 @@ interface Afternoon {
 }
 
 /** One run writes 24 and 25 while disconnected and ends. Hours later the next run loads what was stored. */
-async function afternoon(
+async function restartAfterOutage(
   options: OptimisticOptions<number>,
-  { others = true, away = 3 * HOUR, set = 0 }: Afternoon = {},
+  { others: hasOtherWriter = true, away: outageMs = 3 * HOUR_MS, set = 0 }: OutageOptions = {},
 ) {
   const directory = await mkdtemp(join(tmpdir(), 'afternoon-'))
   onTestFinished(async () => rm(directory, { recursive: true }))
-  const terms = {
+  const settings = {
     ...options,
     ...(options.offline && options.offline !== 'drop' && { storage: fileStorage(directory) }),
   }
-  const clock = new Hours()
+  const clock = new SkippingClock()
   const { store } = await openStore({ clock })
   const link = await layLink(store.url)
   const other = openClient(store.url, { clock }).key('valve', number)
   await other.set(20)
 
   const first = openClient(link.url, { clock })
-  const view = optimistic(first.key('valve', number), terms)
+  const view = optimistic(first.key('valve', number), settings)
   const written = record(view.state$)
   await written.until(({ values }) => values.at(-1)?.state === 'confirmed')
   link.cut()
@@ -69,18 +69,18 @@ async function afternoon(
   await first.close()
 
   await store.restart({ keys: 'kept' })
-  clock.pass(away + set)
+  clock.pass(outageMs + set)
   await other.get()
-  if (others) await other.set(30)
+  if (hasOtherWriter) await other.set(30)
   link.restore()
   const second = openClient(link.url, { clock })
-  const after = record(optimistic(second.key('valve', number), terms).state$)
+  const after = record(optimistic(second.key('valve', number), settings).state$)
   const becomes = (is: (state: OptimisticState<number>) => boolean): Promise<void> =>
     after.until(({ values }) => values.some(is))
   const ends = async (): Promise<readonly unknown[]> => {
     await after.until(({ values }) => ['confirmed', 'refused'].includes(values.at(-1)?.state ?? ''))
     const { value, state, error, late } = after.values.at(-1) ?? {}
-    return [value, state, error?.code, late && Math.floor((late.sentAfter ?? 0) / HOUR)]
+    return [value, state, error?.code, late && Math.floor((late.sentAfter ?? 0) / HOUR_MS)]
   }
   const stored = async (): Promise<number | undefined> => (await lastValueFrom(other.get())).value
   return { shown, results, becomes, ends, stored }
@@ -89,14 +89,14 @@ async function afternoon(
 const isRestored = ({ late }: OptimisticState<number>): boolean => late?.restored === true
 
 it('drop: a write fails immediately, and nothing is sent later', async () => {
-  const { shown, results, ends, stored } = await afternoon({ offline: 'drop' })
+  const { shown, results, ends, stored } = await restartAfterOutage({ offline: 'drop' })
   expect([shown?.value, shown?.state, results]).toEqual([20, 'refused', ['offline', 'offline']])
   expect(await ends()).toEqual([30, 'confirmed', undefined, undefined])
   expect(await stored()).toBe(30)
 })
 
 it('without a policy a write fails when its client closes, and nothing is sent later', async () => {
-  const { shown, results, ends, stored } = await afternoon({})
+  const { shown, results, ends, stored } = await restartAfterOutage({})
   expect([shown?.value, shown?.state]).toEqual([25, 'pending'])
   expect(results).toEqual(['superseded', 'closed'])
   expect(await ends()).toEqual([30, 'confirmed', undefined, undefined])
@@ -104,7 +104,7 @@ it('without a policy a write fails when its client closes, and nothing is sent l
 })
 
 it('latest: the newest write is sent and reports its delay', async () => {
-  const { shown, results, becomes, ends, stored } = await afternoon({ offline: 'latest', maxAge: 4 * HOUR })
+  const { shown, results, becomes, ends, stored } = await restartAfterOutage({ offline: 'latest', maxAge: 4 * HOUR_MS })
   expect([shown?.value, shown?.state, results]).toEqual([25, 'pending', ['superseded', 'closed']])
   await becomes(isRestored)
   await becomes(({ state, late }) => state === 'confirmed' && late?.sentAfter !== undefined)
@@ -113,11 +113,14 @@ it('latest: the newest write is sent and reports its delay', async () => {
 })
 
 it.each([
-  { why: 'it exceeds maxAge', away: 3 * HOUR, set: 0, maxAge: 2 * HOUR },
+  { why: 'it exceeds maxAge', away: 3 * HOUR_MS, set: 0, maxAge: 2 * HOUR_MS },
   { why: 'it exceeds the default maxAge', away: 61_000, set: 0, maxAge: undefined },
-  { why: 'the clock was set back before it', away: HOUR, set: -2 * HOUR, maxAge: 4 * HOUR },
-])('latest: a write is not sent when $why', async ({ away, set, maxAge }) => {
-  const { becomes, stored } = await afternoon({ offline: 'latest', maxAge }, { others: set === 0, away, set })
+  { why: 'the clock was set back before it', away: HOUR_MS, set: -2 * HOUR_MS, maxAge: 4 * HOUR_MS },
+])('latest: a write is not sent when $why', async ({ away: outageMs, set, maxAge }) => {
+  const { becomes, stored } = await restartAfterOutage(
+    { offline: 'latest', maxAge },
+    { others: set === 0, away: outageMs, set },
+  )
   await becomes(({ state, error }) => state === 'refused' && error?.code === 'offline')
   expect(await stored()).toBe(set === 0 ? 30 : 20)
 })
@@ -128,23 +131,25 @@ it.each([true, false])('ask: receives the age and the current value, and decides
     asked.push(late)
     return [yes]
   }
-  const { becomes, stored } = await afternoon({ offline: 'ask', maxAge: 4 * HOUR, ask })
+  const { becomes, stored } = await restartAfterOutage({ offline: 'ask', maxAge: 4 * HOUR_MS, ask })
   // Called as soon as the key has been read; a refusal emits no state.
   await expect.poll(() => asked.length).toBe(1)
   await becomes(({ state, value }) => state === 'confirmed' && value === (yes ? 25 : 30))
   expect(asked).toEqual([expect.objectContaining({ key: 'valve', value: 25, current: 30 })])
-  expect(Math.floor((asked[0]?.age ?? 0) / HOUR)).toBe(3)
+  expect(Math.floor((asked[0]?.age ?? 0) / HOUR_MS)).toBe(3)
   expect(await stored()).toBe(yes ? 25 : 30)
 })
 
 it('cas: a write is sent if the key is unchanged', async () => {
-  const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: 4 * HOUR }, { others: false })
-  await becomes(({ state, value, late }) => state === 'confirmed' && value === 25 && (late?.sentAfter ?? 0) >= 3 * HOUR)
+  const { becomes, stored } = await restartAfterOutage({ offline: 'cas', maxAge: 4 * HOUR_MS }, { others: false })
+  await becomes(
+    ({ state, value, late }) => state === 'confirmed' && value === 25 && (late?.sentAfter ?? 0) >= 3 * HOUR_MS,
+  )
   expect(await stored()).toBe(25)
 })
 
 it('cas: a write conflicts if another client changed the key', async () => {
-  const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: 4 * HOUR })
+  const { becomes, stored } = await restartAfterOutage({ offline: 'cas', maxAge: 4 * HOUR_MS })
   await becomes(({ state, value, error }) => state === 'refused' && value === 30 && error?.code === 'conflict')
   expect(await stored()).toBe(30)
 })

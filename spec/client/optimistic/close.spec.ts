@@ -11,14 +11,14 @@ import { freePort } from '../../support/free-port.js'
 import { record } from '../../support/open-client.js'
 import { writeBench } from '../../support/write-bench.js'
 
-const inWords = ({ value }: StoredWrite): string => new TextDecoder().decode(value)
+const valueText = ({ value }: StoredWrite): string => new TextDecoder().decode(value)
 
 /** A storage that completes saves later. */
 function slowStorage(save: () => Observable<unknown>) {
   const saved: string[] = []
   const storage: WriteStorage = {
     load: () => [undefined],
-    save: (_, write) => save().pipe(map(() => saved.push(inWords(write)))),
+    save: (_, write) => save().pipe(map(() => saved.push(valueText(write)))),
     remove: () => [true],
   }
   return { storage, saved }
@@ -35,7 +35,7 @@ describe('close', () => {
     view.next(25)
     await store.close()
     const saved = await lastValueFrom(from(storage.load(Buffer.from('valve').toString('hex').toUpperCase())))
-    expect(saved && inWords(saved)).toBe('25')
+    expect(saved && valueText(saved)).toBe('25')
   })
 
   it(

@@ -39,8 +39,8 @@ describe('a write', () => {
   it(
     'a late notification of an earlier value is not shown after a write',
     marbles(m => {
-      const { state$, view, tell, at } = writeBench(m)
-      at(45, () => tell('x', 30))
+      const { state$, view, notify, at } = writeBench(m)
+      at(45, () => notify('x', 30))
       at(50, () => view.next('b'))
       m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 9ms B`, VALUES)
     }),
@@ -49,9 +49,9 @@ describe('a write', () => {
   it(
     'a later value replaces the write, even if it arrives before the response',
     marbles(m => {
-      const { state$, view, tell, at } = writeBench(m, {}, { echo: 2 })
+      const { state$, view, notify, at } = writeBench(m, {}, { echo: 2 })
       at(50, () => view.next('b'))
-      at(53, () => tell('x'))
+      at(53, () => notify('x'))
       // Two notifications in between change the confirmed value.
       m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 1ms b b 6ms X`, VALUES)
     }),
@@ -135,8 +135,8 @@ describe('conflict', () => {
   it(
     'refuse: a write conflicts otherwise, even if the page received the change while it showed the write',
     marbles(m => {
-      const { state$, view, tell, at } = writeBench(m, { conflict: 'refuse' })
-      at(50, () => tell('x', 5))
+      const { state$, view, notify, at } = writeBench(m, { conflict: 'refuse' })
+      at(50, () => notify('x', 5))
       at(51, () => view.next('b'))
       at(57, () => view.next('y'))
       const values = { ...VALUES, w: 'b pending', z: 'x refused: conflict' }

@@ -93,12 +93,12 @@ describe('a write whose connection was lost', () => {
   it(
     'a write that is applied late is shown by its notification',
     marbles(m => {
-      const { state$, view, lost, tell, connect, disconnect, at } = writeBench(m)
+      const { state$, view, lost, notify, connect, disconnect, at } = writeBench(m)
       lost.add('SET')
       at(50, () => view.next('b'))
       at(55, disconnect)
       at(100, connect)
-      at(500, () => tell('b'))
+      at(500, () => notify('b'))
       m.expect(state$, '5s !').toBeObservable(`${START} 29ms b 4ms p 44ms (uv) 16ms w 379ms B`, {
         ...VALUES,
         p: 'b pending',

@@ -16,7 +16,7 @@ const open = () => {
   return { decode: (raw: RawEntry) => source.decode(raw), errors: record(store.errors$) }
 }
 /** The state of a key that holds this text. */
-function told(stored: string, state: Omit<KeyState, 'raw'>, { decode } = open()) {
+function snapshotWith(stored: string, state: Omit<KeyState, 'raw'>, { decode } = open()) {
   const raw = { op: 'set', value: utf8(stored), version, source: 'snapshot' } as const
   return snapshotOf(decode(raw), { ...state, raw })
 }
@@ -28,7 +28,7 @@ describe('the snapshot of a key', () => {
   })
 
   it('the snapshot of a key has value, entry and freshness', () => {
-    expect(told('21.5', { freshness: live, error: undefined })).toEqual({
+    expect(snapshotWith('21.5', { freshness: live, error: undefined })).toEqual({
       value: 21.5,
       entry: { key: 'k', op: 'set', value: 21.5, version, source: 'snapshot' },
       freshness: live,
@@ -38,7 +38,7 @@ describe('the snapshot of a key', () => {
 
   it('the snapshot of a key has an error instead of a value if it does not decode, and reports nothing', () => {
     const bench = open()
-    const snapshot = told('warm', { freshness: live, error: undefined }, bench)
+    const snapshot = snapshotWith('warm', { freshness: live, error: undefined }, bench)
     expect(snapshot).toMatchObject({ value: undefined, entry: { op: 'invalid' }, error: { code: 'decode', key: 'k' } })
     expect(snapshot.error).toBeInstanceOf(DecodeError)
     expect(bench.errors.values).toEqual([])
@@ -47,11 +47,11 @@ describe('the snapshot of a key', () => {
   it('the snapshot of a key keeps the last value next to the error that ended the watch', () => {
     const freshness = { state: 'stale', since: 7 } as const
     const error = new ClosedError()
-    expect(told('21', { freshness, error })).toMatchObject({
+    expect(snapshotWith('21', { freshness, error })).toMatchObject({
       value: 21,
       freshness,
       error,
     })
-    expect(told('warm', { freshness, error }).error).toBe(error)
+    expect(snapshotWith('warm', { freshness, error }).error).toBe(error)
   })
 })

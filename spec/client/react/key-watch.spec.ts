@@ -18,36 +18,36 @@ function open(answers: Answers = {}) {
 }
 
 const watchOf = (key: Key<unknown>): KeyWatch => new KeyWatch(key[SOURCE].key, key[SOURCE].host)
-const inWords = ({ raw, freshness, error }: KeyState): string =>
+const stateText = ({ raw, freshness, error }: KeyState): string =>
   [raw?.op ?? 'nothing', freshness.state, error?.code].filter(Boolean).join(' ')
 
 /** Subscribes as React does: reads after every change, and once after subscribing. */
-function use(watch: KeyWatch) {
+function subscribeLikeReact(watch: KeyWatch) {
   const states: KeyState[] = []
   const read = (): void => {
     const state = watch.read()
     if (state !== states.at(-1)) states.push(state)
   }
   read()
-  let told = 0
+  let notificationCount = 0
   const leave = watch.subscribe(() => {
-    told++
+    notificationCount++
     read()
   })
   read()
   return {
     leave,
     get states() {
-      return states.map(inWords)
+      return states.map(stateText)
     },
-    get told() {
-      return told
+    get notificationCount() {
+      return notificationCount
     },
   }
 }
 
 /** Resolves after tasks that were deferred with `afterIo`. */
-const afterwards = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+const afterDeferredTasks = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 describe('a key as an external store', () => {
   it('a key as an external store sends nothing before it is subscribed, and returns the same object until then', () => {
@@ -61,15 +61,15 @@ describe('a key as an external store', () => {
   it('a key as an external store notifies of every difference, and of nothing else', () => {
     const registered = new Subject<Answer>()
     const { session, key } = open({ KEYNOTIFY: registered })
-    const used = use(watchOf(key))
-    expect(used.states).toEqual(['nothing connecting'])
+    const subscriber = subscribeLikeReact(watchOf(key))
+    expect(subscriber.states).toEqual(['nothing connecting'])
     registered.next(OK)
-    expect(used.states).toEqual(['nothing connecting', 'set live'])
+    expect(subscriber.states).toEqual(['nothing connecting', 'set live'])
     session.notify('k', 'delete', 2)
     session.disconnect(new ConnectionLostError())
     session.connect(false)
     registered.next(OK)
-    expect(used.states).toEqual([
+    expect(subscriber.states).toEqual([
       'nothing connecting',
       'set live',
       'delete live',
@@ -77,13 +77,13 @@ describe('a key as an external store', () => {
       'delete resyncing',
       'set live',
     ])
-    expect(used.told).toBe(5)
+    expect(subscriber.notificationCount).toBe(5)
   })
 
   it('a key as an external store returns the same object until something changes', () => {
     const { session, key } = open()
     const watch = watchOf(key)
-    use(watch)
+    subscribeLikeReact(watch)
     const state = watch.read()
     expect(watch.read()).toBe(state)
     session.notify('k', { set: 'old' }, 0)
@@ -95,10 +95,10 @@ describe('a key as an external store', () => {
   it('a key as an external store leaves the watch after the current task, so that resubscribing sends nothing', async () => {
     const { key, sent } = open()
     const watch = watchOf(key)
-    const first = use(watch)
+    const first = subscribeLikeReact(watch)
     first.leave()
-    const second = use(watch)
-    await afterwards()
+    const second = subscribeLikeReact(watch)
+    await afterDeferredTasks()
     expect(sent()).toEqual(['KEYNOTIFY', 'GET'])
     second.leave()
     expect(sent()).toEqual(['KEYNOTIFY', 'GET'])
@@ -109,12 +109,12 @@ describe('a key as an external store', () => {
   it('a key as an external store does not notify after unsubscribe', async () => {
     const { session, key } = open()
     const watch = watchOf(key)
-    const used = use(watch)
-    used.leave()
+    const subscriber = subscribeLikeReact(watch)
+    subscriber.leave()
     session.notify('k', { set: 'two' }, 2)
-    await afterwards()
+    await afterDeferredTasks()
     session.notify('k', { set: 'three' }, 3)
-    expect(used.states).toEqual(['nothing connecting', 'set live'])
+    expect(subscriber.states).toEqual(['nothing connecting', 'set live'])
     expect(watch.read()).toBe(UNWATCHED)
   })
 
@@ -122,12 +122,12 @@ describe('a key as an external store', () => {
     const { session, key, sent } = open()
     const elsewhere = record(key.value$)
     expect(watchOf(key).read()).toMatchObject({ freshness: { state: 'live' } })
-    const used = use(watchOf(key))
+    const subscriber = subscribeLikeReact(watchOf(key))
     session.notify('k', { set: 'two' }, 2)
-    expect(used.states).toEqual(['set live', 'set live'])
-    expect(used.told).toBe(1)
-    used.leave()
-    await afterwards()
+    expect(subscriber.states).toEqual(['set live', 'set live'])
+    expect(subscriber.notificationCount).toBe(1)
+    subscriber.leave()
+    await afterDeferredTasks()
     session.notify('k', { set: 'three' }, 3)
     expect(elsewhere.values).toEqual(['one', 'two', 'three'])
     expect(sent()).toEqual(['KEYNOTIFY', 'GET'])
@@ -135,29 +135,29 @@ describe('a key as an external store', () => {
 
   it('a key as an external store keeps the last entry as stale when the client is closed', async () => {
     const { store, key } = open()
-    const used = use(watchOf(key))
+    const subscriber = subscribeLikeReact(watchOf(key))
     await store.close()
-    expect(used.states.slice(1)).toEqual(['set live', 'set stale', 'set stale closed'])
+    expect(subscriber.states.slice(1)).toEqual(['set live', 'set stale', 'set stale closed'])
   })
 
   it('a key as an external store reports synchronously that the client is closed', async () => {
     const { store, key } = open()
     await store.close()
-    const used = use(watchOf(key))
-    expect(used.states).toEqual(['nothing connecting', 'nothing connecting closed'])
+    const subscriber = subscribeLikeReact(watchOf(key))
+    expect(subscriber.states).toEqual(['nothing connecting', 'nothing connecting closed'])
   })
 
   it('a key as an external store reports a rejection, sends nothing more, and retries when it is subscribed again', async () => {
     const { key, sent } = open({ KEYNOTIFY: of('-ERR not authorized') })
     const watch = watchOf(key)
-    const used = use(watch)
-    expect(used.states).toEqual(['nothing connecting', 'nothing connecting not-authorized'])
+    const subscriber = subscribeLikeReact(watch)
+    expect(subscriber.states).toEqual(['nothing connecting', 'nothing connecting not-authorized'])
     expect(watch.read()).toBe(watch.read())
     expect(sent()).toEqual(['KEYNOTIFY'])
-    used.leave()
-    await afterwards()
+    subscriber.leave()
+    await afterDeferredTasks()
     expect(watch.read()).toBe(UNWATCHED)
-    use(watch)
+    subscribeLikeReact(watch)
     expect(sent()).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
   })
 })

@@ -3,8 +3,8 @@ import { KeysWatch } from '../../../src/client/react/use-keys.js'
 
 it('an empty list of keys is live, without values or error', () => {
   const watch = new KeysWatch<number>([])
-  const told: unknown[] = []
-  const stop = watch.subscribe(() => told.push(watch.read()))
-  expect(told).toEqual([{ values: new Map(), freshness: { state: 'live' }, error: undefined }])
+  const snapshots: unknown[] = []
+  const stop = watch.subscribe(() => snapshots.push(watch.read()))
+  expect(snapshots).toEqual([{ values: new Map(), freshness: { state: 'live' }, error: undefined }])
   stop()
 })

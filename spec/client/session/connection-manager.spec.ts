@@ -18,7 +18,7 @@ const LOST: ConnectionLoss = {
   shouldRetrySameAddress: false,
   refusal: new ConnectionRefusedError('refused', undefined),
 }
-const HELD = 5_000
+const STABLE_AFTER_MS = 5_000
 
 interface Attempt {
   readonly at: number
@@ -68,7 +68,7 @@ function createManager(
     manager.lost({ ...LOST, ...loss })
     return gaveUp.length > before
   }
-  const hold = (ms = HELD): void => {
+  const hold = (ms = STABLE_AFTER_MS): void => {
     manager.connected()
     clock.advance(ms)
   }
@@ -147,7 +147,7 @@ describe('rounds of addresses', () => {
     const { manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     for (let i = 0; i < 4; i++) {
-      hold(HELD - 1)
+      hold(STABLE_AFTER_MS - 1)
       fail(true)
     }
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75, 50, 150])

@@ -19,12 +19,12 @@ describe('delta$', () => {
   it(
     'deltas start once both keys have been read, and follow changes',
     marbles(m => {
-      const { delta$, change, tell, at } = open(m)
+      const { delta$, change, notify, at } = open(m)
       change('pump/desired', '{"speed":1}')
-      at(50, () => tell('pump/reported', '{"speed":0}'))
-      at(60, () => tell('pump/desired', '{"speed":2}'))
-      at(70, () => tell('pump/reported', '{"speed":2}'))
-      at(80, () => tell('pump/reported', '{"speed":2,"noise":1}'))
+      at(50, () => notify('pump/reported', '{"speed":0}'))
+      at(60, () => notify('pump/desired', '{"speed":2}'))
+      at(70, () => notify('pump/reported', '{"speed":2}'))
+      at(80, () => notify('pump/reported', '{"speed":2,"noise":1}'))
       m.expect(delta$, '400ms !').toBeObservable('20ms a 39ms b 9ms c', { a: '{"speed":1}', b: '{"speed":2}', c: '{}' })
     }),
   )
@@ -45,10 +45,10 @@ describe('delta$', () => {
   it(
     'the delta is empty after the desired state is deleted',
     marbles(m => {
-      const { delta$, change, tell, at } = open(m)
+      const { delta$, change, notify, at } = open(m)
       change('pump/desired', '{"speed":1}')
-      at(50, () => tell('pump/desired', undefined))
-      at(60, () => tell('pump/desired', '{"speed":4}'))
+      at(50, () => notify('pump/desired', undefined))
+      at(60, () => notify('pump/desired', '{"speed":4}'))
       const values = { a: '{"speed":1}', b: '{}', c: '{"speed":4}' }
       m.expect(delta$, '400ms !').toBeObservable('20ms a 29ms b 9ms c', values)
     }),

@@ -42,10 +42,11 @@ describe('a shadow', () => {
 
   it('concurrent changes to different fields are both kept', async () => {
     const { ann, bob } = await open()
-    const [anns, bobs] = [record(ann.state$), record(bob.state$)]
-    for (const { until } of [anns, bobs]) await until(({ values }) => values.at(-1)?.wish.state === 'confirmed')
+    const [annStates, bobStates] = [record(ann.state$), record(bob.state$)]
+    for (const { until } of [annStates, bobStates])
+      await until(({ values }) => values.at(-1)?.wish.state === 'confirmed')
     await Promise.all([ann.desire({ speed: 900 }), bob.desire({ mode: 'eco' })])
-    for (const { until } of [anns, bobs])
+    for (const { until } of [annStates, bobStates])
       await until(({ values }) => {
         const { desired } = values.at(-1) ?? {}
         return desired?.speed === 900 && desired.mode === 'eco'

@@ -10,30 +10,30 @@ import { anyCodePoint } from '../../support/any-code-point.js'
 const untyped = (name: unknown) => (): unknown => Reflect.apply(toKeyName, undefined, [name])
 
 /** Both forms of a key. */
-const formsOf = (name: string | Uint8Array): Omit<KeyName, 'id'> => {
+const bytesAndTextOf = (name: string | Uint8Array): Omit<KeyName, 'id'> => {
   const { bytes, text } = toKeyName(name)
   return { bytes, text }
 }
 
 describe('toKeyName', () => {
   it('a text name is its UTF-8 bytes and the text', () => {
-    expect(formsOf('größe')).toEqual({ bytes: utf8('größe'), text: 'größe' })
+    expect(bytesAndTextOf('größe')).toEqual({ bytes: utf8('größe'), text: 'größe' })
   })
 
   it('a binary name is its bytes and their text', () => {
-    expect(formsOf(utf8('größe'))).toEqual({ bytes: utf8('größe'), text: 'größe' })
+    expect(bytesAndTextOf(utf8('größe'))).toEqual({ bytes: utf8('größe'), text: 'größe' })
   })
 
   it('a well-formed text and its bytes make the same key', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint, minLength: 1 }), name => {
-        expect(formsOf(utf8(name))).toEqual(formsOf(name))
+        expect(bytesAndTextOf(utf8(name))).toEqual(bytesAndTextOf(name))
       }),
     )
   })
 
   it('bytes that are not UTF-8 are shown in hex', () => {
-    expect(formsOf(Uint8Array.of(0xff, 0x0a, 0x80)).text).toBe('0xFF0A80')
+    expect(bytesAndTextOf(Uint8Array.of(0xff, 0x0a, 0x80)).text).toBe('0xFF0A80')
     expect(toKeyName(Uint8Array.of(0xc3)).text).toBe('0xC3')
   })
 
@@ -47,8 +47,8 @@ describe('toKeyName', () => {
 
   it('NUL, blanks, wildcards and a byte order mark are kept', () => {
     for (const name of ['\0', ' ', '#', '+', '$', '/', '\\', '\ufeffx']) {
-      expect(formsOf(name)).toEqual({ bytes: utf8(name), text: name })
-      expect(formsOf(utf8(name)).text).toBe(name)
+      expect(bytesAndTextOf(name)).toEqual({ bytes: utf8(name), text: name })
+      expect(bytesAndTextOf(utf8(name)).text).toBe(name)
     }
   })
 
@@ -60,7 +60,7 @@ describe('toKeyName', () => {
   })
 
   it('a view of a larger buffer is accepted', () => {
-    expect(formsOf(utf8('a key').subarray(2))).toEqual({ bytes: utf8('key'), text: 'key' })
+    expect(bytesAndTextOf(utf8('a key').subarray(2))).toEqual({ bytes: utf8('key'), text: 'key' })
     expect(toKeyName(Buffer.from('key')).text).toBe('key')
   })
 

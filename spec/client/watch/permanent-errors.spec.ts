@@ -47,7 +47,7 @@ const CODES: Record<ErrorCode, true> = {
 }
 
 /** Whether a watch retries each code according to docs/errors.md. */
-const TOLD = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
+const DOCUMENTED = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
   .split('\n## ')
   .slice(1)
   .map(entry => ({ code: /`(.+)`/.exec(entry)?.[1], again: /A watch:\*\* tries again/.test(entry) }))
@@ -56,18 +56,18 @@ const isCode = (text: string | undefined): text is ErrorCode => text !== undefin
 
 describe('errors of a watch or a lease', () => {
   it('every code documents whether a watch retries', () => {
-    expect(TOLD.map(({ code }) => code).sort()).toEqual(Object.keys(CODES).sort())
+    expect(DOCUMENTED.map(({ code }) => code).sort()).toEqual(Object.keys(CODES).sort())
   })
 
-  it.each(TOLD)('a watch retries as documented: %o', ({ code, again }) => {
+  it.each(DOCUMENTED)('a watch retries as documented: %o', ({ code, again }) => {
     expect(isCode(code) && isPermanentError(new StateStoreError(code, 'words'))).toBe(!again)
   })
 
   it('of the reason codes of a PUBACK, only `not authorized` ends a watch', () => {
-    const ending = Array.from({ length: 256 }, (_, status) => status).filter(status =>
+    const endingStatuses = Array.from({ length: 256 }, (_, status) => status).filter(status =>
       isPermanentError(new RequestRejectedError(status, 'words')),
     )
-    expect(ending).toEqual([135])
+    expect(endingStatuses).toEqual([135])
   })
 
   it('a bug of the client ends a watch', () => {

@@ -25,7 +25,7 @@ const absentAt = (n: number): WatchEvent => ({ type: 'read', reading: { value: u
 const found = (n: number): WatchEvent => ({ type: 'read', reading: { value: value(n), version: v(n) } })
 const changed = (change: NotifiedChange): Notified => ({ type: 'notified', change, certain: true })
 /** The same, but possibly queued before. */
-const perhaps = (event: Notified): WatchEvent => ({ ...event, certain: false })
+const uncertain = (event: Notified): WatchEvent => ({ ...event, certain: false })
 const set = (n: number): Notified => changed({ op: 'set', value: value(n), version: v(n) })
 const del = (n: number): Notified => changed({ op: 'delete', value: undefined, version: v(n) })
 
@@ -253,12 +253,12 @@ describe('a resumed session whose queued notifications are indistinguishable fro
   const resumed = [...start, disconnected, connected, registered]
 
   it('a watch on a resumed session drops changes older than the read', () => {
-    const { emitted, sent } = run(...resumed, found(5), perhaps(set(3)), perhaps(del(4)))
+    const { emitted, sent } = run(...resumed, found(5), uncertain(set(3)), uncertain(del(4)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({ emitted: ['set 1 (snapshot)', 'set 5 (resync)'], sent: ['GET'] })
   })
 
   it('a watch on a resumed session emits a newer change only after a read confirmed it, whatever versions the store used before', () => {
-    const { emitted, sent } = run(...resumed, found(5), perhaps(set(60)), found(5), perhaps(set(6)), found(6))
+    const { emitted, sent } = run(...resumed, found(5), uncertain(set(60)), found(5), uncertain(set(6)), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
       sent: ['GET', 'GET', 'GET'],
@@ -269,11 +269,11 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     const { emitted, sent } = run(
       ...resumed,
       found(5),
-      perhaps(set(6)),
-      perhaps(set(7)),
+      uncertain(set(6)),
+      uncertain(set(7)),
       found(6),
-      perhaps(del(8)),
-      perhaps(set(9)),
+      uncertain(del(8)),
+      uncertain(set(9)),
     )
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: [
@@ -289,12 +289,12 @@ describe('a resumed session whose queued notifications are indistinguishable fro
   })
 
   it('a watch on a resumed session trusts the changes behind one with the version of the read', () => {
-    const { emitted, sent } = run(...resumed, found(5), perhaps(set(5)), perhaps(set(6)))
+    const { emitted, sent } = run(...resumed, found(5), uncertain(set(5)), uncertain(set(6)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
       sent: ['GET'],
     })
-    expect(run(...resumed, perhaps(set(4)), perhaps(set(5)), perhaps(set(6)), found(5)).emitted).toEqual([
+    expect(run(...resumed, uncertain(set(4)), uncertain(set(5)), uncertain(set(6)), found(5)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 5 (resync)',
       'set 6 (notification)',
@@ -302,7 +302,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
   })
 
   it('a watch on a resumed session reads once for several changes, and not for certain ones', () => {
-    const { emitted, sent } = run(...resumed, perhaps(set(30)), perhaps(set(31)), set(6), found(5), found(6))
+    const { emitted, sent } = run(...resumed, uncertain(set(30)), uncertain(set(31)), set(6), found(5), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 6 (notification)'],
       sent: ['GET', 'GET'],
@@ -310,7 +310,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
   })
 
   it('a watch on a resumed session does not revive a deleted key', () => {
-    const { emitted, sent } = run(...resumed, absent, perhaps(set(3)), absent, perhaps(del(4)))
+    const { emitted, sent } = run(...resumed, absent, uncertain(set(3)), absent, uncertain(del(4)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'absent (resync)'],
       sent: ['GET', 'GET'],
@@ -318,7 +318,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
   })
 
   it('a watch on a resumed session reads a last time if a change raced with the not-found response', () => {
-    const { emitted, sent } = run(...resumed, perhaps(set(3)), absent, absent)
+    const { emitted, sent } = run(...resumed, uncertain(set(3)), absent, absent)
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'absent (resync)'],
       sent: ['GET', 'GET'],
@@ -327,8 +327,8 @@ describe('a resumed session whose queued notifications are indistinguishable fro
 
   it('a watch on a resumed session recovers when a reused version made it trust a stale change', () => {
     // Version 6 was used by the store that lost its data, and by its successor.
-    const misled = [...resumed, found(5), perhaps(set(6)), found(6), perhaps(set(40))]
-    const { emitted, sent } = run(...misled, perhaps(set(7)), found(7), perhaps(set(8)), found(8))
+    const events = [...resumed, found(5), uncertain(set(6)), found(6), uncertain(set(40))]
+    const { emitted, sent } = run(...events, uncertain(set(7)), found(7), uncertain(set(8)), found(8))
     expect(emitted.slice(-3)).toEqual(['set 40 (notification)', 'set 7 (notification)', 'set 8 (notification)'])
     expect(sent.slice(3)).toEqual(['GET', 'GET', 'GET', 'GET'])
   })

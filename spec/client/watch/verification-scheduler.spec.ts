@@ -22,14 +22,14 @@ describe('VerificationScheduler', () => {
   it('every item is verified once per round, including items added and removed during it', () => {
     const clock = new ManualClock()
     const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
-    const looked: string[] = []
-    const verifying = new VerificationScheduler(clock, 4_000, all, one => looked.push(one))
+    const verified: string[] = []
+    const verifying = new VerificationScheduler(clock, 4_000, all, one => verified.push(one))
     verifying.start()
     clock.advance(2_000)
     all.delete('c')
     all.set('e', 'e')
     clock.advance(6_000)
-    expect(looked).toEqual(['a', 'b', 'd', 'a', 'b', 'd', 'e', 'a'])
+    expect(verified).toEqual(['a', 'b', 'd', 'a', 'b', 'd', 'e', 'a'])
     verifying.stop()
     expect(clock.pending).toBe(0)
   })
@@ -37,15 +37,15 @@ describe('VerificationScheduler', () => {
   it('a watch that a verification ends or starts does not disturb the round', () => {
     const clock = new ManualClock()
     const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
-    const looked: string[] = []
+    const verified: string[] = []
     const verifying = new VerificationScheduler(clock, 4_000, all, one => {
-      looked.push(one)
+      verified.push(one)
       if (one === 'a') all.delete('b')
       if (one === 'c') all.set('e', 'e')
     })
     verifying.start()
     clock.advance(8_000)
-    expect(looked.slice(0, 5)).toEqual(['a', 'c', 'd', 'a', 'c'])
+    expect(verified.slice(0, 5)).toEqual(['a', 'c', 'd', 'a', 'c'])
     verifying.stop()
   })
 })

@@ -26,7 +26,7 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
   }, 60_000)
 
   /** A page writes 25 while disconnected and is closed. The store restarts, and another client may write 30. */
-  async function afternoon(terms: PageOptions, others: boolean) {
+  async function afternoon(terms: PageOptions, hasOtherWriter: boolean) {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const setPoint = client.key('setPoint', number)
@@ -48,7 +48,7 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
     await store.restart({ keys: 'kept' })
     // A read is resent after the reconnect.
     await setPoint.get()
-    if (others) await setPoint.set(30)
+    if (hasOtherWriter) await setPoint.set(30)
     link.restore()
     await second.goto(address)
     await look(second, terms)
@@ -92,8 +92,8 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
     { others: false, stored: 25, state: 'confirmed', error: undefined },
   ])(
     'cas: a write is sent only if no other client has written ($others)',
-    async ({ others, stored: expected, state, error }) => {
-      const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: HOUR, isKept: true }, others)
+    async ({ others: hasOtherWriter, stored: expected, state, error }) => {
+      const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: HOUR, isKept: true }, hasOtherWriter)
       await becomes({ value: expected, state, error })
       expect(await stored()).toBe(expected)
     },

@@ -93,13 +93,13 @@ describeInBrowser('two browsers writing one set point', openPage => {
           { timeout: 15_000, message: `round ${round} of SEED=${SEED}, ${JSON.stringify(options)}` },
         )
         .toSatisfy((all: readonly unknown[]) => new Set(all).size === 1)
-      for (const one of pages) expect(wentBack(await statesOf(one))).toEqual([])
+      for (const one of pages) expect(hasReverted(await statesOf(one))).toEqual([])
     }
   })
 })
 
 /** Returns versions older than an earlier one. */
-function wentBack(states: readonly SerializedState[]): string[] {
+function hasReverted(states: readonly SerializedState[]): string[] {
   let newest = [0, 0]
   return states.flatMap(({ version }) => {
     if (version === undefined) return []
