@@ -60,16 +60,16 @@ describe('several broker addresses', () => {
 
 describe('a repeated problem', () => {
   it('is reported once: no store listens at the broker', async () => {
-    const unheard = new Map<number, number>()
+    const attempts = new Map<number, number>()
     const broker = await scriptedBroker(
       side => side.send(CONNACK),
       (side, packet) => {
         grant(side, packet)
         if (packet.cmd !== 'publish') return
-        unheard.set(side.number, (unheard.get(side.number) ?? 0) + 1)
+        attempts.set(side.number, (attempts.get(side.number) ?? 0) + 1)
         side.socket.write(bytesOf({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: 16 }))
-        // Enough of it; the connection ends, and what is told then comes behind all that was told before.
-        if (unheard.get(1) === 4) side.socket.end()
+        // Ends the connection after enough attempts; its report follows all earlier ones.
+        if (attempts.get(1) === 4) side.socket.end()
       },
     )
     const { stderr } = start(['watch', 'k', '--url', broker.url])

@@ -9,18 +9,18 @@ import { execute, openStore, start } from './test-io.js'
 /** CONNACK of MQTT 5 that refuses: Not authorized. */
 const NOT_AUTHORIZED = Uint8Array.of(0x20, 3, 0, 135, 0)
 
-/** A broker that takes notes of what clients say first, and answers with the same packet. */
-async function fakeBroker(answer: Uint8Array | undefined): Promise<{ url: string; port: string; heard: string[] }> {
-  const heard: string[] = []
+/** A broker that records the first packet of each client, and responds with a fixed packet. */
+async function fakeBroker(answer: Uint8Array | undefined): Promise<{ url: string; port: string; requests: string[] }> {
+  const requests: string[] = []
   const server = createServer(socket => {
     socket.on('error', () => undefined)
     socket.once('data', data => {
-      heard.push(data.toString('latin1'))
+      requests.push(data.toString('latin1'))
       if (answer) socket.write(answer)
     })
   })
   const port = String(await listen(server))
-  return { url: `mqtt://127.0.0.1:${port}`, port, heard }
+  return { url: `mqtt://127.0.0.1:${port}`, port, requests }
 }
 
 async function file(content: string): Promise<string> {
@@ -76,14 +76,14 @@ describe('The connection of a command', () => {
   })
 
   it('is configured by flags', async () => {
-    const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
+    const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const flags = ['--client-id', 'panel-7', '--username', 'eve', '--password', 'wonder']
     await execute(['get', 'k', '--url', url, ...flags])
-    for (const word of ['panel-7', 'eve', 'wonder']) expect(heard.join()).toContain(word)
+    for (const word of ['panel-7', 'eve', 'wonder']) expect(requests.join()).toContain(word)
   })
 
   it('is configured by the environment', async () => {
-    const { port, heard } = await fakeBroker(NOT_AUTHORIZED)
+    const { port, requests } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       AIO_BROKER_HOSTNAME: '127.0.0.1',
       AIO_BROKER_TCP_PORT: port,
@@ -93,17 +93,17 @@ describe('The connection of a command', () => {
     }
     const { stderr } = await execute(['get', 'k'], { env })
     expect(stderr).toContain(`mqtt://127.0.0.1:${port}: `)
-    for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(heard.join()).toContain(word)
+    for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(requests.join()).toContain(word)
   })
 
   it('prefers --url to RX_STATESTORE_URL, and that to the broker of a pod', async () => {
-    const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
+    const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const pod = { AIO_BROKER_HOSTNAME: 'elsewhere.invalid' }
     const { stderr } = await execute(['get', 'k'], { env: { ...pod, RX_STATESTORE_URL: url } })
     expect(stderr).toContain(`${url}: `)
     const nowhere = { RX_STATESTORE_URL: 'mqtt://elsewhere.invalid' }
     expect((await execute(['get', 'k', '--url', url], { env: nowhere })).stderr).toContain(`${url}: `)
-    expect(heard).toHaveLength(2)
+    expect(requests).toHaveLength(2)
   })
 
   it('uses the default URL for an empty RX_STATESTORE_URL', async () => {
@@ -118,15 +118,15 @@ describe('The connection of a command', () => {
   })
 
   it('prefers flags to the environment', async () => {
-    const { url, heard } = await fakeBroker(NOT_AUTHORIZED)
+    const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       AIO_BROKER_HOSTNAME: 'elsewhere.invalid',
       AIO_MQTT_CLIENT_ID: 'panel-8',
       AIO_SAT_FILE: await file('token-of-pod'),
     }
     await execute(['get', 'k', '--url', url, '--client-id', 'panel-9', '--username', 'eve'], { env })
-    for (const word of ['panel-9', 'eve']) expect(heard.join()).toContain(word)
-    for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(heard.join()).not.toContain(word)
+    for (const word of ['panel-9', 'eve']) expect(requests.join()).toContain(word)
+    for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(requests.join()).not.toContain(word)
   })
 
   it.each([

@@ -153,7 +153,7 @@ describe('serve', () => {
     if (how === 'SIGHUP') interrupt('SIGHUP')
     else for (const file of [policy, passwords]) utimesSync(file, 1, 1)
     // A file that changed may be read by itself before the signal, and then again.
-    for (const file of [policy, passwords]) await stderr.said(`reloaded ${file}`)
+    for (const file of [policy, passwords]) await stderr.waitForLine(`reloaded ${file}`)
     expect(await run('get', 'line-2/a', ...as('panel'))).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/Bad User Name or Password/),

@@ -47,7 +47,7 @@ export class TestSink implements Sink {
   }
 
   /** Resolves when a line matches. */
-  async said(line: string): Promise<void> {
+  async waitForLine(line: string): Promise<void> {
     while (!this.lines.includes(line)) await this.#written()
   }
 

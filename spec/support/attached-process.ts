@@ -25,7 +25,7 @@ interface Kept {
 /** An attached store in a separate process that can be killed. */
 export class AttachedProcess {
   readonly #process: ChildProcess
-  readonly #said: string[] = []
+  readonly #output: string[] = []
   readonly #waiting = new Set<() => void>()
 
   constructor(url: string, kept: Kept = {}) {
@@ -34,14 +34,14 @@ export class AttachedProcess {
     })
     onTestFinished(() => void this.#process.kill('SIGKILL'))
     this.#process.stdout?.on('data', lines => {
-      this.#said.push(...String(lines).trim().split('\n'))
+      this.#output.push(...String(lines).trim().split('\n'))
       for (const wake of this.#waiting) wake()
     })
   }
 
   /** Resolves when it says that state of itself, now or later. */
   async until(state: string): Promise<void> {
-    while (this.#said.at(-1) !== state) {
+    while (this.#output.at(-1) !== state) {
       await new Promise<void>(resolve => {
         this.#waiting.add(resolve)
       })

@@ -82,12 +82,12 @@ export class HiveMq {
 
 async function begin(folder: string): Promise<ChildProcess> {
   const process = spawn('java', [...FLAGS, CLASSES, 'HiveMq', folder], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const said: string[] = []
+  const output: string[] = []
   await new Promise<void>((resolve, reject) => {
     process.once('error', reject)
-    process.once('exit', code => reject(new Error(`HiveMQ ended (${code}): ${said.join('\n')}`)))
+    process.once('exit', code => reject(new Error(`HiveMQ ended (${code}): ${output.join('\n')}`)))
     createInterface({ input: process.stdout }).on('line', line => {
-      if (said.length < 100) said.push(line)
+      if (output.length < 100) output.push(line)
       if (line === 'running') resolve()
     })
   })

@@ -51,12 +51,12 @@ export class Mosquitto {
     await chmod(folder, 0o755)
     await writeFile(file, [`listener ${port} 127.0.0.1`, ...CONFIGURATION, ...more].join('\n'))
     const process = spawn('mosquitto', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
-    const said: string[] = []
+    const output: string[] = []
     await new Promise<void>((resolve, reject) => {
       process.once('error', reject)
-      process.once('exit', code => reject(new Error(`mosquitto ended (${code}): ${said.join('\n')}`)))
+      process.once('exit', code => reject(new Error(`mosquitto ended (${code}): ${output.join('\n')}`)))
       createInterface({ input: process.stderr }).on('line', line => {
-        said.push(line)
+        output.push(line)
         if (/ running$/.test(line)) resolve()
       })
     })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { NATS_SERVER } from './services.js'
 
-interface Place {
+interface NatsServer {
   readonly client: number
   readonly folder: string
   readonly file: string
@@ -15,12 +15,12 @@ interface Place {
 /** NATS servers in separate processes that form a cluster with JetStream and flush each write to disk. */
 export class NatsCluster {
   readonly #folder: string
-  readonly #places: readonly Place[]
+  readonly #servers: readonly NatsServer[]
   readonly #processes: (ChildProcess | undefined)[] = []
 
-  private constructor(folder: string, places: readonly Place[]) {
+  private constructor(folder: string, servers: readonly NatsServer[]) {
     this.#folder = folder
-    this.#places = places
+    this.#servers = servers
   }
 
   /** Settles when all servers run. @param more - lines of the configuration of each */
@@ -28,7 +28,7 @@ export class NatsCluster {
     const folder = await mkdtemp(join(tmpdir(), 'nats-'))
     const ports = await freePorts(2 * size)
     const routes = ports.slice(size).map(port => `nats://127.0.0.1:${port}`)
-    const places = await Promise.all(
+    const servers = await Promise.all(
       ports.slice(0, size).map(async (client, at) => {
         const own = join(folder, String(at))
         await mkdir(own)
@@ -45,19 +45,19 @@ export class NatsCluster {
         return { client, folder: own, file }
       }),
     )
-    const cluster = new NatsCluster(folder, places)
-    await Promise.all(places.map(async (_, at) => cluster.run(at)))
+    const cluster = new NatsCluster(folder, servers)
+    await Promise.all(servers.map(async (_, at) => cluster.run(at)))
     return cluster
   }
 
   /** Addresses for clients. */
   get servers(): string[] {
-    return this.#places.map(({ client }) => `nats://127.0.0.1:${client}`)
+    return this.#servers.map(({ client }) => `nats://127.0.0.1:${client}`)
   }
 
   /** Starts a server, or starts it again. */
   async run(at: number): Promise<void> {
-    const { file = '' } = this.#places[at] ?? {}
+    const { file = '' } = this.#servers[at] ?? {}
     const child = spawn(NATS_SERVER ?? '', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
     this.#processes[at] = child
     await new Promise<void>((resolve, reject) => {
@@ -81,7 +81,7 @@ export class NatsCluster {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#places.map(async (_, at) => this.kill(at)))
+    await Promise.all(this.#servers.map(async (_, at) => this.kill(at)))
     await rm(this.#folder, { recursive: true, force: true })
   }
 }

@@ -22,12 +22,12 @@ export async function runNginx(http: string, port: number, files: Readonly<Recor
   const folder = await mkdtemp(join(tmpdir(), 'nginx-'))
   await mkdir(join(folder, 'logs'))
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
-  const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${name};`)
+  const tempPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${name};`)
   const head = 'daemon off; master_process off; pid nginx.pid; error_log stderr; events {}'
-  await writeFile(join(folder, 'nginx.conf'), `${head}\nhttp { access_log off; ${places.join(' ')}\n${http}\n}`)
+  await writeFile(join(folder, 'nginx.conf'), `${head}\nhttp { access_log off; ${tempPaths.join(' ')}\n${http}\n}`)
   const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf'], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const said: string[] = []
-  child.stderr.on('data', text => said.push(String(text)))
+  const output: string[] = []
+  child.stderr.on('data', text => output.push(String(text)))
   const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
   onTestFinished(async () => {
     child.kill()
@@ -35,6 +35,6 @@ export async function runNginx(http: string, port: number, files: Readonly<Recor
     await rm(folder, { recursive: true })
   })
   while (!(await listens(port))) {
-    if (child.exitCode !== null) throw new Error(`nginx ended: ${said.join('')}`)
+    if (child.exitCode !== null) throw new Error(`nginx ended: ${output.join('')}`)
   }
 }

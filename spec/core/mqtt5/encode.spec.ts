@@ -97,10 +97,10 @@ describe('encodePacket', () => {
       fc.property(
         any.filter(({ type, reasonCode }) => allowed(type, reasonCode)),
         packet => {
-          const got = read(encodePacket(packet, 5), 5)
+          const decoded = read(encodePacket(packet, 5), 5)
           const { reasonString, userProperties } = packet
-          expect(got).toMatchObject({ cmd: packet.type, messageId: packet.packetId })
-          expect(got).toMatchObject(
+          expect(decoded).toMatchObject({ cmd: packet.type, messageId: packet.packetId })
+          expect(decoded).toMatchObject(
             JSON.parse(
               JSON.stringify({
                 ...(packet.reasonCode === 0 ? {} : { reasonCode: packet.reasonCode }),

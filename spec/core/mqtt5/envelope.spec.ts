@@ -99,10 +99,12 @@ describe('PublishEncoder, for one of many receivers', () => {
     const plain = { subscriptionIds: [], version: 5, topicAlias: undefined } as const
     fc.assert(
       fc.property(anyTopic, anyContent, anyEnvelope, anyEnvelope, (topic, content, from, to) => {
-        const came = broker.decode(encoded(encoder, topic, content, { ...from, ...plain, topicAlias: from.topicAlias }))
-        const got = receiver.decode(encoded(encoder, 'to', came, { ...to, version: 5 }))
+        const forwarded = broker.decode(
+          encoded(encoder, topic, content, { ...from, ...plain, topicAlias: from.topicAlias }),
+        )
+        const decoded = receiver.decode(encoded(encoder, 'to', forwarded, { ...to, version: 5 }))
         const expiry = to.messageExpiry ?? from.messageExpiry ?? content.messageExpiry
-        expect(got).toEqual({ ...expected('to', content, { ...to, version: 5 }), messageExpiry: expiry })
+        expect(decoded).toEqual({ ...expected('to', content, { ...to, version: 5 }), messageExpiry: expiry })
       }),
     )
   })
@@ -143,8 +145,11 @@ describe('PublishEncoder, for one of many receivers', () => {
     const commonProperties = { status: '200', empty: '' }
     for (const contentType of ['a', 'b', undefined, 'a', 'a']) {
       const content = { payload: utf8('x'), contentType, userProperties: { own: '1' }, commonProperties }
-      const { userProperties, ...got } = decoder.decode(encoded(encoder, 't', content, envelopeOf(1)))
-      expect([got.contentType, { ...userProperties }]).toEqual([contentType, { own: '1', status: '200', empty: '' }])
+      const { userProperties, ...decoded } = decoder.decode(encoded(encoder, 't', content, envelopeOf(1)))
+      expect([decoded.contentType, { ...userProperties }]).toEqual([
+        contentType,
+        { own: '1', status: '200', empty: '' },
+      ])
     }
   })
 

@@ -23,7 +23,7 @@ function take(cutter: FrameCutter): Uint8Array[] {
 const packets = fc.array(fc.tuple(fc.oneof(fc.nat(5), fc.nat(400), fc.constant(20_000)), fc.nat(255)), {
   maxLength: 12,
 })
-const places = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 30 })
+const fractions = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 30 })
 
 /** Cuts bytes at positions given as fractions. */
 function pieces(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
@@ -56,18 +56,18 @@ function allocations(run: () => void): { count: number; bytes: number } {
 describe('FrameCutter', () => {
   it('returns the sent packets for any division of the stream and any timing of reads', () => {
     fc.assert(
-      fc.property(packets, places, fc.infiniteStream(fc.boolean()), (sent, at, asks) => {
+      fc.property(packets, fractions, fc.infiniteStream(fc.boolean()), (sent, at, asks) => {
         const cutter = new FrameCutter(LIMIT)
         const frames = sent.map(([size, fill]) => packetOf(size, fill))
-        const got: Uint8Array[] = []
+        const received: Uint8Array[] = []
         for (const piece of pieces(concatBytes(frames), at)) {
           cutter.push(piece)
-          if (asks.next().value) got.push(...take(cutter))
+          if (asks.next().value) received.push(...take(cutter))
         }
-        got.push(...take(cutter))
+        received.push(...take(cutter))
         // Compared at the end: earlier results must not have changed since.
-        expect(Buffer.compare(concatBytes(got), concatBytes(frames))).toBe(0)
-        expect(got.map(frame => frame.length)).toEqual(frames.map(frame => frame.length))
+        expect(Buffer.compare(concatBytes(received), concatBytes(frames))).toBe(0)
+        expect(received.map(frame => frame.length)).toEqual(frames.map(frame => frame.length))
         expect([cutter.bufferedBytes, cutter.hasPartialPacket]).toEqual([0, false])
       }),
     )
@@ -76,12 +76,12 @@ describe('FrameCutter', () => {
   it('returns the packets that arrive one byte at a time', () => {
     const cutter = new FrameCutter(LIMIT)
     const frames = [packetOf(0), packetOf(127), packetOf(128), packetOf(3_000)]
-    const got: Uint8Array[] = []
+    const received: Uint8Array[] = []
     for (const byte of concatBytes(frames)) {
       cutter.push(Uint8Array.of(byte))
-      got.push(...take(cutter))
+      received.push(...take(cutter))
     }
-    expect(got).toEqual(frames)
+    expect(received).toEqual(frames)
   })
 
   it('can stop between two packets', () => {

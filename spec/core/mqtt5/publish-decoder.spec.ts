@@ -224,11 +224,11 @@ describe('StringCache', () => {
   it('decodes each of two strings with the same slot only once', () => {
     const texts = new StringCache(24)
     const read: string[] = []
-    const come = (text: string): string => {
+    const decodeText = (text: string): string => {
       const bytes = utf8(text)
       return texts.textOf(bytes, 0, bytes.length, unknown => read.push(unknown))
     }
-    const got = Array.from({ length: 3 }, () => ['$high_priority', '1.0'].map(come)).flat()
+    const got = Array.from({ length: 3 }, () => ['$high_priority', '1.0'].map(decodeText)).flat()
     expect(got).toEqual(['$high_priority', '1.0', '$high_priority', '1.0', '$high_priority', '1.0'])
     expect(read).toEqual(['$high_priority', '1.0'])
   })
@@ -236,9 +236,9 @@ describe('StringCache', () => {
   it('evicts the oldest string of a slot when a third one needs it', () => {
     const texts = new StringCache(24)
     const read: string[] = []
-    const come = (text: string): string => texts.textOf(utf8(text), 0, 4, unknown => read.push(unknown))
+    const decodeText = (text: string): string => texts.textOf(utf8(text), 0, 4, unknown => read.push(unknown))
     // The slot does not depend on the first character.
-    for (const text of ['aXXX', 'bXXX', 'cXXX', 'bXXX', 'cXXX', 'aXXX']) expect(come(text)).toBe(text)
+    for (const text of ['aXXX', 'bXXX', 'cXXX', 'bXXX', 'cXXX', 'aXXX']) expect(decodeText(text)).toBe(text)
     expect(read).toEqual(['aXXX', 'bXXX', 'cXXX', 'aXXX'])
   })
 })

@@ -66,13 +66,13 @@ describe('systemClock', () => {
 
   it('cancels only one task', () => {
     const cancelled = vi.fn()
-    const kept = vi.fn()
+    const task = vi.fn()
     const cancel = systemClock.schedule(10, cancelled)
-    systemClock.schedule(10, kept)
+    systemClock.schedule(10, task)
     cancel()
     vi.advanceTimersByTime(10)
     expect(cancelled).not.toHaveBeenCalled()
-    expect(kept).toHaveBeenCalledTimes(1)
+    expect(task).toHaveBeenCalledTimes(1)
   })
 
   // setTimeout holds 31 bits of milliseconds (24.8 days), and fires immediately beyond that.

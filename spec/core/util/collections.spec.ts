@@ -46,11 +46,11 @@ it('CountedFifo reports every change of its total size', () => {
   const operation = fc.oneof(fc.string(), fc.constantFrom(1 as const, 2 as const))
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 100 }), operations => {
-      let told = 0
+      let reportedSize = 0
       const line = new CountedFifo<string>(
         ({ length }) => length,
         by => {
-          told += by
+          reportedSize += by
         },
       )
       const model: string[] = []
@@ -64,7 +64,7 @@ it('CountedFifo reports every change of its total size', () => {
           model.push(next)
         }
         const size = model.join('').length
-        expect([line.length, line.size, told]).toEqual([model.length, size, size])
+        expect([line.length, line.size, reportedSize]).toEqual([model.length, size, size])
       }
     }),
   )

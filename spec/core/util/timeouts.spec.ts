@@ -85,37 +85,37 @@ describe('DeadlineTimer', () => {
 function setupTimeouts() {
   const clock = new ManualClock()
   const start = clock.monotonic()
-  const told: string[] = []
-  const timeouts = new Timeouts<string>(clock, item => told.push(`${item} at ${clock.monotonic() - start}`))
-  return { clock, told, timeouts, add: (at: number, item: string) => timeouts.add(start + at, item) }
+  const fired: string[] = []
+  const timeouts = new Timeouts<string>(clock, item => fired.push(`${item} at ${clock.monotonic() - start}`))
+  return { clock, fired, timeouts, add: (at: number, item: string) => timeouts.add(start + at, item) }
 }
 
 describe('Timeouts', () => {
   it('reports every item at its time, the earliest first, with one timer', () => {
-    const { clock, told, add } = setupTimeouts()
+    const { clock, fired, add } = setupTimeouts()
     add(30, 'c')
     add(10, 'a')
     add(20, 'b')
     expect(clock.pending).toBe(1)
     clock.advance(100)
-    expect(told).toEqual(['a at 10', 'b at 20', 'c at 30'])
+    expect(fired).toEqual(['a at 10', 'b at 20', 'c at 30'])
   })
 
   it('does not report a removed item', () => {
-    const { clock, told, timeouts, add } = setupTimeouts()
+    const { clock, fired, timeouts, add } = setupTimeouts()
     timeouts.remove(add(10, 'a'))
     add(20, 'b')
     clock.advance(100)
-    expect(told).toEqual(['b at 20'])
+    expect(fired).toEqual(['b at 20'])
   })
 
   it('leaves no timer behind when all are removed, and accepts items again', () => {
-    const { clock, told, timeouts, add } = setupTimeouts()
+    const { clock, fired, timeouts, add } = setupTimeouts()
     timeouts.remove(add(10, 'a'))
     expect(clock.pending).toBe(0)
     add(20, 'b')
     clock.advance(20)
-    expect([told, clock.pending]).toEqual([['b at 20'], 0])
+    expect([fired, clock.pending]).toEqual([['b at 20'], 0])
   })
 
   it('accepts new items during its callback', () => {

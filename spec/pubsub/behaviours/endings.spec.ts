@@ -18,19 +18,19 @@ describe.each(PROTOCOLS)('%s', protocol => {
 
   it('a session replaced by the hub during a recovery is reported as lost', async () => {
     const watched = await openScriptedHub(protocol)
-    const said = texts(watched)
+    const received = texts(watched)
     const gaps: string[] = []
     watched.client.group('g').gaps$.subscribe(({ group }) => gaps.push(group))
     const first = (await watched.hub.peer(1)).greet().answerRequests().publish(1n, 2n)
-    await first.seen('joinGroup')
-    await eventually(() => said.length === 2)
+    await first.waitForFrames('joinGroup')
+    await eventually(() => received.length === 2)
     first.drop()
     const second = (await watched.hub.peer(2)).answerRequests().greet('c2', 't2')
-    await second.seen('joinGroup')
+    await second.waitForFrames('joinGroup')
     second.publish(1n)
-    await eventually(() => said.length === 3)
+    await eventually(() => received.length === 3)
     expect(watched.states().slice(2)).toEqual(['recovering', 'disconnected', 'connected'])
-    expect([said, gaps, watched.statuses.at(-1)]).toMatchObject([['1', '2', '1'], ['g'], { connectionId: 'c2' }])
+    expect([received, gaps, watched.statuses.at(-1)]).toMatchObject([['1', '2', '1'], ['g'], { connectionId: 'c2' }])
   })
 
   it('the client rejects a payload for which the hub would end the session', async () => {

@@ -15,21 +15,21 @@ async function openOfficial(options: WebPubSubClientOptions = {}) {
     ...options,
   })
   const log: string[] = []
-  const said: unknown[] = []
+  const received: unknown[] = []
   client.on('connected', ({ userId }) => log.push(`connected ${userId}`))
   client.on('disconnected', () => log.push('disconnected'))
   client.on('stopped', () => log.push('stopped'))
   client.on('rejoin-group-failed', ({ group }) => log.push(`not in ${group} again`))
-  client.on('group-message', ({ message }) => said.push(message.data))
+  client.on('group-message', ({ message }) => received.push(message.data))
   onTestFinished(() => client.stop())
   await client.start()
   await eventually(() => log.length === 1)
-  return { ...opened, client, log, said }
+  return { ...opened, client, log, received }
 }
 
 describe('the official client', () => {
   it('1. and 2. the official client connects, joins, sends, emits events and leaves', async () => {
-    const { hub, client, log, said } = await openOfficial()
+    const { hub, client, log, received } = await openOfficial()
     const events: unknown[] = []
     hub.events$.subscribe(event => {
       events.push(event.payload.data)
@@ -37,38 +37,38 @@ describe('the official client', () => {
     })
     await client.joinGroup('g')
     await Promise.all([client.sendToGroup('g', 1, 'json'), client.sendEvent('e', 'hi', 'text')])
-    await eventually(() => said.length === 1)
+    await eventually(() => received.length === 1)
     await client.leaveGroup('g')
     expect([hub.sendToGroup('g', 2), events, log]).toEqual([0, ['hi'], ['connected ann']])
   })
 
   it('4. the official client receives no echo with noEcho', async () => {
-    const { hub, client, said } = await openOfficial()
+    const { hub, client, received } = await openOfficial()
     const bob = await CodecClient.join(hub.url, 'protobuf')
     await client.joinGroup('g')
     await client.sendToGroup('g', 'quiet', 'text', { noEcho: true })
     await client.sendToGroup('g', 'loud', 'text')
-    await Promise.all([eventually(() => said.length === 1), bob.received(2)])
-    expect(said).toEqual(['loud'])
+    await Promise.all([eventually(() => received.length === 1), bob.received(2)])
+    expect(received).toEqual(['loud'])
   })
 
   it('10. and 20. the official client recovers without loss, duplicates, joins or events', {
     tags: 'slow',
   }, async () => {
-    const { hub, client, link, attached, log, said, story } = await openOfficial()
+    const { hub, client, link, attached, log, received, sessionLog } = await openOfficial()
     await client.joinGroup('g')
     for (let i = 1; i <= 5; i++) hub.sendToGroup('g', i)
-    await eventually(() => said.length === 5)
+    await eventually(() => received.length === 5)
     link.cut()
     await attached(false)
     for (let i = 6; i <= 8; i++) hub.sendToGroup('g', i)
     link.restore()
-    await eventually(() => said.length === 8)
-    expect([said, log, story]).toEqual([upTo(8), ['connected ann'], ['connected ann']])
+    await eventually(() => received.length === 8)
+    expect([received, log, sessionLog]).toEqual([upTo(8), ['connected ann'], ['connected ann']])
   })
 
   it('16. the official client resends with the same id after a lost ack', async () => {
-    const { hub, client, link, said } = await openOfficial()
+    const { hub, client, link, received } = await openOfficial()
     const bob = await CodecClient.join(hub.url, 'json')
     await client.joinGroup('g')
     link.stall('down')
@@ -78,15 +78,15 @@ describe('the official client', () => {
     link.restore()
     expect(await result).toMatchObject({ ackId: 7_000, isDuplicated: true })
     await client.sendToGroup('g', 'twice', 'text')
-    await eventually(() => said.length === 2)
-    expect([said, await bob.received(2)]).toEqual([
+    await eventually(() => received.length === 2)
+    expect([received, await bob.received(2)]).toEqual([
       ['once', 'twice'],
       [1n, 2n],
     ])
   })
 
   it('18. and 19. the official client rejoins its groups after a lost session', { tags: 'slow' }, async () => {
-    const { hub, client, clock, link, attached, log, said, joined } = await openOfficial()
+    const { hub, client, clock, link, attached, log, received, joined } = await openOfficial()
     await client.joinGroup('g')
     await client.joinGroup('left')
     await client.leaveGroup('left')
@@ -97,18 +97,18 @@ describe('the official client', () => {
     link.restore()
     await joined()
     hub.sendToGroup('g', 'again')
-    await eventually(() => said.length === 1 && log.length === 3)
+    await eventually(() => received.length === 1 && log.length === 3)
     expect(log).toEqual(['connected ann', 'disconnected', 'connected ann'])
     expect(hub.connections).toMatchObject([{ groups: ['g'] }])
   })
 
   it('23. the official client takes over its session while the hub considers the old socket alive', async () => {
-    const { hub, client, link, said, story } = await openOfficial()
+    const { hub, client, link, received, sessionLog } = await openOfficial()
     await client.joinGroup('g')
     link.hangUp()
     for (let i = 1; i <= 3; i++) hub.sendToGroup('g', i)
-    await eventually(() => said.length === 3)
-    expect([said, story]).toEqual([upTo(3), ['connected ann']])
+    await eventually(() => received.length === 3)
+    expect([received, sessionLog]).toEqual([upTo(3), ['connected ann']])
   })
 
   it('25. the official client can be stopped and started again', async () => {

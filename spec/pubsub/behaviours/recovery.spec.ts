@@ -28,10 +28,10 @@ describe.each(PROTOCOLS)('%s', protocol => {
     const { hub, link, open, joined, attached } = await openShippedHub(protocol)
     const clock = new ManualClock()
     const ann = open('ann', { clock })
-    const said = record(ann.client.group('g').messages$)
+    const received = record(ann.client.group('g').messages$)
     await joined()
     for (let i = 1; i <= 5; i++) hub.sendToGroup('g', i)
-    await said.until(({ values }) => values.length === 5)
+    await received.until(({ values }) => values.length === 5)
     link.cut()
     await attached(false)
     // The first attempt fails, and the next one waits for its retry delay.
@@ -39,27 +39,27 @@ describe.each(PROTOCOLS)('%s', protocol => {
     for (let i = 6; i <= 8; i++) hub.sendToGroup('g', i)
     link.restore()
     clock.advance(20)
-    await said.until(({ values }) => values.length === 8)
+    await received.until(({ values }) => values.length === 8)
     hub.sendToGroup('g', 9)
-    await said.until(({ values }) => values.length === 9)
-    expect(said.values.map(({ data }) => data)).toEqual(upTo(9))
-    expect(said.values.map(({ sequenceId }) => Number(sequenceId))).toEqual(upTo(9))
+    await received.until(({ values }) => values.length === 9)
+    expect(received.values.map(({ data }) => data)).toEqual(upTo(9))
+    expect(received.values.map(({ sequenceId }) => Number(sequenceId))).toEqual(upTo(9))
   })
 
   it('11. Redelivered ids <= largest are dropped and the largest is re-acked.', async () => {
     const watched = await openScriptedHub(protocol)
-    const said = texts(watched)
+    const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests().publish(1n, 2n, 3n)
-    await eventually(() => said.length === 3)
+    await eventually(() => received.length === 3)
     first.drop()
     const second = (await watched.hub.peer(2)).answerRequests()
     await watched.reached('connected')
-    expect((await second.seen('sequenceAck'))[0]?.sequenceId).toBe(3n)
+    expect((await second.waitForFrames('sequenceAck'))[0]?.sequenceId).toBe(3n)
     second.publish(2n, 3n, 4n)
-    await eventually(() => said.length > 3)
+    await eventually(() => received.length > 3)
     watched.clock.advance(1_000)
-    expect((await second.seen('sequenceAck', 2))[1]?.sequenceId).toBe(4n)
-    expect(said).toEqual(['1', '2', '3', '4'])
+    expect((await second.waitForFrames('sequenceAck', 2))[1]?.sequenceId).toBe(4n)
+    expect(received).toEqual(['1', '2', '3', '4'])
   })
 
   it('12. sequenceAck is cumulative: acking n releases all <= n; an ack for the future or the past is harmless.', async () => {
@@ -71,23 +71,23 @@ describe.each(PROTOCOLS)('%s', protocol => {
       reader.send({ type: 'sequenceAck', sequenceId })
     }
     await reader.settled()
-    const back = reader.recover()
-    expect(await back.received(4)).toEqual([7n, 8n, 9n, 10n])
+    const recovered = reader.recover()
+    expect(await recovered.received(4)).toEqual([7n, 8n, 9n, 10n])
   })
 
   it('13. Ids 2^53+1 .. 2^53+3 and 2^64-1 survive exactly, in both codecs.', async () => {
     const ids = [1n, 2n, 3n].map(i => BEYOND_DOUBLES + i).concat(MAXIMUM)
     const watched = await openScriptedHub(protocol)
-    const said = record(watched.client.group('g').messages$)
+    const received = record(watched.client.group('g').messages$)
     const peer = (await watched.hub.peer(1)).greet()
-    await peer.seen('joinGroup')
+    await peer.waitForFrames('joinGroup')
     for (const [i, id] of ids.entries()) {
       peer.publish(id)
-      await said.until(({ values }) => values.length === i + 1)
+      await received.until(({ values }) => values.length === i + 1)
       watched.clock.advance(1_000)
-      expect((await peer.seen('sequenceAck', i + 1)).at(-1)?.sequenceId).toBe(id)
+      expect((await peer.waitForFrames('sequenceAck', i + 1)).at(-1)?.sequenceId).toBe(id)
     }
-    expect(said.values.map(({ sequenceId }) => sequenceId)).toEqual(ids)
+    expect(received.values.map(({ sequenceId }) => sequenceId)).toEqual(ids)
     const { server } = await openShippedHub(protocol)
     const sender = await CodecClient.join(`${server.url}/client/hubs/chat`, protocol)
     for (const ackId of ids) sender.send({ type: 'joinGroup', group: 'g', ackId })
@@ -97,15 +97,15 @@ describe.each(PROTOCOLS)('%s', protocol => {
 
   it('14. Burst of 5000 messages faster than the ack tick: never 1000 un-acked.', async () => {
     const watched = await openScriptedHub(protocol)
-    const said = texts(watched)
+    const received = texts(watched)
     const peer = (await watched.hub.peer(1)).greet()
-    await peer.seen('joinGroup')
+    await peer.waitForFrames('joinGroup')
     peer.publish(...upTo(5_000).map(BigInt))
     await eventually(() => peer.of('sequenceAck').at(-1)?.sequenceId === 5_000n)
     const acked = peer.of('sequenceAck').map(({ sequenceId }) => Number(sequenceId))
     const steps = acked.map((id, i) => id - (acked[i - 1] ?? 0))
-    expect([said.length, Math.max(...steps) <= 100]).toEqual([5_000, true])
-    const { hub, open, joined, story } = await openShippedHub(protocol)
+    expect([received.length, Math.max(...steps) <= 100]).toEqual([5_000, true])
+    const { hub, open, joined, sessionLog } = await openShippedHub(protocol)
     const ann = open('ann', { clock: new ManualClock() })
     const reader = texts(ann)
     await joined()
@@ -115,13 +115,13 @@ describe.each(PROTOCOLS)('%s', protocol => {
       // Queued behind the acks, which a page may send much later than it reads.
       await lastValueFrom(ann.client.group('g').send('behind them', { noEcho: true }))
     }
-    expect(story).toEqual(['connected ann'])
+    expect(sessionLog).toEqual(['connected ann'])
   })
 
   it('15. Client that never acks: at message 1001 (and at 16 MB) it is closed 1008, its session gone, other members unaffected.', {
     tags: 'slow',
   }, async () => {
-    const { hub, server, open, joined, story } = await openShippedHub(protocol)
+    const { hub, server, open, joined, sessionLog } = await openShippedHub(protocol)
     const others = texts(open('bob'))
     await joined('g', 'bob')
     const url = `${server.url}/client/hubs/chat`
@@ -131,16 +131,16 @@ describe.each(PROTOCOLS)('%s', protocol => {
       await eventually(() => others.length === sent + 250)
     }
     await reader.received(1_000)
-    expect(story).toEqual(['connected bob', 'connected ann'])
+    expect(sessionLog).toEqual(['connected bob', 'connected ann'])
     hub.sendToGroup('g', 'one too many')
-    expect(story.at(-1)).toBe('disconnected ann: overflow')
+    expect(sessionLog.at(-1)).toBe('disconnected ann: overflow')
     expect([await reader.closed(), await reader.recover().closed()]).toEqual([1008, 1008])
-    const glutton = await CodecClient.join(url, protocol)
+    const heavyClient = await CodecClient.join(url, protocol)
     for (let i = 1; i <= 16; i++) {
       hub.sendToGroup('g', 'x'.repeat(1024 * 1024))
       await eventually(() => others.length === 1_001 + i)
     }
-    expect([await glutton.closed(), await glutton.recover().closed()]).toEqual([1008, 1008])
+    expect([await heavyClient.closed(), await heavyClient.recover().closed()]).toEqual([1008, 1008])
     expect(hub.connections.map(({ userId }) => userId)).toEqual(['bob'])
   })
 

@@ -21,21 +21,21 @@ describe.each(PROTOCOLS)('%s', protocol => {
     const { hub, client, clock } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     const good = lastValueFrom(client.sendEvent('good', 1))
-    await peer.seen('event')
+    await peer.waitForFrames('event')
     const scheduled = clock.scheduled
     peer.ack(1n, 'InternalServerError')
     await eventually(() => clock.scheduled > scheduled)
     clock.advance(1_000)
-    await peer.seen('event', 2)
+    await peer.waitForFrames('event', 2)
     peer.ack(1n)
     expect(await good).toEqual({ ackId: 1n, duplicate: false })
     const bad = failure(lastValueFrom(client.sendEvent('bad', 2)))
-    await peer.seen('event', 3)
+    await peer.waitForFrames('event', 3)
     peer.ack(2n, 'Forbidden')
     expect(await bad).toBeInstanceOf(PubSubRefusedError)
     clock.advance(15_000)
     client.sendEvent('last', 3).subscribe({ error: () => undefined })
-    await peer.seen('event', 4)
+    await peer.waitForFrames('event', 4)
     expect(peer.of('event').map(({ event, ackId }) => [event, ackId])).toEqual([
       ['good', 1n],
       ['good', 1n],
@@ -46,20 +46,20 @@ describe.each(PROTOCOLS)('%s', protocol => {
 
   it('18. Drop, then 1008 on recovery: exactly one `disconnected`, then a new connection with a fresh URL, sequenceId reset.', async () => {
     const watched = await openScriptedHub(protocol)
-    const said = texts(watched)
+    const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests()
-    await first.seen('joinGroup')
+    await first.waitForFrames('joinGroup')
     first.publish(1n, 2n)
-    await eventually(() => said.length === 2)
+    await eventually(() => received.length === 2)
     watched.clock.advance(STABLE)
     first.drop()
     ;(await watched.hub.peer(2)).socket.close(1008, 'gone')
     const third = (await watched.hub.peer(3)).answerRequests().greet('c2', 't2').publish(1n)
-    await eventually(() => said.length === 3)
+    await eventually(() => received.length === 3)
     expect(third.url.search).toBe('?access_token=2')
     expect(watched.states().slice(2)).toEqual(['recovering', 'disconnected', 'connecting', 'connected'])
     expect(watched.statuses[3]).toMatchObject({ code: 1008, reason: 'gone' })
-    expect(said).toEqual(['1', '2', '1'])
+    expect(received).toEqual(['1', '2', '1'])
   })
 
   it('19. After 18: acked groups rejoined once, left groups not; a refused rejoin raises its event; `connected` fires with the new id.', async () => {
@@ -69,14 +69,14 @@ describe.each(PROTOCOLS)('%s', protocol => {
     const [kept, refused] = [texts(watched, 'g'), texts(watched, 'refused')]
     const gaps = record(client.group('g').gaps$)
     const first = (await hub.peer(1)).greet().answerRequests()
-    await first.seen('joinGroup', 3)
+    await first.waitForFrames('joinGroup', 3)
     left.unsubscribe()
-    await first.seen('leaveGroup')
+    await first.waitForFrames('leaveGroup')
     watched.clock.advance(STABLE)
     first.drop()
     ;(await hub.peer(2)).socket.close(1008, 'gone')
     const third = (await hub.peer(3)).greet('c2', 't2')
-    const joins = await third.seen('joinGroup', 2)
+    const joins = await third.waitForFrames('joinGroup', 2)
     for (const { group, ackId } of joins) third.ack(ackId, group === 'refused' ? 'Forbidden' : undefined)
     third.publish(1n)
     await eventually(() => kept.length === 1 && refused.length === 1)
@@ -87,18 +87,18 @@ describe.each(PROTOCOLS)('%s', protocol => {
 
   it('20. After a plain recovery: no `connected` event, no joins sent, group messages still arrive.', async () => {
     const watched = await openScriptedHub(protocol)
-    const said = texts(watched)
+    const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests()
-    await first.seen('joinGroup')
+    await first.waitForFrames('joinGroup')
     first.publish(1n)
-    await eventually(() => said.length === 1)
+    await eventually(() => received.length === 1)
     first.drop()
     const second = (await watched.hub.peer(2)).answerRequests()
     await watched.reached('connected')
     second.publish(2n)
-    await eventually(() => said.length === 2)
+    await eventually(() => received.length === 2)
     expect([second.of('joinGroup'), watched.statuses.at(-1)]).toMatchObject([[], { connectionId: 'c1' }])
-    const { hub, link, open, joined, attached, story } = await openShippedHub(protocol)
+    const { hub, link, open, joined, attached, sessionLog } = await openShippedHub(protocol)
     const reader = texts(open())
     await joined()
     link.cut()
@@ -107,7 +107,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     await attached(true)
     hub.sendToGroup('g', 'still here')
     await eventually(() => reader.length === 1)
-    expect(story).toEqual(['connected ann'])
+    expect(sessionLog).toEqual(['connected ann'])
   })
 
   it.each([['502'], ['404'], ['refused TCP']])(
@@ -143,7 +143,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   )
 
   it('22. Retention expiry at the hub: valid token after the window is rejected with 1008; wrong token, id or hub is too, without harming the live session.', async () => {
-    const { hub, server, clock, attached, story } = await openShippedHub(protocol)
+    const { hub, server, clock, attached, sessionLog } = await openShippedHub(protocol)
     const url = `${server.url}/client/hubs/chat`
     const reader = await CodecClient.join(url, protocol)
     const attempts = [
@@ -157,35 +157,35 @@ describe.each(PROTOCOLS)('%s', protocol => {
     reader.cut()
     await attached(false)
     clock.advance(59_999)
-    const back = reader.recover()
-    expect(await back.received(1)).toEqual([1n])
-    back.cut()
+    const recovered = reader.recover()
+    expect(await recovered.received(1)).toEqual([1n])
+    recovered.cut()
     await attached(false)
     clock.advance(60_000)
     expect(await reader.recover().closed()).toBe(1008)
-    expect(story).toEqual(['connected ann', 'disconnected ann: expired'])
+    expect(sessionLog).toEqual(['connected ann', 'disconnected ann: expired'])
   })
 
   it('23. Recovery while the old socket is still open: new socket takes over, no message lost or doubled.', async () => {
-    const { hub, link, open, joined, story } = await openShippedHub(protocol)
+    const { hub, link, open, joined, sessionLog } = await openShippedHub(protocol)
     const ann = open()
-    const said = texts(ann)
+    const received = texts(ann)
     await joined()
     const send = (from: number, to: number): void => {
       for (let i = from; i <= to; i++) hub.sendToGroup('g', i)
     }
     send(1, 3)
-    await eventually(() => said.length === 3)
+    await eventually(() => received.length === 3)
     const { connections } = link
     link.hangUp()
     send(4, 6)
     expect(hub.connections).toMatchObject([{ attached: true }])
-    await eventually(() => said.length === 6)
+    await eventually(() => received.length === 6)
     send(7, 9)
-    await eventually(() => said.length === 9)
+    await eventually(() => received.length === 9)
     await lastValueFrom(ann.client.group('g').send(10))
-    await eventually(() => said.length === 10)
-    expect([said, link.connections, story]).toEqual([upTo(10), connections + 1, ['connected ann']])
+    await eventually(() => received.length === 10)
+    expect([received, link.connections, sessionLog]).toEqual([upTo(10), connections + 1, ['connected ann']])
   })
 
   it('24. Half-open link: pings go out, idle timeout closes, recovery follows; a hung connect attempt is abandoned.', async () => {
@@ -193,7 +193,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     const peer = (await hub.peer(1)).greet()
     await reached('connected')
     clock.advance(20_000)
-    await peer.seen('ping')
+    await peer.waitForFrames('ping')
     hub.admission = 'hanging'
     clock.advance(20_000)
     await eventually(() => hub.refused === 1 && peer.closeCode !== undefined)

@@ -11,7 +11,7 @@ describe('a JSON value', () => {
     const { plant, raw } = await openBridge()
     const ann = await raw()
     ann.send(`{"type":"event","event":"key:set","ackId":1,"data":{"value":0,"key":"k","value" : ${value} ,"id":7}}`)
-    await ann.seen(({ ackId }) => ackId === 1)
+    await ann.waitForFrame(({ ackId }) => ackId === 1)
     expect((await firstValueFrom(plant.key('k', text).get()))?.value).toBe(value)
   })
 
@@ -35,7 +35,7 @@ describe('a JSON value', () => {
     const ann = await raw()
     for (const [ackId, key] of ['plain', 'own'].entries()) {
       ann.send(`{"type":"event","event":"key:set","ackId":${ackId},"data":{"key":"${key}","value":1.0}}`)
-      await ann.seen(frame => frame['ackId'] === ackId)
+      await ann.waitForFrame(frame => frame['ackId'] === ackId)
     }
     const stored = ['plain', 'own'].map(async key => (await firstValueFrom(plant.key(key, text).get()))?.value)
     expect(await Promise.all(stored)).toEqual(['1.0', '1'])

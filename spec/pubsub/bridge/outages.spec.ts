@@ -60,8 +60,8 @@ describe('a bridge that loses the store', () => {
     store.cut(bridged.clientId)
     await firstValueFrom(plant.set('a', 2, json()))
     await follower.until('set 2 (resync)')
-    await eventually(() => follower.seen.at(-1) === 'is live')
-    expect(follower.seen).toEqual([
+    await eventually(() => follower.received.at(-1) === 'is live')
+    expect(follower.received).toEqual([
       'set 1 (snapshot)',
       'is live',
       'is stale',

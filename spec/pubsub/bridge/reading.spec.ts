@@ -35,7 +35,7 @@ describe('a browser that joins the group of a key', () => {
     const { browser } = await openBridge()
     const follower = new Follower(browser(), 'nothing')
     await follower.until('is live')
-    expect(follower.seen).toEqual(['absent (snapshot)', 'is live'])
+    expect(follower.received).toEqual(['absent (snapshot)', 'is live'])
   })
 
   it('a later member receives only the latest entry', async () => {
@@ -49,7 +49,7 @@ describe('a browser that joins the group of a key', () => {
     const second = new Follower(browser('bob'), 'a')
     await second.until('is live')
     await firstValueFrom(key.set(3))
-    await eventually(() => [first, second].every(({ seen }) => seen.includes('set 3 (notification)')))
+    await eventually(() => [first, second].every(({ received: seen }) => seen.includes('set 3 (notification)')))
     expect(first.entries).toEqual(['set 1 (snapshot)', 'set 2 (notification)', 'set 3 (notification)'])
     expect(second.entries).toEqual(['set 2 (notification)', 'set 3 (notification)'])
     expect([store.stats.watches, keys.keys]).toEqual([1, ['a']])
@@ -58,16 +58,16 @@ describe('a browser that joins the group of a key', () => {
   it('concurrent joins and changes cause neither gaps nor duplicates', async () => {
     const { plant, raw } = await openBridge()
     const key = plant.key('a', json<number>())
-    const crowd = await Promise.all(Array.from({ length: 8 }, (_, i) => raw(`u${i}`)))
+    const followers = await Promise.all(Array.from({ length: 8 }, (_, i) => raw(`u${i}`)))
     const writing = (async () => {
       for (let i = 1; i <= 100; i++) await firstValueFrom(key.set(i))
     })()
-    for (const client of crowd) await client.join('key:a')
+    for (const client of followers) await client.join('key:a')
     await writing
-    for (const client of crowd) {
-      await client.seen(frame => summarize(frame['data']).startsWith('set 100 '))
-      const said = client.messages.map(({ data }) => /^set (\d+)/.exec(summarize(data))?.[1])
-      const values = said.filter(value => value !== undefined).map(Number)
+    for (const client of followers) {
+      await client.waitForFrame(frame => summarize(frame['data']).startsWith('set 100 '))
+      const texts = client.messages.map(({ data }) => /^set (\d+)/.exec(summarize(data))?.[1])
+      const values = texts.filter(value => value !== undefined).map(Number)
       const first = values[0] ?? 0
       expect(values).toEqual(Array.from({ length: 101 - first }, (_, i) => first + i))
     }
@@ -118,7 +118,7 @@ describe('a browser that joins the group of a key', () => {
     await firstValueFrom(plant.set('null', null, json()))
     const client = browser()
     const firsts = ['text', 'base64', 'bytes', 'none', 'null'].map(key => new Follower(client, key))
-    await eventually(() => firsts.every(({ seen }) => seen.length === 2))
+    await eventually(() => firsts.every(({ received: seen }) => seen.length === 2))
     expect(firsts.map(({ entries }) => entries[0])).toEqual([
       'set "AB" (snapshot)',
       'set "QUI=" (snapshot)',

@@ -124,10 +124,10 @@ describe('sendToGroup', () => {
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '', c: '' })
       const codes = cold(m, '(abc)').pipe(sending(requests, { concurrency: 1, buffer: 1 }))
-      const seen: string[] = []
-      codes.subscribe({ error: error => seen.push(error.code) })
+      const received: string[] = []
+      codes.subscribe({ error: error => received.push(error.code) })
       m.flush()
-      expect(seen).toEqual(['overflow'])
+      expect(received).toEqual(['overflow'])
     }),
   )
 

@@ -33,11 +33,11 @@ describe('invalid arguments of untyped callers', () => {
   })
 
   it('closing a connection throws for an invalid reason, and its session stays', async () => {
-    const { hub, story } = await openHub()
+    const { hub, sessionLog } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     expect(() => hub.closeConnection(client.connectionId, js('5'))).toThrow(argument)
     await client.settled()
-    expect([story, hub.connections[0]?.attached]).toEqual([['connected anonymous'], true])
+    expect([sessionLog, hub.connections[0]?.attached]).toEqual([['connected anonymous'], true])
   })
 
   it.each<[string, unknown]>([

@@ -319,12 +319,12 @@ describe('backpressure', () => {
     expect(member.messages).toHaveLength(751)
     clock.advance(3_999)
     member.send({ type: 'sequenceAck', sequenceId: 751 })
-    await sender.seen(({ ackId }) => ackId === 1_200)
+    await sender.waitForFrame(({ ackId }) => ackId === 1_200)
     await eventually(() => member.messages.length === 1_200)
   })
 
   it('hundreds of senders are held with their first message', async () => {
-    const { hub, story } = await openHub()
+    const { hub, sessionLog } = await openHub()
     const member = await RawPubSubClient.connect(hub.url)
     await member.join('g')
     const senders = await Promise.all(Array.from({ length: 300 }, () => RawPubSubClient.connect(hub.url)))
@@ -336,13 +336,13 @@ describe('backpressure', () => {
     await member.settled()
     expect(member.messages).toHaveLength(1_000)
     member.send({ type: 'sequenceAck', sequenceId: 1_000 })
-    await Promise.all(senders.map(async sender => sender.seen(({ ackId }) => ackId === 1_000)))
+    await Promise.all(senders.map(async sender => sender.waitForFrame(({ ackId }) => ackId === 1_000)))
     await member.received(1_051)
-    expect(story.filter(line => line.startsWith('disconnected'))).toEqual([])
+    expect(sessionLog.filter(line => line.startsWith('disconnected'))).toEqual([])
   })
 
   it('a held sender is read ahead for its acknowledgements', async () => {
-    const { hub, story } = await openHub()
+    const { hub, sessionLog } = await openHub()
     const ann = await RawPubSubClient.connect(hub.url)
     await ann.join('g')
     const frame = { type: 'sendToGroup', group: 'g', dataType: 'json', data: 1 }
@@ -352,7 +352,7 @@ describe('backpressure', () => {
       await ann.received(got)
       ann.send({ type: 'sequenceAck', sequenceId: got })
     }
-    await ann.seen(({ ackId }) => ackId === 6_000)
-    expect(story).toEqual(['connected anonymous'])
+    await ann.waitForFrame(({ ackId }) => ackId === 6_000)
+    expect(sessionLog).toEqual(['connected anonymous'])
   })
 })

@@ -93,7 +93,7 @@ describe('a hub', () => {
   it('a ping is answered with a pong', async () => {
     const { ann } = await openPair()
     ann.send({ type: 'ping' })
-    expect(await ann.seen(frame => frame['type'] === 'pong')).toEqual({ type: 'pong' })
+    expect(await ann.waitForFrame(frame => frame['type'] === 'pong')).toEqual({ type: 'pong' })
   })
 
   it('a frame of an unknown kind is ignored', async () => {
@@ -114,10 +114,10 @@ describe('a hub', () => {
 
 describe('a session', () => {
   it('close code 1000 from the client ends the session', async () => {
-    const { ann, story } = await openPair()
+    const { ann, sessionLog } = await openPair()
     ann.socket.close(1000)
-    await eventually(() => story.length === 3)
-    expect(story.at(-1)).toBe('disconnected anonymous: client')
+    await eventually(() => sessionLog.length === 3)
+    expect(sessionLog.at(-1)).toBe('disconnected anonymous: client')
   })
 
   it.each([1000, 1001])('requests before the close with %i are processed', async code => {
@@ -132,9 +132,9 @@ describe('a session', () => {
   })
 
   it.each([undefined, 1001, 3000])('a session survives a close with %s', async code => {
-    const { ann, hub, story } = await openPair()
+    const { ann, hub, sessionLog } = await openPair()
     ann.socket.close(code)
     await eventually(() => hub.connections.some(({ attached }) => !attached))
-    expect(story).toHaveLength(2)
+    expect(sessionLog).toHaveLength(2)
   })
 })

@@ -96,8 +96,8 @@ describe('the handshake', () => {
     await eventually(() => asked === 1_000)
     expect(await refusalOf(`${hub.url}?known`)).toMatch(/^503 /)
     client.cut()
-    const back = await RawPubSubClient.recover(hub.url, client)
-    await back.settled()
+    const recovered = await RawPubSubClient.recover(hub.url, client)
+    await recovered.settled()
     expect(hub.connections).toMatchObject([{ connectionId: client.connectionId, attached: true }])
     await server.close()
     await Promise.all(strangers)
@@ -212,9 +212,9 @@ describe('an access token', () => {
     ['for a blank group', () => sign({ ...claims, 'webpubsub.group': [' '] })],
     ['for a user that is no text', () => sign({ ...claims, sub: 7 })],
   ])('a token is refused if it is %s', async (_, make) => {
-    const { hub, story } = await openHub({ authenticate: { key: KEY } })
+    const { hub, sessionLog } = await openHub({ authenticate: { key: KEY } })
     expect(await refusalOf(`${hub.url}?access_token=${await make()}`)).toMatch(/^401 \w/)
-    expect(story).toEqual([])
+    expect(sessionLog).toEqual([])
   })
 
   it('creating a token requires a server with a key', async () => {

@@ -4,18 +4,18 @@ import { RawSocket } from '../../support/raw-socket.js'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
 
-/** A hub with an innocent client that must not be affected. */
+/** A hub with a well-behaved client that must not be affected. */
 async function open(options = {}) {
   const opened = await openHub(options)
-  const witness = await RawPubSubClient.connect(opened.hub.url)
-  await witness.join('witness')
-  return { ...opened, witness }
+  const observer = await RawPubSubClient.connect(opened.hub.url)
+  await observer.join('observer')
+  return { ...opened, observer }
 }
 
-async function expectUnharmed(witness: RawPubSubClient): Promise<void> {
-  const publish = { type: 'sendToGroup', group: 'witness', dataType: 'text', data: 'still here' }
-  expect(await witness.request(publish)).toMatchObject({ success: true })
-  expect(witness.messages.map(message => message['data'])).toEqual(['still here'])
+async function expectUnharmed(observer: RawPubSubClient): Promise<void> {
+  const publish = { type: 'sendToGroup', group: 'observer', dataType: 'text', data: 'still here' }
+  expect(await observer.request(publish)).toMatchObject({ success: true })
+  expect(observer.messages.map(message => message['data'])).toEqual(['still here'])
 }
 
 const UPGRADE = [
@@ -44,14 +44,14 @@ describe('malformed frames', () => {
     ['binary', Buffer.from('{"type":"ping"}'), 1003],
     ['more than 1 MiB', `{"type":"ping","x":"${'x'.repeat(1024 * 1024)}"}`, 1009],
   ])("a malformed frame ends only its sender's session: %s", async (_, frame, code) => {
-    const { hub, witness, story } = await open()
+    const { hub, observer, sessionLog } = await open()
     const client = await RawPubSubClient.connect(hub.url)
     client.socket.send(frame)
     expect((await client.closed).code).toBe(code)
-    expect(story.at(-1)).toBe('disconnected anonymous: violation')
-    const back = await RawPubSubClient.recover(hub.url, client)
-    expect((await back.closed).code).toBe(1008)
-    await expectUnharmed(witness)
+    expect(sessionLog.at(-1)).toBe('disconnected anonymous: violation')
+    const recovered = await RawPubSubClient.recover(hub.url, client)
+    expect((await recovered.closed).code).toBe(1008)
+    await expectUnharmed(observer)
   })
 
   it.each<[string, Buffer]>([
@@ -60,62 +60,62 @@ describe('malformed frames', () => {
     ['no UTF-8', Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff])],
     ['a length beyond everything', Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
   ])("a WebSocket violation ends only its sender's session: %s", async (_, bytes) => {
-    const { server, witness, story } = await open()
+    const { server, observer, sessionLog } = await open()
     const raw = await RawSocket.open(server.url)
     await raw.send(UPGRADE)
     await raw.send(bytes)
     await raw.closed
-    await eventually(() => story.length === 3)
-    expect(story.at(-1)).toBe('disconnected anonymous: violation')
-    await expectUnharmed(witness)
+    await eventually(() => sessionLog.length === 3)
+    expect(sessionLog.at(-1)).toBe('disconnected anonymous: violation')
+    await expectUnharmed(observer)
   })
 
   it('thousands of malformed frames do not affect another client', async () => {
-    const { hub, witness } = await open()
+    const { hub, observer } = await open()
     const clients = await Promise.all(Array.from({ length: 10 }, async () => RawPubSubClient.connect(hub.url)))
     for (const client of clients) for (let i = 0; i < 1_000; i++) client.send(`{"type":"joinGroup","group":${i}`)
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
     const codes = await Promise.all(clients.map(async ({ closed }) => (await closed).code))
     expect(new Set(codes)).toEqual(new Set([1007]))
   })
 
   it('incomplete handshakes do not affect another client', async () => {
-    const { server, witness } = await open()
+    const { server, observer } = await open()
     for (let length = 0; length < UPGRADE.length; length += 7) {
       const raw = await RawSocket.open(server.url)
       await raw.send(UPGRADE.slice(0, length))
       raw.socket.resetAndDestroy()
     }
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
   })
 })
 
 describe('a client that sends a lot', () => {
   it('a flood of joins does not starve another client', { tags: 'slow' }, async () => {
-    const { hub, witness } = await open()
+    const { hub, observer } = await open()
     const client = await RawPubSubClient.connect(hub.url)
     for (let i = 1; i <= 20_000; i++) client.send({ type: 'joinGroup', group: `g${i}`, ackId: i })
-    await expectUnharmed(witness)
-    await client.seen(frame => frame['ackId'] === 20_000)
+    await expectUnharmed(observer)
+    await client.waitForFrame(frame => frame['ackId'] === 20_000)
     const done = client.frames.filter(frame => frame['success'] === true)
     expect([done.length, hub.connections.at(-1)?.groups.length]).toEqual([1_000, 1_000])
   })
 
   it('a client that does not read is not read from: a flood of pings', { tags: 'slow' }, async () => {
-    const { hub, witness } = await open({ idleTimeout: 10_000 })
+    const { hub, observer } = await open({ idleTimeout: 10_000 })
     const client = await RawPubSubClient.connect(hub.url)
     client.socket.pause()
     const ping = `{"type":"ping","x":"${'x'.repeat(10_000)}"}`
     for (let i = 0; i < 3_000; i++) client.send(ping)
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
     client.socket.resume()
-    await client.seen(() => client.frames.length === 3_001)
+    await client.waitForFrame(() => client.frames.length === 3_001)
   })
 })
 
 describe('a client that does not read', () => {
   it('a flood of WebSocket pings is not answered without limit', { tags: 'slow' }, async () => {
-    const { server, witness } = await open()
+    const { server, observer } = await open()
     const raw = await RawSocket.open(server.url)
     await raw.send(UPGRADE)
     await raw.first(100)
@@ -127,7 +127,7 @@ describe('a client that does not read', () => {
     })
     raw.socket.pause()
     for (let i = 0; i < 100; i++) raw.socket.write(pings)
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
     raw.socket.resume()
     await eventually(() => unread > 0 && raw.socket.writableLength === 0)
     // A pong is shorter than a ping, and one answers many.
@@ -135,7 +135,7 @@ describe('a client that does not read', () => {
   })
 
   it('a slow member does not affect others and loses its session at message 1001', async () => {
-    const { hub, witness, story } = await open()
+    const { hub, observer, sessionLog } = await open()
     const [slow, quick] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(hub.url)]
     await Promise.all([slow.join('g'), quick.join('g')])
     slow.socket.pause()
@@ -147,11 +147,11 @@ describe('a client that does not read', () => {
       quick.send({ type: 'sequenceAck', sequenceId: i })
       await quick.settled()
     }
-    expect(story.filter(line => line.startsWith('disconnected'))).toEqual(['disconnected anonymous: overflow'])
+    expect(sessionLog.filter(line => line.startsWith('disconnected'))).toEqual(['disconnected anonymous: overflow'])
     expect(hub.connections.map(({ connectionId }) => connectionId)).not.toContain(slow.connectionId)
     slow.socket.resume()
     expect((await slow.closed).code).toBe(1008)
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
   })
 
   it('a client receives all messages when it reads again', async () => {

@@ -13,14 +13,14 @@ const ANYTHING = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 
 function build({ handle = (_: EventRequest): boolean => false } = {}) {
   let secrets = 0
-  const story: string[] = []
+  const sessionLog: string[] = []
   const engine = new HubEngine({
     retention: 60_000,
     idleTimeout: 100_000,
     generateSecret: bytes => `${++secrets}`.padStart(bytes, '0'),
     listener: {
-      connected: ({ connectionId }) => void story.push(`connected ${Number(connectionId)}`),
-      disconnected: ({ connectionId }, reason) => void story.push(`${reason} ${Number(connectionId)}`),
+      connected: ({ connectionId }) => void sessionLog.push(`connected ${Number(connectionId)}`),
+      disconnected: ({ connectionId }, reason) => void sessionLog.push(`${reason} ${Number(connectionId)}`),
       event: handle,
     },
   })
@@ -30,13 +30,13 @@ function build({ handle = (_: EventRequest): boolean => false } = {}) {
     const send = (frame: object, now = 0) => engine.receive(session, link, JSON.stringify(frame), now)
     return { link, session, send }
   }
-  const tellGroup = (count: number, from = 1): void => {
+  const publishToGroup = (count: number, from = 1): void => {
     for (let i = from; i < from + count; i++) {
       const payload = { dataType: 'json', data: i } as const
       engine.deliver(engine.sessionIndex.ofGroup('g'), { type: 'groupMessage', group: 'g', payload }, 0)
     }
   }
-  return { engine, story, connect, tellGroup }
+  return { engine, sessionLog, connect, publishToGroup }
 }
 
 const claimOf = (link: VirtualLink) => {
@@ -53,24 +53,24 @@ describe('HubEngine', () => {
   })
 
   it('messages are written while the link accepts them, and continue in order', () => {
-    const { engine, connect, tellGroup } = build()
+    const { engine, connect, publishToGroup } = build()
     const { link, session } = connect()
-    tellGroup(2)
+    publishToGroup(2)
     link.isWritable = false
-    tellGroup(3, 3)
+    publishToGroup(3, 3)
     expect(link.sequenceIds).toEqual([1, 2])
     link.isWritable = true
     engine.onDrain(session, link)
-    tellGroup(1, 6)
+    publishToGroup(1, 6)
     expect(link.sequenceIds).toEqual([1, 2, 3, 4, 5, 6])
   })
 
   it('an ack of an unwritten message is ignored', () => {
-    const { engine, connect, tellGroup } = build()
+    const { engine, connect, publishToGroup } = build()
     const { link, session, send } = connect()
-    tellGroup(2)
+    publishToGroup(2)
     link.isWritable = false
-    tellGroup(2, 3)
+    publishToGroup(2, 3)
     send({ type: 'sequenceAck', sequenceId: 3 })
     link.isWritable = true
     engine.onDrain(session, link)
@@ -81,10 +81,10 @@ describe('HubEngine', () => {
   })
 
   it('a resent message has the same bytes', () => {
-    const { engine, connect, tellGroup } = build()
+    const { engine, connect, publishToGroup } = build()
     for (const codec of [json, protobuf]) {
       const { link, session } = connect({}, codec)
-      tellGroup(3)
+      publishToGroup(3)
       const again = new VirtualLink()
       session.resume(again)
       expect(again.frames).toEqual(link.frames.slice(1))
@@ -93,7 +93,7 @@ describe('HubEngine', () => {
   })
 
   it('frames of a replaced link are ignored', () => {
-    const { engine, connect, tellGroup } = build()
+    const { engine, connect, publishToGroup } = build()
     const { link, session } = connect()
     const again = new VirtualLink()
     engine.recover(claimOf(link), again, 1)
@@ -102,12 +102,12 @@ describe('HubEngine', () => {
     engine.onLinkClosed(session, link, 1000, 3)
     engine.onViolation(session, link)
     engine.onDrain(session, link)
-    tellGroup(1)
+    publishToGroup(1)
     expect([again.sequenceIds, link.frames.length, session.attached]).toEqual([[1], 1, true])
   })
 
   it('a malformed frame or wrong message type ends the session', () => {
-    const { engine, connect, story } = build()
+    const { engine, connect, sessionLog } = build()
     const [bad, wrong, binary] = [connect(), connect(), connect({}, protobuf)]
     engine.receive(bad.session, bad.link, '{"type":', 0)
     engine.receive(wrong.session, wrong.link, new Uint8Array([1]), 0)
@@ -117,7 +117,7 @@ describe('HubEngine', () => {
       'close 1003 json.reliable.webpubsub.azure.v1 does not use this message type',
       'close 1003 protobuf.reliable.webpubsub.azure.v1 does not use this message type',
     ])
-    expect(story.slice(3)).toEqual(['violation 1', 'violation 3', 'violation 5'])
+    expect(sessionLog.slice(3)).toEqual(['violation 1', 'violation 3', 'violation 5'])
   })
 
   it('the last 1000 successful ids are remembered', () => {
@@ -157,9 +157,9 @@ describe('HubEngine', () => {
   })
 
   it('an ended session leaves no state', () => {
-    const { engine, connect, tellGroup, story } = build()
+    const { engine, connect, publishToGroup, sessionLog } = build()
     const sessions = Array.from({ length: 10 }, () => connect({ userId: 'ann' }))
-    tellGroup(5)
+    publishToGroup(5)
     for (const { session, link } of sessions) engine.onLinkClosed(session, link, 1006, 0)
     expect(engine.deadline).toBe(60_000)
     engine.tick(59_999)
@@ -171,7 +171,7 @@ describe('HubEngine', () => {
       engine.sessionIndex.ofUser('ann').size,
     ]).toEqual([0, 0, 0])
     expect(engine.deadline).toBe(Number.POSITIVE_INFINITY)
-    expect(story.filter(line => line.startsWith('expired'))).toHaveLength(10)
+    expect(sessionLog.filter(line => line.startsWith('expired'))).toHaveLength(10)
   })
 
   it('an expired session cannot be recovered even before the next tick', () => {
@@ -196,19 +196,19 @@ describe('HubEngine', () => {
   })
 
   it('a member that overflows during a delivery does not affect the others', () => {
-    const { engine, connect, tellGroup, story } = build()
+    const { engine, connect, publishToGroup, sessionLog } = build()
     const members = Array.from({ length: 3 }, () => connect())
-    tellGroup(1_000)
+    publishToGroup(1_000)
     for (const { session, link } of [members[0], members[2]].flatMap(member => member ?? [])) {
       engine.receive(session, link, '{"type":"sequenceAck","sequenceId":1000}', 0)
     }
-    tellGroup(1, 1_001)
+    publishToGroup(1, 1_001)
     expect(members.map(({ link }) => [link.end, link.sequenceIds.length])).toEqual([
       [undefined, 1_001],
       ['close 1008 too many unacknowledged messages', 1_001],
       [undefined, 1_001],
     ])
-    expect(story.slice(3)).toEqual(['overflow 3'])
+    expect(sessionLog.slice(3)).toEqual(['overflow 3'])
   })
 })
 

@@ -105,15 +105,15 @@ describe("the application's hub", () => {
   })
 
   it('closing a connection ends its session and sends the reason', async () => {
-    const { hub, ann, story } = await openThree()
+    const { hub, ann, sessionLog } = await openThree()
     const reason = `go away ${'€'.repeat(100)}`
     expect(hub.closeConnection(ann.connectionId, reason)).toBe(true)
     const { code, reason: text } = await ann.closed
     expect([code, reason.startsWith(text), text.length]).toEqual([1000, true, 46])
     expect(ann.frames.at(-1)).toEqual({ type: 'system', event: 'disconnected', message: reason })
-    expect(story.at(-1)).toBe('disconnected ann: hub')
-    const back = await RawPubSubClient.recover(hub.url, ann)
-    expect((await back.closed).code).toBe(1008)
+    expect(sessionLog.at(-1)).toBe('disconnected ann: hub')
+    const recovered = await RawPubSubClient.recover(hub.url, ann)
+    expect((await recovered.closed).code).toBe(1008)
   })
 
   it('a listener of connections$ may call the hub', async () => {
@@ -130,11 +130,11 @@ describe("the application's hub", () => {
 
   it('events can be accepted, answered and rejected', async () => {
     const { hub, ann } = await openThree()
-    const seen: UserEvent[] = []
-    hub.events$.subscribe(event => seen.push(event))
+    const received: UserEvent[] = []
+    hub.events$.subscribe(event => received.push(event))
     const answer = ann.request({ type: 'event', event: 'add', dataType: 'json', data: [1, 2] })
-    await eventually(() => seen.length === 1)
-    const [event] = seen
+    await eventually(() => received.length === 1)
+    const [event] = received
     expect(event).toMatchObject({ event: 'add', userId: 'ann', connectionId: ann.connectionId })
     expect(event?.payload).toEqual({ dataType: 'json', data: [1, 2] })
     expect(() => event?.reply(undefined)).toThrow(expect.objectContaining({ code: 'argument' }))
@@ -144,8 +144,8 @@ describe("the application's hub", () => {
     expect(await answer).toMatchObject({ success: true })
     expect(ann.messages).toMatchObject([{ from: 'server', data: 3 }])
     const refused = ann.request({ type: 'event', event: 'add', dataType: 'json', data: [] })
-    await eventually(() => seen.length === 2)
-    seen[1]?.refuse('Forbidden', 'not today')
+    await eventually(() => received.length === 2)
+    received[1]?.refuse('Forbidden', 'not today')
     expect(await refused).toMatchObject({ success: false, error: { name: 'Forbidden', message: 'not today' } })
     hub.events$.subscribe(one => one.accept())
     expect(await ann.request({ type: 'event', event: 'x', dataType: 'text', data: '' })).toMatchObject({
@@ -196,14 +196,14 @@ describe('a server', () => {
   })
 
   it('closing a server notifies clients and completes observables', async () => {
-    const { server, hub, clock, story } = await openHub()
+    const { server, hub, clock, sessionLog } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     let complete = 0
     hub.connections$.subscribe({ complete: () => complete++ })
     hub.events$.subscribe({ complete: () => complete++ })
     await server.close()
     expect(await client.closed).toEqual({ code: 1001, reason: 'the server is shutting down' })
-    expect([story.at(-1), complete, clock.pending]).toEqual(['disconnected anonymous: shutdown', 2, 0])
+    expect([sessionLog.at(-1), complete, clock.pending]).toEqual(['disconnected anonymous: shutdown', 2, 0])
     await expect(RawPubSubClient.open(hub.url)).rejects.toThrow()
     await server[Symbol.asyncDispose]()
   })

@@ -18,28 +18,28 @@ const codec = new SharedCodec(jsonHubCodec)
 async function openSmall() {
   const opened = await openHub({ maxWaitingBytes: 10 * 1024 * 1024 })
   const { hub } = opened
-  const innocent = await RawPubSubClient.connect(`${hub.url}`)
-  await innocent.join('innocent')
+  const otherClient = await RawPubSubClient.connect(`${hub.url}`)
+  await otherClient.join('otherClient')
   /** A client that reads but never acknowledges. */
-  const glutton = async (group: string): Promise<RawPubSubClient> => {
+  const openHeavyClient = async (group: string): Promise<RawPubSubClient> => {
     const client = await RawPubSubClient.connect(hub.url)
     await client.join(group)
     return client
   }
   const chat = async (): Promise<void> => {
-    const before = innocent.messages.length
-    hub.sendToGroup('innocent', 'hello')
-    await innocent.received(before + 1)
-    innocent.send({ type: 'sequenceAck', sequenceId: before + 1 })
-    await innocent.settled()
+    const before = otherClient.messages.length
+    hub.sendToGroup('otherClient', 'hello')
+    await otherClient.received(before + 1)
+    otherClient.send({ type: 'sequenceAck', sequenceId: before + 1 })
+    await otherClient.settled()
   }
-  return { ...opened, innocent, glutton, chat }
+  return { ...opened, otherClient, openHeavyClient, chat }
 }
 
 describe('the memory budget of a server', () => {
   it('exceeding the budget ends the session with the most data, with a reason, and no other', async () => {
-    const { hub, innocent, glutton, chat, story } = await openSmall()
-    const gluttons = [await glutton('a'), await glutton('b'), await glutton('c')]
+    const { hub, otherClient, openHeavyClient, chat, sessionLog } = await openSmall()
+    const heavyClients = [await openHeavyClient('a'), await openHeavyClient('b'), await openHeavyClient('c')]
     for (const [group, count] of [
       ['a', 3],
       ['b', 4],
@@ -48,34 +48,34 @@ describe('the memory budget of a server', () => {
       for (let i = 0; i < count; i++) hub.sendToGroup(group, MEGABYTE)
       await chat()
     }
-    expect(story.filter(line => line.includes('overflow'))).toEqual([])
+    expect(sessionLog.filter(line => line.includes('overflow'))).toEqual([])
     hub.sendToGroup('c', MEGABYTE)
     await chat()
-    expect(await gluttons[1]?.closed).toEqual({ code: 1008, reason: 'memory limit reached, mostly by your data' })
+    expect(await heavyClients[1]?.closed).toEqual({ code: 1008, reason: 'memory limit reached, mostly by your data' })
     expect(hub.connections).toHaveLength(3)
     for (let i = 0; i < 5; i++) hub.sendToGroup('a', MEGABYTE)
     await chat()
-    expect(await gluttons[0]?.closed).toMatchObject({ code: 1008 })
-    expect(hub.connections.map(({ groups }) => groups)).toEqual([['innocent'], ['c']])
+    expect(await heavyClients[0]?.closed).toMatchObject({ code: 1008 })
+    expect(hub.connections.map(({ groups }) => groups)).toEqual([['otherClient'], ['c']])
     await chat()
-    expect(innocent.messages).toHaveLength(6)
+    expect(otherClient.messages).toHaveLength(6)
   })
 
   it('a message to many members counts once', async () => {
-    const { hub, glutton, chat, story } = await openSmall()
-    for (let i = 0; i < 20; i++) await glutton('a')
+    const { hub, openHeavyClient, chat, sessionLog } = await openSmall()
+    for (let i = 0; i < 20; i++) await openHeavyClient('a')
     for (let i = 0; i < 9; i++) hub.sendToGroup('a', MEGABYTE)
     await chat()
-    expect(story.filter(line => line.includes('overflow'))).toEqual([])
+    expect(sessionLog.filter(line => line.includes('overflow'))).toEqual([])
   })
 
   it('undecided events count, at all hubs of the server', async () => {
-    const { server, hub, glutton, chat, story } = await openSmall()
+    const { server, hub, openHeavyClient, chat, sessionLog } = await openSmall()
     hub.events$.subscribe()
     const other = server.hub('other')
     const there = await RawPubSubClient.connect(other.url)
     await there.join('a')
-    const asking = await Promise.all(Array.from({ length: 6 }, async () => glutton('a')))
+    const asking = await Promise.all(Array.from({ length: 6 }, async () => openHeavyClient('a')))
     for (const client of asking) {
       client.send({ type: 'event', event: 'e', ackId: 10, dataType: 'text', data: MEGABYTE.slice(1_000) })
       await client.settled()
@@ -83,7 +83,7 @@ describe('the memory budget of a server', () => {
     for (let i = 0; i < 5; i++) other.sendToGroup('a', MEGABYTE)
     expect(await there.closed).toMatchObject({ code: 1008 })
     await chat()
-    expect([hub.connections.length, other.connections.length, story.at(-1)]).toEqual([7, 0, 'connected anonymous'])
+    expect([hub.connections.length, other.connections.length, sessionLog.at(-1)]).toEqual([7, 0, 'connected anonymous'])
   })
 
   it('undecided events and memberships of a user are limited to an eighth of the budget', async () => {
@@ -95,8 +95,8 @@ describe('the memory budget of a server', () => {
     expect(await client.request(event)).toMatchObject({ success: false, error: { name: 'InternalServerError' } })
     const names = Array.from({ length: 150 }, (_, n) => `${n}${'x'.repeat(1_000)}`)
     for (const [n, group] of names.entries()) client.send({ type: 'joinGroup', group, ackId: 100 + n })
-    expect(await client.seen(({ ackId }) => ackId === 100)).toMatchObject({ success: true })
-    expect(await client.seen(({ ackId }) => ackId === 249)).toMatchObject({ error: { name: 'BadRequest' } })
+    expect(await client.waitForFrame(({ ackId }) => ackId === 100)).toMatchObject({ success: true })
+    expect(await client.waitForFrame(({ ackId }) => ackId === 249)).toMatchObject({ error: { name: 'BadRequest' } })
     await chat()
     expect(hub.addToGroup('by the application', client.connectionId)).toBe(true)
   })
@@ -172,13 +172,13 @@ describe('the memory budget of a server', () => {
       budget: new MemoryBudget(16_000, () => calls++),
       listener: { connected: () => undefined, disconnected: () => undefined, event: () => true },
     })
-    const told = Array.from({ length: 11 }, () => {
+    const evictions = Array.from({ length: 11 }, () => {
       const link = new VirtualLink()
       const session = engine.connect(link, codec, {}, 0)
       engine.receive(session, link, JSON.stringify({ type: 'event', event: 'e', ackId: 1, data: KILOBYTE }), 0)
       return calls
     })
-    expect(told).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+    expect(evictions).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
   })
 
   it('data is weighed by user: many small sessions weigh as much as a large one', async () => {
@@ -201,9 +201,9 @@ describe('the memory budget of a server', () => {
   })
 
   it('data for several sessions is shared among them', { tags: 'slow' }, async () => {
-    const { hub, glutton } = await openSmall()
-    const many = await Promise.all(Array.from({ length: 10 }, async () => glutton('many')))
-    const one = await glutton('one')
+    const { hub, openHeavyClient } = await openSmall()
+    const many = await Promise.all(Array.from({ length: 10 }, async () => openHeavyClient('many')))
+    const one = await openHeavyClient('one')
     for (let i = 0; i < 6; i++) hub.sendToGroup('many', MEGABYTE)
     for (let i = 0; i < 5; i++) hub.sendToGroup('one', MEGABYTE)
     expect(await one.closed).toMatchObject({ code: 1008 })

@@ -45,13 +45,13 @@ const CALLS = [
 
 describe('unsupported calls', () => {
   it.each(CALLS)('the hub rejects %s and keeps the session', async (_, call, answer) => {
-    const { hub, story } = await openHub()
+    const { hub, sessionLog } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     client.send(call)
     await client.settled()
     expect(client.frames[1]).toEqual(answer)
     await client.join('g')
-    expect(story).toEqual(['connected anonymous'])
+    expect(sessionLog).toEqual(['connected anonymous'])
   })
 
   it.each([
@@ -61,12 +61,12 @@ describe('unsupported calls', () => {
     { type: 'streamData' },
     { type: 'teleport' },
   ])('the hub ignores a call without an id to respond to: %o', async frame => {
-    const { hub, story } = await openHub()
+    const { hub, sessionLog } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     client.send(frame)
     await client.settled()
     expect(client.frames.map(({ type }) => type)).toEqual(['system', 'pong'])
-    expect(story).toEqual(['connected anonymous'])
+    expect(sessionLog).toEqual(['connected anonymous'])
   })
 
   it('an invocation of the official client fails with NotSupported', async () => {

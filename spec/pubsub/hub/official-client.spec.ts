@@ -42,7 +42,7 @@ async function openClient(userId = 'ann', options: Partial<ServePubSubOptions> =
 
 describe('the official client', () => {
   it('the official client connects, joins, sends, receives and leaves', async () => {
-    const { hub, client, log, story } = await openClient()
+    const { hub, client, log, sessionLog } = await openClient()
     expect(await client.joinGroup('news')).toMatchObject({ isDuplicated: false })
     await client.sendToGroup('news', { a: 1 }, 'json')
     await client.sendToGroup('news', 'text', 'text')
@@ -61,7 +61,7 @@ describe('the official client', () => {
       ['server', 'json', 'hello'],
       ['news', 'text', 'from the application'],
     ])
-    expect(story).toEqual(['connected ann'])
+    expect(sessionLog).toEqual(['connected ann'])
   })
 
   it('a denied request is rejected by name', async () => {
@@ -94,7 +94,7 @@ describe('the official client', () => {
   })
 
   it('the official client recovers without losing messages', async () => {
-    const { hub, client, log, link, story } = await openClient()
+    const { hub, client, log, link, sessionLog } = await openClient()
     await client.joinGroup('news')
     const { connectionId } = hub.connections[0] ?? {}
     let sent = 0
@@ -107,7 +107,7 @@ describe('the official client', () => {
     }
     expect(log.slice(1)).toEqual(Array.from({ length: 300 }, (_, i) => ['news', 'json', i + 1]))
     expect(hub.connections).toMatchObject([{ connectionId, groups: ['news'] }])
-    expect(story).toEqual(['connected ann'])
+    expect(sessionLog).toEqual(['connected ann'])
   })
 
   it.each([
@@ -118,7 +118,7 @@ describe('the official client', () => {
     { tags: 'slow', timeout: 120_000 },
     async (from, count) => {
       // On real time, because the hub limits the rate of a client per second.
-      const { hub, client, log, story } = await openClient('ann', { clock: systemClock })
+      const { hub, client, log, sessionLog } = await openClient('ann', { clock: systemClock })
       await client.joinGroup('news')
       const publish = { type: 'sendToGroup', group: 'news', dataType: 'json', data: 1 }
       if (from === 'itself') await Promise.all(upTo(count).map(data => client.sendToGroup('news', data, 'json')))
@@ -129,12 +129,12 @@ describe('the official client', () => {
       }
       await eventually(() => log.length > count)
       expect(log.slice(1)).toEqual(upTo(count).map(data => ['news', 'json', data]))
-      expect(story.filter(line => line.startsWith('disconnected'))).toEqual([])
+      expect(sessionLog.filter(line => line.startsWith('disconnected'))).toEqual([])
     },
   )
 
   it('the official client begins a new session and rejoins its groups', async () => {
-    const { hub, client, log, story } = await openClient()
+    const { hub, client, log, sessionLog } = await openClient()
     await client.joinGroup('news')
     const { connectionId = '' } = hub.connections[0] ?? {}
     hub.closeConnection(connectionId, 'maintenance')
@@ -142,6 +142,6 @@ describe('the official client', () => {
     hub.sendToGroup('news', 'again')
     await eventually(() => log.length === 4)
     expect(log).toEqual([['connected', 'ann'], 'disconnected', ['connected', 'ann'], ['news', 'json', 'again']])
-    expect(story).toEqual(['connected ann', 'disconnected ann: hub', 'connected ann'])
+    expect(sessionLog).toEqual(['connected ann', 'disconnected ann: hub', 'connected ann'])
   })
 })

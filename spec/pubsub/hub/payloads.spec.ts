@@ -51,12 +51,12 @@ describe('published JSON is forwarded byte for byte', () => {
     json.send(publish(EXACT, 9))
     await eventually(() => texts.length === 3)
     json.cut()
-    const back = await RawPubSubClient.recover(hub.url, json)
+    const recovered = await RawPubSubClient.recover(hub.url, json)
     const repeated: string[] = []
-    back.socket.on('message', data => repeated.push(String(data)))
-    await back.received(1)
+    recovered.socket.on('message', data => repeated.push(String(data)))
+    await recovered.received(1)
     expect([...repeated, ...texts]).toContain(texts[1])
-    expect(back.frames[0]).toEqual(JSON.parse(texts[1] ?? ''))
+    expect(recovered.frames[0]).toEqual(JSON.parse(texts[1] ?? ''))
   })
 
   it('the application receives and can forward the exact JSON of an event', async () => {

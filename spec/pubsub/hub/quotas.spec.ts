@@ -17,9 +17,9 @@ async function open(options: Parameters<typeof openHub>[0] = {}) {
   const all = await openHub({ authenticate: NAMED, ...options })
   const events: AuditEvent[] = []
   all.server.audit$.subscribe(event => events.push(event))
-  const come = async (user?: string) =>
+  const connectAs = async (user?: string) =>
     RawPubSubClient.connect(`${all.hub.url}${user === undefined ? '' : `?user=${user}`}`)
-  return { ...all, come, events }
+  return { ...all, connectAs, events }
 }
 
 const upgradeTo = (path: string): string => UPGRADE.replace('GET / ', `GET ${path} `).replace('mqtt', JSON_PROTOCOL)
@@ -40,32 +40,32 @@ const connectRemotely =
 
 describe('limits of a hub', () => {
   it('the number of sessions per user is limited', async () => {
-    const { come } = await open({ maxConnectionsPerUser: 2 })
-    await come('ann')
-    await come('ann')
-    await expect(come('ann')).rejects.toThrow('503 Too many connections of this user')
-    await come('bob')
+    const { connectAs } = await open({ maxConnectionsPerUser: 2 })
+    await connectAs('ann')
+    await connectAs('ann')
+    await expect(connectAs('ann')).rejects.toThrow('503 Too many connections of this user')
+    await connectAs('bob')
   })
 
   it('a user above the rate limit is read more slowly and loses nothing', async () => {
-    const { come, clock, hub, server } = await open({ maxFrameRatePerUser: 10 })
-    const heard: unknown[] = []
+    const { connectAs, clock, hub, server } = await open({ maxFrameRatePerUser: 10 })
+    const received: unknown[] = []
     hub.events$.subscribe(event => {
-      heard.push(event.event)
+      received.push(event.event)
       event.accept()
     })
-    const [ann, bob] = [await come('ann'), await come('bob')]
+    const [ann, bob] = [await connectAs('ann'), await connectAs('bob')]
     for (let i = 0; i < 25; i++) ann.send({ type: 'event', event: 'e', dataType: 'text', data: '', ackId: i + 1 })
-    await ann.seen(({ type, ackId }) => type === 'ack' && ackId === 11)
+    await ann.waitForFrame(({ type, ackId }) => type === 'ack' && ackId === 11)
     bob.send({ type: 'event', event: 'b', dataType: 'text', data: '', ackId: 1 })
-    await bob.seen(({ type, ackId }) => type === 'ack' && ackId === 1)
-    expect(heard).toHaveLength(12)
+    await bob.waitForFrame(({ type, ackId }) => type === 'ack' && ackId === 1)
+    expect(received).toHaveLength(12)
     expect(server.pauses).toBe(1)
     for (let i = 12; i <= 25; i++) {
       clock.advance(100)
-      await ann.seen(({ type, ackId }) => type === 'ack' && ackId === i)
+      await ann.waitForFrame(({ type, ackId }) => type === 'ack' && ackId === i)
     }
-    expect(heard).toHaveLength(26)
+    expect(received).toHaveLength(26)
   })
 
   it('logins are audited, and an address with repeated failures is throttled', async () => {
@@ -100,17 +100,17 @@ describe('limits of a hub', () => {
   })
 
   it('failed logins on this machine do not throttle it', async () => {
-    const { come } = await open()
-    for (let i = 0; i < 10; i++) await expect(come()).rejects.toThrow('401')
-    await come('ann')
+    const { connectAs } = await open()
+    for (let i = 0; i < 10; i++) await expect(connectAs()).rejects.toThrow('401')
+    await connectAs('ann')
   })
 
   it.each(['silent', 'recovering no session', 'beginning a request'])(
     'sockets without a session that are %s are evicted for clients',
     { tags: 'slow' },
     async kind => {
-      const { come, server, events } = await open({ maxConnections: 10 })
-      const ann = await come('ann')
+      const { connectAs, server, events } = await open({ maxConnections: 10 })
+      const ann = await connectAs('ann')
       const { port } = server
       const lost = '&awps_connection_id=c&awps_reconnection_token=t'
       const sockets = Array.from({ length: 500 }, async () => {
@@ -118,24 +118,24 @@ describe('limits of a hub', () => {
         onTestFinished(() => void socket.destroy())
         await once(socket, 'connect')
         if (kind === 'that begin a request') socket.write('GET /client/hubs/chat HTTP/1.1\r\nHost: ')
-        if (kind === 'that come back to no session') socket.write(upgradeTo(`/client/hubs/chat?user=bob${lost}`))
+        if (kind === 'that connectAs back to no session') socket.write(upgradeTo(`/client/hubs/chat?user=bob${lost}`))
         return socket
       })
       await Promise.all(sockets)
       await eventually(() => server.stats.networkConnections <= 101)
-      await come('bob')
+      await connectAs('bob')
       await ann.join('still-here')
       expect(events.filter(({ event }) => event === 'cut').length).toBeGreaterThan(0)
     },
   )
 
   it('statistics count sessions and refusals', async () => {
-    const { come, server, hub } = await open({ maxConnectionsPerUser: 1 })
+    const { connectAs, server, hub } = await open({ maxConnectionsPerUser: 1 })
     const nothing = { sessions: 0, connections: 0, handshakes: 0, networkConnections: 0, waitingBytes: 0, pauses: 0 }
     expect(server.stats).toEqual({ ...nothing, refusedHandshakes: 0, refusedConnections: 0 })
-    await come('ann')
-    await expect(come('ann')).rejects.toThrow('503')
-    await expect(come()).rejects.toThrow('401')
+    await connectAs('ann')
+    await expect(connectAs('ann')).rejects.toThrow('503')
+    await expect(connectAs()).rejects.toThrow('401')
     expect(server.stats).toMatchObject({ sessions: 1, connections: 1, refusedHandshakes: 2, refusedConnections: 0 })
     expect(server.stats.networkConnections).toBeGreaterThan(0)
     hub.sendToAll('x'.repeat(1_000))

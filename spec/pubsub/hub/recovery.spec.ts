@@ -10,11 +10,11 @@ async function openReader(options = {}) {
   const send = (from: number, to: number): void => {
     for (let i = from; i <= to; i++) opened.hub.sendToGroup('g', i)
   }
-  const away = async (): Promise<void> => {
+  const disconnect = async (): Promise<void> => {
     reader.cut()
     await eventually(() => opened.hub.connections.every(({ attached }) => !attached))
   }
-  return { ...opened, reader, send, away }
+  return { ...opened, reader, send, disconnect }
 }
 
 const dataOf = (client: RawPubSubClient) => client.messages.map(message => message['data'])
@@ -23,45 +23,45 @@ const GONE = { code: 1008, reason: 'there is no such session' }
 
 describe('a client that lost its connection', () => {
   it('a recovered client receives unacknowledged and missed messages once, in order', async () => {
-    const { hub, reader, send, away, story } = await openReader()
+    const { hub, reader, send, disconnect, sessionLog } = await openReader()
     send(1, 7)
     await reader.received(7)
     reader.send({ type: 'sequenceAck', sequenceId: 2 })
     await reader.settled()
-    await away()
+    await disconnect()
     send(8, 10)
-    const back = await RawPubSubClient.recover(hub.url, reader)
-    await back.received(8)
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
+    await recovered.received(8)
     send(11, 11)
-    await back.received(9)
-    expect(dataOf(back)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11])
-    expect(back.sequenceIds).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11])
-    expect(back.frames.filter(frame => frame['type'] === 'system')).toEqual([])
-    expect(story).toEqual(['connected anonymous'])
+    await recovered.received(9)
+    expect(dataOf(recovered)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11])
+    expect(recovered.sequenceIds).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11])
+    expect(recovered.frames.filter(frame => frame['type'] === 'system')).toEqual([])
+    expect(sessionLog).toEqual(['connected anonymous'])
   })
 
   it('a recovered session keeps its groups and request ids', async () => {
-    const { hub, reader, away } = await openReader()
+    const { hub, reader, disconnect } = await openReader()
     const frame = { type: 'sendToGroup', group: 'g', dataType: 'text', data: 'once', ackId: 99 }
     reader.send(frame)
     await reader.received(1)
-    await away()
-    const back = await RawPubSubClient.recover(hub.url, reader)
-    back.send(frame)
-    const answer = await back.seen(({ type }) => type === 'ack')
+    await disconnect()
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
+    recovered.send(frame)
+    const answer = await recovered.waitForFrame(({ type }) => type === 'ack')
     expect(answer).toMatchObject({ ackId: 99, success: false, error: { name: 'Duplicate' } })
-    expect(dataOf(back)).toEqual(['once'])
+    expect(dataOf(recovered)).toEqual(['once'])
   })
 
   it('a recovered client may acknowledge messages of the lost connection before they are resent', async () => {
-    const { hub, reader, send, away } = await openReader()
+    const { hub, reader, send, disconnect } = await openReader()
     send(1, 3)
     await reader.received(3)
-    await away()
-    const back = await RawPubSubClient.recover(hub.url, reader)
-    back.send({ type: 'sequenceAck', sequenceId: 3 })
+    await disconnect()
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
+    recovered.send({ type: 'sequenceAck', sequenceId: 3 })
     send(4, 4)
-    await back.seen(({ sequenceId }) => sequenceId === 4)
+    await recovered.waitForFrame(({ sequenceId }) => sequenceId === 4)
     const again = await RawPubSubClient.recover(hub.url, reader)
     await again.received(1)
     expect(again.sequenceIds).toEqual([4])
@@ -71,46 +71,46 @@ describe('a client that lost its connection', () => {
     const { hub, reader, send } = await openReader()
     send(1, 3)
     await reader.received(3)
-    const back = await RawPubSubClient.recover(hub.url, reader)
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
     send(4, 5)
-    await back.received(5)
-    expect(back.sequenceIds).toEqual([1, 2, 3, 4, 5])
+    await recovered.received(5)
+    expect(recovered.sequenceIds).toEqual([1, 2, 3, 4, 5])
     expect((await reader.closed).code).toBe(1006)
-    await back.settled()
+    await recovered.settled()
     expect(hub.connections).toMatchObject([{ attached: true, connectionId: reader.connectionId }])
   })
 
   it('a session can be recovered many times', async () => {
     const { hub, reader, send } = await openReader()
-    const seen: unknown[] = []
+    const received: unknown[] = []
     for (let i = 1; i <= 20; i++) {
       send(i, i)
-      const back = await RawPubSubClient.recover(hub.url, reader)
-      await back.received(1)
-      seen.push(...back.sequenceIds)
-      back.send({ type: 'sequenceAck', sequenceId: i })
-      await back.settled()
+      const recovered = await RawPubSubClient.recover(hub.url, reader)
+      await recovered.received(1)
+      received.push(...recovered.sequenceIds)
+      recovered.send({ type: 'sequenceAck', sequenceId: i })
+      await recovered.settled()
     }
-    expect(seen).toEqual(upTo(20))
+    expect(received).toEqual(upTo(20))
   })
 
   it('an expired session cannot be recovered', async () => {
-    const { hub, reader, away, clock, story } = await openReader()
-    await away()
+    const { hub, reader, disconnect, clock, sessionLog } = await openReader()
+    await disconnect()
     clock.advance(60_000)
-    expect(story.at(-1)).toBe('disconnected anonymous: expired')
-    const back = await RawPubSubClient.recover(hub.url, reader)
-    expect(await back.closed).toEqual(GONE)
+    expect(sessionLog.at(-1)).toBe('disconnected anonymous: expired')
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
+    expect(await recovered.closed).toEqual(GONE)
   })
 
   it('a session can be recovered until it expires', async () => {
-    const { hub, reader, away, clock, send } = await openReader({ retention: 5_000 })
-    await away()
+    const { hub, reader, disconnect, clock, send } = await openReader({ retention: 5_000 })
+    await disconnect()
     clock.advance(4_999)
-    const back = await RawPubSubClient.recover(hub.url, reader)
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
     send(1, 1)
     clock.advance(5_000)
-    expect(await back.received(1)).toHaveLength(1)
+    expect(await recovered.received(1)).toHaveLength(1)
   })
 
   it('a session cannot be recovered with wrong credentials, and the attempts do no harm', async () => {
@@ -134,12 +134,14 @@ describe('a client that lost its connection', () => {
   })
 
   it('a recovery ignores the case of the hub name and needs no access token', async () => {
-    const { server, hub, reader, send, away } = await openReader({ authenticate: async () => ({ groups: ['g'] }) })
-    await away()
+    const { server, hub, reader, send, disconnect } = await openReader({
+      authenticate: async () => ({ groups: ['g'] }),
+    })
+    await disconnect()
     const url = recoveryUrl(`${server.url}/client/hubs/CHAT`, reader.connectionId, reader.reconnectionToken)
-    const back = await RawPubSubClient.open(`${url}&access_token=nonsense`)
+    const recovered = await RawPubSubClient.open(`${url}&access_token=nonsense`)
     send(1, 1)
-    expect(await back.received(1)).toHaveLength(1)
+    expect(await recovered.received(1)).toHaveLength(1)
     expect(hub.connections).toHaveLength(1)
   })
 })
@@ -151,9 +153,9 @@ describe('a sequence ack', () => {
     await reader.received(10)
     for (const sequenceId of [6, 2, 0, 6]) reader.send({ type: 'sequenceAck', sequenceId })
     await reader.settled()
-    const back = await RawPubSubClient.recover(hub.url, reader)
-    await back.received(4)
-    expect(back.sequenceIds).toEqual([7, 8, 9, 10])
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
+    await recovered.received(4)
+    expect(recovered.sequenceIds).toEqual([7, 8, 9, 10])
   })
 
   it('an ack of an unsent message has no effect', async () => {
@@ -164,15 +166,15 @@ describe('a sequence ack', () => {
       reader.send(`{"type":"sequenceAck","sequenceId":${id}}`)
     }
     await reader.settled()
-    const back = await RawPubSubClient.recover(hub.url, reader)
-    await back.received(3)
-    expect(back.sequenceIds).toEqual([1, 2, 3])
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
+    await recovered.received(3)
+    expect(recovered.sequenceIds).toEqual([1, 2, 3])
   })
 })
 
 describe('a client that does not acknowledge', () => {
   it('a client without acks loses its session at message 1001, and no other client does', async () => {
-    const { hub, reader, send, story } = await openReader()
+    const { hub, reader, send, sessionLog } = await openReader()
     const other = await RawPubSubClient.connect(hub.url)
     await other.join('g')
     send(1, 1_000)
@@ -183,19 +185,19 @@ describe('a client that does not acknowledge', () => {
     send(1_001, 1_002)
     expect((await reader.closed).code).toBe(1008)
     await other.received(1_002)
-    expect(story.at(-1)).toBe('disconnected anonymous: overflow')
-    const back = await RawPubSubClient.recover(hub.url, reader)
-    expect(await back.closed).toEqual(GONE)
+    expect(sessionLog.at(-1)).toBe('disconnected anonymous: overflow')
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
+    expect(await recovered.closed).toEqual(GONE)
   })
 
   it('a session ends above 16 MiB unacknowledged, even while disconnected', async () => {
-    const { hub, away, story } = await openReader()
-    await away()
+    const { hub, disconnect, sessionLog } = await openReader()
+    await disconnect()
     const data = 'x'.repeat(1024 * 1024)
     for (let i = 0; i < 15; i++) hub.sendToGroup('g', data)
-    expect(story).toHaveLength(1)
+    expect(sessionLog).toHaveLength(1)
     hub.sendToGroup('g', data)
-    expect(story.at(-1)).toBe('disconnected anonymous: overflow')
+    expect(sessionLog.at(-1)).toBe('disconnected anonymous: overflow')
     expect(hub.connections).toEqual([])
   })
 })
@@ -213,12 +215,12 @@ describe('a silent client', () => {
   })
 
   it('a client that does not answer pings is disconnected and can recover', async () => {
-    const { reader, clock, hub, story, send } = await openReader({ idleTimeout: 10_000 })
+    const { reader, clock, hub, sessionLog, send } = await openReader({ idleTimeout: 10_000 })
     clock.advance(10_000)
     expect(await reader.closed).toEqual({ code: 1001, reason: 'PingTimeout' })
-    expect([hub.connections.map(({ attached }) => attached), story]).toEqual([[false], ['connected anonymous']])
+    expect([hub.connections.map(({ attached }) => attached), sessionLog]).toEqual([[false], ['connected anonymous']])
     send(1, 1)
-    const back = await RawPubSubClient.recover(hub.url, reader)
-    expect(await back.received(1)).toHaveLength(1)
+    const recovered = await RawPubSubClient.recover(hub.url, reader)
+    expect(await recovered.received(1)).toHaveLength(1)
   })
 })

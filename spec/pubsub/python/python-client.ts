@@ -58,10 +58,10 @@ export class PythonClient {
   }
 
   #take(line: string): void {
-    const told: Readonly<Record<string, unknown>> = JSON.parse(line)
-    if ('answer' in told) this.#answers.push(String(told['answer']))
-    else if (told['event'] === 'connected') this.log.push(`connected ${told['user']}`)
-    else if (told['event'] === 'disconnected') this.log.push('disconnected')
+    const message: Readonly<Record<string, unknown>> = JSON.parse(line)
+    if ('answer' in message) this.#answers.push(String(message['answer']))
+    else if (message['event'] === 'connected') this.log.push(`connected ${message['user']}`)
+    else if (message['event'] === 'disconnected') this.log.push('disconnected')
     // Keeps the spelling of numbers, which Python supports in any size.
     else this.log.push(line.replace('{"event": "message", "group": ', '').replace(/}$/, ''))
   }

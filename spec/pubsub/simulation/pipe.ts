@@ -46,7 +46,7 @@ export class Pipe {
   /** Nothing arrives, and neither side is notified. */
   isDead = false
   hasStalled = false
-  readonly #nature: SimulationContext
+  readonly #context: SimulationContext
   readonly #broken: () => void
   readonly #drained: () => void
   #last = 0
@@ -56,15 +56,15 @@ export class Pipe {
    * @param broken - called when the connection breaks
    * @param drained - called when a frame has arrived
    */
-  constructor(nature: SimulationContext, broken: () => void, drained: () => void = () => undefined) {
-    this.#nature = nature
+  constructor(context: SimulationContext, broken: () => void, drained: () => void = () => undefined) {
+    this.#context = context
     this.#broken = broken
     this.#drained = drained
   }
 
   push(arrive: () => void): void {
     if (this.isDead) return
-    const { time, random, conditions } = this.#nature
+    const { time, random, conditions } = this.#context
     this.inFlight++
     this.#last = Math.max(this.#last, time.now + random.int(0, conditions.latency))
     time.after(this.#last - time.now, () => this.#take(arrive))
@@ -75,7 +75,7 @@ export class Pipe {
     if (this.#held) return
     this.#held = []
     this.hasStalled = true
-    this.#nature.time.after(duration, () => this.#release())
+    this.#context.time.after(duration, () => this.#release())
   }
 
   #release(): void {
@@ -90,7 +90,7 @@ export class Pipe {
       this.#held.push(arrive)
       return
     }
-    const { random, conditions } = this.#nature
+    const { random, conditions } = this.#context
     if (conditions.breakage > 0 && random.chance(conditions.breakage)) {
       this.#broken()
       return

@@ -7,13 +7,13 @@ import type { Socket, SocketHandlers } from '../../../src/pubsub/client/ws-socke
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { EventLoop, type ResumeOrder } from '../../simulation/event-loop.js'
+import { DeliveryChecker } from './delivery-checker.js'
 import type { Ledger, SentMessage } from './ledger.js'
-import { LinkWitness } from './link-witness.js'
+import { LinkChecker } from './link-checker.js'
 import type { SimulationContext } from './pipe.js'
 import { type ClientPlan, FAULT_PERIOD_MS } from './schedule.js'
 import type { SimHub } from './sim-hub.js'
 import { Wire } from './wire.js'
-import { Witness } from './witness.js'
 
 /** When the network works again, ms. */
 const FAULTS_END_MS = FAULT_PERIOD_MS + 100
@@ -22,28 +22,28 @@ const RECOVERY_TIME_MS = 3_000
 
 /** The surroundings of a client. */
 export interface ClientEnvironment {
-  readonly nature: SimulationContext
+  readonly context: SimulationContext
   readonly hub: SimHub
   readonly ledger: Ledger
 }
 
 interface Subscribed {
-  readonly witness: Witness
+  readonly checker: DeliveryChecker
   readonly subscription: Subscription
 }
 
-/** The shipped client with a simulated socket and clock, and witnesses of all it reports. */
+/** The shipped client with a simulated socket and clock, and checkers of all it reports. */
 export class SimClient {
   readonly name: string
   readonly loop: EventLoop
   closed = false
   readonly #plan: ClientPlan
-  readonly #place: ClientEnvironment
+  readonly #environment: ClientEnvironment
   readonly #client: PubSubClient
   readonly #groups = new Map<string, Subscribed>()
-  readonly #serverMessages: Witness
-  readonly #witnesses: Witness[] = []
-  readonly #linkWitness: LinkWitness
+  readonly #serverMessages: DeliveryChecker
+  readonly #checkers: DeliveryChecker[] = []
+  readonly #linkChecker: LinkChecker
   #wire: Wire | undefined
   #status: PubSubStatus = { state: 'connecting' }
   #recoveringSince = 0
@@ -52,13 +52,13 @@ export class SimClient {
   /** When sessions were lost, ms. */
   readonly #losses: number[] = []
 
-  constructor(name: string, plan: ClientPlan, place: ClientEnvironment) {
-    const { nature, ledger } = place
+  constructor(name: string, plan: ClientPlan, environment: ClientEnvironment) {
+    const { context, ledger } = environment
     this.name = name
     this.#plan = plan
-    this.#place = place
-    this.loop = new EventLoop(nature.time, 0)
-    this.#linkWitness = new LinkWitness(place, plan.keepAlive, what => ledger.complain(`${name} ${what}`))
+    this.#environment = environment
+    this.loop = new EventLoop(context.time, 0)
+    this.#linkChecker = new LinkChecker(environment, plan.keepAlive, what => ledger.complain(`${name} ${what}`))
     const pause = (attempt: number): number => backoff(attempt, { initial: 50, max: 1_000 })
     this.#client = new PubSubClient({
       ...plan,
@@ -72,7 +72,7 @@ export class SimClient {
       recoveryPause: pause,
       reconnectStrategy: attempt => (attempt === 1 ? 0 : pause(attempt - 1)),
     })
-    this.#serverMessages = new Witness(ledger, name, undefined, 0)
+    this.#serverMessages = new DeliveryChecker(ledger, name, undefined, 0)
     this.#client.status$.subscribe(status => this.#note(status))
     this.#client.errors$.subscribe(({ code, message }) => {
       // A join or a leave may time out, and is then retried.
@@ -84,7 +84,7 @@ export class SimClient {
   /** The current session, if connected. At a hub that answers no probes, each silence ends in a recovery. */
   get connectionId(): string | undefined {
     const { state } = this.#status
-    const isIn = state === 'connected' || (state === 'recovering' && this.#place.hub.signs === 'none')
+    const isIn = state === 'connected' || (state === 'recovering' && this.#environment.hub.signs === 'none')
     return isIn ? this.#session : undefined
   }
 
@@ -94,14 +94,14 @@ export class SimClient {
 
   join(group: string): void {
     if (this.closed || this.#groups.has(group)) return
-    const { ledger, nature } = this.#place
-    const witness = new Witness(ledger, this.name, group, nature.time.now)
-    this.#witnesses.push(witness)
+    const { ledger, context } = this.#environment
+    const checker = new DeliveryChecker(ledger, this.name, group, context.time.now)
+    this.#checkers.push(checker)
     const { messages$, gaps$ } = this.#client.group(group)
-    const subscription = gaps$.subscribe(() => witness.onGap())
+    const subscription = gaps$.subscribe(() => checker.onGap())
     const error = (cause: unknown): void => ledger.complain(`${this.name} cannot be in ${group}: ${cause}`)
-    subscription.add(messages$.subscribe({ next: message => witness.onMessage(message, this.#session ?? ''), error }))
-    this.#groups.set(group, { witness, subscription })
+    subscription.add(messages$.subscribe({ next: message => checker.onMessage(message, this.#session ?? ''), error }))
+    this.#groups.set(group, { checker, subscription })
   }
 
   leave(group: string): void {
@@ -110,13 +110,13 @@ export class SimClient {
   }
 
   send(group: string, how: SentMessage['how']): void {
-    const id = this.#place.ledger.nextId()
+    const id = this.#environment.ledger.nextId()
     const options = { noEcho: how === 'noEcho', atLeastOnce: how === 'atLeastOnce', ack: how !== 'noAck' }
     this.#follow(this.#client.group(group).send(id, options), { id, kind: 'message', how })
   }
 
   sendEvent(): void {
-    const id = this.#place.ledger.nextId()
+    const id = this.#environment.ledger.nextId()
     this.#follow(this.#client.sendEvent('e', id), { id, kind: 'event', how: 'plain' })
   }
 
@@ -129,7 +129,7 @@ export class SimClient {
   }
 
   freeze(duration: number, first: ResumeOrder): void {
-    if (!this.loop.isFrozen) this.#linkWitness.onFrozen(duration)
+    if (!this.loop.isFrozen) this.#linkChecker.onFrozen(duration)
     this.loop.freeze(duration, first)
   }
 
@@ -145,34 +145,34 @@ export class SimClient {
 
   /** Runs at the end, while it is connected or after it was closed. */
   judge(): void {
-    this.#linkWitness.judge()
-    const lasting = new Set(Array.from(this.#groups.values(), ({ witness }) => witness))
+    this.#linkChecker.judge()
+    const lasting = new Set(Array.from(this.#groups.values(), ({ checker }) => checker))
     if (!this.closed) lasting.add(this.#serverMessages)
-    for (const witness of [...this.#witnesses, this.#serverMessages]) {
-      witness.judge(lasting.has(witness) ? this.connectionId : undefined, this.#losses.length)
+    for (const checker of [...this.#checkers, this.#serverMessages]) {
+      checker.judge(lasting.has(checker) ? this.connectionId : undefined, this.#losses.length)
     }
   }
 
   #open(url: string, handlers: SocketHandlers): Socket {
-    const { nature, hub } = this.#place
+    const { context, hub } = this.#environment
     const { opened, message, closed } = handlers
     const own: SocketHandlers = {
       opened: () => this.loop.run(() => opened()),
       message: data =>
         this.loop.run(() => {
-          this.#linkWitness.onFrame()
+          this.#linkChecker.onFrame()
           message(data)
         }),
       closed: (code, reason) =>
         this.loop.run(() => {
-          if (!wire.near.isClosing) this.#linkWitness.onClosed(code)
+          if (!wire.near.isClosing) this.#linkChecker.onClosed(code)
           closed(code, reason)
         }),
     }
-    const wire = new Wire(nature, own)
+    const wire = new Wire(context, own)
     this.#wire = wire
-    this.#linkWitness.opened(wire)
-    const { random, conditions } = nature
+    this.#linkChecker.opened(wire)
+    const { random, conditions } = context
     if (random.chance(conditions.hanging)) wire.silence('both')
     else if (random.chance(conditions.refused)) wire.cut()
     else wire.up.push(() => hub.accept(wire, url, this.#plan.protocol))
@@ -180,17 +180,17 @@ export class SimClient {
   }
 
   #follow(result: Observable<SendResult>, what: Pick<SentMessage, 'id' | 'kind' | 'how'>): void {
-    const { nature, ledger } = this.#place
+    const { context, ledger } = this.#environment
     const sent: SentMessage = { ...what, sender: this.name, outcome: 'pending', isExcused: () => false }
     ledger.sent.set(sent.id, sent)
-    const since = nature.time.now
+    const since = context.time.now
     result.subscribe({
       next: () => {
         sent.outcome = 'acked'
       },
       error: error => {
         sent.outcome = error instanceof StateStoreError ? error.code : String(error)
-        const { now } = nature.time
+        const { now } = context.time
         const isOver = this.closed || now - since >= this.#plan.timeout
         sent.isExcused = () => isOver || this.#losses.some(at => since <= at && at <= now)
       },
@@ -199,7 +199,7 @@ export class SimClient {
 
   /** In a working network, a session that the hub still has is recovered. */
   #judgeLoss(session: string): void {
-    const { hub, ledger } = this.#place
+    const { hub, ledger } = this.#environment
     if (
       this.#recoveringSince < FAULTS_END_MS ||
       this.#plan.recoveryWindow < RECOVERY_TIME_MS ||
@@ -212,18 +212,18 @@ export class SimClient {
   #note(status: PubSubStatus): void {
     const former = this.#status
     this.#status = status
-    this.#linkWitness.note(status)
+    this.#linkChecker.note(status)
     if (status.state === 'recovering' && former.state !== 'recovering') {
-      this.#recoveringSince = this.#place.nature.time.now
+      this.#recoveringSince = this.#environment.context.time.now
     }
     if (status.state === 'disconnected' && this.#session !== undefined) {
       this.#judgeLoss(this.#session)
-      this.#losses.push(this.#place.nature.time.now)
+      this.#losses.push(this.#environment.context.time.now)
       this.#session = undefined
     }
     if (status.state !== 'connected') return
     if (this.#session !== undefined && this.#session !== status.connectionId) {
-      this.#place.ledger.complain(`${this.name} was ${former.state} and is in another session, unannounced`)
+      this.#environment.ledger.complain(`${this.name} was ${former.state} and is in another session, unannounced`)
     }
     this.#session = status.connectionId
   }

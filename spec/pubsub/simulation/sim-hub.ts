@@ -30,14 +30,14 @@ function probeKind(data: FrameData): 'ping' | 'request' | undefined {
 /** The shipped engine, observed by the ledger. */
 class RecordedEngine extends HubEngine {
   readonly #ledger: Ledger
-  readonly #nature: SimulationContext
+  readonly #context: SimulationContext
   /** Session of the latest frame. */
   #session = ''
 
-  constructor(options: HubEngineOptions, ledger: Ledger, nature: SimulationContext) {
+  constructor(options: HubEngineOptions, ledger: Ledger, context: SimulationContext) {
     super(options)
     this.#ledger = ledger
-    this.#nature = nature
+    this.#context = context
   }
 
   override deliver(
@@ -49,7 +49,7 @@ class RecordedEngine extends HubEngine {
     const getters = Array.from(targets, ({ connectionId }) => connectionId).filter(id => !spared?.has(id))
     const deliveries = super.deliver(targets, frame, now, spared)
     if (deliveries !== getters.length) this.#ledger.complain(`delivered to ${deliveries}, not ${getters.length}`)
-    this.#ledger.onPublished(frame, getters, this.#nature.time.now, this.#session)
+    this.#ledger.onPublished(frame, getters, this.#context.time.now, this.#session)
     return deliveries
   }
 
@@ -67,7 +67,7 @@ class RecordedEngine extends HubEngine {
 /** A hub on virtual time, which can lose all its state. */
 export class SimHub {
   engine: HubEngine
-  readonly #nature: SimulationContext
+  readonly #context: SimulationContext
   readonly #ledger: Ledger
   readonly #limits: Limits
   #wires = new Set<Wire>()
@@ -76,8 +76,8 @@ export class SimHub {
   #armedFor = Number.POSITIVE_INFINITY
   #disarm: (() => void) | undefined
 
-  constructor(nature: SimulationContext, ledger: Ledger, limits: Limits) {
-    this.#nature = nature
+  constructor(context: SimulationContext, ledger: Ledger, limits: Limits) {
+    this.#context = context
     this.#ledger = ledger
     this.#limits = limits
     this.engine = this.#emptyEngine()
@@ -114,8 +114,8 @@ export class SimHub {
   publish(group?: string): void {
     const payload = { dataType: 'json', data: this.#ledger.nextId() } as const
     const { sessionIndex: roster } = this.engine
-    if (group === undefined) this.engine.deliver(roster.all, { type: 'serverMessage', payload }, this.#nature.time.now)
-    else this.engine.deliver(roster.ofGroup(group), { type: 'groupMessage', group, payload }, this.#nature.time.now)
+    if (group === undefined) this.engine.deliver(roster.all, { type: 'serverMessage', payload }, this.#context.time.now)
+    else this.engine.deliver(roster.ofGroup(group), { type: 'groupMessage', group, payload }, this.#context.time.now)
     this.#arm()
   }
 
@@ -136,7 +136,7 @@ export class SimHub {
     this.#disarm = undefined
     this.#armedFor = Number.POSITIVE_INFINITY
     this.engine = this.#emptyEngine()
-    this.#nature.time.after(outage, () => {
+    this.#context.time.after(outage, () => {
       this.#running = true
     })
   }
@@ -146,7 +146,7 @@ export class SimHub {
     const nothing = (): void => undefined
     const listener = { connected: nothing, disconnected: nothing, event: (of: EventRequest) => this.#decideLater(of) }
     const { retention, idleTimeout } = this.#limits
-    return new RecordedEngine({ retention, idleTimeout, generateSecret: secret, listener }, this.#ledger, this.#nature)
+    return new RecordedEngine({ retention, idleTimeout, generateSecret: secret, listener }, this.#ledger, this.#context)
   }
 
   #attach(
@@ -155,7 +155,7 @@ export class SimHub {
     userId: string,
     protocol: 'json' | 'protobuf',
   ): HubSession | undefined {
-    const { now } = this.#nature.time
+    const { now } = this.#context.time
     if (!claim) return this.engine.connect(wire.far, DIALECTS[protocol], { userId, roles: ROLES }, now)
     return this.engine.recover(claim, wire.far, now)
   }
@@ -165,7 +165,7 @@ export class SimHub {
     const { far: link } = wire
     const current = (task: (now: number) => void): void => {
       if (this.engine !== engine) return
-      task(this.#nature.time.now)
+      task(this.#context.time.now)
       this.#arm()
     }
     link.listener = {
@@ -188,7 +188,7 @@ export class SimHub {
 
   #decideLater(request: EventRequest): boolean {
     const { engine } = this
-    const { time, random, conditions } = this.#nature
+    const { time, random, conditions } = this.#context
     const isFaulty = random.chance(conditions.faulty)
     const decide = (): void => {
       if (this.engine !== engine || request.isSettled) return
@@ -206,7 +206,7 @@ export class SimHub {
   }
 
   #arm(): void {
-    const { time } = this.#nature
+    const { time } = this.#context
     const deadline = this.engine.deadline
     if (deadline >= this.#armedFor) return
     this.#disarm?.()
@@ -217,7 +217,7 @@ export class SimHub {
   #tick(): void {
     this.#armedFor = Number.POSITIVE_INFINITY
     this.#disarm = undefined
-    this.engine.tick(this.#nature.time.now)
+    this.engine.tick(this.#context.time.now)
     this.#arm()
   }
 }

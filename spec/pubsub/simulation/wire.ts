@@ -25,21 +25,21 @@ export class Wire {
   readonly far: FarEnd
   readonly up: Pipe
   readonly down: Pipe
-  readonly #nature: SimulationContext
+  readonly #context: SimulationContext
   /** When frames stopped arriving permanently, ms. */
   deadSince: number | undefined
   #cut = false
 
-  constructor(nature: SimulationContext, handlers: SocketHandlers) {
-    this.#nature = nature
-    this.up = new Pipe(nature, () => this.cut())
+  constructor(context: SimulationContext, handlers: SocketHandlers) {
+    this.#context = context
+    this.up = new Pipe(context, () => this.cut())
     this.down = new Pipe(
-      nature,
+      context,
       () => this.cut(),
       () => this.far.listener?.drained(),
     )
-    this.near = new NearEnd(this, nature, handlers)
-    this.far = new FarEnd(this, nature)
+    this.near = new NearEnd(this, context, handlers)
+    this.far = new FarEnd(this, context)
   }
 
   /** Breaks the connection; both sides detect it after their own delays. */
@@ -47,14 +47,14 @@ export class Wire {
     if (this.#cut) return
     this.#cut = true
     this.silence('both')
-    const { time, random, conditions } = this.#nature
+    const { time, random, conditions } = this.#context
     time.after(random.int(0, conditions.clientNotice), () => this.near.ended(ABNORMAL_CLOSURE, ''))
     time.after(random.int(0, conditions.hubNotice), () => this.far.ended(ABNORMAL_CLOSURE))
   }
 
   /** Makes the connection half-open: data vanishes, and neither side is notified. */
   silence(direction: 'up' | 'down' | 'both'): void {
-    this.deadSince ??= this.#nature.time.now
+    this.deadSince ??= this.#context.time.now
     if (direction !== 'down') this.up.isDead = true
     if (direction !== 'up') this.down.isDead = true
   }
@@ -64,13 +64,13 @@ export class Wire {
 export class NearEnd implements Socket {
   isClosing = false
   readonly #wire: Wire
-  readonly #nature: SimulationContext
+  readonly #context: SimulationContext
   readonly #handlers: SocketHandlers
   #open = true
 
-  constructor(wire: Wire, nature: SimulationContext, handlers: SocketHandlers) {
+  constructor(wire: Wire, context: SimulationContext, handlers: SocketHandlers) {
     this.#wire = wire
-    this.#nature = nature
+    this.#context = context
     this.#handlers = handlers
   }
 
@@ -94,7 +94,7 @@ export class NearEnd implements Socket {
       this.#wire.far.ended(code)
       this.#wire.down.push(() => this.ended(code, ''))
     })
-    this.#nature.time.after(CLOSE_TIMEOUT_MS, () => {
+    this.#context.time.after(CLOSE_TIMEOUT_MS, () => {
       this.ended(ABNORMAL_CLOSURE, '')
       this.#wire.cut()
     })
@@ -119,16 +119,16 @@ export class NearEnd implements Socket {
 export class FarEnd implements HubLink {
   listener: HubListener | undefined
   readonly #wire: Wire
-  readonly #nature: SimulationContext
+  readonly #context: SimulationContext
   #open = true
 
-  constructor(wire: Wire, nature: SimulationContext) {
+  constructor(wire: Wire, context: SimulationContext) {
     this.#wire = wire
-    this.#nature = nature
+    this.#context = context
   }
 
   canSend(): boolean {
-    return this.#wire.down.inFlight < this.#nature.conditions.window
+    return this.#wire.down.inFlight < this.#context.conditions.window
   }
 
   send(data: FrameData): void {
@@ -171,6 +171,6 @@ export class FarEnd implements HubLink {
     if (!this.#open) return
     this.#open = false
     // The hub is notified in a later turn, never during its own close.
-    this.#nature.time.after(0, () => this.listener?.gone(code))
+    this.#context.time.after(0, () => this.listener?.gone(code))
   }
 }

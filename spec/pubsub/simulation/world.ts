@@ -24,10 +24,10 @@ const groupName = (group: number): string => `group${group}`
 /** A hub, clients and a network on virtual time. */
 export class World {
   readonly #schedule: Schedule
-  readonly #nature: SimulationContext
+  readonly #context: SimulationContext
   readonly #ledger = new Ledger()
   readonly #hub: SimHub
-  readonly #place: ClientEnvironment
+  readonly #environment: ClientEnvironment
   /** The client of each plan, and all former ones. */
   readonly #clients: SimClient[] = []
   readonly #everyone: SimClient[] = []
@@ -35,14 +35,14 @@ export class World {
   constructor(schedule: Schedule) {
     const { seed, conditions, clients } = schedule
     this.#schedule = schedule
-    this.#nature = { time: new VirtualTime(), random: new Random(seed ^ 0x5eed), conditions: { ...conditions } }
-    this.#hub = new SimHub(this.#nature, this.#ledger, schedule)
-    this.#place = { nature: this.#nature, hub: this.#hub, ledger: this.#ledger }
+    this.#context = { time: new VirtualTime(), random: new Random(seed ^ 0x5eed), conditions: { ...conditions } }
+    this.#hub = new SimHub(this.#context, this.#ledger, schedule)
+    this.#environment = { context: this.#context, hub: this.#hub, ledger: this.#ledger }
     for (const i of clients.keys()) this.#open(i)
   }
 
   run(): Verdict {
-    const { time, conditions } = this.#nature
+    const { time, conditions } = this.#context
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
     time.runUntil(FAULT_PERIOD_MS)
     Object.assign(conditions, NO_FAULTS)
@@ -60,7 +60,7 @@ export class World {
   #open(i: number): void {
     const plan = this.#schedule.clients[i]
     if (plan === undefined) return
-    const client = new SimClient(`client${i}.${this.#everyone.length}`, plan, this.#place)
+    const client = new SimClient(`client${i}.${this.#everyone.length}`, plan, this.#environment)
     this.#clients[i] = client
     this.#everyone.push(client)
   }

@@ -55,13 +55,13 @@ export async function openScriptedHub(protocol: Protocol, options: PubSubOptions
 
 /** Texts of the messages of the group `g`, as they arrive. */
 export function texts({ client }: Watched, group = 'g'): unknown[] {
-  const said: unknown[] = []
+  const received: unknown[] = []
   const subscription = client.group(group).messages$.subscribe({
-    next: ({ data }) => said.push(data),
-    error: error => said.push(error.code),
+    next: ({ data }) => received.push(data),
+    error: error => received.push(error.code),
   })
   onTestFinished(() => subscription.unsubscribe())
-  return said
+  return received
 }
 
 /** The shipped hub behind a link that can be cut, with anonymous access. */

@@ -3,14 +3,14 @@ import { type Hub, type PubSubServer, type ServePubSubOptions, servePubSub } fro
 import { ManualClock } from '../../support/manual-clock.js'
 
 /** The sessions of a hub as text, such as `connected ann` and `disconnected ann: expired`. */
-export type Story = string[]
+export type SessionLog = string[]
 
 /** A server on a free port with a manual clock and a hub `chat`; closed at the end of the test. */
 export async function openHub(options: Partial<ServePubSubOptions> = {}): Promise<{
   server: PubSubServer
   hub: Hub
   clock: ManualClock
-  story: Story
+  sessionLog: SessionLog
 }> {
   const clock = new ManualClock()
   const server = await servePubSub({ port: 0, clock, authenticate: 'anonymous', ...options })
@@ -20,10 +20,10 @@ export async function openHub(options: Partial<ServePubSubOptions> = {}): Promis
     await closed
   })
   const hub = server.hub('chat')
-  const story: Story = []
+  const sessionLog: SessionLog = []
   hub.connections$.subscribe(event => {
     const who = event.connection.userId ?? 'anonymous'
-    story.push(event.type === 'connected' ? `connected ${who}` : `disconnected ${who}: ${event.reason}`)
+    sessionLog.push(event.type === 'connected' ? `connected ${who}` : `disconnected ${who}: ${event.reason}`)
   })
-  return { server, hub, clock, story }
+  return { server, hub, clock, sessionLog }
 }

@@ -59,9 +59,9 @@ export class PacedClient extends VirtualLink {
 }
 
 /** Makes a member acknowledge its messages, from `away` ms away. */
-export function acknowledge(member: PacedClient, clock: ManualClock, away: number): void {
-  clock.schedule(2 * away, () => {
+export function acknowledge(member: PacedClient, clock: ManualClock, latencyMs: number): void {
+  clock.schedule(2 * latencyMs, () => {
     member.take({ type: 'sequenceAck', sequenceId: member.sequenceIds.length })
-    acknowledge(member, clock, away)
+    acknowledge(member, clock, latencyMs)
   })
 }

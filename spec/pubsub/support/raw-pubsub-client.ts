@@ -58,7 +58,7 @@ export class RawPubSubClient {
   /** Opens a socket and waits for the `connected` frame. */
   static async connect(url: string): Promise<RawPubSubClient> {
     const client = await RawPubSubClient.open(url)
-    await client.seen(frame => frame['event'] === 'connected')
+    await client.waitForFrame(frame => frame['event'] === 'connected')
     return client
   }
 
@@ -92,7 +92,7 @@ export class RawPubSubClient {
   async request(frame: RawFrame): Promise<RawFrame> {
     const ackId = ++this.#ackId
     this.send({ ...frame, ackId })
-    return this.seen(answer => answer['type'] === 'ack' && answer['ackId'] === ackId)
+    return this.waitForFrame(answer => answer['type'] === 'ack' && answer['ackId'] === ackId)
   }
 
   async join(group: string): Promise<void> {
@@ -100,7 +100,7 @@ export class RawPubSubClient {
   }
 
   /** Resolves with the first matching frame, past or future. */
-  async seen(matches: (frame: RawFrame) => boolean): Promise<RawFrame> {
+  async waitForFrame(matches: (frame: RawFrame) => boolean): Promise<RawFrame> {
     for (;;) {
       const found = this.frames.find(matches)
       if (found !== undefined) return found

@@ -49,7 +49,10 @@ export class Peer {
   }
 
   /** Resolves when this many frames of a type have arrived. */
-  async seen<T extends UpFrame['type']>(type: T, count = 1): Promise<readonly Extract<UpFrame, { type: T }>[]> {
+  async waitForFrames<T extends UpFrame['type']>(
+    type: T,
+    count = 1,
+  ): Promise<readonly Extract<UpFrame, { type: T }>[]> {
     await eventually(() => this.of(type).length >= count)
     return this.of(type)
   }

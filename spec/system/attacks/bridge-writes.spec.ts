@@ -45,7 +45,7 @@ async function pingsOf(client: RawPubSubClient, count: number): Promise<number[]
     const began = performance.now()
     const { length } = client.frames
     client.socket.send('{"type":"ping"}')
-    await client.seen(frame => frame['type'] === 'pong' && client.frames.indexOf(frame) >= length)
+    await client.waitForFrame(frame => frame['type'] === 'pong' && client.frames.indexOf(frame) >= length)
     durations.push(performance.now() - began)
     await new Promise(resolve => setTimeout(resolve, 3))
   }

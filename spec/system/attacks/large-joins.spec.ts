@@ -26,7 +26,7 @@ describe('joins and leaves of the group of a large key', () => {
     await holder.request({ type: 'event', event: 'key:set', dataType: 'json', data })
     // The bridge keeps the value as long as the group has a member.
     await holder.request({ type: 'joinGroup', group: GROUP })
-    await holder.seen(frame => frame['group'] === GROUP)
+    await holder.waitForFrame(frame => frame['group'] === GROUP)
     const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
     for (const { socket } of attackers) {
       // Nothing is read of what comes.

@@ -68,7 +68,7 @@ describeInBrowser('Without a bundler', open => {
   it.each(['json', 'protobuf'])(
     'pub/sub in %s sends, receives, and recovers over the native WebSocket',
     async protocol => {
-      const { hub, story } = await openHub()
+      const { hub, sessionLog } = await openHub()
       const link = await layLink(hub.url)
       const address = new URL(hub.url)
       address.port = new URL(link.url).port
@@ -100,7 +100,7 @@ describeInBrowser('Without a bundler', open => {
       const lines = await heard.allInnerTexts()
       expect(lines.slice(0, 2)).toEqual(['from the page', 'from the hub'])
       expect(lines.slice(2).sort()).toEqual(['said while away', 'while it was away'])
-      expect(story).toEqual(['connected anonymous'])
+      expect(sessionLog).toEqual(['connected anonymous'])
       expect(site.requested.includes(PROTOBUF_CODEC)).toBe(protocol === 'protobuf')
       await expectAccessible(page)
     },

@@ -81,15 +81,15 @@ describe('the built binary', { timeout: LIMIT }, () => {
   it('ends a watch quietly when the reader of its output has exited', async () => {
     const { url } = await openStore()
     const { child, lines, exit } = launch('watch', 'k', '--url', url)
-    const talk: string[] = []
-    createInterface({ input: child.stderr }).on('line', line => talk.push(line))
+    const messages: string[] = []
+    createInterface({ input: child.stderr }).on('line', line => messages.push(line))
     await once(lines, 'line')
     child.stdout.destroy()
     // Only a write tells a process that its reader is gone; the first may still be taken.
     const key = openClient(url).key('k', text)
     for (let count = 0; child.exitCode === null; count++) await firstValueFrom(key.set(String(count)))
     expect(await exit).toEqual([0, null])
-    expect(talk.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
+    expect(messages.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
   })
 
   it('passes binary values through pipes', async () => {

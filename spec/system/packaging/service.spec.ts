@@ -39,9 +39,9 @@ describe('The service', { timeout: PATIENCE }, () => {
     const lines$ = new ReplaySubject<string>()
     for (const input of [child.stdout, child.stderr])
       if (input) createInterface({ input }).on('line', line => lines$.next(line))
-    const says = async (pattern: RegExp) => firstValueFrom(lines$.pipe(filter(line => pattern.test(line))))
+    const lineMatching = async (pattern: RegExp) => firstValueFrom(lines$.pipe(filter(line => pattern.test(line))))
     const exit = once(child, 'exit')
-    return { child, says, exit }
+    return { child, says: lineMatching, exit }
   }
 
   const cli = (...args: readonly string[]) => [process.execPath, join(folder, 'dist/cli/main.js'), ...args]

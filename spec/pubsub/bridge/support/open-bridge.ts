@@ -51,13 +51,13 @@ export async function openBridge(options: BridgeOptions = FULL_ACCESS, retention
 
 /** Records the messages a client receives about a key. */
 export class Follower {
-  readonly seen: string[] = []
+  readonly received: string[] = []
   readonly #subscription
 
   constructor(client: PubSubClient, key: string) {
     this.#subscription = client.group(`key:${key}`).messages$.subscribe({
-      next: ({ data }) => this.seen.push(summarize(data)),
-      error: error => this.seen.push(String(error)),
+      next: ({ data }) => this.received.push(summarize(data)),
+      error: error => this.received.push(String(error)),
     })
     onTestFinished(() => this.stop())
   }
@@ -68,12 +68,12 @@ export class Follower {
 
   /** Entries without freshness messages. */
   get entries(): string[] {
-    return this.seen.filter(words => !words.startsWith('is '))
+    return this.received.filter(words => !words.startsWith('is '))
   }
 
   /** Resolves when this message has been received. */
   async until(words: string): Promise<void> {
-    await eventually(() => this.seen.includes(words))
+    await eventually(() => this.received.includes(words))
   }
 }
 

@@ -12,7 +12,7 @@ const TIMEOUT_MS = 90_000
 
 /** The client handles each message in a thread, so their order in the log varies. */
 const sorted = (log: readonly string[]): string[] => log.slice(1).sort()
-const said = (count: number): string[] =>
+const expectedLog = (count: number): string[] =>
   upTo(count)
     .map(data => `"news", "type": "json", "data": ${data}`)
     .sort()
@@ -30,7 +30,7 @@ describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
   beforeAll(installPython, 300_000)
 
   it('the Python client joins, sends, receives and leaves', async () => {
-    const { hub, client, story } = await open()
+    const { hub, client, sessionLog } = await open()
     expect(await client.call('join', ['news'])).toBe('done')
     expect(await client.call('send', ['news', { a: [1, null] }, 'json'])).toBe('done')
     expect(await client.call('send', ['news', 'grün', 'text'])).toBe('done')
@@ -45,7 +45,7 @@ describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
     ])
     expect(await client.call('leave', ['news'])).toBe('done')
     expect(hub.sendToGroup('news', 'gone')).toBe(0)
-    expect(story).toEqual(['connected ann'])
+    expect(sessionLog).toEqual(['connected ann'])
     expect(await client.call('close')).toBe('done')
     await eventually(() => hub.connections.every(({ attached }) => !attached))
   })
@@ -90,7 +90,7 @@ describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
   })
 
   it('the Python client recovers without losing messages', async () => {
-    const { hub, client, link, story } = await open()
+    const { hub, client, link, sessionLog } = await open()
     await client.call('join', ['news'])
     let sent = 0
     for (let round = 0; round < 2; round++) {
@@ -101,28 +101,28 @@ describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
       link.restore()
       await client.logged(1 + sent)
     }
-    expect(sorted(client.log)).toEqual(said(200))
+    expect(sorted(client.log)).toEqual(expectedLog(200))
     expect(hub.connections).toMatchObject([{ groups: ['news'] }])
-    expect(story).toEqual(['connected ann'])
+    expect(sessionLog).toEqual(['connected ann'])
   })
 
   it('the Python client begins a new session and rejoins its groups', async () => {
-    const { hub, client, story } = await open()
+    const { hub, client, sessionLog } = await open()
     await client.call('join', ['news'])
     hub.closeConnection(hub.connections[0]?.connectionId ?? '', 'maintenance')
     await eventually(() => hub.connections[0]?.groups.includes('news') === true)
     hub.sendToGroup('news', 'again')
     await eventually(() => client.log.includes('"news", "type": "json", "data": "again"'))
-    expect(story).toEqual(['connected ann', 'disconnected ann: hub', 'connected ann'])
+    expect(sessionLog).toEqual(['connected ann', 'disconnected ann: hub', 'connected ann'])
   })
 
   it('a burst does not end the session of a client with one ack a second', async () => {
-    const { hub, client, story } = await open()
+    const { hub, client, sessionLog } = await open()
     await client.call('join', ['news'])
     const sender = await RawPubSubClient.connect(`${hub.url}?user=eve`)
     for (const ackId of upTo(2_500)) sender.send({ type: 'sendToGroup', group: 'news', data: ackId, ackId })
     await client.logged(2_501)
-    expect(sorted(client.log)).toEqual(said(2_500))
-    expect(story).toEqual(['connected ann', 'connected eve'])
+    expect(sorted(client.log)).toEqual(expectedLog(2_500))
+    expect(sessionLog).toEqual(['connected ann', 'connected eve'])
   })
 })

@@ -11,7 +11,7 @@ interface SessionVisit {
  * Checks the guarantees of one subscription, message by message: all messages queued for the session arrive once, in
  * order, without gaps; a lost session is reported.
  */
-export class Witness {
+export class DeliveryChecker {
   readonly group: string | undefined
   #gaps = 0
   /** Whether a gap was reported since the last message. */
@@ -79,12 +79,12 @@ export class Witness {
   }
 
   #judgeHoles({ session, numbers }: SessionVisit, complete: boolean): void {
-    const came = new Set(numbers)
+    const received = new Set(numbers)
     const last = complete ? Number.POSITIVE_INFINITY : (numbers.at(-1) ?? 0)
     const missing = this.#ledger
       .queuedFor(session)
       .map(({ group, at }, i) => ({ number: i + 1, isOurs: group === this.group && at > this.#subscribedAt }))
-      .filter(({ number, isOurs }) => isOurs && number < last && !came.has(number))
+      .filter(({ number, isOurs }) => isOurs && number < last && !received.has(number))
     const [first] = missing
     if (first) this.#complain(`missed ${missing.length} messages of session ${Number(session)}, first ${first.number}`)
   }

@@ -9,7 +9,7 @@ import type { Wire } from './wire.js'
  * Checks a client's link for any ping behaviour of the hub: a dead link is dropped within `keepAlive`, a live one is
  * kept while the hub answers anything, and a hub that ends a session over a ping gets no further pings.
  */
-export class LinkWitness {
+export class LinkChecker {
   readonly #time: VirtualTime
   readonly #hub: SimHub
   readonly #keepAlive: number
@@ -21,8 +21,8 @@ export class LinkWitness {
   #thawsAt = Number.NEGATIVE_INFINITY
   #refusals = 0
 
-  constructor({ nature, hub }: ClientEnvironment, keepAlive: number, complain: (what: string) => void) {
-    this.#time = nature.time
+  constructor({ context, hub }: ClientEnvironment, keepAlive: number, complain: (what: string) => void) {
+    this.#time = context.time
     this.#hub = hub
     this.#keepAlive = keepAlive
     this.#complain = complain
