@@ -28,9 +28,9 @@ const started = performance.now()
  * @param {string} what
  * @param {{ version?: unknown, source?: string }} [about]
  */
-export function say(who, what, { version, source } = {}) {
+export function say(actor, what, { version, source } = {}) {
   const time = `${((performance.now() - started) / 1000).toFixed(2)} s`.padStart(8)
-  const columns = [pc.dim(time), COLOURS[who](who.padEnd(10)), what.padEnd(50)]
+  const columns = [pc.dim(time), COLOURS[actor](actor.padEnd(10)), what.padEnd(50)]
   if (version !== undefined || source !== undefined) columns.push(pc.dim(String(version ?? '').padEnd(27)))
   if (source !== undefined) columns.push(pc.bold(source))
   console.log(columns.join('  ').trimEnd())
