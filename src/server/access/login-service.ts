@@ -106,7 +106,6 @@ const MAX_CONCURRENT_LOGINS = 16
 /** A slower login releases its slot, and continues until its connection times out. */
 const MAX_TURN_MS = 1_000
 /** A connection has ten seconds to log in; this leaves some for the check itself. */
-/** Part of the ten seconds in which a connection must log in; the check itself needs some of them. */
 const MAX_WAIT_MS = 5_000
 const MAX_QUEUED_PER_ADDRESS = 1_000
 const MAX_QUEUED = 10_000

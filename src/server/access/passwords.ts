@@ -71,6 +71,7 @@ export class Passwords {
     return createHmac('sha256', this.#digestKey).update(password).digest()
   }
 
+  /** Returns `undefined` if the queue is full or the client has disconnected. */
   async #runInSlot<T>(request: LoginRequest, task: () => Promise<T>): Promise<T | undefined> {
     if (this.#running < MAX_CONCURRENT_HASHES) this.#running++
     else if (!(await this.#awaitSlot(request))) return undefined

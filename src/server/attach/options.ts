@@ -53,8 +53,8 @@ export interface AttachOptions extends ConnectionOptions, KeyspaceOptions {
   readonly maxWatchesPerClient?: number | undefined
   /**
    * Maximum number of clients per watched key, and of clients that watch globs; further ones are rejected with
-   * `quota-exceeded`. Each change sends a notification to each of them. Default 1,000; unlimited with {@link
-   * AttachOptions.identityProperty}, as without it one client can register under any number of ids.
+   * `quota-exceeded`. Each change sends a notification to each of them. Default 1,000, because one client can
+   * register under any number of ids; unlimited with {@link AttachOptions.identityProperty}, which prevents that.
    */
   readonly maxWatchersPerKey?: number | undefined
   /**

@@ -9,6 +9,7 @@ import type { AddressUsage, Usage } from './usage.js'
 /** Statistics of a running store. */
 export interface StoreStats {
   readonly keys: number
+  /** Watched keys of all clients. */
   readonly watches: number
   readonly connections: number
   /** MQTT sessions, offline clients included. */
@@ -38,7 +39,7 @@ export interface StoreStats {
 /** A client with an open connection. */
 export interface ConnectedClient {
   readonly clientId: string
-  /** ms since the Unix epoch */
+  /** Time of the connection, ms since the Unix epoch. */
   readonly since: number
   /** Number of keys that it watches. */
   readonly watches: number
@@ -56,7 +57,7 @@ export interface StoredKey {
   readonly value: Uint8Array
   /** Such as `1696374425000:1:StateStore`. */
   readonly version: string
-  /** ms since the Unix epoch */
+  /** Expiry, ms since the Unix epoch; `undefined` for a key without one. */
   readonly expiresAt: number | undefined
   /** Writes must carry this token or a newer one. */
   readonly fencingToken: string | undefined

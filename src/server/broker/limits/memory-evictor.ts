@@ -72,7 +72,10 @@ export interface MemoryEvictorHost {
   readonly budget: BrokerMemoryBudget
 }
 
-/** Minimum time between two runs, ms; one more per `ITEMS_PER_MS` connections and sessions. */
+/**
+ * Minimum time between scheduled runs, and after an eviction that did not free enough, ms; one more per `ITEMS_PER_MS`
+ * connections and sessions.
+ */
 const BASE_INTERVAL_MS = 10
 const ITEMS_PER_MS = 500
 /** Share of the budget that is free after a run, because each run inspects every connection. */
@@ -100,8 +103,9 @@ export class MemoryEvictor {
   readonly #host: MemoryEvictorHost
   readonly #connections: EvictableCollection
   readonly #sessions: EvictableCollection
+  /** Latest eviction that did not free enough, ms of the monotonic clock. */
   #failedAt = Number.NEGATIVE_INFINITY
-  /** Of connections, ms of the monotonic clock. */
+  /** Latest scheduled run, ms of the monotonic clock. */
   #lastRunAt = Number.NEGATIVE_INFINITY
   #isScheduled = false
 

@@ -253,7 +253,7 @@ export const keepAliveSecondsOf = ({ keepAlive, version }: Connect, maxSeconds: 
   // MQTT 3.1.1 has no server keep-alive. A keep-alive of 0 is turned off, which a maximum does not permit.
   version === 4 || maxSeconds === 0 ? keepAlive : keepAlive === 0 ? maxSeconds : Math.min(keepAlive, maxSeconds)
 
-/** Returns how long a client may be silent, ms (MQTT 5.0, section 3.1.2.10); 0 for unlimited. */
+/** Returns one and a half times the keep-alive, ms (MQTT 5.0, section 3.1.2.10); 0 for unlimited. */
 export const keepAliveTimeoutMs = (connect: Connect, maxSeconds: number): number =>
   1_500 * keepAliveSecondsOf(connect, maxSeconds)
 
