@@ -6,7 +6,7 @@ import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
 import { bundle, type Program } from '../../support/bundle.js'
 
 const MB = 1024 * 1024
-/** What the process may take beyond what it took before: the bound of the bridge, and what waits to be collected. */
+/** Permitted growth of the process: the limit of the bridge plus uncollected garbage. */
 const MAX_GROWTH_MB = 200
 const CONNECTIONS = 4
 const FRAMES = 30
@@ -38,7 +38,7 @@ const write = (key: string, value: unknown) => ({
   data: { key, value },
 })
 
-/** ms that each of some pings takes. */
+/** Returns the sorted durations of pings, ms. */
 async function pingsOf(client: RawPubSubClient, count: number): Promise<number[]> {
   const durations: number[] = []
   for (let i = 0; i < count; i++) {
@@ -56,36 +56,39 @@ const at99 = (durations: readonly number[]): number => durations[Math.floor(0.99
 
 describe('writes through a bridge whose store is unreachable', () => {
   it.each([
-    ['without an answer', false],
-    ['with an answer', true],
-  ])('cost a bounded memory, %s, and leave room for another user', async (_, isAnswered) => {
-    const { connect, ask } = await openBridgeProcess()
-    const innocent = await connect('innocent')
-    const quiet = at99(await pingsOf(innocent, 100))
-    const before = await ask('down')
-    const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
-    // As JavaScript has it, such a value is many times larger than as text.
-    const value = Array.from({ length: 100_000 }, () => [])
-    const frame = write('k', value)
-    const flood = attackers.map(async ({ socket }) => {
-      for (let i = 0; i < FRAMES && socket.readyState === socket.OPEN; i++) {
-        const text = JSON.stringify(isAnswered ? { ...frame, ackId: i + 1 } : frame)
-        await new Promise(resolve => socket.send(text, resolve))
-      }
-    })
-    const durations = await pingsOf(innocent, 100)
-    await Promise.all(flood)
-    const pending = innocent.request(write('mine', 1))
-    const { held, peak } = await ask('memory')
-    await ask('up')
-    expect(await pending).toMatchObject({ success: true })
-    const words = `p99 ${at99(durations).toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms; ${held.toFixed(0)} MB held, peak ${peak.toFixed(0)} MB`
-    if (process.env['FIGURES']) console.info(words)
-    expect(held - before.held, words).toBeLessThan(MAX_GROWTH_MB)
-  })
+    ['without acks', false],
+    ['with acks', true],
+  ])(
+    'writes %s through a bridge to an unreachable store take limited memory, and other users can still write',
+    async (_, isAnswered) => {
+      const { connect, ask } = await openBridgeProcess()
+      const innocent = await connect('innocent')
+      const quiet = at99(await pingsOf(innocent, 100))
+      const before = await ask('down')
+      const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
+      // Such a value takes many times more memory parsed than as text.
+      const value = Array.from({ length: 100_000 }, () => [])
+      const frame = write('k', value)
+      const flood = attackers.map(async ({ socket }) => {
+        for (let i = 0; i < FRAMES && socket.readyState === socket.OPEN; i++) {
+          const text = JSON.stringify(isAnswered ? { ...frame, ackId: i + 1 } : frame)
+          await new Promise(resolve => socket.send(text, resolve))
+        }
+      })
+      const durations = await pingsOf(innocent, 100)
+      await Promise.all(flood)
+      const pending = innocent.request(write('mine', 1))
+      const { held, peak } = await ask('memory')
+      await ask('up')
+      expect(await pending).toMatchObject({ success: true })
+      const words = `p99 ${at99(durations).toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms; ${held.toFixed(0)} MB held, peak ${peak.toFixed(0)} MB`
+      if (process.env['FIGURES']) console.info(words)
+      expect(held - before.held, words).toBeLessThan(MAX_GROWTH_MB)
+    },
+  )
 })
 
-describe('writes that have no result', () => {
+describe('pending writes of a bridge', () => {
   const MAX = 1_000
   let givenUp: string[] = []
   const write = (connectionId: string, costBytes: number, userId?: string) => ({
@@ -95,7 +98,7 @@ describe('writes that have no result', () => {
     cancel: () => givenUp.push(userId ?? connectionId),
   })
 
-  it('of a user with many connections give way to those of other users, the newest first', () => {
+  it('writes of other users evict the newest ones of a user with many connections', () => {
     givenUp = []
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 100; i++) pending.tryAdd(write(String(i), 10, 'mallory'))
@@ -108,13 +111,13 @@ describe('writes that have no result', () => {
     expect(pending.costBytes).toBe(MAX)
   })
 
-  it('leave room for a new user regardless of the number of other users', () => {
+  it('a new user can write regardless of the number of other users', () => {
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 50; i++) while (pending.tryAdd(write(String(i), 1)));
     expect([pending.tryAdd(write('newcomer', 1)), pending.costBytes]).toEqual([true, MAX])
   })
 
-  it('are a thousand of a connection at most, and counted until they are removed', () => {
+  it('a connection has at most a thousand pending writes, which count until they are removed', () => {
     const pending = new PendingWrites()
     const writes = Array.from({ length: 1_001 }, () => write('a', 1))
     expect(writes.filter(each => pending.tryAdd(each))).toHaveLength(1_000)

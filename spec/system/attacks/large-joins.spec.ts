@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(async () => program[Symbol.asyncDispose]())
 
 describe('joins and leaves of the group of a large key', () => {
-  it('leave others their time', async () => {
+  it('joins and leaves of the group of a large key do not delay other members', async () => {
     const options = ['--disable-warning=RX_STATESTORE_ANONYMOUS']
     const child = fork(program.path, [], { execArgv: options, env: { PATH: process.env['PATH'] } })
     onTestFinished(() => child.disconnect())
@@ -29,7 +29,7 @@ describe('joins and leaves of the group of a large key', () => {
     await holder.waitForFrame(frame => frame['group'] === GROUP)
     const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
     for (const { socket } of attackers) {
-      // Nothing is read of what comes.
+      // Received messages are ignored.
       socket.removeAllListeners('message')
       for (let i = 1; i <= JOINS; i++) {
         socket.send(JSON.stringify({ type: 'joinGroup', group: GROUP }))

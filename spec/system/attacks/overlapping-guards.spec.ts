@@ -7,8 +7,8 @@ const nameOf = ({ success, error }: RawFrame): string => (success === true ? 'do
 const OPEN = { read: () => true }
 const CLOSED = { prefix: 'key:admin:', read: () => false }
 
-describe('two that decide about the same groups of a hub', () => {
-  it('cannot be two bridges, in either order, as one would open what the other closes', async () => {
+describe('two guards for the same groups of a hub', () => {
+  it('two bridges with overlapping prefixes are rejected in either order, because one would permit what the other denies', async () => {
     const { hub, bridged } = await openBridge(OPEN)
     for (const prefix of ['key:admin:', 'key:', 'k'])
       expect(() => bridge(bridged, hub, { ...CLOSED, prefix })).toThrow(
@@ -17,7 +17,7 @@ describe('two that decide about the same groups of a hub', () => {
     expect(() => bridge(bridged, hub, { ...CLOSED, prefix: 'key2:' }).close()).not.toThrow()
   })
 
-  it('can be a bridge that replaces a closed one', async () => {
+  it('a bridge can replace a closed one with the same prefix', async () => {
     const { hub, bridged, keys, raw } = await openBridge(OPEN)
     keys.close()
     bridge(bridged, hub, CLOSED)
@@ -25,7 +25,7 @@ describe('two that decide about the same groups of a hub', () => {
     expect(nameOf(await mallory.request({ type: 'joinGroup', group: 'key:admin:secret' }))).toBe('Forbidden')
   })
 
-  it('are a bridge and a guard of the application, of which the one that refuses wins', async () => {
+  it('a denial by a bridge or by a guard of the application wins', async () => {
     for (const isLate of [true, false]) {
       const { hub, bridged, keys, raw } = await openBridge(OPEN)
       keys.close()

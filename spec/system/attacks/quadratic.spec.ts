@@ -30,7 +30,7 @@ const SAME_1_MIB = repeat(PROPERTY.user('a', ''), MIB)
 const DIFFERENT = Buffer.concat(Array.from({ length: 30_000 }, (_, n) => PROPERTY.user(`name-${n}`, '')))
 const STAYS = properties(PROPERTY.sessionExpiry(60))
 
-/** Sends packets as one client, waits until the store has worked on them, and leaves. */
+/** Connects, sends packets, waits until the store has processed them, and disconnects. */
 async function attack(scene: Scene, greeting: string | Buffer, ...packets: readonly Buffer[]): Promise<void> {
   const attacker = await scene.connect(greeting)
   if (packets.length > 0) await attacker.send(...packets)
@@ -91,12 +91,12 @@ describe('a packet with ten thousand topic filters', () => {
   })
 })
 
-describe('names of one length that differ at their end alone', () => {
+describe('long names that differ only at the end', () => {
   const KEYS = nightly(2_600, 800)
   const BATCH = 100
   const longName = (n: number): string => `${'x'.repeat(29_990)}${n}`.padEnd(30_000, '-')
 
-  it('long keys that differ at their end alone cost no more than other keys', { timeout: 60_000 }, async () => {
+  it('long keys that differ only at the end cost no more than other keys', { timeout: 60_000 }, async () => {
     const scene = await openScene()
     await scene.under(
       async () => {
@@ -117,7 +117,7 @@ describe('names of one length that differ at their end alone', () => {
     )
   })
 
-  it('long client ids and topics that differ at their end alone cost no more than others', {
+  it('long client ids and topics that differ only at the end cost no more than others', {
     timeout: 60_000,
   }, async () => {
     const scene = await openScene()

@@ -9,10 +9,10 @@ import { openStore } from '../../support/open-store.js'
 import { objecting } from './support/objecting-link.js'
 
 const ROUNDS = 100
-/** A store and the timers of a busy machine are part of what is measured, ms. */
+/** Shorter durations are within the noise of the store and of a busy machine, ms. */
 const NOISE_MS = 50
 
-/** A bridge from keys to the topics of Mosquitto, and a client that writes keys and waits for their topics. */
+/** Opens a retained sync from keys to topics of Mosquitto, and a client that writes keys and waits for their topics. */
 async function openBridge(lines: readonly string[], options: Partial<RetainedOptions>, isPoison?: RegExp) {
   const broker = await Mosquitto.start({ lines })
   onTestFinished(async () => broker.stop())
@@ -40,7 +40,7 @@ async function openBridge(lines: readonly string[], options: Partial<RetainedOpt
   await subscriber.subscribeAsync('plant/#', { qos: 1 })
   await status.until(({ values }) => values.at(-1)?.state === 'live')
   const set = (key: string, value: string) => lastValueFrom(client.key(key, text).set(value))
-  /** Writes a key and waits until its topic has the value; ms. */
+  /** Writes a key and waits until its topic has the value; returns the duration, ms. */
   const carry = async (key: string, value: string): Promise<number> => {
     const began = performance.now()
     const arrived = new Promise<void>(resolve => waiting.set(`plant/${key}=${value}`, resolve))
@@ -58,13 +58,13 @@ async function openBridge(lines: readonly string[], options: Partial<RetainedOpt
 
 const deep = (levels: number): string => Array.from({ length: levels - 1 }, () => 'a').join('/')
 
-describe('a key whose topic or value a broker ends the connection over', () => {
+describe('a key with a topic or value for which a broker closes the connection', () => {
   it.each([
     ['too many levels', [], deep(211), 'v'],
     ['control characters', [], 'a\u0001b', 'v'],
     ['a wildcard', [], 'a/+/b', 'v'],
     ['a value larger than a packet', ['max_packet_size 2000'], 'big', 'x'.repeat(5_000)],
-  ])('with %s is reported once, and all other keys are carried as before', async (_, lines, key, value) => {
+  ])('a key with %s is reported once, and all other keys are still published', async (_, lines, key, value) => {
     const { status, errors, set, p99 } = await openBridge(lines, {})
     const quiet = await p99('quiet')
     await set(key, value)
@@ -75,7 +75,7 @@ describe('a key whose topic or value a broker ends the connection over', () => {
     expect(status.values.some(({ state }) => state === 'reconnecting')).toBe(false)
   })
 
-  it('is found among a hundred when the broker says why, and stays out whatever its value', async () => {
+  it('a key that a broker rejects with a reason code is found among a hundred, and is never published again', async () => {
     const { status, errors, set, carry, seen } = await openBridge([], { maxLevels: 300 })
     const writes = Array.from({ length: 100 }, (_, i) => carry(`k${i}`, 'v'))
     await set(deep(211), 'v')
@@ -91,7 +91,7 @@ describe('a key whose topic or value a broker ends the connection over', () => {
     expect(errors.values).toHaveLength(1)
   })
 
-  it('is found among a hundred when the broker says nothing', async () => {
+  it('a key that a broker rejects without a reason code is found among a hundred', async () => {
     const { status, errors, set, carry, seen, link } = await openBridge([], {}, /poison/)
     const writes = Array.from({ length: 100 }, (_, i) => carry(`k${i}`, 'v'))
     await set('poison', 'v')

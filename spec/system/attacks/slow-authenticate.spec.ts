@@ -5,12 +5,14 @@ import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
 
-/** As many as a hub decides about at once. */
+/** Maximum number of concurrent handshakes of a hub. */
 const SLOW = 1_000
 const BATCH = 50
 const CLIENTS = 60
 
-it('An address that makes `authenticate` slow takes no place at a hub from others', { timeout: 60_000 }, async () => {
+it('handshakes from one address that make `authenticate` slow do not keep other addresses out of a hub', {
+  timeout: 60_000,
+}, async () => {
   const scene = await openScene({ hub: true })
   const { hub } = scene.store.addresses
   const sockets: WebSocket[] = []

@@ -4,25 +4,25 @@ import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
 import type { Random } from '../../simulation/random.js'
 import { listen } from '../../support/listen.js'
 
-/** The kinds of packets that matter here, by their first bytes (MQTT 5.0, sections 2.1 and 3.3.1.1). */
+/** First byte of a PUBLISH, and masks of its type and DUP flag (MQTT 5.0, sections 2.1 and 3.3.1.1). */
 const PUBLISH = 0x30
 const KIND = 0xf0
 const DUP = 0x08
 const LARGEST = 1024 * 1024
 
-/** A network that breaks after certain messages. */
+/** A network that breaks after random messages. */
 export interface CuttingLink {
   readonly port: number
-  /** How often it broke. */
+  /** Number of broken connections. */
   readonly cuts: number
-  /** Messages that came again, as the client did not know whether they had arrived. */
+  /** Number of messages that clients retransmitted. */
   readonly repeated: number
 }
 
 /**
- * A network to the broker at `url` on which every client loses its connection after a few messages: the last of them does
- * arrive, and what is said to it does not. The broker learns of it, or takes the connection for a good one until the client
- * is back. Closed at the end of the test.
+ * Opens a network to the broker at `url` on which every client loses its connection after a few messages. The last one
+ * arrives, but its acknowledgement does not. The broker detects the loss immediately, or only when the client reconnects.
+ * Closed at the end of the test.
  */
 export async function cuttingLink(url: string, random: Random): Promise<CuttingLink> {
   const { hostname, port } = new URL(url)

@@ -8,19 +8,19 @@ import { Random } from '../../../simulation/random.js'
 import { SEED } from '../../../support/effort.js'
 import { mangle } from './mutate.js'
 
-/** By hand: FUZZ_PACKETS=10000000. */
+/** Manual runs: FUZZ_PACKETS=10000000. */
 const MESSAGES = Number(process.env['FUZZ_PACKETS'] ?? 30_000)
-/** Of a batch, which nodes get in one turn. */
+/** Messages that the nodes receive in one turn. */
 const BATCH = 50
-/** Messages of a world; then there is a new one. */
+/** Messages before the world is replaced by a new one. */
 const WORLD = 20_000
 
 const own = new LogKeys([utf8('the key of the nodes')], 'spec')
-const other = new LogKeys([utf8('the key of somebody else')], 'spec')
+const other = new LogKeys([utf8('a foreign key')], 'spec')
 const KINDS = ['start', 'entry', 'piece', 'claim', 'written', 'signed-only'] as const
 const NUMBERS = [0, 1, 2, -1, 0.5, 2 ** 31, 2 ** 53, 1e300, Number.NaN, Number.POSITIVE_INFINITY] as const
 
-/** Sends to the log of two nodes what somebody may send who reads it, and has no key. */
+/** Sends messages to the log of two nodes as an attacker can who reads the log but has no key. */
 class EnvelopeFuzzer {
   readonly #random: Random
   readonly #keys: LogKeys | undefined
@@ -37,8 +37,8 @@ class EnvelopeFuzzer {
   }
 
   /**
-   * Whether all goes on. Without a key somebody may begin as a node, and then say that he has another state, or that all sign:
-   * that takes two messages, and the documents say so.
+   * Returns whether the nodes still run. Without a key, an attacker can end them with two messages, as documented: it
+   * starts as a node, and then reports another state or that all nodes sign.
    */
   batch(): boolean {
     const { clock, streams: cluster } = this.#world
@@ -59,7 +59,7 @@ class EnvelopeFuzzer {
     return true
   }
 
-  /** Nodes have one state. */
+  /** Checks that both nodes have the same state. */
   end(): void {
     expect(this.#a.stateHex).toBe(this.#b.stateHex)
   }
@@ -71,7 +71,7 @@ class EnvelopeFuzzer {
     const kind = random.int(1, 4)
     if (kind === 1) return mangle(random, sent)
     if (kind === 2) return summed(mangle(random, sent))
-    // With a key nothing counts, however much somebody knows.
+    // With a key, unsigned messages are ignored whatever the attacker knows.
     const forged = encodeNodeMessage(this.#envelope(), random.pick([undefined, other]))
     if (kind === 3) return this.#keys === undefined ? summed(mangle(random, Buffer.from(forged))) : forged
     return random.chance(0.5)
@@ -99,18 +99,18 @@ class EnvelopeFuzzer {
   }
 }
 
-/** Bytes with the right checksum, if they are long enough. */
+/** Corrects the checksum, if the bytes are long enough. */
 function summed(bytes: Buffer): Buffer {
   if (bytes.length >= 9) bytes.writeUInt32BE(crc32(bytes.subarray(9), crc32(bytes.subarray(4, 5))), 5)
   return bytes
 }
 
-describe('Nodes of a store', () => {
+describe('nodes of a store', () => {
   it.each([
     ['without a key', undefined],
     ['with a key', own],
   ])(
-    `%s survive ${MESSAGES} mutated messages in their log, and come to the same; SEED=${SEED}`,
+    `nodes %s survive ${MESSAGES} mutated messages in their log with the same state; SEED=${SEED}`,
     {
       timeout: 60_000 + MESSAGES,
     },
