@@ -41,8 +41,8 @@ describe('A PUBLISH that exceeds the memory budget', () => {
 describe('DISCONNECT', () => {
   it('is processed while much is unacknowledged, and discards the will', async () => {
     const broker = await openBroker()
-    const witness = await TestClient.connect(urlOf(broker), 'witness')
-    await witness.subscribe('will')
+    const observer = await TestClient.connect(urlOf(broker), 'observer')
+    await observer.subscribe('will')
     const will = { topic: 'will', payload: Buffer.from('gone'), qos: 1, retain: false } as const
     const peer = await TestClient.connect(urlOf(broker), 'slow', { will, properties: { receiveMaximum: 1 } })
     await peer.subscribe('a')
@@ -53,7 +53,7 @@ describe('DISCONNECT', () => {
     // The client does not close its side of the connection.
     peer.send({ cmd: 'disconnect', reasonCode: 0 })
     await peer.closed
-    await witness.settled()
-    expect(witness.publishes).toEqual([])
+    await observer.settled()
+    expect(observer.publishes).toEqual([])
   })
 })

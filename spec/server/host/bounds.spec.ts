@@ -40,9 +40,9 @@ describe('names of JavaScript object properties', () => {
       client.send({ cmd: 'pingreq' })
       await client.until(() => client.all('pingresp').length > 0)
     }
-    const witness = await connectPlain(store.url, 'witness')
-    await witness.subscribeAsync('ordinary')
-    expect(witness.connected).toBe(true)
+    const observer = await connectPlain(store.url, 'observer')
+    await observer.subscribeAsync('ordinary')
+    expect(observer.connected).toBe(true)
   })
 })
 

@@ -10,21 +10,21 @@ import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
 
-/** A store with a witness, a client that must not notice anything. */
+/** A store with an observer, a client that must not notice anything. */
 async function open() {
   const { store } = await openStore()
-  const witness = await RawClient.ready(store.url, 'witness')
-  await witness.request(command('KEYNOTIFY key'))
-  return { store, witness }
+  const observer = await RawClient.ready(store.url, 'observer')
+  await observer.request(command('KEYNOTIFY key'))
+  return { store, observer }
 }
 
-/** Checks that the witness is still connected and served, and received nothing else. */
-async function expectUnharmed(store: StoreServer, witness: RawClient): Promise<void> {
+/** Checks that the observer is still connected and served, and received nothing else. */
+async function expectUnharmed(store: StoreServer, observer: RawClient): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   expect((await writer.request(command('SET key value'), { timestamp: NOW })).text).toBe('+OK\r\n')
   await writer.end()
-  expect((await witness.request(command('GET key'))).text).toBe('$5\r\nvalue\r\n')
-  expect(witness.inbox.map(({ topic }) => topic.slice(-7))).toEqual(['/6B6579'])
+  expect((await observer.request(command('GET key'))).text).toBe('$5\r\nvalue\r\n')
+  expect(observer.inbox.map(({ topic }) => topic.slice(-7))).toEqual(['/6B6579'])
 }
 
 const CONNECT = connect('raw')
@@ -48,16 +48,16 @@ describe('a client that does not send MQTT', () => {
   it.each(Object.entries(NOT_MQTT))(
     'a client that does not send MQTT is disconnected, and others are unaffected: %s',
     async (_, chunks) => {
-      const { store, witness } = await open()
+      const { store, observer } = await open()
       const raw = await RawSocket.open(store.url)
       for (const chunk of chunks) await raw.send(chunk)
       await raw.closed
-      await expectUnharmed(store, witness)
+      await expectUnharmed(store, observer)
     },
   )
 
   it('a client that does not send MQTT does not affect others, whatever bytes it sends', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     for (let seed = 1; seed <= 60; seed++) {
       const raw = await RawSocket.open(store.url)
       const garbage = Buffer.from(
@@ -65,7 +65,7 @@ describe('a client that does not send MQTT', () => {
       )
       await raw.send(seed % 2 === 0 ? garbage : Buffer.concat([CONNECT, garbage]))
     }
-    await expectUnharmed(store, witness)
+    await expectUnharmed(store, observer)
   })
 
   const PIECES = { CONNECT, 'CONNECT and PUBLISH': Buffer.concat([CONNECT, publish('news', 'hello')]) }
@@ -73,25 +73,25 @@ describe('a client that does not send MQTT', () => {
   it.each(Object.entries(PIECES))(
     'a client that does not send MQTT does not affect others with %s truncated at any byte',
     async (_, whole) => {
-      const { store, witness } = await open()
+      const { store, observer } = await open()
       for (let length = 0; length <= whole.length; length++) {
         const raw = await RawSocket.open(store.url)
         await raw.send(whole.subarray(0, length))
         raw.socket.resetAndDestroy()
       }
-      await expectUnharmed(store, witness)
+      await expectUnharmed(store, observer)
       await eventually(() => store.clientIds.length === 1)
-      expect(store.clientIds).toEqual(['witness'])
+      expect(store.clientIds).toEqual(['observer'])
     },
   )
 
   it('a client that never completes a packet does not affect others', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     for (const piece of [CONNECT.subarray(0, 5), Buffer.concat([CONNECT, publish('news', 'hello').subarray(0, 6)])]) {
       const raw = await RawSocket.open(store.url)
       await raw.send(piece)
     }
-    await expectUnharmed(store, witness)
+    await expectUnharmed(store, observer)
   })
 })
 
@@ -124,14 +124,14 @@ describe('a slow client', () => {
 
 describe('a well-formed but invalid packet', () => {
   it('an invalid packet is not forwarded if its topic contains a null character', async () => {
-    const { store, witness } = await open()
-    await witness.subscribe('#')
+    const { store, observer } = await open()
+    await observer.subscribe('#')
     const raw = await RawSocket.open(store.url)
     await raw.send(CONNECT)
     await raw.send(publish('x\0y', 'x'))
     await raw.send(publish('marker', 'end'))
-    await Promise.race([raw.closed, witness.received(1)])
-    expect(witness.inbox.map(({ topic }) => topic)).not.toContain('x\0y')
+    await Promise.race([raw.closed, observer.received(1)])
+    expect(observer.inbox.map(({ topic }) => topic)).not.toContain('x\0y')
   })
 
   it.each([
@@ -143,39 +143,39 @@ describe('a well-formed but invalid packet', () => {
   ])(
     'an invalid packet does not make the store publish to an invalid topic: a response topic of %s',
     async (_, responseTopic) => {
-      const { store, witness } = await open()
-      await witness.subscribe('#')
+      const { store, observer } = await open()
+      await observer.subscribe('#')
       const other = await RawClient.ready(store.url, 'other')
       await Promise.race([other.send(command('GET key'), { responseTopic }).catch(() => undefined), other.closed])
-      await expectUnharmed(store, witness)
+      await expectUnharmed(store, observer)
     },
   )
 
   it('an invalid packet does not disconnect a watcher: a key too long for a notification topic', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const long = 'x'.repeat(40_000)
-    await witness.request(command(`KEYNOTIFY ${long}`))
+    await observer.request(command(`KEYNOTIFY ${long}`))
     const writer = await RawClient.ready(store.url, 'long')
     expect((await writer.request(command(`SET ${long} value`), { timestamp: NOW })).text).toBe('+OK\r\n')
-    await expectUnharmed(store, witness)
+    await expectUnharmed(store, observer)
   })
 
   it('an invalid packet does not affect others, even by the thousand', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const other = await RawClient.ready(store.url, 'other')
     const junk = Array.from({ length: 1_000 }, (_, i) => Buffer.from(`*${i % 7}\r\n$${i % 5}\r\n`))
     const replies = await Promise.all(junk.map(async payload => other.request(payload)))
     expect(new Set(replies.map(({ text }) => text))).toEqual(new Set(['-ERR syntax error\r\n']))
-    await expectUnharmed(store, witness)
+    await expectUnharmed(store, observer)
   })
 
   it('a publish without properties and with QoS 0 is not forwarded', async () => {
-    const { store, witness } = await open()
-    await witness.subscribe('#')
+    const { store, observer } = await open()
+    await observer.subscribe('#')
     const raw = await RawSocket.open(store.url)
     await raw.send(CONNECT)
     await raw.send(publish(INVOKE_TOPIC, 'x'))
     await raw.send(publish('marker', 'end'))
-    expect((await witness.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
+    expect((await observer.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
   })
 })

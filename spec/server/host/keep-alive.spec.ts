@@ -42,7 +42,7 @@ describe('the keep-alive timeout', () => {
       vi.advanceTimersByTime(A_WHILE)
       client.acknowledge(publish)
       // The arrival of an acknowledgement is not observable, so a message on another connection is awaited after it.
-      for (let turns = 0; turns < 3; turns++) await (await TestClient.connect(store.url, 'witness')).settled()
+      for (let turns = 0; turns < 3; turns++) await (await TestClient.connect(store.url, 'observer')).settled()
     }
     expect(store.clientIds).toContain('alice')
   })

@@ -18,13 +18,13 @@ const payloadFor = (size: number): string => {
 
 async function open() {
   const { store } = await openStore({ maxPacketSize: 1_000 })
-  const witness = await RawClient.ready(store.url, 'witness')
-  await witness.subscribe('news')
-  return { store, witness }
+  const observer = await RawClient.ready(store.url, 'observer')
+  await observer.subscribe('news')
+  return { store, observer }
 }
 
-async function expectUnharmed(witness: RawClient): Promise<void> {
-  expect((await witness.request(command('GET key'))).text).toBe('$-1\r\n')
+async function expectUnharmed(observer: RawClient): Promise<void> {
+  expect((await observer.request(command('GET key'))).text).toBe('$-1\r\n')
 }
 
 describe('the maximum packet size', () => {
@@ -37,61 +37,61 @@ describe('the maximum packet size', () => {
   })
 
   it('the maximum packet size ends only the connection that sends a larger packet, with reason code 149', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const large = await RawClient.ready(store.url, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
     expect(await large.closed).toBe(TOO_LARGE)
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
   })
 
   it('the maximum packet size ends only the WebSocket connection that sends a larger packet', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const large = await RawClient.ready(store.wsUrl, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
     await large.closed
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
   })
 
   it('the maximum packet size includes the header: a packet of exactly this size is accepted', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     expect(publish('news', payloadFor(1_000))).toHaveLength(1_000)
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
     await raw.send(publish('news', payloadFor(1_000)))
-    await witness.received(1)
+    await observer.received(1)
     await raw.send(publish('news', payloadFor(1_001)))
     await raw.closed
-    await witness.settled()
-    expect(witness.inbox).toHaveLength(1)
+    await observer.settled()
+    expect(observer.inbox).toHaveLength(1)
   })
 
   it('the maximum packet size ends the connection after the header, before the body arrives', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
     await raw.send(publish('news', payloadFor(200_000)).subarray(0, 10))
     await raw.closed
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
   })
 
   it('the maximum packet size applies before CONNECT', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('x'.repeat(2_000)).subarray(0, 10))
     await raw.closed
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
   })
 
   it('the maximum packet size does not apply to WebSocket frames, which may contain several packets', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const socket = new WebSocket(store.wsUrl, ['mqtt'])
     const closed = new Promise(resolve => socket.once('close', resolve))
     const stream = createWebSocketStream(socket).on('error', () => undefined)
     const burst = Array.from({ length: 10 }, (_, i) => publish('news', `${i}${payloadFor(200)}`))
     stream.write(Buffer.concat([connect('raw'), ...burst]))
-    await Promise.race([closed, witness.received(10)])
+    await Promise.race([closed, observer.received(10)])
     socket.terminate()
     await closed
-    expect(witness.inbox.map(({ text }) => text.slice(0, 1))).toEqual([...'0123456789'])
+    expect(observer.inbox.map(({ text }) => text.slice(0, 1))).toEqual([...'0123456789'])
   })
 })

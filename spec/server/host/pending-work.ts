@@ -4,6 +4,6 @@ import { RawClient } from '../../support/raw-client.js'
 /** Completes work at another store, so that pending work of this process has certainly run. */
 export async function waitForPendingWork(): Promise<void> {
   const { store } = await openStore()
-  const witness = await RawClient.ready(store.url, 'witness')
-  for (let turn = 0; turn < 30; turn++) await witness.settled()
+  const observer = await RawClient.ready(store.url, 'observer')
+  for (let turn = 0; turn < 30; turn++) await observer.settled()
 }

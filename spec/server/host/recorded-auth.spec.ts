@@ -16,13 +16,13 @@ const answerTo = (challenge: string, name: string): string =>
 
 /** Each client gets its own challenge and must sign it. */
 const authenticate: Authenticate = ({ data, state }) => {
-  const said = Buffer.from(data ?? []).toString()
+  const response = Buffer.from(data ?? []).toString()
   if (typeof state !== 'string') {
     const challenge = randomBytes(16).toString('hex')
     return { challenge: Buffer.from(challenge), state: challenge }
   }
-  const [name = ''] = said.split(' ')
-  if (said !== answerTo(state, name)) return { refused: 'credentials', reason: 'not signed' }
+  const [name = ''] = response.split(' ')
+  if (response !== answerTo(state, name)) return { refused: 'credentials', reason: 'not signed' }
   return { principal: { username: name } }
 }
 
@@ -36,33 +36,33 @@ describe('a recorded AUTH packet', () => {
   })
 
   /** A client that has sent CONNECT, and its challenge. */
-  async function begin(clientId: string): Promise<{ speaker: TestClient; challenge: string }> {
-    const speaker = TestClient.to(store.url)
-    speaker.send(connectWith('hello', clientId))
-    const packet = await speaker.next()
+  async function connectToChallenge(clientId: string): Promise<{ client: TestClient; challenge: string }> {
+    const client = TestClient.to(store.url)
+    client.send(connectWith('hello', clientId))
+    const packet = await client.next()
     expect(packet).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
-    return { speaker, challenge: dataOf(packet) }
+    return { client, challenge: dataOf(packet) }
   }
 
   /** A connected client, and its answer to the challenge. */
-  async function come(name: string): Promise<{ speaker: TestClient; recorded: string }> {
-    const { speaker, challenge } = await begin(`${name}-1`)
+  async function connectAuthenticated(name: string): Promise<{ client: TestClient; recorded: string }> {
+    const { client, challenge } = await connectToChallenge(`${name}-1`)
     const recorded = answerTo(challenge, name)
-    speaker.send(authWith(recorded, CONTINUE))
-    expect(await speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
-    return { speaker, recorded }
+    client.send(authWith(recorded, CONTINUE))
+    expect(await client.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+    return { client, recorded }
   }
 
-  async function isWell(speaker: TestClient): Promise<void> {
-    speaker.send({ cmd: 'pingreq' })
-    expect(await speaker.next()).toMatchObject({ cmd: 'pingresp' })
+  async function isWell(client: TestClient): Promise<void> {
+    client.send({ cmd: 'pingreq' })
+    expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
   it.each(['panel-1', 'thief'])(
     'a recorded AUTH packet does not authenticate a client that replays it as client %s',
     async clientId => {
-      const { speaker: owner, recorded } = await come('panel')
-      const { speaker: thief } = await begin(clientId)
+      const { client: owner, recorded } = await connectAuthenticated('panel')
+      const { client: thief } = await connectToChallenge(clientId)
       thief.send(authWith(recorded, CONTINUE))
       expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
       await isWell(owner)
@@ -70,7 +70,7 @@ describe('a recorded AUTH packet', () => {
   )
 
   it('a client that sends AUTH before the challenge is not authenticated', async () => {
-    const { recorded } = await come('panel')
+    const { recorded } = await connectAuthenticated('panel')
     const thief = TestClient.to(store.url)
     thief.send(connectWith('hello', 'thief'))
     thief.send(authWith(recorded, CONTINUE))
@@ -79,25 +79,25 @@ describe('a recorded AUTH packet', () => {
   })
 
   it('a recorded AUTH packet does not authenticate another connection with a challenge at the same time', async () => {
-    const [owner, thief] = [await begin('panel-1'), await begin('thief')]
+    const [owner, thief] = [await connectToChallenge('panel-1'), await connectToChallenge('thief')]
     const answer = answerTo(owner.challenge, 'panel')
-    thief.speaker.send(authWith(answer, CONTINUE))
-    expect(await thief.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
-    owner.speaker.send(authWith(answer, CONTINUE))
-    expect(await owner.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
+    thief.client.send(authWith(answer, CONTINUE))
+    expect(await thief.client.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+    owner.client.send(authWith(answer, CONTINUE))
+    expect(await owner.client.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
   it('a recorded AUTH packet does not answer a new challenge on its own connection', async () => {
-    const { speaker, recorded } = await come('panel')
-    speaker.send(authWith(recorded))
-    expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
-    speaker.send(authWith(recorded, CONTINUE))
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    const { client, recorded } = await connectAuthenticated('panel')
+    client.send(authWith(recorded))
+    expect(await client.next()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
+    client.send(authWith(recorded, CONTINUE))
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
   it('an AUTH packet signed by another principal ends the connection', async () => {
-    const { speaker: pump } = await come('pump')
-    const { speaker: panel } = await come('panel')
+    const { client: pump } = await connectAuthenticated('pump')
+    const { client: panel } = await connectAuthenticated('panel')
     panel.send(authWith('again'))
     panel.send(authWith(answerTo(dataOf(await panel.next()), 'pump'), CONTINUE))
     expect(await panel.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
@@ -105,11 +105,11 @@ describe('a recorded AUTH packet', () => {
   })
 
   it('a client that sends a new AUTH or another packet during a challenge is disconnected', async () => {
-    const anew = await begin('anew')
-    anew.speaker.send(authWith('hello'))
-    expect(await anew.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
-    const other = await begin('other')
-    other.speaker.send({ cmd: 'pingreq' })
-    expect(await other.speaker.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
+    const second = await connectToChallenge('second')
+    second.client.send(authWith('hello'))
+    expect(await second.client.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
+    const other = await connectToChallenge('other')
+    other.client.send({ cmd: 'pingreq' })
+    expect(await other.client.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })
   })
 })

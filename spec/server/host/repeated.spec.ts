@@ -19,7 +19,7 @@ async function connect(url: string, clientId = 'alice'): Promise<Subject> {
   return { client, clientId }
 }
 
-async function answerOf(
+async function sendRequest(
   { client, clientId }: Subject,
   words: string,
   id: number,
@@ -37,11 +37,11 @@ describe('a request repeated with DUP', () => {
   it('a request repeated with DUP gets the same response without being executed again: SET NX does not fail', async () => {
     const { store } = await openStore()
     const before = await connect(store.url)
-    const first = await answerOf(before, 'SET k v NX', 1)
+    const first = await sendRequest(before, 'SET k v NX', 1)
     expect(first.text).toBe('+OK\r\n')
     await before.client.cut()
     const after = await connect(store.url)
-    expect(await answerOf(after, 'SET k v NX', 1, { dup: true })).toEqual(first)
+    expect(await sendRequest(after, 'SET k v NX', 1, { dup: true })).toEqual(first)
     expect(store.peek('k')?.version).toBe(first.version)
   })
 
@@ -51,34 +51,34 @@ describe('a request repeated with DUP', () => {
   ])('the repeated request %s reports the same result', async (words, expected) => {
     const { store } = await openStore()
     const client = await connect(store.url)
-    await answerOf(client, 'SET k v', 1)
-    expect((await answerOf(client, words, 2)).text).toBe(expected)
-    expect((await answerOf(client, words, 2, { dup: true })).text).toBe(expected)
-    expect((await answerOf(client, words, 3, { dup: true })).text).toBe(':0\r\n')
+    await sendRequest(client, 'SET k v', 1)
+    expect((await sendRequest(client, words, 2)).text).toBe(expected)
+    expect((await sendRequest(client, words, 2, { dup: true })).text).toBe(expected)
+    expect((await sendRequest(client, words, 3, { dup: true })).text).toBe(':0\r\n')
   })
 
   it('a request is new without DUP, from another client, with other correlation data, or after its expiry', async () => {
     const { store, clock } = await openStore()
     const [alice, bob] = [await connect(store.url), await connect(store.url, 'bob')]
-    await answerOf(alice, 'SET k v NX', 1)
-    expect((await answerOf(alice, 'SET k v NX', 1)).text).toBe(':-1\r\n')
-    await answerOf(alice, 'DEL k', 9)
-    expect((await answerOf(bob, 'SET k v NX', 1, { dup: true })).text).toBe('+OK\r\n')
-    expect((await answerOf(alice, 'SET k v NX', 2, { dup: true })).text).toBe(':-1\r\n')
-    await answerOf(alice, 'DEL k', 10)
-    expect((await answerOf(alice, 'SET k w NX', 20)).text).toBe('+OK\r\n')
+    await sendRequest(alice, 'SET k v NX', 1)
+    expect((await sendRequest(alice, 'SET k v NX', 1)).text).toBe(':-1\r\n')
+    await sendRequest(alice, 'DEL k', 9)
+    expect((await sendRequest(bob, 'SET k v NX', 1, { dup: true })).text).toBe('+OK\r\n')
+    expect((await sendRequest(alice, 'SET k v NX', 2, { dup: true })).text).toBe(':-1\r\n')
+    await sendRequest(alice, 'DEL k', 10)
+    expect((await sendRequest(alice, 'SET k w NX', 20)).text).toBe('+OK\r\n')
     clock.advance(9_999)
-    expect((await answerOf(alice, 'SET k w NX', 20, { dup: true })).text).toBe('+OK\r\n')
+    expect((await sendRequest(alice, 'SET k w NX', 20, { dup: true })).text).toBe('+OK\r\n')
     clock.advance(1)
-    expect((await answerOf(alice, 'SET k w NX', 20, { dup: true })).text).toBe(':-1\r\n')
+    expect((await sendRequest(alice, 'SET k w NX', 20, { dup: true })).text).toBe(':-1\r\n')
   })
 
   it('a repeated read returns the current value', async () => {
     const { store } = await openStore()
     const client = await connect(store.url)
-    expect((await answerOf(client, 'GET k', 1)).text).toBe('$-1\r\n')
-    await answerOf(client, 'SET k v', 2)
-    expect((await answerOf(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
+    expect((await sendRequest(client, 'GET k', 1)).text).toBe('$-1\r\n')
+    await sendRequest(client, 'SET k v', 2)
+    expect((await sendRequest(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
   })
 
   it('a repeated request is new after twice 4 MiB of other responses, which are the limit of the reply cache', {
@@ -86,8 +86,8 @@ describe('a request repeated with DUP', () => {
   }, async () => {
     const { store } = await openStore()
     const client = await connect(store.url)
-    await answerOf(client, 'SET k v NX', 1)
-    expect((await answerOf(client, 'SET k v NX', 1, { dup: true })).text).toBe('+OK\r\n')
+    await sendRequest(client, 'SET k v NX', 1)
+    expect((await sendRequest(client, 'SET k v NX', 1, { dup: true })).text).toBe('+OK\r\n')
     // A reply is cached with its client id and correlation data, which are as long as MQTT permits.
     const large = Buffer.alloc(65_000)
     for (let i = 0; i < 132; i++) {
@@ -95,7 +95,7 @@ describe('a request repeated with DUP', () => {
       client.client.send(requestPacket('alice', command('SET other v'), 2 + i, { correlationData: large }))
     }
     await client.client.came('publish', 2 + 132)
-    expect((await answerOf(client, 'SET k v NX', 1, { dup: true })).text).toBe(':-1\r\n')
+    expect((await sendRequest(client, 'SET k v NX', 1, { dup: true })).text).toBe(':-1\r\n')
   })
 })
 

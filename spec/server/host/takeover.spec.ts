@@ -10,15 +10,15 @@ const CONNACK = 0x20
 
 async function open() {
   const { store } = await openStore()
-  const witness = await RawClient.ready(store.url, 'witness')
+  const observer = await RawClient.ready(store.url, 'observer')
   const alice = await RawClient.ready(store.url, 'alice')
   await alice.request(command('KEYNOTIFY k'))
-  return { store, witness, alice }
+  return { store, observer, alice }
 }
 
 /** Long enough for the server to handle all received packets. */
-async function manyTurns(witness: RawClient): Promise<void> {
-  for (let i = 0; i < 20; i++) await witness.settled()
+async function settleFully(observer: RawClient): Promise<void> {
+  for (let i = 0; i < 20; i++) await observer.settled()
 }
 
 describe('a session takeover', () => {
@@ -26,32 +26,32 @@ describe('a session takeover', () => {
     const { store, alice } = await open()
     await RawClient.ready(store.url, 'alice')
     expect(await alice.closed).toBe(SESSION_TAKEN_OVER)
-    expect([...store.clientIds].sort()).toEqual(['alice', 'witness'])
+    expect([...store.clientIds].sort()).toEqual(['alice', 'observer'])
     expect([store.stats.connections, store.stats.watches]).toEqual([2, 0])
   })
 
   it('a session takeover leaves nothing if the new connection ends immediately', async () => {
-    const { store, witness, alice } = await open()
+    const { store, observer, alice } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('alice'))
     raw.socket.destroy()
     await alice.closed
-    await manyTurns(witness)
-    expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['witness'], 1, 0])
+    await settleFully(observer)
+    expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['observer'], 1, 0])
   })
 
   it('a session takeover leaves one connection even with concurrent takeovers', async () => {
-    const { store, witness, alice } = await open()
+    const { store, observer, alice } = await open()
     const raws = await Promise.all([1, 2, 3].map(async () => RawSocket.open(store.url)))
     await Promise.all(raws.map(async raw => raw.send(connect('alice'))))
     await alice.closed
     await Promise.all(raws.map(async raw => Promise.race([raw.first(1), raw.closed])))
-    await manyTurns(witness)
+    await settleFully(observer)
     expect(store.clientIds.filter(id => id === 'alice')).toEqual(['alice'])
     const answers = await Promise.all(raws.map(async raw => raw.first()))
     expect(answers.some(([first]) => first === CONNACK)).toBe(true)
     for (const raw of raws) raw.socket.destroy()
-    await manyTurns(witness)
-    expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['witness'], 1, 0])
+    await settleFully(observer)
+    expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['observer'], 1, 0])
   })
 })

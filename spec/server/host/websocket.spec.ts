@@ -15,24 +15,24 @@ afterAll(() => void Object.assign(LIMIT, { closeTimeoutMs }))
 
 async function open() {
   const { store } = await openStore()
-  const witness = await RawClient.ready(store.wsUrl, 'witness')
-  return { store, witness }
+  const observer = await RawClient.ready(store.wsUrl, 'observer')
+  return { store, observer }
 }
 
-async function expectUnharmed(witness: RawClient): Promise<void> {
-  expect((await witness.request(command('GET key'))).text).toBe('$-1\r\n')
+async function expectUnharmed(observer: RawClient): Promise<void> {
+  expect((await observer.request(command('GET key'))).text).toBe('$-1\r\n')
 }
 
 const CONNECT = connect('raw')
 
 describe('the WebSocket port', () => {
   it('the WebSocket port answers a plain HTTP request with status 426', async () => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     await raw.closed
     expect((await raw.first()).toString()).toMatch(/^HTTP\/1\.1 426 /)
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
   })
 
   it('the WebSocket port supports the subprotocol mqtt', async () => {
@@ -61,21 +61,21 @@ describe('the WebSocket port', () => {
   }
 
   it.each(Object.entries(NONSENSE))('the WebSocket port ends only the connection that sends %s', async (_, chunks) => {
-    const { store, witness } = await open()
+    const { store, observer } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     for (const chunk of chunks) await raw.send(chunk)
     await raw.closed
-    await expectUnharmed(witness)
+    await expectUnharmed(observer)
   })
 
   it('the WebSocket port accepts packets split into a frame per byte', async () => {
-    const { store, witness } = await open()
-    await witness.subscribe('news')
+    const { store, observer } = await open()
+    await observer.subscribe('news')
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send(UPGRADE)
     const whole = Buffer.concat([CONNECT, publish('news', 'hello')])
     for (const byte of whole) await raw.send(webSocketFrame(Buffer.from([byte])))
-    expect((await witness.received(1)).map(({ text }) => text)).toEqual(['hello'])
+    expect((await observer.received(1)).map(({ text }) => text)).toEqual(['hello'])
   })
 })
 

@@ -11,16 +11,16 @@ prepareScenes()
 const METHOD = 'backwards'
 const [CONNACK, DISCONNECT, AUTH] = [0x20, 0xe0, 0xf0]
 const [ACCEPTED, PROTOCOL_ERROR] = [0, 0x82]
-const AT_ONCE = 20_000
+const BATCH_SIZE = 20_000
 
 /** The test authenticator accepts any password again, so the data is arbitrary. */
-const RENEWAL = auth(METHOD, 'x')
+const REAUTHENTICATION = auth(METHOD, 'x')
 const byMethod = properties(PROPERTY.authenticationMethod(METHOD))
-const greeting = (id: string): Buffer => connect(id, { ...as('mallory'), properties: byMethod })
-const times = (packet: Buffer, count: number): Buffer => Buffer.alloc(count * packet.length, packet)
+const connectPacket = (id: string): Buffer => connect(id, { ...as('mallory'), properties: byMethod })
+const repeated = (packet: Buffer, count: number): Buffer => Buffer.alloc(count * packet.length, packet)
 
-async function come(scene: Scene, id: string): Promise<RawSocket> {
-  const attacker = await scene.connect(greeting(id))
+async function connectAuthenticated(scene: Scene, id: string): Promise<RawSocket> {
+  const attacker = await scene.connect(connectPacket(id))
   expect([attacker.last[0], attacker.last[3]]).toEqual([CONNACK, ACCEPTED])
   return attacker
 }
@@ -32,7 +32,7 @@ const codeOf = (bytes: Buffer, at = 0): readonly unknown[] => {
 }
 
 /** Returns type and reason code of the last packet before the connection ended. */
-async function lastOf(attacker: RawSocket): Promise<readonly unknown[]> {
+async function lastPacketOf(attacker: RawSocket): Promise<readonly unknown[]> {
   await attacker.closed
   let [at, next] = [0, 0]
   while (next < attacker.last.length) {
@@ -44,26 +44,26 @@ async function lastOf(attacker: RawSocket): Promise<readonly unknown[]> {
 
 const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<void>>> = {
   'of an authenticated client in one batch': async (scene, id) => {
-    const attacker = await come(scene, id)
-    await attacker.send(times(RENEWAL, AT_ONCE))
-    expect(await lastOf(attacker)).toEqual([DISCONNECT, PROTOCOL_ERROR])
+    const attacker = await connectAuthenticated(scene, id)
+    await attacker.send(repeated(REAUTHENTICATION, BATCH_SIZE))
+    expect(await lastPacketOf(attacker)).toEqual([DISCONNECT, PROTOCOL_ERROR])
   },
   'of sequential packets at full speed': async (scene, id) => {
-    const attacker = await come(scene, id)
+    const attacker = await connectAuthenticated(scene, id)
     for (let n = 0; n < nightly(2_000, 500); n++) {
-      await Promise.all([attacker.hears(), attacker.send(RENEWAL)])
+      await Promise.all([attacker.hears(), attacker.send(REAUTHENTICATION)])
       expect(codeOf(attacker.last)).toEqual([AUTH, 0])
     }
   },
   'directly after CONNECT': async (scene, id) => {
     const attacker = await scene.open()
-    await attacker.send(greeting(id), times(RENEWAL, AT_ONCE))
-    expect(await lastOf(attacker)).toEqual([DISCONNECT, PROTOCOL_ERROR])
+    await attacker.send(connectPacket(id), repeated(REAUTHENTICATION, BATCH_SIZE))
+    expect(await lastPacketOf(attacker)).toEqual([DISCONNECT, PROTOCOL_ERROR])
   },
   'without CONNECT': async (scene, id) => {
     for (let n = 0; n < 50; n++) {
       const attacker = await scene.open()
-      await attacker.send(times(n % 2 === 0 ? RENEWAL : auth(METHOD, id, 0x18), 100))
+      await attacker.send(repeated(n % 2 === 0 ? REAUTHENTICATION : auth(METHOD, id, 0x18), 100))
       await attacker.closed
       expect(attacker.received).toBe(0)
     }
@@ -75,13 +75,13 @@ describe('A flood of AUTH', () => {
     '%s does not delay other clients',
     async (_, attack) => {
       const scene = await openScene({ policy: SOME_RIGHTS })
-      await scene.under(
+      await scene.runAttack(
         async () => {
           await Promise.all(Array.from({ length: 8 }, async (_, n) => attack(scene, `flood-${n}`)))
           const innocent = await scene.connect(connect('another', as('innocent')))
           expect(codeOf(innocent.last)).toEqual([CONNACK, ACCEPTED])
         },
-        { toTheEnd: true, longestAttack: 15_000 },
+        { mustComplete: true, maxAttackMs: 15_000 },
       )
     },
     30_000,

@@ -13,18 +13,18 @@ const [CONNACK, ACCEPTED, BAD_CREDENTIALS, RATE] = [0x20, 0, 0x86, 0x9f]
 const GUESSES = 200
 /** Innocent clients from the same address. */
 const CLIENTS = 119
-const TO_THE_END = { toTheEnd: true, longestAttack: 30_000, slowdown: 3 }
+const TO_THE_END = { mustComplete: true, maxAttackMs: 30_000, maxSlowdown: 3 }
 
 /** Concurrent connections. */
 const BATCH = 20
 
-async function times<T>(count: number, task: (n: number) => Promise<T>): Promise<readonly T[]> {
-  const done: T[] = []
+async function runInBatches<T>(count: number, task: (n: number) => Promise<T>): Promise<readonly T[]> {
+  const results: T[] = []
   for (let first = 0; first < count; first += BATCH) {
     const batch = Array.from({ length: Math.min(BATCH, count - first) }, async (_, n) => task(first + n))
-    done.push(...(await Promise.all(batch)))
+    results.push(...(await Promise.all(batch)))
   }
-  return done
+  return results
 }
 
 it('Failed logins from an address do not delay valid tokens from the same address', { timeout: 60_000 }, async () => {
@@ -35,8 +35,8 @@ it('Failed logins from an address do not delay valid tokens from the same addres
     return claims.setExpirationTime('1h').sign(key)
   }
   const scene = await openScene({ policy: SOME_RIGHTS, jwks })
-  await scene.under(async () => {
-    const come = async (options: Parameters<typeof connect>[1]): Promise<number | undefined> => {
+  await scene.runAttack(async () => {
+    const login = async (options: Parameters<typeof connect>[1]): Promise<number | undefined> => {
       const client = await scene.connect(connect('', options))
       const [type, , , code] = client.last
       client.hangUp()
@@ -44,15 +44,15 @@ it('Failed logins from an address do not delay valid tokens from the same addres
     }
     const { authenticationMethod, authenticationData } = PROPERTY
     const withToken = async (token: string): Promise<number | undefined> =>
-      come({ properties: properties(authenticationMethod('K8S-SAT'), authenticationData(token)) })
+      login({ properties: properties(authenticationMethod('K8S-SAT'), authenticationData(token)) })
     const [good, bad] = [await sign(ours.privateKey), await sign(foreign.privateKey)]
-    const guess = async (n: number) => come({ username: `user-${n}`, password: 'guess' })
-    await times(GUESSES, guess)
+    const guess = async (n: number) => login({ username: `user-${n}`, password: 'guess' })
+    await runInBatches(GUESSES, guess)
     expect(await guess(0)).toBe(RATE)
     const [guesses, wrong, codes] = await Promise.all([
-      times(GUESSES, guess),
-      times(GUESSES, async () => withToken(bad)),
-      times(CLIENTS, async () => withToken(good)),
+      runInBatches(GUESSES, guess),
+      runInBatches(GUESSES, async () => withToken(bad)),
+      runInBatches(CLIENTS, async () => withToken(good)),
     ])
     // After a pause, one more attempt is checked.
     expect(guesses.filter(code => code !== RATE && code !== BAD_CREDENTIALS)).toEqual([])
@@ -67,7 +67,7 @@ it('Invalid tokens from an address do not delay valid tokens at a hub', { timeou
   const { hub } = scene.store.addresses
   const sign = async (secret: string): Promise<string> =>
     new AccessTokens(secret).sign('http://hub.example/client/hubs/chat', { userId: 'ann' }, Date.now())
-  const come = async (token: string): Promise<number | undefined> => {
+  const login = async (token: string): Promise<number | undefined> => {
     const headers = { 'x-forwarded-for': '192.0.2.1' }
     const socket = new WebSocket(`${hub}/client/hubs/chat?access_token=${token}`, [JSON_PROTOCOL], { headers })
     return new Promise<number | undefined>((resolve, reject) => {
@@ -76,11 +76,11 @@ it('Invalid tokens from an address do not delay valid tokens at a hub', { timeou
       socket.once('error', reject)
     }).finally(() => socket.terminate())
   }
-  await scene.under(async () => {
+  await scene.runAttack(async () => {
     const [good, bad] = [await sign(key), await sign('x'.repeat(32))]
     const [wrong, right] = await Promise.all([
-      times(GUESSES, async () => come(bad)),
-      times(CLIENTS, async () => come(good)),
+      runInBatches(GUESSES, async () => login(bad)),
+      runInBatches(CLIENTS, async () => login(good)),
     ])
     expect(new Set(wrong)).toEqual(new Set([401]))
     expect(new Set(right)).toEqual(new Set([101]))

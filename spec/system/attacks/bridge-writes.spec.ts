@@ -22,9 +22,9 @@ async function openBridgeProcess() {
   const child = fork(program.path, [], { execArgv: options, env: { PATH: process.env['PATH'] } })
   onTestFinished(() => child.disconnect())
   const [{ url }] = await once(child, 'message')
-  const ask = async (order: 'up' | 'down' | 'memory'): Promise<{ held: number; peak: number }> => {
+  const ask = async (command: 'up' | 'down' | 'memory'): Promise<{ held: number; peak: number }> => {
     const answer = once(child, 'message')
-    child.send(order)
+    child.send(command)
     const [memory] = await answer
     return { held: memory.held / MB, peak: memory.peak / MB }
   }
@@ -39,7 +39,7 @@ const write = (key: string, value: unknown) => ({
 })
 
 /** Returns the sorted durations of pings, ms. */
-async function pingsOf(client: RawPubSubClient, count: number): Promise<number[]> {
+async function measurePings(client: RawPubSubClient, count: number): Promise<number[]> {
   const durations: number[] = []
   for (let i = 0; i < count; i++) {
     const began = performance.now()
@@ -52,7 +52,7 @@ async function pingsOf(client: RawPubSubClient, count: number): Promise<number[]
   return durations.sort((a, b) => a - b)
 }
 
-const at99 = (durations: readonly number[]): number => durations[Math.floor(0.99 * (durations.length - 1))] ?? 0
+const p99Of = (durations: readonly number[]): number => durations[Math.floor(0.99 * (durations.length - 1))] ?? 0
 
 describe('writes through a bridge whose store is unreachable', () => {
   it.each([
@@ -63,7 +63,7 @@ describe('writes through a bridge whose store is unreachable', () => {
     async (_, isAnswered) => {
       const { connect, ask } = await openBridgeProcess()
       const innocent = await connect('innocent')
-      const quiet = at99(await pingsOf(innocent, 100))
+      const quiet = p99Of(await measurePings(innocent, 100))
       const before = await ask('down')
       const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
       // Such a value takes many times more memory parsed than as text.
@@ -75,13 +75,13 @@ describe('writes through a bridge whose store is unreachable', () => {
           await new Promise(resolve => socket.send(text, resolve))
         }
       })
-      const durations = await pingsOf(innocent, 100)
+      const durations = await measurePings(innocent, 100)
       await Promise.all(flood)
       const pending = innocent.request(write('mine', 1))
       const { held, peak } = await ask('memory')
       await ask('up')
       expect(await pending).toMatchObject({ success: true })
-      const words = `p99 ${at99(durations).toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms; ${held.toFixed(0)} MB held, peak ${peak.toFixed(0)} MB`
+      const words = `p99 ${p99Of(durations).toFixed(1)} ms, quiet ${quiet.toFixed(1)} ms; ${held.toFixed(0)} MB held, peak ${peak.toFixed(0)} MB`
       if (process.env['FIGURES']) console.info(words)
       expect(held - before.held, words).toBeLessThan(MAX_GROWTH_MB)
     },
@@ -90,20 +90,20 @@ describe('writes through a bridge whose store is unreachable', () => {
 
 describe('pending writes of a bridge', () => {
   const MAX = 1_000
-  let givenUp: string[] = []
+  let cancelled: string[] = []
   const write = (connectionId: string, costBytes: number, userId?: string) => ({
     connectionId,
     owner: userId ?? connectionId,
     costBytes,
-    cancel: () => givenUp.push(userId ?? connectionId),
+    cancel: () => cancelled.push(userId ?? connectionId),
   })
 
   it('writes of other users evict the newest ones of a user with many connections', () => {
-    givenUp = []
+    cancelled = []
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 100; i++) pending.tryAdd(write(String(i), 10, 'mallory'))
-    expect([pending.tryAdd(write('100', 10, 'mallory')), givenUp]).toEqual([false, []])
-    expect([pending.tryAdd(write('a', 25, 'ann')), pending.tryAdd(write('b', 5)), givenUp]).toEqual([
+    expect([pending.tryAdd(write('100', 10, 'mallory')), cancelled]).toEqual([false, []])
+    expect([pending.tryAdd(write('a', 25, 'ann')), pending.tryAdd(write('b', 5)), cancelled]).toEqual([
       true,
       true,
       ['mallory', 'mallory', 'mallory'],

@@ -29,11 +29,11 @@ const POLICIES = {
   'with only the right to connect': NO_RIGHTS,
 } as const
 
-const greeting = (id: string, more: ConnectOptions = {}): Buffer => connect(id, { ...as('mallory'), ...more })
-const come = async (scene: Scene, id: string, more?: ConnectOptions): Promise<RawSocket> =>
-  scene.connect(greeting(id, more))
+const connectPacket = (id: string, more: ConnectOptions = {}): Buffer => connect(id, { ...as('mallory'), ...more })
+const connectAs = async (scene: Scene, id: string, more?: ConnectOptions): Promise<RawSocket> =>
+  scene.connect(connectPacket(id, more))
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
-const inAll = async (count: number, act: (n: number) => Promise<unknown>): Promise<unknown> =>
+const runConcurrently = async (count: number, act: (n: number) => Promise<unknown>): Promise<unknown> =>
   Promise.all(numbers(count).map(act))
 const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
@@ -41,47 +41,50 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
   'leaves delayed wills': async scene => {
     const will = { topic: 'mallory/will', payload: Buffer.alloc(60_000), properties: properties(willDelay(3_600)) }
     for (let n = 0; n < nightly(800, 400); n += 100)
-      await inAll(100, async at => {
-        const mortal = await come(scene, `mortal-${n + at}`, { will, properties: properties(sessionExpiry(3_600)) })
-        mortal.hangUp()
+      await runConcurrently(100, async at => {
+        const client = await connectAs(scene, `mortal-${n + at}`, {
+          will,
+          properties: properties(sessionExpiry(3_600)),
+        })
+        client.hangUp()
       })
   },
   'sends incomplete large packets': async scene => {
     const head = Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)])
-    const most = Buffer.alloc(4 * MIB)
-    await inAll(30, async n => (await come(scene, `half-${n}`)).send(head, most))
+    const body = Buffer.alloc(4 * MIB)
+    await runConcurrently(30, async n => (await connectAs(scene, `half-${n}`)).send(head, body))
   },
   'sends WebSocket frames of one byte': async scene => {
-    const hello = greeting('crumbs')
-    await inAll(10, async n => {
+    const template = connectPacket('crumbs')
+    await runConcurrently(10, async n => {
       const attacker = await scene.open(scene.store.addresses.wsUrl)
       await attacker.send(Buffer.from(UPGRADE))
       await attacker.hears()
-      const own = Buffer.from(hello)
-      own[hello.indexOf('crumbs') + 5] = 65 + n
+      const own = Buffer.from(template)
+      own[template.indexOf('crumbs') + 5] = 65 + n
       const large = publish('mallory/t', Buffer.alloc(MIB)).subarray(0, 20)
       for (const byte of [...own, ...large]) await attacker.send(oneByteFrame(byte))
       await attacker.send(Buffer.alloc(7 * 64 * KIB, oneByteFrame(0)))
     })
   },
   'floods with QoS 0': async scene => {
-    const reader = await come(scene, 'reader')
+    const reader = await connectAs(scene, 'reader')
     await reader.send(subscribe(['mallory/flood']))
     await reader.settled()
     const message = publish('mallory/flood', Buffer.from('x'))
-    await inAll(4, async n => {
-      const attacker = await come(scene, `flood-${n}`)
+    await runConcurrently(4, async n => {
+      const attacker = await connectAs(scene, `flood-${n}`)
       for (let sent = 0; sent < nightly(6, 3); sent++)
         await attacker.send(Buffer.alloc(5_000 * message.length, message))
     })
   },
   'subscribes to thousands of filters in one packet': async scene => {
-    const attacker = await come(scene, 'filters', { properties: properties(sessionExpiry(3_600)) })
+    const attacker = await connectAs(scene, 'filters', { properties: properties(sessionExpiry(3_600)) })
     await attacker.send(subscribe(numbers(20_000).map(n => `mallory/+/${n}/#`)))
     await attacker.settled()
   },
   'subscribes to filters that nearly match': async scene => {
-    const attacker = await come(scene, 'nearly')
+    const attacker = await connectAs(scene, 'nearly')
     const deep = 'a/'.repeat(90)
     const wild = numbers(900).map(n => {
       const levels = Array.from(deep.slice(0, -1).split('/'), (level, at) => ((n >> (at % 10)) & 1 ? '+' : level))
@@ -94,7 +97,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     await attacker.settled()
   },
   'uses long keys with small differences': async scene => {
-    const attacker = await come(scene, 'keys')
+    const attacker = await connectAs(scene, 'keys')
     const key = (n: number): string => `mallory/${'k'.repeat(20_000)}${n}${'k'.repeat(1_000)}`
     for (const verb of ['KEYNOTIFY', 'GET', 'SET'])
       for (let n = 1; n <= 300; n++) {
@@ -105,29 +108,29 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
   },
   'repeats properties': async scene => {
     const twice = properties(responseTopic('mallory/x'), responseTopic('mallory/y'))
-    await inAll(50, async n => {
-      const attacker = await come(scene, `twice-${n}`)
+    await runConcurrently(50, async n => {
+      const attacker = await connectAs(scene, `twice-${n}`)
       await attacker.send(publish('mallory/t', Buffer.alloc(0), { properties: twice }))
       await attacker.closed
     })
-    await come(scene, 'thrice', { properties: properties(sessionExpiry(1), sessionExpiry(2)) })
+    await connectAs(scene, 'thrice', { properties: properties(sessionExpiry(1), sessionExpiry(2)) })
   },
   'subscribes to topics of other clients': async scene => {
-    const attacker = await come(scene, 'spy')
+    const attacker = await connectAs(scene, 'spy')
     await attacker.send(subscribe(['$SYS/#', '#', '+/#', 'clients/#', '$share/g/#', '$share/g/clients/#']))
     await attacker.send(request('spy', command('SCAN *'), 2))
     await attacker.settled()
     expect(String(attacker.last)).not.toContain('innocent')
   },
   'retains messages without limit': async scene => {
-    const attacker = await come(scene, 'retains')
+    const attacker = await connectAs(scene, 'retains')
     for (let n = 1; n <= nightly(1_000, 600); n++)
       await attacker.send(publish(`mallory/${n}`, Buffer.alloc(64 * KIB), { retain: true, qos: 1, id: n }))
     await attacker.settled()
   },
   'leaves QoS 2 messages unreleased': async scene => {
-    await inAll(4, async who => {
-      const attacker = await come(scene, `half-${who}`, { properties: properties(sessionExpiry(3_600)) })
+    await runConcurrently(4, async index => {
+      const attacker = await connectAs(scene, `half-${index}`, { properties: properties(sessionExpiry(3_600)) })
       for (let n = 1; n <= nightly(300, 200) && !attacker.ended; n++)
         await attacker.send(publish('mallory/halfway', Buffer.alloc(64 * KIB), { qos: 2, id: n }))
       await attacker.settled()
@@ -161,7 +164,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     for (const socket of [...members, sender]) socket.terminate()
   },
   'occupies the console': async scene =>
-    inAll(300, async () => {
+    runConcurrently(300, async () => {
       const attacker = await scene.open(scene.store.addresses.console)
       await attacker.send(Buffer.from('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '))
       await attacker.send(Buffer.from('x'))
@@ -182,16 +185,16 @@ describe('An attacker', () => {
         hub: true,
         console: true,
       })
-      await scene.under(
+      await scene.runAttack(
         async () => {
           for (const [name, attack] of Object.entries(ATTACKS)) {
             const began = performance.now()
             await attack(scene, rights.startsWith('with rights') ? 'all' : 'nothing')
             if (process.env['FIGURES']) console.info(`${name}: ${(performance.now() - began).toFixed(0)} ms`)
-            expect([name, scene.store.fate]).toEqual([name, 'running'])
+            expect([name, scene.store.exitStatus]).toEqual([name, 'running'])
           }
         },
-        { toTheEnd: true, longestAttack: 40_000, growth: 384 * MIB, held: 128 * MIB },
+        { mustComplete: true, maxAttackMs: 40_000, maxGrowthBytes: 384 * MIB, maxHeldBytes: 128 * MIB },
       )
     },
   )

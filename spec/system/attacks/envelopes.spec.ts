@@ -10,7 +10,7 @@ import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient, record } from '../../support/open-client.js'
 
-const PATIENCE = 60_000
+const TIMEOUT_MS = 60_000
 const ROUNDS = 60
 const FLOOD = 2_000
 const KEY = utf8('a key that the nodes of this store share')
@@ -38,7 +38,7 @@ const forged = (kind: 'start' | 'entry', keys?: LogKeys): Uint8Array =>
     keys,
   )
 
-const OTHER = new LogKeys([utf8('a foreign key')], 'attacked')
+const FOREIGN_KEYS = new LogKeys([utf8('a foreign key')], 'attacked')
 /** Each of these once ended all nodes, again after every restart. */
 const MESSAGES = [
   message(2),
@@ -46,18 +46,22 @@ const MESSAGES = [
   message(99, 1, 2, 3),
   forged('entry'),
   forged('start'),
-  forged('start', OTHER),
+  forged('start', FOREIGN_KEYS),
 ]
 
 /** Returns the 99th percentile of rounds, ms: a client writes and reads a value, and a watch at another node emits it. */
-async function roundsOf(writer: StateStore, heard: readonly (string | undefined)[], name: string): Promise<number> {
+async function measureRounds(
+  writer: StateStore,
+  seenValues: readonly (string | undefined)[],
+  name: string,
+): Promise<number> {
   const times: number[] = []
   for (let round = 0; round < ROUNDS; round++) {
     const began = performance.now()
     const value = `${name} ${round}`
     await writer.key('k', text).set(value)
     expect((await writer.key('k', text).get()).value).toBe(value)
-    await expect.poll(() => heard.includes(value), { interval: 1, timeout: 10_000 }).toBe(true)
+    await expect.poll(() => seenValues.includes(value), { interval: 1, timeout: 10_000 }).toBe(true)
     times.push(performance.now() - began)
   }
   return times.sort((a, b) => a - b)[Math.floor(0.99 * ROUNDS)] ?? 0
@@ -67,7 +71,7 @@ describe('a client that may publish to the log', () => {
   let nats: NatsCluster
   beforeAll(async () => {
     nats = await NatsCluster.start(1)
-  }, PATIENCE)
+  }, TIMEOUT_MS)
   afterAll(async () => nats.stop())
 
   it.each([
@@ -75,7 +79,7 @@ describe('a client that may publish to the log', () => {
     ['with a key', [KEY]],
   ])(
     'a client that may publish to the log of nodes %s neither ends them nor delays their clients',
-    { timeout: PATIENCE },
+    { timeout: TIMEOUT_MS },
     async (_, keys) => {
       const name = `attacked-${keys === undefined ? 'plain' : 'signed'}`
       const start = async (nodeId: string): Promise<StoreServer> => {
@@ -87,7 +91,7 @@ describe('a client that may publish to the log', () => {
       const [a, b] = [await start('a'), await start('b')]
       const watch = record(openClient(b.url).key('k', text).value$)
       const writer = openClient(a.url)
-      const quiet = await roundsOf(writer, watch.values, 'quiet')
+      const quiet = await measureRounds(writer, watch.values, 'quiet')
 
       const attacker = await connectNats({ servers: nats.servers })
       onTestFinished(async () => attacker.close())
@@ -97,7 +101,7 @@ describe('a client that may publish to the log', () => {
       const flood = (async () => {
         for (let sent = 0; sent < FLOOD; sent += MESSAGES.length) await Promise.all(MESSAGES.map(publish))
       })()
-      const attacked = await roundsOf(writer, watch.values, 'attacked')
+      const attacked = await measureRounds(writer, watch.values, 'attacked')
       await flood
       // The minimum allows for a slow machine.
       expect(attacked, `quiet ${quiet.toFixed(1)} ms`).toBeLessThan(Math.max(3 * quiet, 100))

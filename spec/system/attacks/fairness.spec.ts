@@ -11,12 +11,12 @@ import { openScene, prepareScenes, type Scene } from './support/scene.js'
 prepareScenes()
 
 /** Duration of a flood, ms. */
-const LASTS = nightly(2_500, 1_000)
+const FLOOD_MS = nightly(2_500, 1_000)
 const MIB = 1024 * 1024
 
 /** Repeats a packet as fast as the broker accepts it. */
 async function flood(attackers: readonly RawSocket[], piece: Buffer): Promise<void> {
-  const end = performance.now() + LASTS
+  const end = performance.now() + FLOOD_MS
   await Promise.all(
     attackers.map(async attacker => {
       while (performance.now() < end && !attacker.ended) await attacker.send(piece)
@@ -25,26 +25,26 @@ async function flood(attackers: readonly RawSocket[], piece: Buffer): Promise<vo
   )
 }
 
-const several = async (scene: Scene, count: number): Promise<RawSocket[]> =>
+const connectAttackers = async (scene: Scene, count: number): Promise<RawSocket[]> =>
   Promise.all(Array.from({ length: count }, async (_, n) => scene.connect(`attacker-${n}`)))
 
 describe('An attacker that sends as fast as it can', () => {
   it('does not slow down others with QoS 0 messages over four connections', async () => {
     const scene = await openScene()
     const message = publish('flood', Buffer.from('x'))
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const reader = await scene.connect('reader')
       await reader.send(subscribe(['flood']))
       await reader.settled()
-      await flood(await several(scene, 4), Buffer.alloc(message.length * 5_000, message))
+      await flood(await connectAttackers(scene, 4), Buffer.alloc(message.length * 5_000, message))
     })
     await scene.expectRecovered()
   })
 
   it('does not slow down others with subscriptions that search all retained messages', async () => {
     const scene = await openScene()
-    await scene.under(async () => {
-      const [attacker] = await several(scene, 1)
+    await scene.runAttack(async () => {
+      const [attacker] = await connectAttackers(scene, 1)
       for (let n = 0; n < nightly(50_000, 10_000); n += 1_000) {
         const batch = Array.from({ length: 1_000 }, (_, at) =>
           publish(`r${n + at}`, Buffer.from('x'), { retain: true }),
@@ -60,7 +60,7 @@ describe('An attacker that sends as fast as it can', () => {
 
   it('does not slow down others with scans that find nothing', async () => {
     const scene = await openScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const writer = await scene.connect('writer')
       for (let n = 0; n < 10_000; n += 500) {
         const batch = Array.from({ length: 500 }, (_, at) =>
@@ -70,7 +70,7 @@ describe('An attacker that sends as fast as it can', () => {
         await writer.settled()
       }
       const scan = (id: number): Buffer => request('attacker-0', command(`SCAN ${'*a'.repeat(100)}b`), id)
-      const attackers = await several(scene, 2)
+      const attackers = await connectAttackers(scene, 2)
       await Promise.all(
         attackers.map(async attacker => {
           await attacker.send(Buffer.concat(Array.from({ length: 300 }, (_, at) => scan(at + 1))))
@@ -81,8 +81,8 @@ describe('An attacker that sends as fast as it can', () => {
 
   it('does not slow down others with ten thousand slow globs and keys that nearly match', async () => {
     const scene = await openScene()
-    await scene.under(async () => {
-      const attackers = await several(scene, 2)
+    await scene.runAttack(async () => {
+      const attackers = await connectAttackers(scene, 2)
       for (const [n, attacker] of attackers.entries()) {
         const slow = (id: number): string => `${'*a'.repeat(1 + (id % 50))}${n}${id}`
         for (let id = 1; id <= 5_000; id += 500) {
@@ -107,7 +107,7 @@ describe('An attacker that sends as fast as it can', () => {
 
   it('does not slow down others with thousands of globs of one user, which end with its connection', async () => {
     const scene = await openScene({ policy: SOME_RIGHTS })
-    await scene.under(
+    await scene.runAttack(
       async () => {
         const attacker = await scene.connect(connect('mallory', as('mallory')))
         const watch = (n: number): Buffer => request('mallory', command(`GLOBNOTIFY mallory/k${n}-*`), (n % 60_000) + 1)
@@ -117,7 +117,7 @@ describe('An attacker that sends as fast as it can', () => {
           await attacker.settled()
         }
       },
-      { toTheEnd: true, longestRound: 300 },
+      { mustComplete: true, maxRoundMs: 300 },
     )
   })
 
@@ -126,7 +126,7 @@ describe('An attacker that sends as fast as it can', () => {
     ['closes its side', attacker => attacker.socket.end()],
   ])('does not slow down others with queued work when it %s', async (_, leave) => {
     const scene = await openScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const writer = await scene.connect('writer')
       const batch = Array.from({ length: 2_000 }, (_, at) =>
         request('writer', command(`SET ${'a'.repeat(300)}${at} v`), at + 1),
@@ -148,7 +148,9 @@ describe('An attacker that sends as fast as it can', () => {
   it('does not slow down others with meaningless packets, acknowledgements and pings', async () => {
     const scene = await openScene()
     const nonsense = Buffer.concat([Buffer.of(0xc0, 0), Buffer.of(0x40, 2, 0x12, 0x34), Buffer.of(0x70, 2, 0x12, 0x34)])
-    await scene.under(async () => flood(await several(scene, 4), Buffer.alloc(nonsense.length * 5_000, nonsense)))
+    await scene.runAttack(async () =>
+      flood(await connectAttackers(scene, 4), Buffer.alloc(nonsense.length * 5_000, nonsense)),
+    )
   })
 })
 
@@ -161,8 +163,8 @@ describe('An attacker with as many subscriptions as permitted', () => {
       const wild = Array.from(deep.slice(1, -1).split('/'), (level, at) => ((n >> (at % 10)) & 1 ? '+' : level))
       return `clients/${id}/services/statestore/${wild.join('/')}/x`
     })
-    await scene.under(async () => {
-      const [attacker] = await several(scene, 1)
+    await scene.runAttack(async () => {
+      const [attacker] = await connectAttackers(scene, 1)
       if (attacker === undefined) return
       for (let at = 0; at < filters.length; at += 100) await attacker.send(subscribe(filters.slice(at, at + 100)))
       await attacker.settled()
@@ -184,13 +186,13 @@ describe('An attacker with as many subscriptions as permitted', () => {
 
   it('does not slow down others with many clients of a thousand wildcards each', async () => {
     const scene = await openScene()
-    await scene.under(
+    await scene.runAttack(
       async () => {
-        const attackers = await several(scene, nightly(100, 30))
+        const attackers = await connectAttackers(scene, nightly(100, 30))
         await Promise.all(
-          attackers.map(async (attacker, who) => {
+          attackers.map(async (attacker, index) => {
             for (let at = 0; at < 1_000; at += 250) {
-              await attacker.send(subscribe(Array.from({ length: 250 }, (_, n) => `+/${who}/+/${at + n}/#`)))
+              await attacker.send(subscribe(Array.from({ length: 250 }, (_, n) => `+/${index}/+/${at + n}/#`)))
             }
             await attacker.settled()
           }),
@@ -200,7 +202,7 @@ describe('An attacker with as many subscriptions as permitted', () => {
         await publisher?.settled()
         for (const attacker of attackers) attacker.hangUp()
       },
-      { growth: 384 * MIB },
+      { maxGrowthBytes: 384 * MIB },
     )
     await scene.expectRecovered()
   })

@@ -24,7 +24,7 @@ const ACL = [
   'user innocent',
   'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/696E6E6F63656E74/command/notify/+',
 ]
-const FORGED = 20_000
+const FORGED_REQUESTS = 20_000
 const MAX_WATCHERS_OF_KEY = 1_000
 
 prepareInnocents()
@@ -38,13 +38,13 @@ beforeEach(async () => {
 
 /** A store with a clock that can be advanced. */
 async function openStore() {
-  let later = 0
-  const clock: Clock = { ...systemClock, monotonic: () => performance.now() + later }
+  let advancedMs = 0
+  const clock: Clock = { ...systemClock, monotonic: () => performance.now() + advancedMs }
   const store = await openAttached(url, { clock, maxWatches: MAX_WATCHES })
   return {
     store,
     pass: (ms: number): void => {
-      later += ms
+      advancedMs += ms
     },
   }
 }
@@ -57,21 +57,21 @@ describe('watches in the name of clients that do not exist', () => {
     for (let i = 0; i < 3 * MAX_WATCHES; i++)
       await attacker.send(command(`KEYNOTIFY k${i}`), { responseTopic: responseTopicOf(`forged-${i % 7}`) })
     await eventually(() => store.stats.watches === 1)
-    const seen = record(openClient(url).key('a', text).entries$)
-    await seen.until(({ values }) => values.length > 0)
+    const entries = record(openClient(url).key('a', text).entries$)
+    await entries.until(({ values }) => values.length > 0)
     await bystander.expectUnharmed()
   })
 
   it('do not end the watches of the client whose name was used', async () => {
     const { store } = await openStore()
     const client = openClient(url, { clientId: 'panel-7' })
-    const seen = record(client.key('a', text).entries$)
-    await seen.until(({ values }) => values.length > 0)
+    const entries = record(client.key('a', text).entries$)
+    await entries.until(({ values }) => values.length > 0)
     const attacker = await RawClient.connect(url, 'mallory')
     const responseTopic = 'clients/panel-7/services/statestore/elsewhere'
     for (let i = 0; i < 20; i++) await attacker.send(command(`KEYNOTIFY k${i}`), { responseTopic })
     await openClient(url).key('a', text).set('v')
-    await seen.until(({ values }) => values.at(-1)?.value === 'v')
+    await entries.until(({ values }) => values.at(-1)?.value === 'v')
     expect(store.stats.watches).toBe(21)
   })
 
@@ -80,9 +80,9 @@ describe('watches in the name of clients that do not exist', () => {
     const silent = await RawClient.ready(url, 'silent')
     await silent.request(command('KEYNOTIFY a'))
     for (let i = 0; i < 3; i++) {
-      const leaving = await RawClient.ready(url, `leaving-${i}`)
-      for (let j = 0; j < MAX_WATCHES / 4; j++) await leaving.request(command(`KEYNOTIFY k${j}`))
-      await leaving.end()
+      const client = await RawClient.ready(url, `leaving-${i}`)
+      for (let j = 0; j < MAX_WATCHES / 4; j++) await client.request(command(`KEYNOTIFY k${j}`))
+      await client.end()
     }
     expect(store.stats.watches).toBe((3 * MAX_WATCHES) / 4 + 1)
     pass(60_000)
@@ -104,9 +104,9 @@ describe('watches in invented names, with subscriptions that the ACL of Mosquitt
       'clients/+/services/statestore/r',
       'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/+/command/notify/+',
     ])
-    for (let i = 0; i < FORGED; i++)
+    for (let i = 0; i < FORGED_REQUESTS; i++)
       await attacker.send(command('KEYNOTIFY big'), { responseTopic: `clients/m${i}/services/statestore/r` })
-    await eventually(() => store.stats.requests >= FORGED)
+    await eventually(() => store.stats.requests >= FORGED_REQUESTS)
     expect(store.stats.watches - watches).toBe(MAX_WATCHERS_OF_KEY)
     const before = store.stats.notifications
     const write = async (): Promise<void> => {

@@ -12,26 +12,26 @@ const GUESSES = 300
 
 it('Password guesses from an address do not delay users that have logged in from there before', async () => {
   const scene = await openScene({ policy: SOME_RIGHTS })
-  await scene.under(
+  await scene.runAttack(
     async () => {
-      const answers: (number | undefined)[] = []
-      const come = async (username: string, password: string): Promise<void> => {
-        const attacker = await scene.connect(connect(`guess-${answers.length}`, { username, password }))
+      const reasonCodes: (number | undefined)[] = []
+      const login = async (username: string, password: string): Promise<void> => {
+        const attacker = await scene.connect(connect(`guess-${reasonCodes.length}`, { username, password }))
         expect(attacker.last[0]).toBe(CONNACK)
-        answers.push(attacker.last[3])
+        reasonCodes.push(attacker.last[3])
         attacker.hangUp()
       }
       const guess = async (): Promise<unknown> =>
-        Promise.all(Array.from({ length: GUESSES }, async (_, n) => come(`user-${n}`, 'guess')))
+        Promise.all(Array.from({ length: GUESSES }, async (_, n) => login(`user-${n}`, 'guess')))
       await guess()
       await guess()
-      expect(answers.at(-1)).toBe(RATE)
+      expect(reasonCodes.at(-1)).toBe(RATE)
       const { username, password } = as('innocent')
-      await come(username, password)
-      expect(answers.at(-1)).toBe(ACCEPTED)
-      await come(as('mallory').username, as('mallory').password)
-      expect(answers.at(-1)).toBe(RATE)
+      await login(username, password)
+      expect(reasonCodes.at(-1)).toBe(ACCEPTED)
+      await login(as('mallory').username, as('mallory').password)
+      expect(reasonCodes.at(-1)).toBe(RATE)
     },
-    { toTheEnd: true, longestAttack: 15_000 },
+    { mustComplete: true, maxAttackMs: 15_000 },
   )
 })

@@ -40,7 +40,7 @@ it.each(Object.entries(ABORTED))(
   async (_, abort) => {
     const scene = await openScene({ tls, console: true })
     const { url, wsUrl, console: page } = scene.store.addresses
-    await scene.under(
+    await scene.runAttack(
       async () => {
         for (let done = 0; done < HANDSHAKES; done += AT_ONCE)
           await Promise.all(
@@ -48,7 +48,7 @@ it.each(Object.entries(ABORTED))(
           )
         await expect.poll(async () => (await scene.store.stats()).networkConnections, { interval: 50 }).toBe(1)
       },
-      { toTheEnd: true, longestAttack: 60_000, slowdown: 3 },
+      { mustComplete: true, maxAttackMs: 60_000, maxSlowdown: 3 },
     )
   },
   90_000,
@@ -56,13 +56,13 @@ it.each(Object.entries(ABORTED))(
 
 it('Silent handshakes are closed after ten seconds without affecting other clients', async () => {
   const scene = await openScene({ tls })
-  await scene.under(
+  await scene.runAttack(
     async () => {
       for (let n = 0; n < HANDSHAKES; n++) await (await scene.open()).send(HALF_HELLO)
       await expect
         .poll(async () => (await scene.store.stats()).networkConnections, { interval: 100, timeout: 15_000 })
         .toBe(1)
     },
-    { toTheEnd: true, longestAttack: 60_000, slowdown: 3 },
+    { mustComplete: true, maxAttackMs: 60_000, maxSlowdown: 3 },
   )
 }, 90_000)

@@ -20,48 +20,48 @@ const KIB = 1024
 const MIB = 1024 * KIB
 const BOUNDS = { maxBufferedBytes: 64 * MIB }
 /** Offline sessions, each with enough queued data to be worth evicting. */
-const SLEEPERS = 20
+const OFFLINE_SESSIONS = 20
 const MESSAGES = 10
 const PAYLOAD = Buffer.alloc(10 * KIB, 'x')
-const LASTING = properties(PROPERTY.sessionExpiry(3_600))
-const TO_THE_END = { toTheEnd: true, longestAttack: 30_000 }
+const PERSISTENT = properties(PROPERTY.sessionExpiry(3_600))
+const TO_THE_END = { mustComplete: true, maxAttackMs: 30_000 }
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 const topic = (n: number): string => `mallory/away/${n}`
 const MALLORY: ConnectOptions = as('mallory')
 const INNOCENT: ConnectOptions = as('innocent')
 
 /** An innocent user with many offline sessions, each with a queued message. */
-async function leaveSleepers(scene: Scene): Promise<void> {
-  for (const n of numbers(SLEEPERS)) {
-    const sleeper = await scene.connect(connect(`sleeper-${n}`, { ...INNOCENT, properties: LASTING }))
-    await sleeper.send(subscribe([topic(n)], 1, 1))
-    await sleeper.settled()
-    sleeper.hangUp()
+async function createOfflineSessions(scene: Scene): Promise<void> {
+  for (const n of numbers(OFFLINE_SESSIONS)) {
+    const client = await scene.connect(connect(`sleeper-${n}`, { ...INNOCENT, properties: PERSISTENT }))
+    await client.send(subscribe([topic(n)], 1, 1))
+    await client.settled()
+    client.hangUp()
   }
 }
 
 /** Queues another message for each session. */
 async function write(writer: RawSocket): Promise<void> {
-  for (const n of numbers(SLEEPERS)) await writer.send(publish(topic(n), PAYLOAD, { qos: 1, id: n + 1 }))
+  for (const n of numbers(OFFLINE_SESSIONS)) await writer.send(publish(topic(n), PAYLOAD, { qos: 1, id: n + 1 }))
   await writer.settled()
 }
 
 /** Checks that every session is resumed with all its messages. */
-async function expectAwake(scene: Scene, messages: number): Promise<void> {
+async function expectResumed(scene: Scene, messages: number): Promise<void> {
   const lost: number[] = []
-  for (const n of numbers(SLEEPERS)) {
-    const sleeper = await scene.connect(
+  for (const n of numbers(OFFLINE_SESSIONS)) {
+    const client = await scene.connect(
       connect(`sleeper-${n}`, { ...INNOCENT, clean: false, properties: properties(PROPERTY.sessionExpiry(3_600)) }),
     )
-    await sleeper.settled()
-    if (sleeper.received < messages * PAYLOAD.length) lost.push(n)
-    sleeper.hangUp()
+    await client.settled()
+    if (client.received < messages * PAYLOAD.length) lost.push(n)
+    client.hangUp()
   }
   expect(lost, 'sleepers').toEqual([])
 }
 
 /** Each attack is repeated until it has sent enough data, whether or not the store accepts it. */
-const HELD: Readonly<Record<string, (scene: Scene, n: number) => Promise<unknown>>> = {
+const ATTACKS: Readonly<Record<string, (scene: Scene, n: number) => Promise<unknown>>> = {
   'a CONNECT of unauthenticated clients': async scene => {
     const attacker = await scene.open()
     await attacker.send(Buffer.concat([Buffer.of(0x10), variable(16 * MIB - 5)]), Buffer.alloc(7 * MIB))
@@ -94,29 +94,29 @@ const HELD: Readonly<Record<string, (scene: Scene, n: number) => Promise<unknown
     }
   },
   'long filters': async (scene, n) => {
-    const attacker = await scene.connect(connect(`filters-${n}`, { ...MALLORY, properties: LASTING }))
+    const attacker = await scene.connect(connect(`filters-${n}`, { ...MALLORY, properties: PERSISTENT }))
     for (const at of numbers(50)) await attacker.send(subscribe([`mallory/${'x'.repeat(60_000)}${at}`], at + 1))
     await attacker.settled()
   },
 }
 
 describe('Memory held by an attacker', () => {
-  it.each(Object.entries(HELD))(
+  it.each(Object.entries(ATTACKS))(
     'as %s does not evict sessions of offline clients',
     { timeout: 60_000 },
-    async (_, hold) => {
+    async (_, attack) => {
       const scene = await openScene({ ...BOUNDS, policy: SOME_RIGHTS })
-      await scene.under(async () => {
-        await leaveSleepers(scene)
+      await scene.runAttack(async () => {
+        await createOfflineSessions(scene)
         const writer = await scene.connect(connect('writer', MALLORY))
         let written = 0
         for (; written < MESSAGES; written++) await write(writer)
         for (let n = 0; n < 16; n++) {
-          await hold(scene, n).catch(() => undefined)
+          await attack(scene, n).catch(() => undefined)
           await write(writer)
           written++
         }
-        await expectAwake(scene, written)
+        await expectResumed(scene, written)
       }, TO_THE_END)
     },
   )

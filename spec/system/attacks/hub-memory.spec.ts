@@ -15,7 +15,7 @@ describe('the memory of a hub that a user can occupy', () => {
   it('sessions in a thousand groups with long names take bounded memory after they disconnect', async () => {
     const scene = await openHubScene({ maxWaitingBytes: 32 * MIB, maxByteRatePerUser: 16 * MIB })
     const before = await scene.memory()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       for (let n = 0; n < nightly(200, 40); n++) {
         const attacker = await scene.connect({ user: 'mallory', mayAll: true })
         const group = (at: number): string => `${n} ${at} ${'x'.repeat(1_000)}`
@@ -33,7 +33,7 @@ describe('the memory of a hub that a user can occupy', () => {
 
   it("memory pressure ends the attacker's sessions, not those that share messages with others", async () => {
     const scene = await openHubScene({ maxWaitingBytes: 16 * MIB, maxByteRatePerUser: 1024 * MIB })
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const sender = await scene.connect({ user: 'sender', mayAll: true })
       const slow = await scene.connectAll(20, n => ({ user: `slow-${n}`, mayAll: true, address: `198.51.100.${n}` }))
       for (const member of slow) await send(member, [{ type: 'joinGroup', group: 'shared', ackId: 1 }])
@@ -53,7 +53,7 @@ describe('the memory of a hub that a user can occupy', () => {
 
   it('detached anonymous sessions of one address do not keep other clients out', async () => {
     const scene = await openHubScene({ maxConnections: 120, maxConnectionsPerAddress: 60 })
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       for (let n = 0; n < 200; n++) {
         const attacker = await scene.connect({ address: `192.0.2.${1 + (n % 3)}` })
         attacker.hangUp()

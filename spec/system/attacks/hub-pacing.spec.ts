@@ -27,7 +27,7 @@ const lastSequenceId = ({ last }: RawSocket): number =>
 describe('a group member that acknowledges late', () => {
   it('lagging in one group does not hold other senders of the shared group', async () => {
     const scene = await openHubScene({}, PAUSE_MS)
-    const { worst } = await scene.under(async () => {
+    const { worst } = await scene.runAttack(async () => {
       const [member, accomplice] = await scene.connectAll(2, n => ({ user: `mallory-${n}`, mayAll: true }))
       if (member === undefined || accomplice === undefined) return
       await send(member, { type: 'joinGroup', group: 'own' }, { type: 'joinGroup', group: 'innocent' })

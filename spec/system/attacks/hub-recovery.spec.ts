@@ -19,7 +19,7 @@ function claimOf(text: string): Claim {
 describe('recovery claims', () => {
   it('claims are audited, and invalid ones delay neither a valid one nor a member', async () => {
     const scene = await openHubScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const victim = await scene.connect({ user: 'victim' })
       let text = String(victim.last)
       victim.socket.on('data', data => {

@@ -13,7 +13,7 @@ const HEAD = Buffer.from('GET /client/hubs/chat HTTP/1.1\r\nHost: localhost\r\nX
 it('silent sockets do not keep clients from connecting to a hub', { timeout: 60_000 }, async () => {
   const scene = await openScene({ hub: true })
   const { hub } = scene.store.addresses
-  await scene.under(
+  await scene.runAttack(
     async () => {
       const come = async (user: string): Promise<WebSocket> => {
         const socket = new WebSocket(`${hub}/client/hubs/chat?user=${user}`, [JSON_PROTOCOL])
@@ -27,6 +27,6 @@ it('silent sockets do not keep clients from connecting to a hub', { timeout: 60_
       expect([ann.readyState, bob.readyState]).toEqual([WebSocket.OPEN, WebSocket.OPEN])
       for (const socket of [ann, bob]) socket.terminate()
     },
-    { toTheEnd: true, longestAttack: 30_000, slowdown: 3 },
+    { mustComplete: true, maxAttackMs: 30_000, maxSlowdown: 3 },
   )
 })

@@ -36,7 +36,7 @@ describe('a flood from a user without rights', () => {
     ['pings of a megabyte of spaces', jsonFrame(`{"type":"ping"${' '.repeat(1_000_000)}}`), undefined],
   ])('the flood does not starve members: %s', async (_, frame, subprotocol) => {
     const scene = await openHubScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const login = { user: 'mallory', ...(subprotocol !== undefined && { subprotocol }) }
       const attackers = await scene.connectAll(CONNECTIONS, () => login)
       await scene.flood(attackers, repeated(frame, 256 * KIB), FLOOD_MS)

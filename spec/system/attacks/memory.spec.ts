@@ -10,16 +10,16 @@ prepareScenes()
 const KIB = 1024
 const MIB = 1024 * KIB
 /** Memory limit under attack. */
-const ROOM = nightly(64, 16) * MIB
+const MEMORY_LIMIT = nightly(64, 16) * MIB
 /** Exceeds that limit but not the heap: the store must reject it and not crash. */
-const MUCH = nightly(400, 100) * MIB
-const SMALL = { maxBufferedBytes: ROOM }
+const ATTACK_BYTES = nightly(400, 100) * MIB
+const LIMITS = { maxBufferedBytes: MEMORY_LIMIT }
 /** The limit plus caches, pools and code. */
-const HELD = { held: SMALL.maxBufferedBytes + 32 * MIB }
+const BOUNDS = { maxHeldBytes: LIMITS.maxBufferedBytes + 32 * MIB }
 const PAYLOAD = Buffer.alloc(64 * KIB, 'x')
 
 /** Sends packets one after the other until a number of bytes is sent or the connection has ended. */
-async function pour(attacker: RawSocket, bytes: number, next: (n: number) => Buffer): Promise<void> {
+async function sendUpTo(attacker: RawSocket, bytes: number, next: (n: number) => Buffer): Promise<void> {
   for (let [sent, n] = [0, 1]; sent < bytes && !attacker.ended; n++) {
     const piece = next(n)
     sent += piece.length
@@ -32,74 +32,78 @@ describe('Unbounded storage', () => {
   it('is prevented for values: a full store rejects them and accepts more after a deletion', {
     timeout: 60_000,
   }, async () => {
-    const scene = await openScene({ maxBytes: ROOM })
+    const scene = await openScene({ maxBytes: MEMORY_LIMIT })
     const value = String(PAYLOAD)
-    await scene.under(
+    await scene.runAttack(
       async () => {
         const attacker = await scene.connect('attacker')
-        await pour(attacker, 2 * ROOM, n => request('attacker', resp3(['SET', `key/${n}`, value]), (n % 60_000) + 1))
+        await sendUpTo(attacker, 2 * MEMORY_LIMIT, n =>
+          request('attacker', resp3(['SET', `key/${n}`, value]), (n % 60_000) + 1),
+        )
         const { keys } = await scene.store.stats()
-        expect(keys).toBeGreaterThan((0.9 * ROOM) / PAYLOAD.length)
-        expect(keys).toBeLessThan(ROOM / PAYLOAD.length)
+        expect(keys).toBeGreaterThan((0.9 * MEMORY_LIMIT) / PAYLOAD.length)
+        expect(keys).toBeLessThan(MEMORY_LIMIT / PAYLOAD.length)
         await attacker.settled()
         for (let n = 1; n <= keys; n++) await attacker.send(request('attacker', resp3(['DEL', `key/${n}`]), n))
         await attacker.settled()
         expect(await scene.store.stats()).toMatchObject({ keys: 1 })
       },
-      { toTheEnd: true, longestAttack: 30_000 },
+      { mustComplete: true, maxAttackMs: 30_000 },
     )
     await scene.expectRecovered()
   })
 
   it('is prevented for watched keys, which end with their connection', async () => {
-    const scene = await openScene({ maxBytes: ROOM })
+    const scene = await openScene({ maxBytes: MEMORY_LIMIT })
     const key = 'k'.repeat(20_000)
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const attacker = await scene.connect('attacker')
-      await pour(attacker, MUCH / 4, n => request('attacker', resp3(['KEYNOTIFY', `${key}${n}`]), (n % 60_000) + 1))
+      await sendUpTo(attacker, ATTACK_BYTES / 4, n =>
+        request('attacker', resp3(['KEYNOTIFY', `${key}${n}`]), (n % 60_000) + 1),
+      )
     })
     await scene.expectRecovered()
   })
 
   it('is prevented for retained messages', async () => {
-    const scene = await openScene(SMALL)
-    await scene.under(async () => {
+    const scene = await openScene(LIMITS)
+    await scene.runAttack(async () => {
       const attacker = await scene.connect('attacker')
       const message = (n: number): Buffer =>
         publish(`retained/${n}`, PAYLOAD, { retain: true, qos: 1, id: (n % 60_000) + 1 })
-      await pour(attacker, MUCH, message)
-    }, HELD)
+      await sendUpTo(attacker, ATTACK_BYTES, message)
+    }, BOUNDS)
   })
 
   it('is prevented for unreleased QoS 2 messages', async () => {
-    const scene = await openScene(SMALL)
-    await scene.under(async () => {
+    const scene = await openScene(LIMITS)
+    await scene.runAttack(async () => {
       const session = { properties: properties(PROPERTY.sessionExpiry(3_600)) }
-      for (let who = 0; who < 4; who++) {
-        const attacker = await scene.connect(connect(`attacker-${who}`, session))
-        await pour(attacker, MUCH / 4, n => publish('halfway', PAYLOAD, { qos: 2, id: (n % 60_000) + 1 }))
+      for (let index = 0; index < 4; index++) {
+        const attacker = await scene.connect(connect(`attacker-${index}`, session))
+        await sendUpTo(attacker, ATTACK_BYTES / 4, n => publish('halfway', PAYLOAD, { qos: 2, id: (n % 60_000) + 1 }))
       }
-    }, HELD)
+    }, BOUNDS)
   })
 
   it('is prevented for messages queued for offline clients', async () => {
-    const scene = await openScene(SMALL)
-    await scene.under(async () => {
+    const scene = await openScene(LIMITS)
+    await scene.runAttack(async () => {
       const session = { properties: properties(PROPERTY.sessionExpiry(3_600)) }
-      for (let who = 0; who < 100; who++) {
-        const sleeper = await scene.connect(connect(`sleeper-${who}`, session))
-        await sleeper.send(subscribe([`away/${who}`], 1, 1))
+      for (let index = 0; index < 100; index++) {
+        const sleeper = await scene.connect(connect(`sleeper-${index}`, session))
+        await sleeper.send(subscribe([`away/${index}`], 1, 1))
         await sleeper.settled()
         sleeper.hangUp()
       }
       const attacker = await scene.connect('attacker')
-      await pour(attacker, MUCH, n => publish(`away/${n % 100}`, PAYLOAD, { qos: 1, id: (n % 60_000) + 1 }))
-    }, HELD)
+      await sendUpTo(attacker, ATTACK_BYTES, n => publish(`away/${n % 100}`, PAYLOAD, { qos: 1, id: (n % 60_000) + 1 }))
+    }, BOUNDS)
   })
 
   it('is prevented for wills with a delay of a day', async () => {
-    const scene = await openScene(SMALL)
-    await scene.under(async () => {
+    const scene = await openScene(LIMITS)
+    await scene.runAttack(async () => {
       const will = {
         topic: 'last/words',
         payload: PAYLOAD.subarray(0, 60_000),
@@ -114,11 +118,11 @@ describe('Unbounded storage', () => {
           }),
         )
       }
-    }, HELD)
+    }, BOUNDS)
   })
 
   it('is prevented for sessions of MQTT 3.1.1, which have no expiry', async () => {
-    const scene = await openScene(SMALL)
+    const scene = await openScene(LIMITS)
     const filters = Array.from({ length: 10 }, (_, n) => `${'f'.repeat(1_000)}/${n}`)
     const plain = Buffer.concat(
       filters.map(filter =>
@@ -126,7 +130,7 @@ describe('Unbounded storage', () => {
       ),
     )
     const subscription = Buffer.concat([Buffer.of(0x82), variable(plain.length + 2), Buffer.of(0, 1), plain])
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       for (let n = 0; n < nightly(20_000, 5_000); n += 100) {
         await Promise.all(
           Array.from({ length: 100 }, async (_, at) => {
@@ -138,6 +142,6 @@ describe('Unbounded storage', () => {
           }),
         )
       }
-    }, HELD)
+    }, BOUNDS)
   })
 })

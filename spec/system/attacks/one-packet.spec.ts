@@ -20,12 +20,12 @@ import { openScene, prepareScenes, type Scene } from './support/scene.js'
 prepareScenes()
 
 const { responseTopic, correlationData, sessionExpiry, contentType, messageExpiry, user } = PROPERTY
-const GREETING = connect('attacker')
-const TO_THE_END = { toTheEnd: true, longestAttack: 15_000 }
-const NOTHING = Buffer.alloc(0)
-const twice = (property: Buffer): Buffer => properties(property, property)
-const will = (own: Buffer): Buffer =>
-  connect('attacker', { will: { topic: 'will', payload: NOTHING, properties: own } })
+const CONNECT = connect('attacker')
+const TO_THE_END = { mustComplete: true, maxAttackMs: 15_000 }
+const EMPTY = Buffer.alloc(0)
+const duplicated = (property: Buffer): Buffer => properties(property, property)
+const connectWithWill = (own: Buffer): Buffer =>
+  connect('attacker', { will: { topic: 'will', payload: EMPTY, properties: own } })
 
 /** Expects each packet to end its connection. */
 async function expectEach(scene: Scene, packets: Readonly<Record<string, readonly Buffer[]>>): Promise<void> {
@@ -36,7 +36,7 @@ async function expectEach(scene: Scene, packets: Readonly<Record<string, readonl
     await attacker.settled()
     if (!attacker.ended) survivors.push(name)
     attacker.hangUp()
-    expect([name, scene.store.fate]).toEqual([name, 'running'])
+    expect([name, scene.store.exitStatus]).toEqual([name, 'running'])
   }
   expect(survivors).toEqual([])
 }
@@ -45,58 +45,61 @@ describe('A packet', () => {
   it('with a duplicate property ends only its connection', async () => {
     const own = properties(responseTopic(responseTopicOf('attacker')), correlationData('x'), correlationData('y'))
     const PACKETS: Record<string, readonly Buffer[]> = {
-      'two session expiries in CONNECT': [connect('attacker', { properties: twice(sessionExpiry(60)) })],
-      'two response topics in a will': [will(twice(responseTopic('x')))],
-      'two correlation data in a will': [will(twice(correlationData('x')))],
-      'two response topics in PUBLISH': [GREETING, publish('t', NOTHING, { properties: twice(responseTopic('x')) })],
-      'two correlation data in PUBLISH': [GREETING, publish('t', NOTHING, { properties: twice(correlationData('x')) })],
+      'two session expiries in CONNECT': [connect('attacker', { properties: duplicated(sessionExpiry(60)) })],
+      'two response topics in a will': [connectWithWill(duplicated(responseTopic('x')))],
+      'two correlation data in a will': [connectWithWill(duplicated(correlationData('x')))],
+      'two response topics in PUBLISH': [CONNECT, publish('t', EMPTY, { properties: duplicated(responseTopic('x')) })],
+      'two correlation data in PUBLISH': [
+        CONNECT,
+        publish('t', EMPTY, { properties: duplicated(correlationData('x')) }),
+      ],
       'two correlation data in a request': [
-        GREETING,
+        CONNECT,
         publish(INVOKE_TOPIC, command('GET key'), { qos: 1, properties: own }),
       ],
-      'two content types': [GREETING, publish('t', NOTHING, { qos: 1, properties: twice(contentType('x')) })],
-      'two message expiries': [GREETING, publish('t', NOTHING, { qos: 2, properties: twice(messageExpiry(1)) })],
-      'two session expiries in DISCONNECT': [GREETING, disconnect(sessionExpiry(1), sessionExpiry(1))],
+      'two content types': [CONNECT, publish('t', EMPTY, { qos: 1, properties: duplicated(contentType('x')) })],
+      'two message expiries': [CONNECT, publish('t', EMPTY, { qos: 2, properties: duplicated(messageExpiry(1)) })],
+      'two session expiries in DISCONNECT': [CONNECT, disconnect(sessionExpiry(1), sessionExpiry(1))],
     }
     const scene = await openScene()
-    await scene.under(async () => expectEach(scene, PACKETS), TO_THE_END)
+    await scene.runAttack(async () => expectEach(scene, PACKETS), TO_THE_END)
   })
 
   it('with a property length beyond its end ends only its connection', async () => {
-    const past = (property: Buffer, at = 1): Buffer => {
-      const longer = Buffer.from(property)
-      longer.writeUInt16BE(0x7fff, at)
-      return properties(longer)
+    const withExcessLength = (property: Buffer, at = 1): Buffer => {
+      const changed = Buffer.from(property)
+      changed.writeUInt16BE(0x7fff, at)
+      return properties(changed)
     }
-    const publishWith = (own: Buffer): readonly Buffer[] => [GREETING, publish('t', NOTHING, { properties: own })]
+    const publishWith = (own: Buffer): readonly Buffer[] => [CONNECT, publish('t', EMPTY, { properties: own })]
     const PACKETS: Record<string, readonly Buffer[]> = {
-      'a response topic': publishWith(past(responseTopic('xx'))),
-      'correlation data': publishWith(past(correlationData('xx'))),
-      'a content type': publishWith(past(contentType('xx'))),
-      'the name of a user property': publishWith(past(user('xx', 'yy'))),
-      'the value of a user property': publishWith(past(user('xx', 'yy'), 5)),
+      'a response topic': publishWith(withExcessLength(responseTopic('xx'))),
+      'correlation data': publishWith(withExcessLength(correlationData('xx'))),
+      'a content type': publishWith(withExcessLength(contentType('xx'))),
+      'the name of a user property': publishWith(withExcessLength(user('xx', 'yy'))),
+      'the value of a user property': publishWith(withExcessLength(user('xx', 'yy'), 5)),
       'a number cut off': publishWith(properties(Buffer.of(0x02, 0))),
       'a property without a value': publishWith(properties(Buffer.of(0x26))),
       'all properties': publishWith(Buffer.of(100, 0x02)),
-      'the topic': [GREETING, packet(0x30, uint16(0x7fff), Buffer.from('t'))],
-      'a will': [will(past(correlationData('xx')))],
-      'CONNECT itself': [connect('attacker', { properties: past(user('xx', 'yy')) })],
+      'the topic': [CONNECT, packet(0x30, uint16(0x7fff), Buffer.from('t'))],
+      'a will': [connectWithWill(withExcessLength(correlationData('xx')))],
+      'CONNECT itself': [connect('attacker', { properties: withExcessLength(user('xx', 'yy')) })],
       'a client id': [packet(0x10, text('MQTT'), Buffer.of(5, 2, 0, 0, 0), uint16(100))],
-      'a filter': [GREETING, packet(0x82, uint16(1), properties(), uint16(100), Buffer.from('x'))],
-      'properties of SUBSCRIBE': [GREETING, packet(0x82, uint16(1), past(user('x', 'y')), binary(NOTHING))],
-      'properties of DISCONNECT': [GREETING, packet(0xe0, Buffer.of(0), variable(200), Buffer.of(0x1f))],
+      'a filter': [CONNECT, packet(0x82, uint16(1), properties(), uint16(100), Buffer.from('x'))],
+      'properties of SUBSCRIBE': [CONNECT, packet(0x82, uint16(1), withExcessLength(user('x', 'y')), binary(EMPTY))],
+      'properties of DISCONNECT': [CONNECT, packet(0xe0, Buffer.of(0), variable(200), Buffer.of(0x1f))],
     }
     const scene = await openScene()
-    await scene.under(async () => expectEach(scene, PACKETS), TO_THE_END)
+    await scene.runAttack(async () => expectEach(scene, PACKETS), TO_THE_END)
   })
 })
 
 describe('A will', () => {
   it('that is not permitted harms no other client, even if the clock jumps during its connection', async () => {
     const scene = await openScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       for (const [n, topic] of [INVOKE_TOPIC, '$SYS/x', responseTopicOf('innocent'), 'a/#', ''].entries()) {
-        const attacker = await scene.connect(connect(`will-${n}`, { will: { topic, payload: NOTHING } }))
+        const attacker = await scene.connect(connect(`will-${n}`, { will: { topic, payload: EMPTY } }))
         await scene.store.jump(86_400_000)
         attacker.hangUp()
       }
@@ -105,19 +108,19 @@ describe('A will', () => {
 
   it('is not published during its connection even if the system sleeps for a day, but after it', async () => {
     const scene = await openScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const reader = await scene.connect('reader')
       await reader.send(subscribe(['last/words']))
       await reader.settled()
-      const testament = { topic: 'last/words', payload: Buffer.from('farewell') }
-      const client = await scene.connect(connect('mortal', { will: testament }))
+      const lastWill = { topic: 'last/words', payload: Buffer.from('farewell') }
+      const client = await scene.connect(connect('mortal', { will: lastWill }))
       await scene.store.jump(86_400_000)
       await client.settled()
       await reader.settled()
       const before = reader.received
       client.hangUp()
       while (!reader.last.includes('farewell')) await reader.hears()
-      expect(reader.received).toBe(before + publish('last/words', testament.payload).length)
+      expect(reader.received).toBe(before + publish('last/words', lastWill.payload).length)
     }, TO_THE_END)
   })
 })
@@ -125,21 +128,21 @@ describe('A will', () => {
 describe('The broker’s own information', () => {
   it('reveals no client to subscribers of # or $SYS', async () => {
     const scene = await openScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const spy = await scene.connect('spy')
-      let heard = ''
+      let received = ''
       spy.socket.on('data', data => {
-        heard += data.toString('latin1')
+        received += data.toString('latin1')
       })
       await spy.send(subscribe(['#', '+/#', '$SYS/#', '$SYS/+/+/+', '$share/g/#', '$share/g/$SYS/#']))
       await spy.settled()
-      const passer = await scene.connect('passer-by')
-      await passer.send(subscribe(['secret/filter']))
-      await passer.settled()
-      passer.hangUp()
+      const client = await scene.connect('passer-by')
+      await client.send(subscribe(['secret/filter']))
+      await client.settled()
+      client.hangUp()
       await (await scene.connect('passer-by')).settled()
       await spy.settled()
-      expect(heard).not.toMatch(/passer-by|innocent|secret/)
+      expect(received).not.toMatch(/passer-by|innocent|secret/)
     }, TO_THE_END)
   })
 })

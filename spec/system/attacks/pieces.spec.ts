@@ -9,31 +9,31 @@ prepareScenes()
 
 const MIB = 1024 * 1024
 /** For 1.6 GiB announced and 800 MiB sent; most of it is discarded before garbage collection. */
-const GROWTH = 400 * MIB
+const MAX_GROWTH_BYTES = 400 * MIB
 
 const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
 describe('An incomplete packet', () => {
   it('takes memory only for its received bytes, even with many packets of 16 MiB', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
-    await scene.under(
+    await scene.runAttack(
       async () => {
         const head = Buffer.concat([Buffer.of(0x30), variable(16 * MIB - 5)])
         const attackers = await Promise.all(
           Array.from({ length: nightly(100, 30) }, async (_, n) => scene.connect(`attacker-${n}`)),
         )
-        const most = randomBytes(8 * MIB)
-        await Promise.all(attackers.map(async attacker => attacker.send(head, most)))
+        const body = randomBytes(8 * MIB)
+        await Promise.all(attackers.map(async attacker => attacker.send(head, body)))
       },
-      { growth: GROWTH, held: 128 * MIB },
+      { maxGrowthBytes: MAX_GROWTH_BYTES, maxHeldBytes: 128 * MIB },
     )
     await scene.expectRecovered()
   })
 
   it('takes no additional memory in WebSocket frames of one byte', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
-    await scene.under(async () => {
-      const greeting = connect('x')
+    await scene.runAttack(async () => {
+      const template = connect('x')
       const large = publish('t', Buffer.alloc(2 * MIB))
       const frames = Buffer.alloc(7 * 64 * 1024, oneByteFrame(0))
       await Promise.all(
@@ -41,9 +41,9 @@ describe('An incomplete packet', () => {
           const attacker = await scene.open(scene.store.addresses.wsUrl)
           await attacker.send(Buffer.from(UPGRADE))
           await attacker.hears()
-          const hello = Buffer.from(greeting)
-          hello[hello.length - 1] = 65 + n
-          for (const byte of [...hello, ...large.subarray(0, 10)]) await attacker.send(oneByteFrame(byte))
+          const connectPacket = Buffer.from(template)
+          connectPacket[connectPacket.length - 1] = 65 + n
+          for (const byte of [...connectPacket, ...large.subarray(0, 10)]) await attacker.send(oneByteFrame(byte))
           for (let sent = 0; sent < 12; sent++) await attacker.send(frames)
         }),
       )
@@ -53,7 +53,7 @@ describe('An incomplete packet', () => {
 
   it('takes no additional memory in TCP segments of one byte', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const head = publish('t', Buffer.alloc(MIB)).subarray(0, 10)
       await Promise.all(
         Array.from({ length: 20 }, async (_, n) => {

@@ -10,7 +10,7 @@ import { RawClient } from '../../support/raw-client.js'
 import { responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 import { Bystander, prepareInnocents } from './support/beside.js'
-import { objecting } from './support/objecting-link.js'
+import { openRejectingLink } from './support/objecting-link.js'
 
 const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
 /** As in docs/any-broker.md. */
@@ -72,7 +72,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
 async function openHostileLink(isPoison: (packet: IPublishPacket) => boolean, reasonCode?: number) {
   const broker = await Mosquitto.start()
   onTestFinished(async () => broker.stop())
-  return { broker, link: await objecting(broker.port, isPoison, reasonCode) }
+  return { broker, link: await openRejectingLink(broker.port, isPoison, reasonCode) }
 }
 
 const isAnswerToMallory = (packet: Packet): boolean =>

@@ -22,7 +22,7 @@ interface Scene {
   readonly stamp: { readonly timestamp: string }
 }
 
-const LASTING = { ...as('mallory'), clean: false, properties: { sessionExpiryInterval: 3_600 } }
+const PERSISTENT = { ...as('mallory'), clean: false, properties: { sessionExpiryInterval: 3_600 } }
 
 const ATTACKS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   'fills the store with large values': async ({ mallory, stamp }) => {
@@ -44,9 +44,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   },
   'leaves offline sessions with queued messages': async ({ url, mallory }) => {
     for (let i = 0; i < 20; i++) {
-      const away = await RawClient.connect(url, `away-${i}`, LASTING)
-      await away.subscribe('mallory/#')
-      await away.end()
+      const offline = await RawClient.connect(url, `away-${i}`, PERSISTENT)
+      await offline.subscribe('mallory/#')
+      await offline.end()
     }
     for (let i = 0; i < 40; i++) await mallory.publish('mallory/a', 'x'.repeat(64 * 1024))
   },

@@ -23,16 +23,16 @@ const MIB = KIB * KIB
 const repeat = (piece: Buffer, bytes: number): Buffer =>
   Buffer.alloc(Math.floor(bytes / piece.length) * piece.length, piece)
 
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 /** The same user property thousands of times. */
 const SAME = repeat(PROPERTY.user('a', ''), 256 * KIB)
 const SAME_1_MIB = repeat(PROPERTY.user('a', ''), MIB)
 const DIFFERENT = Buffer.concat(Array.from({ length: 30_000 }, (_, n) => PROPERTY.user(`name-${n}`, '')))
-const STAYS = properties(PROPERTY.sessionExpiry(60))
+const PERSISTENT = properties(PROPERTY.sessionExpiry(60))
 
 /** Connects, sends packets, waits until the store has processed them, and disconnects. */
-async function attack(scene: Scene, greeting: string | Buffer, ...packets: readonly Buffer[]): Promise<void> {
-  const attacker = await scene.connect(greeting)
+async function attack(scene: Scene, connectPacket: string | Buffer, ...packets: readonly Buffer[]): Promise<void> {
+  const attacker = await scene.connect(connectPacket)
   if (packets.length > 0) await attacker.send(...packets)
   await attacker.settled()
   attacker.hangUp()
@@ -40,19 +40,19 @@ async function attack(scene: Scene, greeting: string | Buffer, ...packets: reado
 
 describe('a packet with thousands of user properties', () => {
   it.each<[name: string, sent: Buffer]>([
-    ['PUBLISH with QoS 0', publish('t', NOTHING, { properties: properties(SAME) })],
-    ['PUBLISH with QoS 1', publish('t', NOTHING, { qos: 1, properties: properties(SAME_1_MIB) })],
-    ['PUBLISH with QoS 2', publish('t', NOTHING, { qos: 2, properties: properties(SAME) })],
+    ['PUBLISH with QoS 0', publish('t', EMPTY, { properties: properties(SAME) })],
+    ['PUBLISH with QoS 1', publish('t', EMPTY, { qos: 1, properties: properties(SAME_1_MIB) })],
+    ['PUBLISH with QoS 2', publish('t', EMPTY, { qos: 2, properties: properties(SAME) })],
     ['request', request('attacker', command('GET key'), 1, SAME)],
     ['request with different names', request('attacker', command('GET key'), 1, DIFFERENT)],
-    ['request without a response topic', publish(INVOKE_TOPIC, NOTHING, { qos: 1, properties: properties(SAME) })],
+    ['request without a response topic', publish(INVOKE_TOPIC, EMPTY, { qos: 1, properties: properties(SAME) })],
     ['SUBSCRIBE', packet(0x82, uint16(1), properties(SAME), text('t'), Buffer.of(0))],
     ['UNSUBSCRIBE', packet(0xa2, uint16(1), properties(SAME), text('t'))],
     ['DISCONNECT', packet(0xe0, Buffer.of(0), properties(SAME))],
     ['PUBREC', packet(0x50, uint16(1), Buffer.of(0), properties(SAME))],
   ])('a %s with thousands of user properties does not affect other clients', async (_, sent) => {
     const scene = await openScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       const reader = await scene.connect('reader')
       await reader.send(subscribe(['t']))
       await attack(scene, 'attacker', sent)
@@ -62,14 +62,14 @@ describe('a packet with thousands of user properties', () => {
 
   it('a CONNECT with thousands of user properties does not affect other clients', async () => {
     const scene = await openScene()
-    await scene.under(async () => attack(scene, connect('attacker', { properties: properties(SAME) })))
+    await scene.runAttack(async () => attack(scene, connect('attacker', { properties: properties(SAME) })))
     await scene.expectRecovered()
   })
 
   it('a will with thousands of user properties does not affect other clients', async () => {
     const scene = await openScene()
-    const will = { topic: 't', payload: NOTHING, properties: properties(SAME) }
-    await scene.under(async () => attack(scene, connect('attacker', { will })))
+    const will = { topic: 't', payload: EMPTY, properties: properties(SAME) }
+    await scene.runAttack(async () => attack(scene, connect('attacker', { will })))
     await scene.expectRecovered()
   })
 })
@@ -79,14 +79,16 @@ describe('a packet with ten thousand topic filters', () => {
 
   it('a SUBSCRIBE with ten thousand filters does not affect other clients', async () => {
     const scene = await openScene()
-    await scene.under(async () => attack(scene, connect('attacker', { properties: STAYS }), subscribe(filters)))
+    await scene.runAttack(async () =>
+      attack(scene, connect('attacker', { properties: PERSISTENT }), subscribe(filters)),
+    )
   })
 
   it('an UNSUBSCRIBE with ten thousand filters does not affect other clients', async () => {
     const scene = await openScene()
     const unsubscribe = packet(0xa2, uint16(2), properties(), ...filters.map(text))
-    await scene.under(async () =>
-      attack(scene, connect('attacker', { properties: STAYS }), subscribe(filters), unsubscribe),
+    await scene.runAttack(async () =>
+      attack(scene, connect('attacker', { properties: PERSISTENT }), subscribe(filters), unsubscribe),
     )
   })
 })
@@ -98,7 +100,7 @@ describe('long names that differ only at the end', () => {
 
   it('long keys that differ only at the end cost no more than other keys', { timeout: 60_000 }, async () => {
     const scene = await openScene()
-    await scene.under(
+    await scene.runAttack(
       async () => {
         const attacker = await scene.connect('attacker')
         for (let n = 0; n < KEYS && !attacker.ended; n += BATCH) {
@@ -113,7 +115,7 @@ describe('long names that differ only at the end', () => {
         attacker.hangUp()
       },
       // The keys remain; they are within the limits of the store.
-      { growth: 600 * MIB },
+      { maxGrowthBytes: 600 * MIB },
     )
   })
 
@@ -121,11 +123,11 @@ describe('long names that differ only at the end', () => {
     timeout: 60_000,
   }, async () => {
     const scene = await openScene()
-    await scene.under(async () => {
+    await scene.runAttack(async () => {
       for (let n = 0; n < 200; n++) {
         const name = longName(n)
         const retained = publish(name, Buffer.of(1), { retain: true })
-        await attack(scene, connect(name, { properties: STAYS }), subscribe([name]), retained)
+        await attack(scene, connect(name, { properties: PERSISTENT }), subscribe([name]), retained)
       }
     })
   })

@@ -6,7 +6,7 @@ import { type RetainedOptions, retained } from '../../../src/client/retained/ind
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
-import { objecting } from './support/objecting-link.js'
+import { openRejectingLink } from './support/objecting-link.js'
 
 const ROUNDS = 100
 /** Shorter durations are within the noise of the store and of a busy machine, ms. */
@@ -18,7 +18,7 @@ async function openBridge(lines: readonly string[], options: Partial<RetainedOpt
   onTestFinished(async () => broker.stop())
   const { store } = await openStore({ clock: systemClock })
   const client = openClient(store.url)
-  const link = isPoison && (await objecting(broker.port, ({ topic }) => isPoison.test(topic), undefined))
+  const link = isPoison && (await openRejectingLink(broker.port, ({ topic }) => isPoison.test(topic), undefined))
   const bridge = retained(client, link?.url ?? broker.url, {
     topic: 'plant/#',
     keys: '{#}',
@@ -29,19 +29,19 @@ async function openBridge(lines: readonly string[], options: Partial<RetainedOpt
   onTestFinished(async () => bridge.close())
   const status = record(bridge.status$)
   const errors = record(bridge.errors$)
-  const seen = new Map<string, string>()
+  const valueByTopic = new Map<string, string>()
   const subscriber = await connectAsync(broker.url, { protocolVersion: 5, reconnectPeriod: 0 })
   onTestFinished(async () => subscriber.endAsync(true))
   const waiting = new Map<string, () => void>()
   subscriber.on('message', (topic, payload) => {
-    seen.set(topic, String(payload))
+    valueByTopic.set(topic, String(payload))
     waiting.get(`${topic}=${payload}`)?.()
   })
   await subscriber.subscribeAsync('plant/#', { qos: 1 })
   await status.until(({ values }) => values.at(-1)?.state === 'live')
   const set = (key: string, value: string) => lastValueFrom(client.key(key, text).set(value))
   /** Writes a key and waits until its topic has the value; returns the duration, ms. */
-  const carry = async (key: string, value: string): Promise<number> => {
+  const writeAndAwaitTopic = async (key: string, value: string): Promise<number> => {
     const began = performance.now()
     const arrived = new Promise<void>(resolve => waiting.set(`plant/${key}=${value}`, resolve))
     await set(key, value)
@@ -49,11 +49,11 @@ async function openBridge(lines: readonly string[], options: Partial<RetainedOpt
     return performance.now() - began
   }
   const p99 = async (name: string): Promise<number> => {
-    const took: number[] = []
-    for (let i = 0; i < ROUNDS; i++) took.push(await carry('innocent', `${name} ${i}`))
-    return took.sort((a, b) => a - b)[Math.floor(ROUNDS * 0.99) - 1] ?? Number.NaN
+    const durations: number[] = []
+    for (let i = 0; i < ROUNDS; i++) durations.push(await writeAndAwaitTopic('innocent', `${name} ${i}`))
+    return durations.sort((a, b) => a - b)[Math.floor(ROUNDS * 0.99) - 1] ?? Number.NaN
   }
-  return { status, errors, seen, set, carry, p99, link }
+  return { status, errors, seen: valueByTopic, set, carry: writeAndAwaitTopic, p99, link }
 }
 
 const deep = (levels: number): string => Array.from({ length: levels - 1 }, () => 'a').join('/')
@@ -76,32 +76,45 @@ describe('a key with a topic or value for which a broker closes the connection',
   })
 
   it('a key that a broker rejects with a reason code is found among a hundred, and is never published again', async () => {
-    const { status, errors, set, carry, seen } = await openBridge([], { maxLevels: 300 })
-    const writes = Array.from({ length: 100 }, (_, i) => carry(`k${i}`, 'v'))
+    const {
+      status,
+      errors,
+      set,
+      carry: writeAndAwaitTopic,
+      seen: valueByTopic,
+    } = await openBridge([], { maxLevels: 300 })
+    const writes = Array.from({ length: 100 }, (_, i) => writeAndAwaitTopic(`k${i}`, 'v'))
     await set(deep(211), 'v')
     await errors.until(({ values }) => values.length > 0)
     await Promise.all(writes)
-    expect(seen.size).toBe(100)
+    expect(valueByTopic.size).toBe(100)
     expect(errors.values).toMatchObject([{ code: 'connection-lost', reasonCode: 130 }])
     await status.until(({ values }) => values.at(-1)?.state === 'live')
     const connections = status.values.length
     await set(deep(211), 'another')
-    await carry('innocent', 'v')
+    await writeAndAwaitTopic('innocent', 'v')
     expect(status.values.length).toBe(connections)
     expect(errors.values).toHaveLength(1)
   })
 
   it('a key that a broker rejects without a reason code is found among a hundred', async () => {
-    const { status, errors, set, carry, seen, link } = await openBridge([], {}, /poison/)
-    const writes = Array.from({ length: 100 }, (_, i) => carry(`k${i}`, 'v'))
+    const {
+      status,
+      errors,
+      set,
+      carry: writeAndAwaitTopic,
+      seen: valueByTopic,
+      link,
+    } = await openBridge([], {}, /poison/)
+    const writes = Array.from({ length: 100 }, (_, i) => writeAndAwaitTopic(`k${i}`, 'v'))
     await set('poison', 'v')
     await errors.until(({ values }) => values.length > 0)
     await Promise.all(writes)
-    expect(seen.size).toBe(100)
+    expect(valueByTopic.size).toBe(100)
     expect(errors.values).toMatchObject([{ code: 'connection-lost', reasonCode: undefined }])
     await status.until(({ values }) => values.at(-1)?.state === 'live')
     const connections = link?.connections
-    await carry('innocent', 'v')
+    await writeAndAwaitTopic('innocent', 'v')
     expect(link?.connections).toBe(connections)
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { acknowledge, connect, publish, subscribe } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
 import { UPGRADE } from '../../support/web-socket.js'
-import { Unframer } from './fuzz/wire.js'
+import { FramePayloadReader } from './fuzz/wire.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
@@ -15,7 +15,7 @@ const BATCH = 500
 
 /** Acknowledges each QoS 1 message in a separate frame, as clients do; returns after `count` messages. */
 async function acknowledgeAll(reader: RawSocket, count: number): Promise<number> {
-  const frames = new Unframer()
+  const frames = new FramePayloadReader()
   let answered = 0
   let rest = Buffer.alloc(0)
   // The upgrade response may have arrived with it or before.
@@ -44,7 +44,7 @@ async function acknowledgeAll(reader: RawSocket, count: number): Promise<number>
 describe('A client with short WebSocket frames', () => {
   it('is not treated as an attacker if it only acknowledges messages', { timeout: 60_000 }, async () => {
     const scene = await openScene()
-    await scene.under(
+    await scene.runAttack(
       async () => {
         const reader = await scene.open(scene.store.addresses.wsUrl)
         await reader.send(Buffer.from(UPGRADE))
@@ -60,7 +60,7 @@ describe('A client with short WebSocket frames', () => {
         }
         expect(await answered).toBe(MESSAGES)
       },
-      { toTheEnd: true, longestAttack: 40_000 },
+      { mustComplete: true, maxAttackMs: 40_000 },
     )
   })
 })

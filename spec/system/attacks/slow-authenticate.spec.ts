@@ -6,7 +6,7 @@ import { openScene, prepareScenes } from './support/scene.js'
 prepareScenes()
 
 /** Maximum number of concurrent handshakes of a hub. */
-const SLOW = 1_000
+const MAX_HANDSHAKES = 1_000
 const BATCH = 50
 const CLIENTS = 60
 
@@ -16,30 +16,32 @@ it('handshakes from one address that make `authenticate` slow do not keep other 
   const scene = await openScene({ hub: true })
   const { hub } = scene.store.addresses
   const sockets: WebSocket[] = []
-  const knock = (address: string, query: string): WebSocket => {
+  const startHandshake = (address: string, query: string): WebSocket => {
     const headers = { 'x-forwarded-for': address }
     const socket = new WebSocket(`${hub}/client/hubs/chat?${query}`, [JSON_PROTOCOL], { headers })
     socket.on('error', () => undefined)
     sockets.push(socket)
     return socket
   }
-  const answer = async (socket: WebSocket): Promise<number | undefined> =>
+  const statusOf = async (socket: WebSocket): Promise<number | undefined> =>
     new Promise<number | undefined>(resolve => {
       socket.once('open', () => resolve(101))
       socket.once('unexpected-response', (_, { statusCode }) => resolve(statusCode))
     })
-  await scene.under(
+  await scene.runAttack(
     async () => {
-      for (let waiting = BATCH; waiting <= SLOW; waiting += BATCH) {
-        for (let n = 0; n < BATCH; n++) knock('192.0.2.1', 'slow')
+      for (let waiting = BATCH; waiting <= MAX_HANDSHAKES; waiting += BATCH) {
+        for (let n = 0; n < BATCH; n++) startHandshake('192.0.2.1', 'slow')
         await expect.poll(async () => (await scene.store.hubStats())?.handshakes, { interval: 20 }).toBe(waiting)
       }
       const codes = await Promise.all(
-        Array.from({ length: CLIENTS }, async (_, n) => answer(knock(`198.51.100.${n}`, `user=client-${n}`))),
+        Array.from({ length: CLIENTS }, async (_, n) =>
+          statusOf(startHandshake(`198.51.100.${n}`, `user=client-${n}`)),
+        ),
       )
       expect(new Set(codes)).toEqual(new Set([101]))
       for (const socket of sockets) socket.terminate()
     },
-    { toTheEnd: true, longestAttack: 30_000, slowdown: 3 },
+    { mustComplete: true, maxAttackMs: 30_000, maxSlowdown: 3 },
   )
 })

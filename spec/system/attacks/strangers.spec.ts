@@ -39,10 +39,10 @@ async function open() {
   const secure = (name: string) => ({ ...as(name), ca: servers.cert })
   const innocent = await RawClient.ready(store.url, 'innocent-1', secure('innocent'))
   await innocent.request(command('KEYNOTIFY line-1/a'))
-  let told = 0
+  let notificationCount = 0
   const isWell = async (): Promise<void> => {
     expect((await innocent.request(command('SET line-1/a v'), now(clock))).text).toBe('+OK\r\n')
-    await innocent.received(++told)
+    await innocent.received(++notificationCount)
     expect(faults).toEqual([])
   }
   return { store, clock, secure, isWell }
@@ -54,18 +54,23 @@ const ended = async (socket: Socket): Promise<void> => {
 }
 
 /** Sends bytes to a listener with or without TLS; with TLS it waits until the listener closes. */
-async function say(store: StoreServer, wsToo: boolean, secure: boolean, pieces: readonly Uint8Array[]): Promise<void> {
+async function sendBytes(
+  store: StoreServer,
+  wsToo: boolean,
+  secure: boolean,
+  pieces: readonly Uint8Array[],
+): Promise<void> {
   const port = Number(new URL(wsToo ? store.wsUrl : store.url).port)
   const socket = secure
     ? connectTls({ host: '127.0.0.1', port, ca: servers.cert, servername: 'localhost' })
     : connectTcp(port, '127.0.0.1')
-  const over = ended(socket)
+  const closed = ended(socket)
   await once(socket, secure ? 'secureConnect' : 'connect')
   for (const piece of pieces) if (socket.writable) socket.write(piece)
   if (secure) socket.end()
   // An unfinished handshake is closed after ten seconds.
   else socket.destroySoon()
-  await over
+  await closed
 }
 
 describe('Unauthenticated clients', () => {
@@ -81,7 +86,7 @@ describe('Unauthenticated clients', () => {
     )
     await fc.assert(
       fc.asyncProperty(fc.boolean(), fc.boolean(), fc.array(piece, { maxLength: 5 }), async (ws, secure, pieces) => {
-        await say(store, ws, secure, pieces)
+        await sendBytes(store, ws, secure, pieces)
       }),
       { numRuns: 150, interruptAfterTimeLimit: 30_000 },
     )

@@ -6,9 +6,9 @@ import { listen } from '../../support/listen.js'
 
 /** First byte of a PUBLISH, and masks of its type and DUP flag (MQTT 5.0, sections 2.1 and 3.3.1.1). */
 const PUBLISH = 0x30
-const KIND = 0xf0
-const DUP = 0x08
-const LARGEST = 1024 * 1024
+const TYPE_MASK = 0xf0
+const DUP_FLAG = 0x08
+const MAX_PACKET_BYTES = 1024 * 1024
 
 /** A network that breaks after random messages. */
 export interface CuttingLink {
@@ -35,16 +35,16 @@ export async function cuttingLink(url: string, random: Random): Promise<CuttingL
     near.on('close', end)
     far.on('close', () => near.destroy())
     far.on('data', chunk => void (near.writable && near.write(chunk)))
-    const cutter = new FrameCutter(LARGEST)
-    let left = random.int(2, 12)
+    const cutter = new FrameCutter(MAX_PACKET_BYTES)
+    let messagesLeft = random.int(2, 12)
     near.on('data', chunk => {
       cutter.push(chunk)
-      for (let frame = cutter.next(); frame !== undefined && left > 0; frame = cutter.next()) {
+      for (let frame = cutter.next(); frame !== undefined && messagesLeft > 0; frame = cutter.next()) {
         far.write(frame)
         const [first = 0] = frame
-        if ((first & KIND) !== PUBLISH) continue
-        if (first & DUP) counts.repeated++
-        if (--left > 0) continue
+        if ((first & TYPE_MASK) !== PUBLISH) continue
+        if (first & DUP_FLAG) counts.repeated++
+        if (--messagesLeft > 0) continue
         counts.cuts++
         // A peer that considers the connection open continues to send.
         if (random.chance(0.5)) near.removeListener('close', end)
@@ -52,9 +52,9 @@ export async function cuttingLink(url: string, random: Random): Promise<CuttingL
       }
     })
   })
-  const own = await listen(server)
+  const listenPort = await listen(server)
   return {
-    port: own,
+    port: listenPort,
     get cuts() {
       return counts.cuts
     },

@@ -13,10 +13,10 @@ const MESSAGES = Number(process.env['FUZZ_PACKETS'] ?? 30_000)
 /** Messages that the nodes receive in one turn. */
 const BATCH = 50
 /** Messages before the world is replaced by a new one. */
-const WORLD = 20_000
+const MESSAGES_PER_WORLD = 20_000
 
-const own = new LogKeys([utf8('the key of the nodes')], 'spec')
-const other = new LogKeys([utf8('a foreign key')], 'spec')
+const nodeKeys = new LogKeys([utf8('the key of the nodes')], 'spec')
+const foreignKeys = new LogKeys([utf8('a foreign key')], 'spec')
 const KINDS = ['start', 'entry', 'piece', 'claim', 'written', 'signed-only'] as const
 const NUMBERS = [0, 1, 2, -1, 0.5, 2 ** 31, 2 ** 53, 1e300, Number.NaN, Number.POSITIVE_INFINITY] as const
 
@@ -70,13 +70,13 @@ class EnvelopeFuzzer {
     const sent = Buffer.from(messages[random.int(0, messages.length - 1)]?.bytes ?? [])
     const kind = random.int(1, 4)
     if (kind === 1) return mangle(random, sent)
-    if (kind === 2) return summed(mangle(random, sent))
+    if (kind === 2) return withChecksum(mangle(random, sent))
     // With a key, unsigned messages are ignored whatever the attacker knows.
-    const forged = encodeNodeMessage(this.#envelope(), random.pick([undefined, other]))
-    if (kind === 3) return this.#keys === undefined ? summed(mangle(random, Buffer.from(forged))) : forged
+    const forged = encodeNodeMessage(this.#envelope(), random.pick([undefined, foreignKeys]))
+    if (kind === 3) return this.#keys === undefined ? withChecksum(mangle(random, Buffer.from(forged))) : forged
     return random.chance(0.5)
       ? sent
-      : summed(mangle(random, Buffer.concat([forged.subarray(0, 25), sent.subarray(25)])))
+      : withChecksum(mangle(random, Buffer.concat([forged.subarray(0, 25), sent.subarray(25)])))
   }
 
   #envelope(): NodeMessage {
@@ -100,7 +100,7 @@ class EnvelopeFuzzer {
 }
 
 /** Corrects the checksum, if the bytes are long enough. */
-function summed(bytes: Buffer): Buffer {
+function withChecksum(bytes: Buffer): Buffer {
   if (bytes.length >= 9) bytes.writeUInt32BE(crc32(bytes.subarray(9), crc32(bytes.subarray(4, 5))), 5)
   return bytes
 }
@@ -108,7 +108,7 @@ function summed(bytes: Buffer): Buffer {
 describe('nodes of a store', () => {
   it.each([
     ['without a key', undefined],
-    ['with a key', own],
+    ['with a key', nodeKeys],
   ])(
     `nodes %s survive ${MESSAGES} mutated messages in their log with the same state; SEED=${SEED}`,
     {
@@ -118,10 +118,14 @@ describe('nodes of a store', () => {
       const random = new Random(SEED)
       for (let sent = 0; sent < MESSAGES; ) {
         const fuzzer = new EnvelopeFuzzer(random, keys)
-        let goesOn = true
-        for (let here = 0; goesOn && here < WORLD && sent < MESSAGES; here += BATCH, sent += BATCH)
-          goesOn = fuzzer.batch()
-        if (goesOn) fuzzer.end()
+        let isRunning = true
+        for (
+          let sentInWorld = 0;
+          isRunning && sentInWorld < MESSAGES_PER_WORLD && sent < MESSAGES;
+          sentInWorld += BATCH, sent += BATCH
+        )
+          isRunning = fuzzer.batch()
+        if (isRunning) fuzzer.end()
       }
     },
   )

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { SEED } from '../../../support/effort.js'
 import { openScene, prepareScenes, startStore } from '../support/scene.js'
-import { culprit, Fuzzer } from './fuzzer.js'
+import { Fuzzer, findCulprit } from './fuzzer.js'
 import { shrink } from './shrink.js'
 
 prepareScenes()
@@ -18,14 +18,14 @@ describe('The listening sockets', () => {
     const scene = await openScene({ maxBufferedBytes: 64 * 1024 * 1024 })
     const fuzzer = new Fuzzer(scene.store, SEED)
     const began = performance.now()
-    await scene.under(
+    await scene.runAttack(
       async () => {
         await fuzzer.run(PACKETS)
         if (!scene.store.ended) return
-        const found = await culprit(fuzzer.suspects, startStore)
-        expect.fail(`${scene.store.fate}\n${JSON.stringify(found ?? { seeds: fuzzer.suspects }, undefined, 2)}`)
+        const found = await findCulprit(fuzzer.suspects, startStore)
+        expect.fail(`${scene.store.exitStatus}\n${JSON.stringify(found ?? { seeds: fuzzer.suspects }, undefined, 2)}`)
       },
-      { longestAttack: LONGEST, toTheEnd: true },
+      { maxAttackMs: LONGEST, mustComplete: true },
     )
     const seconds = ((performance.now() - began) / 1_000).toFixed(0)
     console.info(

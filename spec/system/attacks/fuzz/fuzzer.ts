@@ -4,7 +4,7 @@ import { type FuzzSession, sessionOf } from './session.js'
 import { shrink } from './shrink.js'
 
 /** Concurrent sessions. */
-const AT_ONCE = 48
+const CONCURRENT_SESSIONS = 48
 /** Sessions to check when a store crashes: those in progress and some earlier ones. */
 const SUSPECTS = 200
 
@@ -29,10 +29,10 @@ export class Fuzzer {
   }
 
   async run(packets: number): Promise<void> {
-    await Promise.all(Array.from({ length: AT_ONCE }, async () => this.#go(packets)))
+    await Promise.all(Array.from({ length: CONCURRENT_SESSIONS }, async () => this.#runSessions(packets)))
   }
 
-  async #go(packets: number): Promise<void> {
+  async #runSessions(packets: number): Promise<void> {
     while (this.packets < packets && !this.#store.ended) {
       const seed = this.#next++
       this.#suspects.push(seed)
@@ -45,23 +45,24 @@ export class Fuzzer {
 }
 
 /** Returns the session that crashes a fresh store and the bytes that suffice; `undefined` if no single session does. */
-export async function culprit(
+export async function findCulprit(
   seeds: readonly number[],
   start: () => Promise<StoreChild>,
 ): Promise<{ readonly seed: number; readonly packets: readonly string[] } | undefined> {
   for (const seed of [...seeds].reverse()) {
     const session = sessionOf(seed)
-    const kills = async (packets: readonly Buffer[]): Promise<boolean> => {
+    const crashesStore = async (packets: readonly Buffer[]): Promise<boolean> => {
       await using store = await start()
-      return ends(store, { ...session, packets: packets.map(bytes => ({ bytes, mutated: true })) })
+      return isFatal(store, { ...session, packets: packets.map(bytes => ({ bytes, mutated: true })) })
     }
     const packets = session.packets.map(({ bytes }) => bytes)
-    if (await kills(packets)) return { seed, packets: (await shrink(packets, kills)).map(one => one.toString('hex')) }
+    if (await crashesStore(packets))
+      return { seed, packets: (await shrink(packets, crashesStore)).map(one => one.toString('hex')) }
   }
   return undefined
 }
 
-async function ends(store: StoreChild, session: FuzzSession): Promise<boolean> {
+async function isFatal(store: StoreChild, session: FuzzSession): Promise<boolean> {
   await play(store.addresses, session)
   // The response shows that all earlier packets have been processed.
   await store.stats().catch(() => undefined)

@@ -50,10 +50,12 @@ const mutated = fc
     }
     return changed
   })
-const said = fc.array(fc.oneof({ weight: 5, arbitrary: mutated }, fc.uint8Array({ maxLength: 200 })), { maxLength: 4 })
+const chunks = fc.array(fc.oneof({ weight: 5, arbitrary: mutated }, fc.uint8Array({ maxLength: 200 })), {
+  maxLength: 4,
+})
 
 /** Sends all bytes and waits for the end of the connection. */
-async function say(url: string, pieces: readonly Uint8Array[], ca: string | undefined): Promise<void> {
+async function sendBytes(url: string, pieces: readonly Uint8Array[], ca: string | undefined): Promise<void> {
   const port = Number(new URL(url).port)
   const socket =
     ca === undefined
@@ -82,8 +84,8 @@ describe('Arbitrary HTTP input', () => {
       process.on('uncaughtExceptionMonitor', note)
       onTestFinished(() => void process.off('uncaughtExceptionMonitor', note))
       await fc.assert(
-        fc.asyncProperty(fc.boolean(), said, async (toHub, pieces) => {
-          await say(toHub ? hub.url : console.server.url, pieces, authority?.cert)
+        fc.asyncProperty(fc.boolean(), chunks, async (toHub, pieces) => {
+          await sendBytes(toHub ? hub.url : console.server.url, pieces, authority?.cert)
         }),
         { numRuns: RUNS, interruptAfterTimeLimit: 30_000 },
       )
@@ -92,8 +94,8 @@ describe('Arbitrary HTTP input', () => {
         expect((await console.callApi('api/store')).status).toBe(200)
         await RawPubSubClient.connect(`${hub.url}/client/hubs/chat`)
       } else {
-        await say(console.server.url, [Buffer.from(REQUESTS[0] ?? '')], authority.cert)
-        await say(hub.url, [Buffer.from(REQUESTS[4] ?? '')], authority.cert)
+        await sendBytes(console.server.url, [Buffer.from(REQUESTS[0] ?? '')], authority.cert)
+        await sendBytes(hub.url, [Buffer.from(REQUESTS[4] ?? '')], authority.cert)
       }
     },
     60_000,

@@ -53,7 +53,7 @@ describe('a hub under fuzzing', () => {
       }
     }
     const failed = await scene
-      .under(async () => {
+      .runAttack(async () => {
         await Promise.all(Array.from({ length: CONCURRENT_SESSIONS }, work))
       }, false)
       .then(

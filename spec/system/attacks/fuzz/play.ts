@@ -2,10 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { UPGRADE } from '../../../support/web-socket.js'
 import type { StoreAddresses } from '../support/store-child.js'
 import type { FuzzSession } from './session.js'
-import { cut, frameOf, PongCounter, Unframer } from './wire.js'
+import { FramePayloadReader, frameOf, PongCounter, splitIntoChunks } from './wire.js'
 
 /** After this silence the broker is assumed to wait for the rest of a packet, and the connection is closed, ms. */
-const QUIET = 150
+const SILENCE_MS = 150
 
 /** Sends all packets of a session. Returns the number of mutated packets that the broker has certainly processed. */
 export async function play(
@@ -15,45 +15,45 @@ export async function play(
   const overTcp = transport === 'tcp'
   const socket = connect({ port: Number(new URL(overTcp ? url : wsUrl).port), host: '127.0.0.1', noDelay: true })
   socket.on('error', () => undefined)
-  const answers = new Answers(overTcp)
+  const answers = new ServerInput(overTcp)
   const bytes = Buffer.concat(packets.map(packet => packet.bytes))
   const expected = packets.filter(({ bytes: [first] }) => first === 0xc0).length
   if (!overTcp) socket.write(UPGRADE)
-  for (const piece of cut(random, bytes)) socket.write(overTcp ? piece : frameOf(random, piece))
-  const closed = await over(socket, data => {
+  for (const piece of splitIntoChunks(random, bytes)) socket.write(overTcp ? piece : frameOf(random, piece))
+  const closed = await awaitClose(socket, data => {
     answers.read(data)
     return answers.closed || answers.pongs >= expected
   })
-  return lookedAt(packets, answers.pongs, closed || answers.closed)
+  return countProcessed(packets, answers.pongs, closed || answers.closed)
 }
 
 /** Resolves at the end of the connection with whether the broker ended it. */
-const over = (socket: Socket, isDone: (data: Buffer) => boolean): Promise<boolean> =>
+const awaitClose = (socket: Socket, isDone: (data: Buffer) => boolean): Promise<boolean> =>
   new Promise(resolve => {
     let closed = true
     const hangUp = (): void => {
       closed = false
       socket.destroy()
     }
-    let quiet = setTimeout(hangUp, 10 * QUIET)
+    let silenceTimer = setTimeout(hangUp, 10 * SILENCE_MS)
     socket.on('data', data => {
-      clearTimeout(quiet)
-      quiet = setTimeout(hangUp, QUIET)
+      clearTimeout(silenceTimer)
+      silenceTimer = setTimeout(hangUp, SILENCE_MS)
       if (isDone(data)) hangUp()
     })
     socket.once('close', () => {
-      clearTimeout(quiet)
+      clearTimeout(silenceTimer)
       resolve(closed)
     })
   })
 
-class Answers {
+class ServerInput {
   readonly #pongs = new PongCounter()
-  readonly #frames: Unframer | undefined
+  readonly #frames: FramePayloadReader | undefined
   #upgraded = false
 
   constructor(overTcp: boolean) {
-    this.#frames = overTcp ? undefined : new Unframer()
+    this.#frames = overTcp ? undefined : new FramePayloadReader()
   }
 
   get pongs(): number {
@@ -79,7 +79,7 @@ class Answers {
 /**
  * Each mutated packet is followed by a PINGREQ. The packet on which the broker ends the connection gets no response.
  */
-function lookedAt(packets: FuzzSession['packets'], pongs: number, closed: boolean): number {
+function countProcessed(packets: FuzzSession['packets'], pongs: number, closed: boolean): number {
   let [left, count] = [pongs, 0]
   for (const { bytes, mutated } of packets) {
     if (bytes[0] === 0xc0 && bytes.length === 2) left--

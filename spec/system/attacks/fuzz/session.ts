@@ -1,7 +1,7 @@
 import { Random } from '../../../simulation/random.js'
 import { PINGREQ } from '../../../support/packets.js'
 import { mutate, reword } from './mutate.js'
-import { clientIdOf, greeting, validPacket } from './valid-packets.js'
+import { clientIdOf, validConnect, validPacket } from './valid-packets.js'
 
 /** The input of one connection. */
 export interface FuzzSession {
@@ -16,7 +16,7 @@ export function sessionOf(seed: number): FuzzSession {
   const random = new Random(seed)
   const clientId = clientIdOf(random)
   const transport = random.chance(0.25) ? 'websocket' : 'tcp'
-  const hello = greeting(random, clientId)
+  const hello = validConnect(random, clientId)
   const packets = [
     random.chance(0.1) ? { bytes: mutate(random, hello), mutated: true } : { bytes: hello, mutated: false },
   ]

@@ -30,7 +30,7 @@ const some = (random: Random, all: readonly Buffer[]): Buffer => properties(...a
 export const clientIdOf = (random: Random): string => `fuzz-${random.int(1, CLIENTS)}`
 
 /** Returns a CONNECT with random valid content. */
-export function greeting(random: Random, clientId: string): Buffer {
+export function validConnect(random: Random, clientId: string): Buffer {
   const own = some(random, [
     PROPERTY.sessionExpiry(random.pick([0, 1, 60])),
     PROPERTY.receiveMaximum(random.pick([1, 10, 65_535])),

@@ -30,7 +30,7 @@ function endOfPacket(bytes: Buffer): number | undefined {
 }
 
 /** Extracts the payloads of server frames, which are not masked (RFC 6455, section 5.2). */
-export class Unframer {
+export class FramePayloadReader {
   /** The server has sent a close frame (section 5.5.1). */
   closed = false
   #rest: Buffer = Buffer.alloc(0)
@@ -62,7 +62,7 @@ export function frameOf(random: Random, payload: Buffer): Buffer {
 }
 
 /** Splits bytes into chunks of any length, but mostly not at all. */
-export function* cut(random: Random, bytes: Buffer): Generator<Buffer> {
+export function* splitIntoChunks(random: Random, bytes: Buffer): Generator<Buffer> {
   if (random.chance(0.7)) {
     yield bytes
     return

@@ -17,21 +17,21 @@ bridge(client, hub, { read: () => true, write: () => true })
 
 /** Peak of all measurements so far, bytes. */
 let peak = 0
-const look = (): void => {
+const measurePeak = (): void => {
   const { heapUsed, external } = process.memoryUsage()
   peak = Math.max(peak, heapUsed + external)
 }
-setInterval(look, 100)
+setInterval(measurePeak, 100)
 
-async function obey(order: unknown): Promise<void> {
-  if (order === 'down') await store.close()
-  if (order === 'up') store = await serve({ port, wsPort: 0 })
+async function runCommand(command: unknown): Promise<void> {
+  if (command === 'down') await store.close()
+  if (command === 'up') store = await serve({ port, wsPort: 0 })
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
   process.send?.({ held: heapUsed + external, peak })
   peak = 0
 }
 
-process.on('message', order => void obey(order))
+process.on('message', command => void runCommand(command))
 process.on('disconnect', () => process.exit())
 process.send?.({ url: hub.url })

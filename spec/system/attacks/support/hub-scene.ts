@@ -37,7 +37,7 @@ const MIN_P50_MS = 3
 /** If the unattacked p99 is longer, the machine is too busy to judge by the p99, ms. */
 const BUSY_P99_MS = 5
 /** MB */
-const HEAP = 1_024
+const HEAP_MB = 1_024
 
 let programs: { readonly hub: Program; readonly member: Program } | undefined
 
@@ -88,7 +88,7 @@ class Child {
 
 async function start({ path }: Program, args: readonly string[]): Promise<[Child, unknown]> {
   const child = fork(path, args, {
-    execArgv: ['--expose-gc', `--max-old-space-size=${HEAP}`],
+    execArgv: ['--expose-gc', `--max-old-space-size=${HEAP_MB}`],
     env: { PATH: process.env['PATH'] },
   })
   const [message] = await once(child, 'message')
@@ -177,7 +177,7 @@ export class HubScene {
    *
    * @param isTimed - whether round durations are judged: not during thousands of handshakes
    */
-  async under(attack: () => Promise<void>, isTimed = true): Promise<MemberExperience> {
+  async runAttack(attack: () => Promise<void>, isTimed = true): Promise<MemberExperience> {
     await this.#experiences()
     const before = await this.memory()
     const began = performance.now()

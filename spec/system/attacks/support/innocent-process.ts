@@ -13,9 +13,9 @@ import type { Experience } from './innocent.js'
 
 const [url = '', id = ''] = process.argv.slice(2)
 /** Pause between two rounds, ms, so that the client is not a flood itself. */
-const PAUSE = 3
+const PAUSE_MS = 3
 /** Deadline for a report, ms. */
-const PATIENCE = 5_000
+const REPORT_TIMEOUT_MS = 5_000
 const KEY = `innocent/${id}`
 
 const { protocol, hostname, port } = new URL(url)
@@ -30,7 +30,7 @@ socket.on('data', data => parser.parse(data))
 socket.on('error', () => undefined)
 socket.once('close', () => {
   complain('its connection was ended')
-  tell()
+  report()
 })
 
 /** Delay of this idle process, which shows how busy the machine is. */
@@ -44,7 +44,7 @@ let began = performance.now()
 /** Expected events of the round; each must arrive once. */
 const due = new Set<string>()
 /** The round after which the client reports. */
-let tellAfter = Number.POSITIVE_INFINITY
+let reportAfterRound = Number.POSITIVE_INFINITY
 let finished = (): void => undefined
 
 function complain(words: string): void {
@@ -67,7 +67,7 @@ const nameOf = ({ topic, payload, properties }: IPublishPacket): string => {
 
 const value = (text: string): string => `$${text.length}\r\n${text}\r\n`
 
-async function live(): Promise<void> {
+async function runRounds(): Promise<void> {
   for (;;) {
     round++
     const text = `round-${round}`
@@ -83,14 +83,14 @@ async function live(): Promise<void> {
     socket.write(request(id, command(`GET ${KEY}`), get))
     await all
     durations.push(performance.now() - began)
-    if (round >= tellAfter) tell()
-    await new Promise(resolve => setTimeout(resolve, PAUSE))
+    if (round >= reportAfterRound) report()
+    await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
   }
 }
 
-function tell(): void {
-  if (tellAfter === Number.POSITIVE_INFINITY) return
-  tellAfter = Number.POSITIVE_INFINITY
+function report(): void {
+  if (reportAfterRound === Number.POSITIVE_INFINITY) return
+  reportAfterRound = Number.POSITIVE_INFINITY
   process.send?.(experience())
 }
 
@@ -100,11 +100,11 @@ function experience(): Experience {
   const sorted = all.sort((a, b) => a - b)
   const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.POSITIVE_INFINITY
   const [median, p99, worst] = [at(0.5), at(0.99), at(1)]
-  const told = { rounds: durations.length, median, p99, worst, noise: lateness.max / 1e6, complaints }
+  const measurements = { rounds: durations.length, median, p99, worst, noise: lateness.max / 1e6, complaints }
   lateness.reset()
   durations = []
   complaints = []
-  return told
+  return measurements
 }
 
 socket.setNoDelay(true)
@@ -121,11 +121,11 @@ const watching = new Promise<void>(resolve => {
 })
 socket.write(request(id, command(`KEYNOTIFY ${KEY}`)))
 process.on('message', rounds => {
-  tellAfter = round + Number(rounds)
-  if (socket.destroyed) tell()
-  else setTimeout(tell, PATIENCE)
+  reportAfterRound = round + Number(rounds)
+  if (socket.destroyed) report()
+  else setTimeout(report, REPORT_TIMEOUT_MS)
 })
 process.on('disconnect', () => process.exit())
 await watching
 process.send?.('ready')
-await live()
+await runRounds()

@@ -37,18 +37,18 @@ socket.on('message', data => {
   if (due.size === 0) finish()
 })
 
-async function expects(...names: string[]): Promise<void> {
+async function awaitAll(...names: string[]): Promise<void> {
   for (const name of names) due.add(name)
   await new Promise<void>(resolve => {
     finish = resolve
   })
 }
 
-async function live(): Promise<void> {
+async function runRounds(): Promise<void> {
   for (;;) {
     round++
     began = performance.now()
-    const all = expects(`ack ${round + 1} true`, `message ${round}`)
+    const all = awaitAll(`ack ${round + 1} true`, `message ${round}`)
     socket.send(JSON.stringify({ type: 'sendToGroup', group, dataType: 'json', data: round, ackId: round + 1 }))
     await all
     durations.push(performance.now() - began)
@@ -68,9 +68,9 @@ function experience(): MemberExperience {
 
 process.on('message', () => process.send?.(experience()))
 process.on('disconnect', () => process.exit())
-await expects('connected')
-const joined = expects('ack 1 true')
+await awaitAll('connected')
+const joined = awaitAll('ack 1 true')
 socket.send(JSON.stringify({ type: 'joinGroup', group, ackId: 1 }))
 await joined
 process.send?.('ready')
-await live()
+await runRounds()

@@ -13,7 +13,7 @@ export interface ObjectingLink {
 }
 
 /** Forwards packets to a broker and ends a connection when it rejects a packet, with or without a reason code. */
-export async function objecting(
+export async function openRejectingLink(
   port: number,
   isPoison: (packet: IPublishPacket) => boolean,
   reasonCode: number | undefined,

@@ -6,7 +6,7 @@ import { type Experience, Innocent } from './innocent.js'
 import { type ChildOptions, type Memory, StoreChild } from './store-child.js'
 
 /** Maximum duration of a round during an attack, ms. Failures that the specs look for take many times longer. */
-const LONGEST_ROUND = 1_000
+const MAX_ROUND_MS = 1_000
 /** Shorter rounds are within the noise of the machine, ms. */
 const MIN_QUIET_MS = 10
 /** Steps of a round: to the store, back, and to the store again. */
@@ -14,24 +14,24 @@ const STEPS = 3
 /** Rounds before and after an attack. */
 const ROUNDS = 20
 /** Rounds for specs that judge the 99th percentile. */
-const QUIET_ROUNDS = 200
+const P99_ROUNDS = 200
 /** Memory that may remain after an attack, bytes: caches, pools, code. */
-const REMAINS = 32 * 1024 * 1024
+const RESIDUAL_BYTES = 32 * 1024 * 1024
 
 /** Limits of an attack. */
-export interface Bounds {
+export interface AttackLimits {
   /** Maximum growth of the process, bytes. Default 256 MiB. */
-  readonly growth?: number
+  readonly maxGrowthBytes?: number
   /** Maximum memory held after the connections have closed and garbage is collected, bytes. */
-  readonly held?: number
+  readonly maxHeldBytes?: number
   /** ms; default 1 s. */
-  readonly longestRound?: number
-  /** Maximum factor of the 99th percentile over that before the attack. Default: any, within `longestRound`. */
-  readonly slowdown?: number
+  readonly maxRoundMs?: number
+  /** Maximum factor of the 99th percentile over that before the attack. Default: any, within `maxRoundMs`. */
+  readonly maxSlowdown?: number
   /** An attack that lasts longer is stopped and judged by then, ms. Default 6 s. */
-  readonly longestAttack?: number
+  readonly maxAttackMs?: number
   /** Whether the attack must complete, because it has its own assertions. Default `false`. */
-  readonly toTheEnd?: boolean
+  readonly mustComplete?: boolean
 }
 
 let programs: { readonly store: Program; readonly innocent: Program } | undefined
@@ -79,7 +79,7 @@ export class Scene {
   readonly #innocent: Innocent
   readonly #before: Memory
   readonly #attackers = new Set<RawSocket>()
-  #over = false
+  #isOver = false
 
   constructor(store: StoreChild, innocent: Innocent, before: Memory) {
     this.store = store
@@ -89,7 +89,7 @@ export class Scene {
 
   /** Opens a connection without sending data. Default: over TCP. */
   async open(url: string = this.store.addresses.url): Promise<RawSocket> {
-    if (this.#over) throw new Error('The attack has ended')
+    if (this.#isOver) throw new Error('The attack has ended')
     const attacker = await RawSocket.open(url)
     this.#attackers.add(attacker)
     attacker.socket.once('close', () => this.#attackers.delete(attacker))
@@ -107,22 +107,22 @@ export class Scene {
   /**
    * Runs an attack, closes its connections, and judges it by the measurements of the innocent client and the process.
    */
-  async under(attack: () => Promise<void>, bounds: Bounds = {}): Promise<void> {
-    const rounds = bounds.slowdown === undefined ? ROUNDS : QUIET_ROUNDS
+  async runAttack(attack: () => Promise<void>, bounds: AttackLimits = {}): Promise<void> {
+    const rounds = bounds.maxSlowdown === undefined ? ROUNDS : P99_ROUNDS
     const quiet = await this.#innocent.experience(rounds)
     expect(quiet.complaints).toEqual([])
     const attacked = attack().then(
       () => true,
       error => {
         // The attack was stopped while it was still running.
-        if (!this.#over) throw error
+        if (!this.#isOver) throw error
         return false
       },
     )
-    const limit = bounds.longestAttack ?? 6_000
+    const limit = bounds.maxAttackMs ?? 6_000
     const ended = await Promise.race([attacked, new Promise(resolve => setTimeout(() => resolve(false), limit))])
-    expect(ended || bounds.toTheEnd !== true, 'it was served to its end').toBe(true)
-    this.#over = true
+    expect(ended || bounds.mustComplete !== true, 'the attack must complete').toBe(true)
+    this.#isOver = true
     for (const attacker of this.#attackers) attacker.hangUp()
     await expectUnharmed(this.store, await this.#innocent.experience(rounds), quiet, this.#before, bounds)
   }
@@ -138,29 +138,34 @@ async function expectUnharmed(
   { rounds, p99, worst, noise, complaints }: Experience,
   quiet: Experience,
   before: Memory,
-  bounds: Bounds,
+  bounds: AttackLimits,
 ): Promise<void> {
-  const { growth = 256 * 1024 * 1024, held = growth, longestRound = LONGEST_ROUND, slowdown = Infinity } = bounds
-  expect(store.fate).toBe('running')
+  const {
+    maxGrowthBytes = 256 * 1024 * 1024,
+    maxHeldBytes = maxGrowthBytes,
+    maxRoundMs = MAX_ROUND_MS,
+    maxSlowdown = Infinity,
+  } = bounds
+  expect(store.exitStatus).toBe('running')
   const times = [quiet.p99, p99, worst].map(ms => ms.toFixed(1)).join(', ')
-  const words = `${rounds} rounds, p99 in peace, p99, worst ${times} ms, noise ${noise.toFixed(0)} ms`
+  const words = `${rounds} rounds, p99 before, p99, worst ${times} ms, noise ${noise.toFixed(0)} ms`
   // A round passes between processes, each of which may be delayed by the machine.
-  const starved = worst > longestRound + STEPS * noise
-  const slowed = p99 > slowdown * Math.max(quiet.p99, MIN_QUIET_MS) + STEPS * noise
+  const starved = worst > maxRoundMs + STEPS * noise
+  const slowed = p99 > maxSlowdown * Math.max(quiet.p99, MIN_QUIET_MS) + STEPS * noise
   // Checked first, because the store may be unable to respond.
   expect({ complaints, starved, slowed }, words).toEqual({ complaints: [], starved: false, slowed: false })
   const after = await store.memory()
   const grown = megabytes(after.peak - before.rss)
   const kept = megabytes(after.held - before.held)
   if (process.env['FIGURES']) console.info(`${words}, grown by ${grown} MB, holds ${kept} MB of it`)
-  expect(grown, 'MB').toBeLessThan(megabytes(growth))
-  expect(kept, 'MB held').toBeLessThan(megabytes(held))
+  expect(grown, 'MB').toBeLessThan(megabytes(maxGrowthBytes))
+  expect(kept, 'MB held').toBeLessThan(megabytes(maxHeldBytes))
 }
 
 // Connections end and finalizers run at arbitrary times.
 async function expectRecovered(store: StoreChild, before: Memory): Promise<void> {
   await expect
-    .poll(async () => megabytes(Math.max(0, (await store.memory()).held - before.held - REMAINS)), {
+    .poll(async () => megabytes(Math.max(0, (await store.memory()).held - before.held - RESIDUAL_BYTES)), {
       timeout: 10_000,
       interval: 100,
     })

@@ -34,41 +34,41 @@ export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate
 }
 
 /** MB; like a small container, so that an attack exhausts it quickly. */
-const HEAP = 2_048
+const HEAP_MB = 2_048
 /** Kept output of a crashed process, characters. */
-const LAST_WORDS = 4_000
+const MAX_OUTPUT_LENGTH = 4_000
 
 /** A store in a child process. */
 export class StoreChild implements AsyncDisposable {
   readonly addresses: StoreAddresses
   readonly #process: ChildProcess
   readonly #ended: Promise<never>
-  #said = ''
+  #output = ''
 
   private constructor(child: ChildProcess, addresses: StoreAddresses) {
     this.#process = child
     this.addresses = addresses
     this.#ended = once(child, 'exit').then(() => {
-      throw new Error(`The store ${this.fate}`)
+      throw new Error(`The store ${this.exitStatus}`)
     })
     this.#ended.catch(() => undefined)
     child.stderr?.on('data', data => {
-      this.#said = (this.#said + data).slice(-LAST_WORDS)
+      this.#output = (this.#output + data).slice(-MAX_OUTPUT_LENGTH)
     })
   }
 
   static async start({ path }: Program, options: ChildOptions = {}): Promise<StoreChild> {
     const child = fork(path, [JSON.stringify(options)], {
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-      execArgv: ['--expose-gc', `--max-old-space-size=${HEAP}`],
+      execArgv: ['--expose-gc', `--max-old-space-size=${HEAP_MB}`],
       env: { PATH: process.env['PATH'] },
     })
-    let said = ''
+    let output = ''
     child.stderr?.on('data', data => {
-      said = (said + data).slice(-LAST_WORDS)
+      output = (output + data).slice(-MAX_OUTPUT_LENGTH)
     })
     const failed = once(child, 'exit').then(() => {
-      throw new Error(`The store did not start: ${said}`)
+      throw new Error(`The store did not start: ${output}`)
     })
     const [addresses] = await Promise.race([once(child, 'message'), failed])
     failed.catch(() => undefined)
@@ -76,13 +76,13 @@ export class StoreChild implements AsyncDisposable {
   }
 
   /** Returns how the process ended and its last output, or `running`. */
-  get fate(): string {
+  get exitStatus(): string {
     const { exitCode, signalCode } = this.#process
-    return exitCode === null && signalCode === null ? 'running' : `ended (${signalCode ?? exitCode}): ${this.#said}`
+    return exitCode === null && signalCode === null ? 'running' : `ended (${signalCode ?? exitCode}): ${this.#output}`
   }
 
   get ended(): boolean {
-    return this.fate !== 'running'
+    return this.exitStatus !== 'running'
   }
 
   async memory(): Promise<Memory> {

@@ -10,14 +10,14 @@ import type { Memory, StoreAddresses } from './store-child.js'
 
 const { console: withConsole = false, hub: withHub = false, jwks, ...options } = JSON.parse(process.argv[2] ?? '{}')
 /** Offset of the wall clock, ms. */
-let ahead = 0
+let clockOffsetMs = 0
 const { now } = Date
-Date.now = () => now() + ahead
+Date.now = () => now() + clockOffsetMs
 
 // A policy requires authentication.
 const tokens = jwks === undefined ? [] : [new Tokens({ jwks, audiences: [AUDIENCE] }).method]
-const asking = options.policy === undefined ? {} : { authenticate: firstOf([...tokens, backwards()]) }
-const store = await serve({ port: 0, wsPort: 0, ...asking, ...options })
+const security = options.policy === undefined ? {} : { authenticate: firstOf([...tokens, backwards()]) }
+const store = await serve({ port: 0, wsPort: 0, ...security, ...options })
 const page = withConsole
   ? await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })
   : undefined
@@ -46,7 +46,7 @@ function memory(): Memory {
 }
 
 process.on('message', question => {
-  if (typeof question === 'number') ahead += question
+  if (typeof question === 'number') clockOffsetMs += question
   process.send?.(question === 'memory' ? memory() : question === 'hub' ? hub?.stats : store.stats)
 })
 process.on('disconnect', () => process.exit())
