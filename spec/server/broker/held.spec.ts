@@ -31,8 +31,8 @@ function open() {
   return { ...scene, writer, write, sendEarly, strangers }
 }
 
-describe('Packets sent before authentication', () => {
-  it('are discarded before any session ends when memory is exhausted, the largest connection first', () => {
+describe('packets sent before authentication', () => {
+  it('packets sent before authentication are discarded before any session ends when memory is exhausted, the largest connection first', () => {
     const { core, connect, write, sendEarly, strangers } = open()
     for (let n = 0; n < 5; n++) write()
     for (const packets of [3, 10, 5, 10, 4]) sendEarly(packets)
@@ -45,7 +45,7 @@ describe('Packets sent before authentication', () => {
     expect(written).toBeGreaterThan(5)
   })
 
-  it('are discarded when a reservation that may fail exceeds the budget', () => {
+  it('packets sent before authentication are discarded when a reservation that may fail exceeds the budget', () => {
     const { core, clock, writer, sendEarly, strangers } = open()
     for (const packets of [10, 10, 10, 10, 4]) sendEarly(packets)
     const retain = (topic: string): unknown => writer.publish(topic, LARGE, { retain: true }).at(-1)
@@ -57,8 +57,8 @@ describe('Packets sent before authentication', () => {
   })
 })
 
-describe('A client that is being admitted', () => {
-  it('is not evicted because of the will of the connection that it replaces', () => {
+describe('a client that is being admitted', () => {
+  it('a client that is being admitted is not evicted because of the will of the connection that it replaces', () => {
     const scene = openCore({}, { memoryBudget: MB })
     for (let n = 0; n < 10; n++) {
       const heir = scene.connect(`heir ${n}`, LASTING)

@@ -27,14 +27,14 @@ function scene(refuse: (topic: string) => undefined = () => undefined) {
   return { first, slow, last, publisher, answer, failures }
 }
 
-describe('The will of a client that is too slow for a message', () => {
-  it('is published after the message, for every subscriber', () => {
+describe('the will of a client that is too slow for a message', () => {
+  it('the will of a client that is too slow for a message is published after the message, for every subscriber', () => {
     const { first, slow, last } = scene()
     expect(slow.map(({ ended }) => ended)).toEqual([true, true])
     for (const client of [first, last]) expect(topicsOf(client)).toEqual(['news', 'will/one', 'will/two'])
   })
 
-  it('does not affect other wills or the publisher when it cannot be published', () => {
+  it('the will of a client that is too slow for a message does not affect other wills or the publisher when it cannot be published', () => {
     const fault = new RangeError('a fault')
     const { last, publisher, answer, failures } = scene(topic => {
       if (topic === 'will/one') throw fault
@@ -45,7 +45,7 @@ describe('The will of a client that is too slow for a message', () => {
   })
 })
 
-describe('A client with queued work', () => {
+describe('a client with queued work', () => {
   const waiting = () => {
     const { connect } = openCore()
     const subscriber = connect('heir')
@@ -57,19 +57,19 @@ describe('A client with queued work', () => {
     return { subscriber, client }
   }
 
-  it('completes its work after DISCONNECT and leaves no will', () => {
+  it('a client with queued work completes its work after DISCONNECT and leaves no will', () => {
     const { subscriber, client } = waiting()
     client.say({ cmd: 'disconnect', reasonCode: 0 })
     expect([topicsOf(subscriber), client.ended]).toEqual([['late'], true])
   })
 
-  it('leaves no will when the network fails right after DISCONNECT', () => {
+  it('a client with queued work leaves no will when the network fails right after DISCONNECT', () => {
     const { subscriber, client } = waiting()
     client.sayAndVanish({ cmd: 'disconnect', reasonCode: 0 })
     expect(topicsOf(subscriber)).toEqual([])
   })
 
-  it('leaves a will after a DISCONNECT that requests it, or without DISCONNECT', () => {
+  it('a client with queued work leaves a will after a DISCONNECT that requests it, or without DISCONNECT', () => {
     for (const leave of ['goodbye with will', 'break'] as const) {
       const { subscriber, client } = waiting()
       if (leave === 'break') client.lose()

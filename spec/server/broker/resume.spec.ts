@@ -26,8 +26,8 @@ async function acknowledgeAll(client: TestClient): Promise<void> {
   })
 }
 
-describe('A resumed session', () => {
-  it('processes acknowledgements and requests during a large retransmission of QoS 2 messages', async () => {
+describe('a resumed session', () => {
+  it('a resumed session processes acknowledgements and requests during a large retransmission of QoS 2 messages', async () => {
     const { store } = await openStore()
     const before = await TestClient.connect(store.url, 'alice', { ...KEPT, properties: { sessionExpiryInterval: 60 } })
     await before.subscribe('news')

@@ -6,10 +6,10 @@ const urlOf = ({ port }: { readonly port: number }): string => `mqtt://127.0.0.1
 const LARGE = 'x'.repeat(60_000)
 const SMALL_BUDGET = 300_000
 
-describe('A large CONNECT', () => {
+describe('a large CONNECT', () => {
   const properties = { userProperties: { a: LARGE } }
 
-  it('is charged to the memory budget as long as its connection lasts', async () => {
+  it('a large CONNECT is charged to the memory budget as long as its connection lasts', async () => {
     const broker = await openBroker()
     const peer = await TestClient.connect(urlOf(broker), 'large', { properties })
     expect(broker.stats.bufferedBytes).toBeGreaterThan(LARGE.length)
@@ -18,7 +18,7 @@ describe('A large CONNECT', () => {
     expect(broker.stats.bufferedBytes).toBe(0)
   })
 
-  it('is rejected when the memory budget is exhausted', async () => {
+  it('a large CONNECT is rejected when the memory budget is exhausted', async () => {
     const broker = await openBroker({ memoryBudget: SMALL_BUDGET })
     await TestClient.connect(urlOf(broker), 'first', { properties })
     const [, { reasonCode }] = await TestClient.greet(urlOf(broker), 'second', { properties })
@@ -27,8 +27,8 @@ describe('A large CONNECT', () => {
   })
 })
 
-describe('A PUBLISH that exceeds the memory budget', () => {
-  it('is not acknowledged over MQTT 3.1.1, where an acknowledgement would confirm it', async () => {
+describe('a PUBLISH that exceeds the memory budget', () => {
+  it('a PUBLISH that exceeds the memory budget is not acknowledged over MQTT 3.1.1, where an acknowledgement would confirm it', async () => {
     const broker = await openBroker({ memoryBudget: 1_000 })
     const peer = await TestClient.connect(urlOf(broker), 'old', { protocolVersion: 4 })
     const payload = 'x'.repeat(2_000)
@@ -39,7 +39,7 @@ describe('A PUBLISH that exceeds the memory budget', () => {
 })
 
 describe('DISCONNECT', () => {
-  it('is processed while much is unacknowledged, and discards the will', async () => {
+  it('DISCONNECT is processed while much is unacknowledged, and discards the will', async () => {
     const broker = await openBroker()
     const observer = await TestClient.connect(urlOf(broker), 'observer')
     await observer.subscribe('will')

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { openBroker } from '../../support/open-broker.js'
 
-describe('A WebSocket', () => {
-  it('does not charge pings to the shared memory budget', async () => {
+describe('a WebSocket', () => {
+  it('a WebSocket does not charge pings to the shared memory budget', async () => {
     const broker = await openBroker()
     const socket = new WebSocket(`ws://127.0.0.1:${broker.wsPort}`, 'mqtt')
     await new Promise(resolve => socket.once('open', resolve))

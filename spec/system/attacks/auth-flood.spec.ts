@@ -70,9 +70,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<voi
   },
 }
 
-describe('A flood of AUTH', () => {
+describe('a flood of AUTH', () => {
   it.each(Object.entries(ATTACKS))(
-    '%s does not delay other clients',
+    'a flood of AUTH %s does not delay other clients',
     async (_, attack) => {
       const scene = await openScene({ policy: SOME_RIGHTS })
       await scene.runAttack(

@@ -171,9 +171,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
     }),
 }
 
-describe('An attacker', () => {
+describe('an attacker', () => {
   it.each(Object.entries(POLICIES))(
-    '%s does not affect other clients by all known attacks together',
+    'an attacker %s does not affect other clients by all known attacks together',
     {
       timeout: 60_000,
     },

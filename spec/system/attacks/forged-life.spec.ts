@@ -25,7 +25,7 @@ describe('a forged announcement of another store, at a broker where any client m
     ['a life', 'forged', false],
     ['a life that is retained', 'forged', true],
     ['that the store is away', 'away', true],
-  ])('neither ends nor empties the store: %s', async (_, payload, retain) => {
+  ])('a forged announcement of another store neither ends nor empties the store: %s', async (_, payload, retain) => {
     const store = await openAttached(url)
     const states = record(store.state$)
     const bystander = await Bystander.start(url)
@@ -44,7 +44,7 @@ describe('a forged announcement of another store, at a broker where any client m
     expect(attacker.inbox.filter(message => message.text !== payload).length).toBeLessThan(20)
   })
 
-  it('delays a restarted store that finds it retained, but does not empty it', async () => {
+  it('a forged announcement of another store delays a restarted store that finds it retained, but does not empty it', async () => {
     const link = await layLink(url)
     const store = await openAttached(link.url)
     const states = record(store.state$)
@@ -61,7 +61,7 @@ describe('a forged announcement of another store, at a broker where any client m
 })
 
 describe('two stores with different client ids that both serve', () => {
-  it('detect each other by a request, and one of them steps back', async () => {
+  it('two active stores with different client ids detect each other by a request, and one of them steps back', async () => {
     const open = async (clientId: string) => {
       const store = await attach(url, { clientId, reconnect: RECONNECT })
       onTestFinished(async () => store.close())

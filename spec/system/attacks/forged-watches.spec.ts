@@ -50,7 +50,7 @@ async function openStore() {
 }
 
 describe('watches in the name of clients that do not exist', () => {
-  it('end immediately and leave the limit of watches to others', async () => {
+  it('forged watches end immediately and leave the limit of watches to others', async () => {
     const { store } = await openStore()
     const bystander = await Bystander.start(url)
     const attacker = await RawClient.connect(url, 'mallory')
@@ -62,7 +62,7 @@ describe('watches in the name of clients that do not exist', () => {
     await bystander.expectUnharmed()
   })
 
-  it('do not end the watches of the client whose name was used', async () => {
+  it('forged watches do not end the watches of the client whose name was used', async () => {
     const { store } = await openStore()
     const client = openClient(url, { clientId: 'panel-7' })
     const entries = record(client.key('a', text).entries$)
@@ -75,7 +75,7 @@ describe('watches in the name of clients that do not exist', () => {
     expect(store.stats.watches).toBe(21)
   })
 
-  it('end for disconnected clients when the limit is reached, but not for silent ones', async () => {
+  it('forged watches end for disconnected clients when the limit is reached, but not for silent ones', async () => {
     const { store, pass } = await openStore()
     const silent = await RawClient.ready(url, 'silent')
     await silent.request(command('KEYNOTIFY a'))
@@ -93,7 +93,9 @@ describe('watches in the name of clients that do not exist', () => {
 })
 
 describe('watches in invented names, with subscriptions that the ACL of Mosquitto denies', () => {
-  it('are limited to a thousand per key and do not delay writes to it', { timeout: 120_000 }, async () => {
+  it('forged watches with denied subscriptions are limited to a thousand per key and do not delay writes to it', {
+    timeout: 120_000,
+  }, async () => {
     const broker = await Mosquitto.start({ acl: ACL })
     onTestFinished(async () => broker.stop())
     const store = await openAttached(broker.url, { username: 'store' })

@@ -100,9 +100,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, n: number) => Promise<unkn
   },
 }
 
-describe('Memory held by an attacker', () => {
+describe('memory held by an attacker', () => {
   it.each(Object.entries(ATTACKS))(
-    'as %s does not evict sessions of offline clients',
+    'memory held by an attacker as %s does not evict sessions of offline clients',
     { timeout: 60_000 },
     async (_, attack) => {
       const scene = await openScene({ ...BOUNDS, policy: SOME_RIGHTS })

@@ -28,8 +28,8 @@ async function sendUpTo(attacker: RawSocket, bytes: number, next: (n: number) =>
   }
 }
 
-describe('Unbounded storage', () => {
-  it('is prevented for values: a full store rejects them and accepts more after a deletion', {
+describe('unbounded storage', () => {
+  it('unbounded storage is prevented for values: a full store rejects them and accepts more after a deletion', {
     timeout: 60_000,
   }, async () => {
     const scene = await openScene({ maxBytes: MEMORY_LIMIT })
@@ -53,7 +53,7 @@ describe('Unbounded storage', () => {
     await scene.expectRecovered()
   })
 
-  it('is prevented for watched keys, which end with their connection', async () => {
+  it('unbounded storage is prevented for watched keys, which end with their connection', async () => {
     const scene = await openScene({ maxBytes: MEMORY_LIMIT })
     const key = 'k'.repeat(20_000)
     await scene.runAttack(async () => {
@@ -65,7 +65,7 @@ describe('Unbounded storage', () => {
     await scene.expectRecovered()
   })
 
-  it('is prevented for retained messages', async () => {
+  it('unbounded storage is prevented for retained messages', async () => {
     const scene = await openScene(LIMITS)
     await scene.runAttack(async () => {
       const attacker = await scene.connect('attacker')
@@ -75,7 +75,7 @@ describe('Unbounded storage', () => {
     }, BOUNDS)
   })
 
-  it('is prevented for unreleased QoS 2 messages', async () => {
+  it('unbounded storage is prevented for unreleased QoS 2 messages', async () => {
     const scene = await openScene(LIMITS)
     await scene.runAttack(async () => {
       const session = { properties: properties(PROPERTY.sessionExpiry(3_600)) }
@@ -86,7 +86,7 @@ describe('Unbounded storage', () => {
     }, BOUNDS)
   })
 
-  it('is prevented for messages queued for offline clients', async () => {
+  it('unbounded storage is prevented for messages queued for offline clients', async () => {
     const scene = await openScene(LIMITS)
     await scene.runAttack(async () => {
       const session = { properties: properties(PROPERTY.sessionExpiry(3_600)) }
@@ -101,7 +101,7 @@ describe('Unbounded storage', () => {
     }, BOUNDS)
   })
 
-  it('is prevented for wills with a delay of a day', async () => {
+  it('unbounded storage is prevented for wills with a delay of a day', async () => {
     const scene = await openScene(LIMITS)
     await scene.runAttack(async () => {
       const will = {
@@ -121,7 +121,7 @@ describe('Unbounded storage', () => {
     }, BOUNDS)
   })
 
-  it('is prevented for sessions of MQTT 3.1.1, which have no expiry', async () => {
+  it('unbounded storage is prevented for sessions of MQTT 3.1.1, which have no expiry', async () => {
     const scene = await openScene(LIMITS)
     const filters = Array.from({ length: 10 }, (_, n) => `${'f'.repeat(1_000)}/${n}`)
     const plain = Buffer.concat(

@@ -41,8 +41,8 @@ async function expectEach(scene: Scene, packets: Readonly<Record<string, readonl
   expect(survivors).toEqual([])
 }
 
-describe('A packet', () => {
-  it('with a duplicate property ends only its connection', async () => {
+describe('a packet', () => {
+  it('a packet with a duplicate property ends only its connection', async () => {
     const own = properties(responseTopic(responseTopicOf('attacker')), correlationData('x'), correlationData('y'))
     const PACKETS: Record<string, readonly Buffer[]> = {
       'two session expiries in CONNECT': [connect('attacker', { properties: duplicated(sessionExpiry(60)) })],
@@ -65,7 +65,7 @@ describe('A packet', () => {
     await scene.runAttack(async () => expectEach(scene, PACKETS), TO_THE_END)
   })
 
-  it('with a property length beyond its end ends only its connection', async () => {
+  it('a packet with a property length beyond its end ends only its connection', async () => {
     const withExcessLength = (property: Buffer, at = 1): Buffer => {
       const changed = Buffer.from(property)
       changed.writeUInt16BE(0x7fff, at)
@@ -94,8 +94,8 @@ describe('A packet', () => {
   })
 })
 
-describe('A will', () => {
-  it('that is not permitted harms no other client, even if the clock jumps during its connection', async () => {
+describe('a will', () => {
+  it('a will that is not permitted harms no other client, even if the clock jumps during its connection', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       for (const [n, topic] of [INVOKE_TOPIC, '$SYS/x', responseTopicOf('innocent'), 'a/#', ''].entries()) {
@@ -106,7 +106,7 @@ describe('A will', () => {
     }, TO_THE_END)
   })
 
-  it('is not published during its connection even if the system sleeps for a day, but after it', async () => {
+  it('a will is not published during its connection even if the system sleeps for a day, but after it', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       const reader = await scene.connect('reader')
@@ -125,8 +125,8 @@ describe('A will', () => {
   })
 })
 
-describe('The broker’s own information', () => {
-  it('reveals no client to subscribers of # or $SYS', async () => {
+describe('the broker’s own information', () => {
+  it('the broker’s own information reveals no client to subscribers of # or $SYS', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       const spy = await scene.connect('spy')

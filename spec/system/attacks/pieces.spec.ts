@@ -13,8 +13,8 @@ const MAX_GROWTH_BYTES = 400 * MIB
 
 const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
-describe('An incomplete packet', () => {
-  it('takes memory only for its received bytes, even with many packets of 16 MiB', async () => {
+describe('an incomplete packet', () => {
+  it('an incomplete packet takes memory only for its received bytes, even with many packets of 16 MiB', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.runAttack(
       async () => {
@@ -30,7 +30,7 @@ describe('An incomplete packet', () => {
     await scene.expectRecovered()
   })
 
-  it('takes no additional memory in WebSocket frames of one byte', async () => {
+  it('an incomplete packet takes no additional memory in WebSocket frames of one byte', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.runAttack(async () => {
       const template = connect('x')
@@ -51,7 +51,7 @@ describe('An incomplete packet', () => {
     await scene.expectRecovered()
   })
 
-  it('takes no additional memory in TCP segments of one byte', async () => {
+  it('an incomplete packet takes no additional memory in TCP segments of one byte', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.runAttack(async () => {
       const head = publish('t', Buffer.alloc(MIB)).subarray(0, 10)

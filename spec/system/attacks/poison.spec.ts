@@ -40,7 +40,7 @@ async function openMosquitto(): Promise<Mosquitto> {
 const mallory = async (url: string): Promise<RawClient> => RawClient.connect(url, 'mallory', { username: 'mallory' })
 
 describe('a request with a response topic that Mosquitto rejects', () => {
-  it('does not affect the store and is recorded in the audit log', async () => {
+  it('a request with a response topic that Mosquitto rejects does not affect the store and is recorded in the audit log', async () => {
     const { url } = await openMosquitto()
     const store = await openAttached(url, { username: 'store' })
     const states = record(store.state$)
@@ -53,7 +53,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
     expect(refused.values[0]).toMatchObject({ event: 'refused', action: 'publish', clientId: 'mallory' })
   })
 
-  it('does not end the next store, which receives it after a crash', async () => {
+  it('a request with a response topic that Mosquitto rejects does not end the next store, which receives it after a crash', async () => {
     const { url } = await openMosquitto()
     const address = url.replace('//', '//store@')
     const first = new AttachedProcess(address)
@@ -82,7 +82,7 @@ describe.each([
   ['gives a reason', 149],
   ['gives none', undefined],
 ])('a broker that ends the connection on a response, and %s', (_, reasonCode) => {
-  it('loses only that response of a hundred', async () => {
+  it('a store whose broker closes the connection on a response loses only that response of a hundred', async () => {
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const store = await openAttached(link.url)
     const faults = record(store.faults$)
@@ -103,7 +103,7 @@ describe.each([
     expect(link.connections).toBe(connections)
   })
 
-  it('does not end the next store, which receives the request after a crash', async () => {
+  it('a store whose broker closes the connection on a response does not end the next store, which receives the request after a crash', async () => {
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const first = new AttachedProcess(broker.url)
     await first.until('serving')
@@ -121,7 +121,7 @@ describe.each([
 })
 
 describe('a broker that ends the connection on a notification', () => {
-  it('loses only that notification', async () => {
+  it('a store whose broker closes the connection on a notification loses only that notification', async () => {
     const { broker, link } = await openHostileLink(
       ({ topic }) => topic.startsWith(`${NOTIFICATIONS}/6D616C6C6F7279/`),
       144,

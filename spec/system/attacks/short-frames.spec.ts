@@ -41,8 +41,10 @@ async function acknowledgeAll(reader: RawSocket, count: number): Promise<number>
   })
 }
 
-describe('A client with short WebSocket frames', () => {
-  it('is not treated as an attacker if it only acknowledges messages', { timeout: 60_000 }, async () => {
+describe('a client with short WebSocket frames', () => {
+  it('a client with short WebSocket frames is not treated as an attacker if it only acknowledges messages', {
+    timeout: 60_000,
+  }, async () => {
     const scene = await openScene()
     await scene.runAttack(
       async () => {

@@ -73,8 +73,8 @@ async function sendBytes(
   await closed
 }
 
-describe('Unauthenticated clients', () => {
-  it('cannot affect others by sending arbitrary bytes to TLS listeners', async () => {
+describe('unauthenticated clients', () => {
+  it('unauthenticated clients cannot affect others by sending arbitrary bytes to TLS listeners', async () => {
     const { store, isWell } = await open()
     const hello = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3)
     const piece = fc.oneof(
@@ -94,7 +94,7 @@ describe('Unauthenticated clients', () => {
     expect(store.clientIds).toEqual(['innocent-1'])
   }, 60_000)
 
-  it('cannot affect others with unfinished handshakes', async () => {
+  it('unauthenticated clients cannot affect others with unfinished handshakes', async () => {
     const { store, isWell } = await open()
     const port = Number(new URL(store.url).port)
     const sockets = Array.from({ length: 200 }, () => connectTcp(port, '127.0.0.1').on('error', () => undefined))
@@ -105,8 +105,8 @@ describe('Unauthenticated clients', () => {
   })
 })
 
-describe('An authenticated attacker', () => {
-  it('cannot access the data of another client in any way', async () => {
+describe('an authenticated attacker', () => {
+  it('an authenticated attacker cannot access the data of another client in any way', async () => {
     const { store, clock, secure, isWell } = await open()
     await store.load([{ key: 'line-1/secret', value: 'v' }])
     const mallory = await RawClient.ready(store.url, 'mallory-1', secure('mallory'))
@@ -128,7 +128,7 @@ describe('An authenticated attacker', () => {
     expect(store.peek('line-1/secret')).toBeDefined()
   })
 
-  it('cannot take over another client by its id or certificate', async () => {
+  it('an authenticated attacker cannot take over another client by its id or certificate', async () => {
     const { store, secure, isWell } = await open()
     const forged = new Authority('/CN=Clients').issue('/CN=innocent')
     for (let i = 0; i < 20; i++) {
@@ -138,7 +138,7 @@ describe('An authenticated attacker', () => {
     await isWell()
   })
 
-  it('gains and loses rights by policy changes under load without affecting others', async () => {
+  it('an authenticated attacker gains and loses rights by policy changes under load without affecting others', async () => {
     const { store, clock, secure, isWell } = await open()
     for (let i = 0; i < 10; i++) {
       store.reload({ policy: rules('line-1/*') })

@@ -31,7 +31,7 @@ describe('beside Mosquitto', () => {
   })
 })
 
-describe('the rights of docs/any-broker.md, at Mosquitto', () => {
+describe('the access rules in docs/any-broker.md, at Mosquitto', () => {
   const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
   const ACL = [
     'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
@@ -45,7 +45,7 @@ describe('the rights of docs/any-broker.md, at Mosquitto', () => {
     `topic read ${NOTIFICATIONS}/70616E656C2D37/command/notify/+`,
   ]
 
-  it('permit everything that clients need, and keep them from responses of other clients', async () => {
+  it('the access rules permit everything that clients need, and keep them from responses of other clients', async () => {
     const broker = await Mosquitto.start({ acl: ACL })
     onTestFinished(async () => broker.stop())
     await openAttached(broker.url, { username: 'store' })

@@ -22,7 +22,7 @@ interface Run {
   readonly token: string
 }
 
-describe('The nodes in a Node-RED', () => {
+describe('the Node-RED nodes', () => {
   let red: NodeRed
   beforeAll(async () => {
     red = await NodeRed.start()
@@ -55,7 +55,7 @@ describe('The nodes in a Node-RED', () => {
   const displayOf = (url: string): Recording<Display | undefined> =>
     record(openClient(url).key('thermostat/display', json<Display>()).value$)
 
-  it('write and read a key', async () => {
+  it('the Node-RED nodes write and read a key', async () => {
     const store = await openWith('thermostat')
     const written = await ask('POST', '/set-point', { celsius: 21.5 })
     const { value, version } = await openClient(store.url).key('thermostat/setPoint', number).get()
@@ -65,7 +65,7 @@ describe('The nodes in a Node-RED', () => {
     expect(JSON.parse((await ask('GET', '/set-point')).said)).toEqual({ celsius: 21.5, version: String(version) })
   })
 
-  it('write only over the version that was seen', async () => {
+  it('the Node-RED nodes write only over the version that was seen', async () => {
     await openWith('thermostat')
     const { version } = JSON.parse((await ask('POST', '/set-point', { celsius: 20 })).said)
     const second = await ask('PUT', '/set-point', { celsius: 21, version })
@@ -78,13 +78,13 @@ describe('The nodes in a Node-RED', () => {
     expect(JSON.parse((await ask('GET', '/set-point')).said)).toMatchObject({ celsius: 21 })
   })
 
-  it('report what fails to a catch node', async () => {
+  it('the Node-RED nodes report what fails to a catch node', async () => {
     await openWith('thermostat')
     const refused = await ask('POST', '/set-point', { celsius: 'warm' })
     expect(refused).toMatchObject({ status: 400, said: expect.stringContaining('thermostat/setPoint') })
   })
 
-  it('emit every change, and the current value after a restart of the store', async () => {
+  it('the Node-RED nodes emit every change, and the current value after a restart of the store', async () => {
     const port = await freePort()
     const before = await serve({ port, wsPort: 0 })
     await red.deploy(await exampleFlow('thermostat', before.url))
@@ -103,7 +103,7 @@ describe('The nodes in a Node-RED', () => {
     expect(second.values.at(-1)).toEqual({ celsius: 25, version: String(again.version), freshness: 'live' })
   })
 
-  it('emit the keys of a glob, including new keys', async () => {
+  it('the Node-RED nodes emit the keys of a glob, including new keys', async () => {
     const store = await openWith('thermostat')
     const client = openClient(store.url)
     const seen = record(client.watchAll(['seen/1', 'seen/2'], number))
@@ -115,7 +115,7 @@ describe('The nodes in a Node-RED', () => {
     await until('seen/2', 18)
   })
 
-  it('hand a lock from one flow to the other, with a newer fencing token', async () => {
+  it('the Node-RED nodes hand a lock from one flow to the other, with a newer fencing token', async () => {
     const store = await openWith('lock')
     const key = openClient(store.url).key('pump/run', json<Run>())
     const runs = record(key.value$)
@@ -140,7 +140,7 @@ describe('The nodes in a Node-RED', () => {
     await untilRunBy('Pump A')
   })
 
-  it('say that a lock is lost', async () => {
+  it('the Node-RED nodes say that a lock is lost', async () => {
     const store = await openWith('lock')
     const client = openClient(store.url)
     const stops = record(client.key('pump/stopped', json<{ by: string; why: string; reason?: string }>()).value$)
@@ -154,7 +154,7 @@ describe('The nodes in a Node-RED', () => {
     await runs.until(({ values }) => new Set(values.flatMap(run => run?.token ?? [])).size === 2)
   })
 
-  it('leave neither registrations nor connections behind', async () => {
+  it('the Node-RED nodes leave neither registrations nor connections behind', async () => {
     const store = await openWith('thermostat')
     const flow = await exampleFlow('thermostat', store.url)
     const display = displayOf(store.url)
@@ -181,7 +181,7 @@ describe('The nodes in a Node-RED', () => {
     await expect.poll(counts).toMatchObject({ connections: 1, sessions: 1, watches: 1 })
   })
 
-  it('write under conditions and for a time, and delete', async () => {
+  it('the Node-RED nodes write under conditions and for a time, and delete', async () => {
     const store = await open()
     const client = openClient(store.url)
     const setter = { type: 'state set', z: 'tab', store: 'store', codec: 'json', condition: 'always', expiresIn: '' }
@@ -253,7 +253,7 @@ describe('The nodes in a Node-RED', () => {
     expect(store.clients.map(({ clientId }) => clientId)).toContain('writer')
   })
 
-  it('log in, and say that a login was refused', async () => {
+  it('the Node-RED nodes log in, and say that a login was refused', async () => {
     const passwords: string[] = []
     const store = await open({
       authenticate: ({ username, password }) => {
@@ -277,7 +277,7 @@ describe('The nodes in a Node-RED', () => {
     ['a key', { key: '' }, /No key is given/],
     ['a store', { store: 'gone' }, /No state store is chosen/],
     ['a kind of values', { codec: 'xml' }, /Expected values to be json, text/],
-  ])('report missing %s', async (_, wrong, complaint) => {
+  ])('the Node-RED nodes report missing %s', async (_, wrong, complaint) => {
     const store = { id: 'store', type: 'state store', url: 'mqtt://127.0.0.1:1', clientId: '' }
     const watch = { id: 'watch', type: 'state watch', z: 'tab', store: 'store', kind: 'key', key: 'a', codec: 'json' }
     const flow = [{ id: 'tab', type: 'tab', label: 'wrong' }, 'url' in wrong ? { ...store, ...wrong } : store]

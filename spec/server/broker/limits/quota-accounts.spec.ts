@@ -24,15 +24,15 @@ const open = (quotas: BrokerQuotas = NO_QUOTAS) => {
   }
 }
 
-describe('The quota account of a client', () => {
-  it('belongs to its principal, regardless of its address', () => {
+describe('the quota account of a client', () => {
+  it('the quota account of a client belongs to its principal, regardless of its address', () => {
     const { accounts } = open()
     const account = accounts.of(ownerOf('is alice'), FAR)
     expect(accounts.of(ownerOf('is alice'), '127.0.0.1')).toBe(account)
     expect(accounts.of(ownerOf('is bob'), FAR)).not.toBe(account)
   })
 
-  it('belongs to its address if the client is anonymous, for IPv6 to the network', () => {
+  it('the quota account of a client belongs to its address if the client is anonymous, for IPv6 to the network', () => {
     const { accounts } = open()
     const account = accounts.of(undefined, '2001:db8::1')
     expect(account?.name).toBe('at 2001:db8:0:0::/64')
@@ -40,7 +40,7 @@ describe('The quota account of a client', () => {
     expect(accounts.of(undefined, '2001:db8:0:1::1')).not.toBe(account)
   })
 
-  it('does not exist for a local anonymous client, which has no rate limit', () => {
+  it('the quota account of a client does not exist for a local anonymous client, which has no rate limit', () => {
     const { accounts } = open()
     for (const address of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1', '', undefined]) {
       expect(accounts.of(undefined, address)).toBeUndefined()
@@ -48,7 +48,7 @@ describe('The quota account of a client', () => {
     }
   })
 
-  it('includes the total rate limit if there is one', () => {
+  it('the quota account of a client includes the total rate limit if there is one', () => {
     const { accounts } = open({ ...NO_QUOTAS, total: { ...NO_QUOTAS.total, packetsPerSecond: 5 } })
     expect(accounts.rateAccountsOf('127.0.0.1')).toHaveLength(1)
     expect(accounts.rateAccountsOf(FAR)).toHaveLength(2)

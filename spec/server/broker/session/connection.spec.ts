@@ -6,14 +6,14 @@ import { openCore } from '../scripted-client.js'
 
 const AUTH = { properties: { authenticationMethod: 'riddles', authenticationData: Buffer.from('hello') } }
 
-describe('A connection', () => {
-  it('closes without a response unless it starts with CONNECT', () => {
+describe('a connection', () => {
+  it('a connection closes without a response unless it starts with CONNECT', () => {
     const client = openCore().open()
     expect(client.say({ cmd: 'pingreq' })).toEqual([])
     expect(client.ended).toBe(true)
   })
 
-  it('ends if CONNECT does not arrive in time', () => {
+  it('a connection ends if CONNECT does not arrive in time', () => {
     const { open, clock } = openCore()
     const client = open()
     clock.advance(LIMIT.connectTimeoutMs)
@@ -21,13 +21,13 @@ describe('A connection', () => {
     expect(client.got).toEqual([])
   })
 
-  it('ends on a second CONNECT', () => {
+  it('a connection ends on a second CONNECT', () => {
     const client = openCore().connect('ann')
     client.connect('ann')
     expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.protocolError })
   })
 
-  it('receives a generated client id in CONNACK if it has none', () => {
+  it('a connection receives a generated client id in CONNACK if it has none', () => {
     const client = openCore().connect('')
     expect(client.last).toMatchObject({
       cmd: 'connack',
@@ -35,7 +35,7 @@ describe('A connection', () => {
     })
   })
 
-  it('receives the maximum keep-alive in CONNACK and is limited to it', () => {
+  it('a connection receives the maximum keep-alive in CONNACK and is limited to it', () => {
     const { connect, clock } = openCore({}, { maxKeepAliveSeconds: 10 })
     const client = connect('ann', { keepalive: 600 })
     expect(client.last).toMatchObject({ properties: { serverKeepAlive: 10 } })
@@ -45,7 +45,7 @@ describe('A connection', () => {
     expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.keepAliveTimeout })
   })
 
-  it('receives a reason code and a server reference when it is refused [3.1.4-2]', () => {
+  it('a connection receives a reason code and a server reference when it is refused [3.1.4-2]', () => {
     const refused = {
       type: 'refused',
       reasonCode: REASON.useAnotherServer,
@@ -61,7 +61,7 @@ describe('A connection', () => {
     expect(client.ended).toBe(true)
   })
 
-  it('receives reason strings only if it requests problem information, except when it ends [3.1.2-29]', () => {
+  it('a connection receives reason strings only if it requests problem information, except when it ends [3.1.2-29]', () => {
     const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const properties = { requestProblemInformation: false }
     const [puback] = connect('ann', { properties }).publish('a', '1')
@@ -72,21 +72,21 @@ describe('A connection', () => {
     expect(client.last).toHaveProperty('properties.reasonString')
   })
 
-  it('is refused if its will is not permitted', () => {
+  it('a connection is refused if its will is not permitted', () => {
     const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const client = connect('ann', { will: { topic: 'a', payload: Buffer.from('1'), qos: 1, retain: false } })
     expect(client.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.notAuthorized })
   })
 
-  it('cannot set a session expiry in DISCONNECT if CONNECT set none', () => {
+  it('a connection cannot set a session expiry in DISCONNECT if CONNECT set none', () => {
     const client = openCore().connect('ann', { properties: { sessionExpiryInterval: 0 } })
     client.say({ cmd: 'disconnect', properties: { sessionExpiryInterval: 5 } })
     expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.protocolError })
   })
 })
 
-describe('Enhanced authentication', () => {
-  it('exchanges AUTH packets until the client is accepted, and rejects a step during a pending verdict [4.12.0-2, 4.12.0-5]', () => {
+describe('enhanced authentication', () => {
+  it('enhanced authentication exchanges AUTH packets until the client is accepted, and rejects a step during a pending verdict [4.12.0-2, 4.12.0-5]', () => {
     const { connect, core } = openCore({
       authenticate: (_, { state }) =>
         state === undefined
@@ -111,7 +111,7 @@ describe('Enhanced authentication', () => {
     expect(early.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.protocolError })
   })
 
-  it('keeps the order of packets that arrive during a pending verdict', async () => {
+  it('enhanced authentication keeps the order of packets that arrive during a pending verdict', async () => {
     const { connect } = openCore({ authenticate: () => Promise.resolve({ type: 'accepted' }) })
     const client = connect('ann')
     client.subscribe('a')
@@ -122,7 +122,7 @@ describe('Enhanced authentication', () => {
     expect(client.got.map(({ cmd }) => cmd)).toEqual(['connack', 'suback', 'publish', 'puback'])
   })
 
-  it('ends the connection when a step is refused [4.12.0-4]', () => {
+  it('enhanced authentication ends the connection when a step is refused [4.12.0-4]', () => {
     const { connect, core } = openCore({
       authenticate: (_, { state }) =>
         state === undefined
@@ -135,7 +135,7 @@ describe('Enhanced authentication', () => {
     expect([client.ended, core.connectionCount]).toEqual([true, 0])
   })
 
-  it('can be repeated on an open connection, and ends the connection on failure [4.12.0-5, 4.12.1-2]', () => {
+  it('enhanced authentication can be repeated on an open connection, and ends the connection on failure [4.12.0-5, 4.12.1-2]', () => {
     let asked = 0
     const { connect } = openCore({
       authenticate: () =>
@@ -190,8 +190,8 @@ describe('A reason string', () => {
   })
 })
 
-describe('A message', () => {
-  it('is sent with a topic alias after its first use, within the alias maximum of the client', () => {
+describe('a message', () => {
+  it('a message is sent with a topic alias after its first use, within the alias maximum of the client', () => {
     const client = openCore().connect('ann', { properties: { topicAliasMaximum: 1 } })
     client.subscribe('#', 0)
     for (const topic of ['a', 'a', 'b', 'b']) client.publish(topic, '1', { qos: 0 })
@@ -203,7 +203,7 @@ describe('A message', () => {
     ])
   })
 
-  it('is sent without a topic alias that would make it too large', () => {
+  it('a message is sent without a topic alias that would make it too large', () => {
     const sizes = Array.from({ length: 12 }, (_, i) => {
       const properties = { maximumPacketSize: 24, topicAliasMaximum: 5 }
       const client = openCore().connect('ann', { properties })
@@ -215,7 +215,7 @@ describe('A message', () => {
     expect(sizes.flat().filter(size => size === 24)).toHaveLength(2)
   })
 
-  it('with QoS 2 is completed even if it expires after it was sent [4.3.3-7]', () => {
+  it('a message with QoS 2 is completed even if it expires after it was sent [4.3.3-7]', () => {
     const { connect, clock } = openCore()
     const kept = { clean: false, properties: { sessionExpiryInterval: 100 } }
     const ann = connect('ann', kept)
@@ -227,7 +227,7 @@ describe('A message', () => {
     expect(connect('ann', kept).messages).toMatchObject([{ dup: true, messageId: ann.messages[0]?.messageId }])
   })
 
-  it('with QoS 2 that is rejected frees its packet id [4.3.3-9]', () => {
+  it('a message with QoS 2 that is rejected frees its packet id [4.3.3-9]', () => {
     const usual = { ...LIMIT }
     Object.assign(LIMIT, { retainedMessages: 0 })
     try {
@@ -243,18 +243,18 @@ describe('A message', () => {
     }
   })
 
-  it('with too many topic levels ends the connection and is not recorded', () => {
+  it('a message with too many topic levels ends the connection and is not recorded', () => {
     const ann = openCore().connect('ann')
     ann.publish('a/'.repeat(LIMIT.topicLevels), '1', { qos: 2 })
     expect(ann.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.topicNameInvalid })
   })
 
-  it('without subscribers is acknowledged with the code "no matching subscribers"', () => {
+  it('a message without subscribers is acknowledged with the code "no matching subscribers"', () => {
     const ann = openCore().connect('ann')
     expect(ann.publish('a', '1')).toMatchObject([{ cmd: 'puback', reasonCode: REASON.noMatchingSubscribers }])
   })
 
-  it('keeps its properties and the rest of its expiry interval', () => {
+  it('a message keeps its properties and the rest of its expiry interval', () => {
     const { connect, clock } = openCore()
     const ann = connect('ann', { clean: false, properties: { sessionExpiryInterval: 100 } })
     ann.subscribe('a')
@@ -273,8 +273,8 @@ describe('A message', () => {
   })
 })
 
-describe('A client of MQTT 3.1.1', () => {
-  it('receives messages without properties, and a return code when it is refused', () => {
+describe('a client of MQTT 3.1.1', () => {
+  it('a client of MQTT 3.1.1 receives messages without properties, and a return code when it is refused', () => {
     const { connect } = openCore()
     const ann = connect('ann', { protocolVersion: 4 })
     expect(ann.last).toMatchObject({ cmd: 'connack', returnCode: 0 })
@@ -286,7 +286,7 @@ describe('A client of MQTT 3.1.1', () => {
     expect(refusing.connect('ann', { protocolVersion: 4 }).last).toMatchObject({ cmd: 'connack', returnCode: 5 })
   })
 
-  it('is disconnected when it publishes without permission, because MQTT 3.1.1 has no error response', () => {
+  it('a client of MQTT 3.1.1 is disconnected when it publishes without permission, because MQTT 3.1.1 has no error response', () => {
     const ann = openCore({ checkPublish: () => ({ reason: 'no' }) }).connect('ann', { protocolVersion: 4 })
     expect(ann.publish('a', '1')).toEqual([])
     expect(ann.ended).toBe(true)

@@ -54,7 +54,7 @@ const setUp = (receiveMaximum = 10) => {
 }
 
 describe('DeliveryQueue', () => {
-  it('sends up to the receive maximum, and more with each acknowledgement', () => {
+  it('the delivery queue sends up to the receive maximum, and more with each acknowledgement', () => {
     const { queue, wire } = setUp(2)
     for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     expect(wire.names).toEqual(['a', 'b'])
@@ -62,7 +62,7 @@ describe('DeliveryQueue', () => {
     expect(wire.names).toEqual(['a', 'b', 'c'])
   })
 
-  it('copies a queued view of a larger buffer, but sends other messages without a copy', () => {
+  it('the delivery queue copies a queued view of a larger buffer, but sends other messages without a copy', () => {
     const seen: (Uint8Array | undefined)[] = []
     const queue = new DeliveryQueue(new BrokerMemoryBudget(1e9))
     const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
@@ -76,7 +76,7 @@ describe('DeliveryQueue', () => {
     expect(seen.map(each => each?.buffer.byteLength)).toEqual([1_000, 16, 16])
   })
 
-  it('retransmits unacknowledged messages in order with their packet ids before new ones', () => {
+  it('the delivery queue retransmits unacknowledged messages in order with their packet ids before new ones', () => {
     const { queue, wire, again } = setUp(3)
     for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     const [, b] = wire.sent
@@ -92,7 +92,7 @@ describe('DeliveryQueue', () => {
     )
   })
 
-  it('retransmits PUBREL but not the message after PUBREC', () => {
+  it('the delivery queue retransmits PUBREL but not the message after PUBREC', () => {
     const { queue, wire, again } = setUp()
     queue.deliver(deliveryOf('a', { qos: 2 }), true)
     expect(queue.pubrec(wire.sent[0]?.packetId ?? 0, true)).toBe(true)
@@ -103,7 +103,7 @@ describe('DeliveryQueue', () => {
     expect(again().released).toEqual([])
   })
 
-  it('sends PUBREL for a QoS 2 message that cannot be retransmitted', () => {
+  it('the delivery queue sends PUBREL for a QoS 2 message that cannot be retransmitted', () => {
     const { queue, wire, again, budget } = setUp()
     queue.deliver(deliveryOf('a', { qos: 2 }), true)
     queue.deliver(deliveryOf('b', { qos: 1 }), true)
@@ -119,7 +119,7 @@ describe('DeliveryQueue', () => {
     expect(again().released).toEqual(small.released)
   })
 
-  it('ignores an acknowledgement of the wrong type', () => {
+  it('the delivery queue ignores an acknowledgement of the wrong type', () => {
     const { queue, wire } = setUp()
     queue.deliver(deliveryOf('a', { qos: 1 }), true)
     queue.deliver(deliveryOf('b', { qos: 2 }), true)
@@ -129,7 +129,7 @@ describe('DeliveryQueue', () => {
     expect(queue.puback(a) && queue.pubrec(b, true) && queue.pubcomp(b)).toBe(true)
   })
 
-  it('discards expired messages and keeps the order of the others', () => {
+  it('the delivery queue discards expired messages and keeps the order of the others', () => {
     const { queue, wire } = setUp(1)
     for (const name of ['a', 'b', 'c', 'd'])
       queue.deliver(deliveryOf(name, { expiresAt: name === 'c' ? 100 : undefined }), true)
@@ -138,7 +138,7 @@ describe('DeliveryQueue', () => {
     expect(wire.names).toEqual(['a', 'b', 'd'])
   })
 
-  it('passes unacknowledged shared messages to other members, except QoS 2 messages that were sent [4.8.2-5]', () => {
+  it('the delivery queue passes unacknowledged shared messages to other members, except QoS 2 messages that were sent [4.8.2-5]', () => {
     const { queue } = setUp(2)
     const given: string[] = []
     const reassign = ({ topic }: Delivery): void => void given.push(topic)
@@ -150,7 +150,7 @@ describe('DeliveryQueue', () => {
     expect(given).toEqual(['a', 'c'])
   })
 
-  it('charges messages until they are acknowledged, except retained ones', () => {
+  it('the delivery queue charges messages until they are acknowledged, except retained ones', () => {
     const { queue, wire, budget } = setUp(1)
     queue.deliver(deliveryOf('a'), true)
     const one = budget.used
@@ -162,7 +162,7 @@ describe('DeliveryQueue', () => {
     expect(queue.replayedCount).toBe(0)
   })
 
-  it('does not store a message that is never retransmitted', () => {
+  it('the delivery queue does not store a message that is never retransmitted', () => {
     const { queue, wire, budget } = setUp()
     queue.deliver(deliveryOf('a'), false)
     expect(budget.used).toBe(0)
@@ -179,7 +179,7 @@ describe('DeliveryQueue with random events', () => {
     { maxLength: 60 },
   )
 
-  it('delivers all messages in order within the receive maximum, with unique packet ids', () => {
+  it('the delivery queue delivers all messages in order within the receive maximum, with unique packet ids', () => {
     fc.assert(
       fc.property(events, fc.integer({ min: 1, max: 4 }), fc.constantFrom<1 | 2>(1, 2), (all, maximum, qos) => {
         const { queue, budget, ...first } = setUp(maximum)

@@ -13,7 +13,7 @@ const setUp = () => {
 }
 
 describe('KeepAlive', () => {
-  it('times out if the client does not authenticate in time, whatever else it sends', () => {
+  it('the keep-alive times out if the client does not authenticate in time, whatever else it sends', () => {
     const { clock, keepAlive, silences } = setUp()
     clock.advance(9_999)
     keepAlive.recordActivity()
@@ -22,7 +22,7 @@ describe('KeepAlive', () => {
     expect(silences).toEqual([10_000])
   })
 
-  it('times out if nothing arrives within the agreed time', () => {
+  it('the keep-alive times out if nothing arrives within the agreed time', () => {
     const { clock, keepAlive, silences } = setUp()
     keepAlive.start(3_000)
     clock.advance(2_000)
@@ -33,7 +33,7 @@ describe('KeepAlive', () => {
     expect(silences).toEqual([5_000])
   })
 
-  it('times out repeatedly until it is stopped', () => {
+  it('the keep-alive times out repeatedly until it is stopped', () => {
     const { clock, keepAlive, silences } = setUp()
     keepAlive.start(3_000)
     clock.advance(9_000)
@@ -44,7 +44,7 @@ describe('KeepAlive', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('never times out without a limit', () => {
+  it('the keep-alive never times out without a limit', () => {
     const { clock, keepAlive, silences } = setUp()
     keepAlive.start(0)
     clock.advance(1e9)
@@ -52,7 +52,7 @@ describe('KeepAlive', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('sets no timer on activity', () => {
+  it('the keep-alive sets no timer on activity', () => {
     const { clock, keepAlive } = setUp()
     keepAlive.start(3_000)
     const before = clock.scheduled

@@ -24,12 +24,12 @@ const open = () => {
 }
 
 describe('AliasTable', () => {
-  it('does not change a message with a topic and no alias', () => {
+  it('the alias table does not change a message with a topic and no alias', () => {
     const message = publish('a')
     expect(open().table.resolve(message)).toBe(message)
   })
 
-  it('resolves an alias to the last topic that was assigned to it', () => {
+  it('the alias table resolves an alias to the last topic that was assigned to it', () => {
     const { table } = open()
     table.resolve(publish('a', 1))
     table.resolve(publish('b', 2))
@@ -38,19 +38,19 @@ describe('AliasTable', () => {
     expect([1, 2].map(alias => table.resolve(publish('', alias)).topic)).toEqual(['c', 'b'])
   })
 
-  it('accepts aliases up to the maximum of CONNACK', () => {
+  it('the alias table accepts aliases up to the maximum of CONNACK', () => {
     const { table } = open()
     expect(table.resolve(publish('a', LIMIT.inboundAliases)).topic).toBe('a')
     const over = expect.objectContaining({ reasonCode: REASON.topicAliasInvalid })
     expect(() => table.resolve(publish('a', LIMIT.inboundAliases + 1))).toThrow(over)
   })
 
-  it('rejects an unknown alias', () => {
+  it('the alias table rejects an unknown alias', () => {
     const unknown = expect.objectContaining({ reasonCode: REASON.protocolError })
     expect(() => open().table.resolve(publish('', 1))).toThrow(unknown)
   })
 
-  it('charges the topics that it holds and releases them', () => {
+  it('the alias table charges the topics that it holds and releases them', () => {
     const { table, budget } = open()
     table.resolve(publish('a'.repeat(1_000), 1))
     const first = budget.used

@@ -19,7 +19,7 @@ const setUp = (limit = 1e9) => {
 }
 
 describe('Session.grant', () => {
-  it('returns the highest QoS and all identifiers of the matching subscriptions after any sequence of changes', () => {
+  it('the grant of a session returns the highest QoS and all identifiers of the matching subscriptions after any sequence of changes', () => {
     const qos = fc.constantFrom<0 | 1 | 2>(0, 1, 2)
     const change = fc.tuple(fewFilters, fc.option(qos, { nil: undefined }), fc.integer({ min: 1, max: 99 }))
     fc.assert(
@@ -43,7 +43,7 @@ describe('Session.grant', () => {
     )
   })
 
-  it('ignores shared subscriptions', () => {
+  it('the grant of a session ignores shared subscriptions', () => {
     const { session, subscribe } = setUp()
     subscribe('$share/g/a', 2)
     expect(session.grant('a')).toBeUndefined()
@@ -53,7 +53,7 @@ describe('Session.grant', () => {
     expect(session.grant('other/7')).toMatchObject({ qos: 1 })
   })
 
-  it('returns nothing after the session has ended', () => {
+  it('the grant of a session returns nothing after the session has ended', () => {
     const { session, subscribe } = setUp()
     subscribe('a', 1)
     expect(session.grant('a')).toBeDefined()
@@ -62,8 +62,8 @@ describe('Session.grant', () => {
   })
 })
 
-describe('Received QoS 2 messages', () => {
-  it('are recorded until they are released', () => {
+describe('received QoS 2 messages', () => {
+  it('received QoS 2 messages are recorded until they are released', () => {
     const { session, budget } = setUp()
     expect(session.isUnreleased(7)).toBe(false)
     expect(session.tryRememberReceived(7)).toBe(true)
@@ -74,7 +74,7 @@ describe('Received QoS 2 messages', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('are rejected when memory is exhausted, and forgotten when the session ends', () => {
+  it('received QoS 2 messages are rejected when memory is exhausted, and forgotten when the session ends', () => {
     const { session, budget } = setUp(100)
     let remembered = 0
     while (session.tryRememberReceived(remembered + 1)) remembered++

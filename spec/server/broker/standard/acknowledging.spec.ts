@@ -7,8 +7,8 @@ const peer = (options = {}): Promise<TestClient> => TestClient.connect(broker.ur
 const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 const QOS_2 = { nl: false, rap: false, rh: 0, qos: 2 } as const
 
-describe('A response', () => {
-  it('to CONNECT is one CONNACK, the first packet, without session present for a new session [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
+describe('a response', () => {
+  it('a response to CONNECT is one CONNACK, the first packet, without session present for a new session [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
     const client = TestClient.to(broker.url)
     const clientId = broker.name('new')
     client.send({ cmd: 'connect', clientId, protocolId: 'MQTT', protocolVersion: 5, keepalive: 0, ...kept })
@@ -17,7 +17,7 @@ describe('A response', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('to a refused CONNECT has no session present and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
+  it('a response to a refused CONNECT has no session present and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
     const [client, connack] = await TestClient.greet(broker.url, broker.name('odd'), {
       ...kept,
       properties: { sessionExpiryInterval: 100, authenticationMethod: 'none-such' },
@@ -26,13 +26,13 @@ describe('A response', () => {
     expect(await client.anything()).toBe('closed')
   })
 
-  it('to PINGREQ is PINGRESP [3.12.4-1]', async () => {
+  it('a response to PINGREQ is PINGRESP [3.12.4-1]', async () => {
     const client = await peer()
     client.send({ cmd: 'pingreq' })
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('to SUBSCRIBE has its packet id and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
+  it('a response to SUBSCRIBE has its packet id and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('many')]
     const topics = [`${name}/0`, `${name}/1`, `${name}/2`]
     const subscriptions = topics.map(
@@ -42,14 +42,14 @@ describe('A response', () => {
     expect(await client.next('suback')).toMatchObject({ messageId: 4711, granted: [0, 1, 2] })
   })
 
-  it('to UNSUBSCRIBE has its packet id and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
+  it('a response to UNSUBSCRIBE has its packet id and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('few')]
     await client.subscribe(`${name}/there`)
     client.send({ cmd: 'unsubscribe', messageId: 4712, unsubscriptions: [`${name}/not`, `${name}/there`] })
     expect(await client.next('unsuback')).toMatchObject({ messageId: 4712, granted: [0x11, 0] })
   })
 
-  it('to PUBLISH has its packet id, at QoS 1 and in each step of QoS 2 [2.2.1-5, 3.3.4-1, 4.3.2-4, 4.3.3-8, 4.3.3-11]', async () => {
+  it('a response to PUBLISH has its packet id, at QoS 1 and in each step of QoS 2 [2.2.1-5, 3.3.4-1, 4.3.2-4, 4.3.3-8, 4.3.3-11]', async () => {
     const [client, topic] = [await peer(), broker.name('t')]
     const message = { cmd: 'publish', topic, payload: 'x', dup: false, retain: false } as const
     client.send({ ...message, qos: 1, messageId: 21 })
@@ -61,8 +61,8 @@ describe('A response', () => {
   })
 })
 
-describe('A packet without properties', () => {
-  it('has a property length of zero [2.2.2-1]', async () => {
+describe('a packet without properties', () => {
+  it('a packet without properties has a property length of zero [2.2.2-1]', async () => {
     const client = await peer()
     const topic = broker.name('plain')
     await client.subscribe({ topic, qos: 0 })
@@ -75,8 +75,8 @@ describe('A packet without properties', () => {
   })
 })
 
-describe('A topic and a filter', () => {
-  it('may have up to 65,535 bytes [4.7.3-3]', async () => {
+describe('a topic and a filter', () => {
+  it('a topic and a filter may have up to 65,535 bytes [4.7.3-3]', async () => {
     const [writer, reader] = [await peer(), await peer()]
     const topic = broker.name('long').padEnd(65_535, 'x')
     await reader.subscribe({ topic, qos: 1 })
@@ -85,8 +85,8 @@ describe('A topic and a filter', () => {
   })
 })
 
-describe('A message from the broker', () => {
-  it('with QoS 0 has no packet id and no DUP flag [2.2.1-2, 4.3.1-1]', async () => {
+describe('a message from the broker', () => {
+  it('a message from the broker with QoS 0 has no packet id and no DUP flag [2.2.1-2, 4.3.1-1]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(topic)
     await writer.publish(topic, 'x')
@@ -94,7 +94,7 @@ describe('A message from the broker', () => {
     expect({ qos, dup, messageId }).toEqual({ qos: 0, dup: false, messageId: undefined })
   })
 
-  it('with QoS 1 or 2 has a unique packet id, and no DUP flag even if the publisher set it [3.3.1-3, 4.3.2-1, 4.3.2-2, 4.3.3-1, 4.3.3-2]', async () => {
+  it('a message from the broker with QoS 1 or 2 has a unique packet id, and no DUP flag even if the publisher set it [3.3.1-3, 4.3.2-1, 4.3.2-2, 4.3.3-1, 4.3.3-2]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(topic)
     await writer.publish(topic, 'one', { qos: 1, dup: true })
@@ -108,7 +108,7 @@ describe('A message from the broker', () => {
     expect(new Set(ids.filter(id => id > 0)).size).toBe(2)
   })
 
-  it('with QoS 1 that was acknowledged, even with an error, is not retransmitted [4.3.2-3, 4.4.0-2]', async () => {
+  it('a message from the broker with QoS 1 that was acknowledged, even with an error, is not retransmitted [4.3.2-3, 4.4.0-2]', async () => {
     const [writer, id] = [await peer(), broker.name('taker')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -121,7 +121,7 @@ describe('A message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('with QoS 2 is followed by PUBREL with its packet id and completed by PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
+  it('a message from the broker with QoS 2 is followed by PUBREL with its packet id and completed by PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
     const [writer, id] = [await peer(), broker.name('exact')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -134,7 +134,7 @@ describe('A message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('arrives in the order of its publisher, even with unacknowledged messages [4.2-1, 4.6.0-5, 4.6.0-6, 4.9.0-3, 3.3.4-10]', async () => {
+  it('a message from the broker arrives in the order of its publisher, even with unacknowledged messages [4.2-1, 4.6.0-5, 4.6.0-6, 4.9.0-3, 3.3.4-10]', async () => {
     const [writer, topic] = [await peer(), broker.name('t')]
     const reader = await peer({ properties: { receiveMaximum: 2 } })
     await reader.subscribe(topic)
@@ -149,7 +149,7 @@ describe('A message from the broker', () => {
     expect(rest.map(({ payload }) => `${payload}`)).toEqual(['c', 'd'])
   })
 
-  it('has a topic that matches the filter, with every character as published [3.3.2-3, 4.7.3-4]', async () => {
+  it('a message from the broker has a topic that matches the filter, with every character as published [3.3.2-3, 4.7.3-4]', async () => {
     const [writer, reader, name] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(`${name}/+`)
     for (const topic of [`${name}/Å`, `${name}/A\u030a`, `${name}/a/b`, `other/${name}`])
@@ -158,8 +158,8 @@ describe('A message from the broker', () => {
   })
 })
 
-describe('A retained message', () => {
-  it('is kept when a message without the retain flag follows [3.3.1-8]', async () => {
+describe('a retained message', () => {
+  it('a retained message is kept when a message without the retain flag follows [3.3.1-8]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('kept')]
     await writer.publish(topic, 'kept', { retain: true, qos: 1 })
     await writer.publish(topic, 'passing', { qos: 1 })

@@ -16,14 +16,14 @@ async function away(options: Parameters<typeof TestClient.connect>[2] = kept): P
 }
 
 describe('CONNACK', () => {
-  it('assigns a client id only to a client without one [3.2.2.3.7]', async () => {
+  it('CONNACK assigns a client id only to a client without one [3.2.2.3.7]', async () => {
     const [, anonymous] = await TestClient.greet(broker.url, '')
     const [, named] = await TestClient.greet(broker.url, broker.name('named'))
     expect(anonymous.properties?.assignedClientIdentifier).toMatch(/./)
     expect(named.properties?.assignedClientIdentifier).toBeUndefined()
   })
 
-  it('assigns a different client id to each client, with which it can resume its session [3.2.2-16]', async () => {
+  it('CONNACK assigns a different client id to each client, with which it can resume its session [3.2.2-16]', async () => {
     const nameless = connect('', { clean: false, properties: properties(PROPERTY.sessionExpiry(100)) })
     const greeted = async (): Promise<[TestClient, string]> => {
       const peer = TestClient.to(broker.url)
@@ -37,12 +37,12 @@ describe('CONNACK', () => {
     expect(again.sessionPresent).toBe(true)
   })
 
-  it('accepts an MQTT 3.1.1 client without an id if it requests a clean session [3.1.3-6]', async () => {
+  it('CONNACK accepts an MQTT 3.1.1 client without an id if it requests a clean session [3.1.3-6]', async () => {
     const [, { returnCode }] = await TestClient.greet(broker.url, '', { protocolVersion: 4 })
     expect(returnCode).toBe(0)
   })
 
-  it('contains response information only on request [3.1.2-28]', async () => {
+  it('CONNACK contains response information only on request [3.1.2-28]', async () => {
     const [, connack] = await TestClient.greet(broker.url, broker.name('asks'), {
       properties: { requestResponseInformation: false },
     })
@@ -50,15 +50,15 @@ describe('CONNACK', () => {
   })
 })
 
-describe('A session', () => {
-  it('with an expiry interval is resumed with its subscriptions [3.1.2-5]', async () => {
+describe('a session', () => {
+  it('a session with an expiry interval is resumed with its subscriptions [3.1.2-5]', async () => {
     const id = await away()
     const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, kept)
     await peer.publish(`${id}/t`, 'still', { qos: 1 })
     expect([sessionPresent, await peer.texts()]).toEqual([true, ['still']])
   })
 
-  it('is identified by the client id and separate from other sessions [3.1.3-2]', async () => {
+  it('a session is identified by the client id and separate from other sessions [3.1.3-2]', async () => {
     const [mine, other] = [await away(), await away()]
     const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const id of [mine, other]) await writer.publish(`${id}/t`, `for ${id}`, { qos: 1 })
@@ -66,7 +66,7 @@ describe('A session', () => {
     expect([sessionPresent, await peer.texts()]).toEqual([true, [`for ${mine}`]])
   })
 
-  it('lasts at least as long as its connection, however short its interval [4.1.0-1]', async () => {
+  it('a session lasts at least as long as its connection, however short its interval [4.1.0-1]', async () => {
     const id = broker.name('open')
     const brief = { clean: false, properties: { sessionExpiryInterval: 1 } }
     const peer = await TestClient.connect(broker.url, id, brief)
@@ -78,26 +78,26 @@ describe('A session', () => {
     expect((await TestClient.greet(broker.url, id, kept))[1].sessionPresent).toBe(true)
   })
 
-  it('is resumed even if it is empty [3.2.2-3]', async () => {
+  it('a session is resumed even if it is empty [3.2.2-3]', async () => {
     const id = broker.name('bare')
     await (await TestClient.connect(broker.url, id, kept)).disconnect()
     const [, { sessionPresent }] = await TestClient.greet(broker.url, id, kept)
     expect(sessionPresent).toBe(true)
   })
 
-  it('ends with a clean start [3.1.2-4, 3.2.2-2]', async () => {
+  it('a session ends with a clean start [3.1.2-4, 3.2.2-2]', async () => {
     const id = await away()
     const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, { ...kept, clean: true })
     await peer.publish(`${id}/t`, 'gone', { qos: 1 })
     expect([sessionPresent, await peer.texts()]).toEqual([false, []])
   })
 
-  it('ends with the connection without an expiry interval [3.1.2.11.2]', async () => {
+  it('a session ends with the connection without an expiry interval [3.1.2.11.2]', async () => {
     const id = await away({ clean: false })
     expect((await TestClient.greet(broker.url, id, kept))[1].sessionPresent).toBe(false)
   })
 
-  it('ends after its interval, not before [3.1.2.11.2, 4.1.0-2]', async () => {
+  it('a session ends after its interval, not before [3.1.2.11.2, 4.1.0-2]', async () => {
     const brief = { clean: false, properties: { sessionExpiryInterval: 3 } }
     const [early, late] = [await away(brief), await away(brief)]
     await broker.elapse(1)
@@ -106,7 +106,7 @@ describe('A session', () => {
     expect((await TestClient.greet(broker.url, late, kept))[1].sessionPresent).toBe(false)
   })
 
-  it('ends earlier or later if DISCONNECT changes its interval [3.14.2.2.2]', async () => {
+  it('a session ends earlier or later if DISCONNECT changes its interval [3.14.2.2.2]', async () => {
     const [now, later] = [broker.name('now'), broker.name('later')]
     await (await TestClient.connect(broker.url, now, kept)).disconnect(0, 0)
     const short = { clean: false, properties: { sessionExpiryInterval: 1 } }
@@ -116,14 +116,14 @@ describe('A session', () => {
     expect((await TestClient.greet(broker.url, later, kept))[1].sessionPresent).toBe(true)
   })
 
-  it('of an MQTT 3.1.1 client without clean session outlives the connection [3.1.1, 3.1.2.4]', async () => {
+  it('a session of an MQTT 3.1.1 client without clean session outlives the connection [3.1.1, 3.1.2.4]', async () => {
     const old = { protocolVersion: 4, clean: false } as const
     const id = await away(old)
     await broker.elapse(2)
     expect((await TestClient.greet(broker.url, id, old))[1].sessionPresent).toBe(true)
   })
 
-  it('queues QoS 1 and 2 messages for an offline client in order [3.1.2-23, 4.5.0-1, 4.6.0-6]', async () => {
+  it('a session queues QoS 1 and 2 messages for an offline client in order [3.1.2-23, 4.5.0-1, 4.6.0-6]', async () => {
     const id = await away()
     const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const n of [1, 2, 3, 4]) await writer.publish(`${id}/t`, `${n}`, { qos: 1 })
@@ -139,7 +139,7 @@ describe('A session', () => {
     ])
   })
 
-  it('retransmits unacknowledged messages after a takeover, with DUP and the same packet ids [4.4.0-1, 3.3.1-1, 3.1.4-3]', async () => {
+  it('a session retransmits unacknowledged messages after a takeover, with DUP and the same packet ids [4.4.0-1, 3.3.1-1, 3.1.4-3]', async () => {
     const id = broker.name('moves')
     const first = await TestClient.connect(broker.url, id, kept)
     await first.subscribe(`${id}/#`)
@@ -154,7 +154,7 @@ describe('A session', () => {
     )
   })
 
-  it('continues a QoS 2 delivery where it stopped: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
+  it('a session continues a QoS 2 delivery where it stopped: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
     const id = broker.name('half')
     const first = await TestClient.connect(broker.url, id, kept)
     await first.subscribe(`${id}/#`)
@@ -173,7 +173,7 @@ describe('A session', () => {
     expect(third.packets).toEqual([])
   })
 
-  it('does not deliver a message twice that its client retransmits at QoS 2 [4.3.3-10]', async () => {
+  it('a session does not deliver a message twice that its client retransmits at QoS 2 [4.3.3-10]', async () => {
     const id = broker.name('repeats')
     const reader = await TestClient.connect(broker.url, broker.name('reader'))
     await reader.subscribe(`${id}/#`)
@@ -190,7 +190,7 @@ describe('A session', () => {
     expect(await reader.texts()).toEqual(['once'])
   })
 
-  it('retransmits a QoS 2 message even if it has expired since [4.3.3-7]', async () => {
+  it('a session retransmits a QoS 2 message even if it has expired since [4.3.3-7]', async () => {
     const id = broker.name('brief')
     const first = await TestClient.connect(broker.url, id, kept)
     await first.subscribe(`${id}/#`)
@@ -204,7 +204,7 @@ describe('A session', () => {
     ])
   })
 
-  it('completes QoS 2 for a message that has expired for its receivers [4.3.3-13]', async () => {
+  it('a session completes QoS 2 for a message that has expired for its receivers [4.3.3-13]', async () => {
     const [id, writer] = [await away(), await TestClient.connect(broker.url, broker.name('writer'))]
     const properties = { messageExpiryInterval: 1 }
     const message = { cmd: 'publish', qos: 2, dup: false, retain: false, topic: `${id}/t`, payload: 'x' } as const
@@ -216,13 +216,13 @@ describe('A session', () => {
     expect(await writer.next('pubcomp')).toMatchObject({ messageId: 3, reasonCode: 0 })
   })
 
-  it('responds to a PUBREL without a PUBLISH with "packet identifier not found" [3.7.2.1]', async () => {
+  it('a session responds to a PUBREL without a PUBLISH with "packet identifier not found" [3.7.2.1]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('confused'))
     peer.send({ cmd: 'pubrel', messageId: 99, reasonCode: 0 })
     expect((await peer.next('pubcomp')).reasonCode).toBe(0x92)
   })
 
-  it('accepts a packet id again after the first message with it is complete [2.2.1]', async () => {
+  it('a session accepts a packet id again after the first message with it is complete [2.2.1]', async () => {
     const id = broker.name('again')
     const peer = await TestClient.connect(broker.url, id)
     await peer.subscribe({ topic: `${id}/#`, qos: 0 })
@@ -232,8 +232,8 @@ describe('A session', () => {
   })
 })
 
-describe('Keep alive', () => {
-  it('ends a connection that is silent for one and a half times its duration [3.1.2-22, 3.2.2-22]', async () => {
+describe('keep-alive', () => {
+  it('a keep-alive ends a connection that is silent for one and a half times its duration [3.1.2-22, 3.2.2-22]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('silent'), { keepalive: 2 })
     await broker.elapse(2)
     await peer.settled()
@@ -243,7 +243,7 @@ describe('Keep alive', () => {
     expect(await peer.dismissed()).toBe(0x8d)
   })
 
-  it('of 0 sets no limit [3.1.2.10]', async () => {
+  it('a keep-alive of 0 sets no limit [3.1.2.10]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('patient'), { keepalive: 0 })
     await broker.elapse(4)
     await peer.settled()

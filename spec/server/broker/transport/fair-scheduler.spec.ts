@@ -27,14 +27,14 @@ const worker = (clock: ManualClock, log: string[], name: string, pieces: number,
 }
 
 describe('FairScheduler', () => {
-  it('runs work that fits into a slice immediately', () => {
+  it('the scheduler runs work that fits into a slice immediately', () => {
     const clock = new ManualClock()
     const log: string[] = []
     new FairScheduler(clock).run(worker(clock, log, 'a', 5, 0.01))
     expect(log).toHaveLength(5)
   })
 
-  it('limits many small pieces of work to the time of a large one', async () => {
+  it('the scheduler limits many small pieces of work to the time of a large one', async () => {
     const clock = new ManualClock()
     const scheduler = new FairScheduler(clock)
     let done = 0
@@ -51,7 +51,7 @@ describe('FairScheduler', () => {
     while (done < 200) await turn()
   })
 
-  it('interrupts work that exceeds its slice and continues it in the next iteration', async () => {
+  it('the scheduler interrupts work that exceeds its slice and continues it in the next iteration', async () => {
     const clock = new ManualClock()
     const log: string[] = []
     new FairScheduler(clock).run(worker(clock, log, 'a', 30, 1))
@@ -62,7 +62,7 @@ describe('FairScheduler', () => {
     while (log.length < 30) await turn()
   })
 
-  it('runs one slice of each waiting connection before the second slice of any', async () => {
+  it('the scheduler runs one slice of each waiting connection before the second slice of any', async () => {
     const clock = new ManualClock()
     const log: string[] = []
     const scheduler = new FairScheduler(clock)
@@ -73,7 +73,7 @@ describe('FairScheduler', () => {
     expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'c'])
   })
 
-  it('does not run completed work again', async () => {
+  it('the scheduler does not run completed work again', async () => {
     const clock = new ManualClock()
     let asked = 0
     new FairScheduler(clock).run(() => ++asked < 3)
@@ -139,8 +139,8 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
   return { clock, openStream, settled, pass, handled, all, core }
 }
 
-describe('A connection that exceeds its rate', () => {
-  it('gets exactly one second’s worth of packets immediately, even if more arrive in one chunk', async () => {
+describe('a connection that exceeds its rate', () => {
+  it('a connection that exceeds its rate gets exactly one second’s worth of packets immediately, even if more arrive in one chunk', async () => {
     const { openStream, settled, all, pass } = open()
     const stream = openStream()
     stream.push(connect('c'))
@@ -153,14 +153,14 @@ describe('A connection that exceeds its rate', () => {
     expect(all()).toBeGreaterThan(2 * RATE - 5)
   })
 
-  it('cannot exceed it by sending everything together with CONNECT', async () => {
+  it('a connection that exceeds its rate cannot exceed it by sending everything together with CONNECT', async () => {
     const { openStream, settled, all } = open()
     openStream().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
     await settled()
     expect(all()).toBe(RATE)
   })
 
-  it('cannot exceed it by opening many connections or by reconnecting', async () => {
+  it('a connection that exceeds its rate cannot exceed it by opening many connections or by reconnecting', async () => {
     const { openStream, settled, all } = open()
     for (let n = 0; n < 20; n++) {
       const stream = openStream()
@@ -173,7 +173,7 @@ describe('A connection that exceeds its rate', () => {
     expect(all()).toBeGreaterThanOrEqual(RATE - 20)
   })
 
-  it('shares the rate with other connections of its principal', async () => {
+  it('a connection that exceeds its rate shares the rate with other connections of its principal', async () => {
     const { openStream, settled, pass, handled } = open()
     for (const name of ['x', 'y', 'z']) {
       const stream = openStream()
@@ -190,7 +190,7 @@ describe('A connection that exceeds its rate', () => {
     }
   })
 
-  it('reaches its rate in the long run', async () => {
+  it('a connection that exceeds its rate reaches its rate in the long run', async () => {
     const { openStream, settled, pass, all } = open({ packetsPerSecond: 5_000 })
     const stream = openStream()
     stream.push(connect('c'))
@@ -201,7 +201,7 @@ describe('A connection that exceeds its rate', () => {
     expect(all()).toBeLessThanOrEqual(25_001)
   })
 
-  it('gets no higher rate for packets sent before authentication', async () => {
+  it('a connection that exceeds its rate gets no higher rate for packets sent before authentication', async () => {
     let letIn = (): void => undefined
     const { openStream, settled, pass, all } = open(undefined, new Promise<void>(resolve => (letIn = resolve)))
     openStream().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
@@ -215,7 +215,7 @@ describe('A connection that exceeds its rate', () => {
     expect(all()).toBe(1_000)
   })
 
-  it('gets one second’s worth of bytes and the chunk that exceeds it', async () => {
+  it('a connection that exceeds its rate gets one second’s worth of bytes and the chunk that exceeds it', async () => {
     const { openStream, settled, all } = open({ bytesPerSecond: 1_000 })
     const stream = openStream()
     stream.push(connect('c'))
@@ -229,8 +229,8 @@ describe('A connection that exceeds its rate', () => {
   })
 })
 
-describe('A client that sends much before authentication', () => {
-  it('is scheduled fairly after it', async () => {
+describe('a client that sends much before authentication', () => {
+  it('a client that sends much before authentication is scheduled fairly after it', async () => {
     let letIn = (): void => undefined
     const { openStream, settled, all } = open({}, new Promise<void>(resolve => (letIn = resolve)), 1)
     openStream().push(Buffer.concat([connect('c'), flood('x', 100)]))

@@ -35,7 +35,7 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setI
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 
 describe('SendBuffer', () => {
-  it('sends the writes of an event loop iteration as one piece', async () => {
+  it('the send buffer sends the writes of an event loop iteration as one piece', async () => {
     const { sendBuffer, calls, accept } = openSendBuffer()
     sendBuffer.write(bytes(1, 2))
     const at = sendBuffer.allocate(2)
@@ -49,7 +49,7 @@ describe('SendBuffer', () => {
     expect(sendBuffer.unsentBytes).toBe(0)
   })
 
-  it('sends immediately on flush', () => {
+  it('the send buffer sends immediately on flush', () => {
     const { sendBuffer, calls } = openSendBuffer()
     sendBuffer.hold()
     sendBuffer.write(bytes(1))
@@ -57,7 +57,7 @@ describe('SendBuffer', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
-  it('sends held data together with data written until the input is processed, after delayFlush', async () => {
+  it('the send buffer sends held data together with data written until the input is processed, after delayFlush', async () => {
     const { sendBuffer, calls } = openSendBuffer()
     // A response that is ready right after the disk write.
     setImmediate(() => sendBuffer.write(bytes(2)))
@@ -70,7 +70,7 @@ describe('SendBuffer', () => {
     expect(calls).toEqual([Buffer.from([1, 2])])
   })
 
-  it('requires delayFlush for each release', () => {
+  it('the send buffer requires delayFlush for each release', () => {
     const { sendBuffer, calls, accept } = openSendBuffer()
     sendBuffer.hold()
     sendBuffer.delayFlush()
@@ -82,7 +82,7 @@ describe('SendBuffer', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
-  it('collects data while the network accepts none, and then sends it as one piece', async () => {
+  it('the send buffer collects data while the network accepts none, and then sends it as one piece', async () => {
     const { sendBuffer, calls, accept, drainCount } = openSendBuffer()
     sendBuffer.write(bytes(1))
     await turn()
@@ -96,7 +96,7 @@ describe('SendBuffer', () => {
     expect([calls.map(call => [...call]), drainCount()]).toEqual([[[1], [2, 3]], 1])
   })
 
-  it('keeps the order of bytes for any sequence of writes', async () => {
+  it('the send buffer keeps the order of bytes for any sequence of writes', async () => {
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 60 }),
       fc.constantFrom(500, 15_000, 16_384, 16_385, 70_000).map(length => new Uint8Array(length).fill(length)),
@@ -121,7 +121,7 @@ describe('SendBuffer', () => {
     )
   })
 
-  it('does not copy large pieces', async () => {
+  it('the send buffer does not copy large pieces', async () => {
     const { sendBuffer, calls, accept } = openSendBuffer()
     const large = new Uint8Array(20_000)
     sendBuffer.write(bytes(1))
@@ -132,7 +132,7 @@ describe('SendBuffer', () => {
     expect([sendBuffer.isLarge(large), calls.at(-1)?.buffer]).toEqual([true, large.buffer])
   })
 
-  it('is full above 64 KiB', async () => {
+  it('the send buffer is full above 64 KiB', async () => {
     const { sendBuffer, accept } = openSendBuffer()
     sendBuffer.write(new Uint8Array(65_536))
     expect(sendBuffer.isFull).toBe(false)
@@ -147,7 +147,7 @@ describe('SendBuffer', () => {
     expect(sendBuffer.isFull).toBe(false)
   })
 
-  it('ends a stalled connection', async () => {
+  it('the send buffer ends a stalled connection', async () => {
     const { stream, socket, sendBuffer } = openSendBuffer()
     sendBuffer.write(bytes(1))
     await turn()
@@ -159,7 +159,7 @@ describe('SendBuffer', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('does not end a frozen connection or a connection with an empty buffer', async () => {
+  it('the send buffer does not end a frozen connection or a connection with an empty buffer', async () => {
     const { stream, socket, sendBuffer, accept } = openSendBuffer()
     sendBuffer.write(new Uint8Array(65_537))
     await turn()
@@ -176,7 +176,7 @@ describe('SendBuffer', () => {
     expect(stream.destroyed).toBe(false)
   })
 
-  it('releases its memory when the connection is destroyed', async () => {
+  it('the send buffer releases its memory when the connection is destroyed', async () => {
     const { stream, sendBuffer, calls } = openSendBuffer()
     stream.on('error', () => undefined)
     sendBuffer.write(bytes(1))
@@ -205,7 +205,7 @@ describe('runAtTurnEnd', () => {
     for (const listener of listeners) process.on('uncaughtException', listener)
   })
 
-  it('runs tasks in order, and tasks added by them in the next iteration', async () => {
+  it('runAtTurnEnd runs tasks in order, and tasks added by them in the next iteration', async () => {
     const done: string[] = []
     runAtTurnEnd(() => {
       done.push('a')
@@ -219,7 +219,7 @@ describe('runAtTurnEnd', () => {
     expect(done).toEqual(['a', 'b', 'c'])
   })
 
-  it('runs the other tasks when one throws', async () => {
+  it('runAtTurnEnd runs the other tasks when one throws', async () => {
     const done: string[] = []
     const error = new Error('ours')
     runAtTurnEnd(() => done.push('a'))

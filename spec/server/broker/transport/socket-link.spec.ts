@@ -66,7 +66,7 @@ function setUp(memoryBudget = 1e9) {
 }
 
 describe('SocketLink', () => {
-  it('splits received data into packets regardless of chunk boundaries', async () => {
+  it('the link splits received data into packets regardless of chunk boundaries', async () => {
     const { receive, writtenTypes, handled } = setUp()
     const bytes = Buffer.concat([CONNECT, publish('1'), publish('22')])
     for (const byte of bytes) await receive(Uint8Array.of(byte))
@@ -75,7 +75,7 @@ describe('SocketLink', () => {
     expect(handled).toEqual(['1', '22', '3', '4'])
   })
 
-  it('closes the connection of a client that does not complete a packet', async () => {
+  it('the link closes the connection of a client that does not complete a packet', async () => {
     const { receive, clock, stream, core } = setUp()
     await receive(CONNECT, publish('12345').subarray(0, 4))
     clock.advance(LIMIT.packetTimeoutMs - 1)
@@ -86,7 +86,7 @@ describe('SocketLink', () => {
     expect([core.connectionCount, core.budget.used, clock.pending]).toEqual([0, 0, 0])
   })
 
-  it('applies the deadline to each packet separately', async () => {
+  it('the link applies the deadline to each packet separately', async () => {
     const { receive, clock, stream, handled } = setUp()
     await receive(CONNECT)
     const [head, tail] = [publish('12345').subarray(0, 4), publish('12345').subarray(4)]
@@ -99,7 +99,7 @@ describe('SocketLink', () => {
     expect(handled).toHaveLength(3)
   })
 
-  it('extends the deadline of a large packet while data keeps arriving', async () => {
+  it('the link extends the deadline of a large packet while data keeps arriving', async () => {
     const { receive, clock, stream } = setUp()
     const bytes = publish('x'.repeat(4_000_000))
     await receive(CONNECT, bytes.subarray(0, 2_000_000))
@@ -109,7 +109,7 @@ describe('SocketLink', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('charges incomplete packets, closes at the memory limit, and releases the memory immediately', async () => {
+  it('the link charges incomplete packets, closes at the memory limit, and releases the memory immediately', async () => {
     const { receive, core, clock, writtenTypes } = setUp(300_000)
     await receive(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
     expect(core.budget.used).toBeGreaterThanOrEqual(200_000)
@@ -120,7 +120,7 @@ describe('SocketLink', () => {
     expect(writtenTypes()).toEqual([CONNACK, DISCONNECT])
   })
 
-  it('counts data that waits for the client as held, but not data that is being processed', async () => {
+  it('the link counts data that waits for the client as held, but not data that is being processed', async () => {
     const { receive, core, link } = setUp()
     await receive(CONNECT)
     const bytes = publish('x'.repeat(500_000))
@@ -136,7 +136,7 @@ describe('SocketLink', () => {
     expect([held, link.heldBytes]).toEqual([0, 0])
   })
 
-  it('holds no memory after an eviction, not even for unsent data', async () => {
+  it('the link holds no memory after an eviction, not even for unsent data', async () => {
     const { receive, core, link, stream } = setUp()
     await receive(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
     stream.cork()
@@ -146,7 +146,7 @@ describe('SocketLink', () => {
     expect([link.heldBytes, core.budget.used]).toEqual([0, 0])
   })
 
-  it('processes packets sent before the client closed its side', async () => {
+  it('the link processes packets sent before the client closed its side', async () => {
     const { receive, stream, handled, core } = setUp()
     stream.push(Buffer.concat([CONNECT, publish('1'), publish('2')]))
     stream.push(null)
@@ -155,7 +155,7 @@ describe('SocketLink', () => {
     expect(core.connectionCount).toBe(0)
   })
 
-  it('releases everything when the network fails at any point', async () => {
+  it('the link releases everything when the network fails at any point', async () => {
     const { receive, stream, core, clock } = setUp()
     await receive(CONNECT, publish('1'.repeat(1_000)).subarray(0, 500))
     stream.destroy(new Error('ECONNRESET'))
@@ -163,7 +163,7 @@ describe('SocketLink', () => {
     expect([core.connectionCount, core.sessionCount, core.budget.used, clock.pending]).toEqual([0, 0, 0, 0])
   })
 
-  it('closes a connection that the client does not close in time', async () => {
+  it('the link closes a connection that the client does not close in time', async () => {
     const { receive, stream, clock } = setUp()
     await receive(CONNECT, CONNECT)
     expect(stream.destroyed).toBe(false)

@@ -28,7 +28,7 @@ const collected = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer[]> =
 }
 
 describe('ThrottledSocket', () => {
-  it('delivers all bytes in order in small pieces, and then the end', async () => {
+  it('the throttled socket delivers all bytes in order in small pieces, and then the end', async () => {
     const { throttled, client } = await open()
     const sent = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * i) % 251))
     client.end(sent)
@@ -37,7 +37,7 @@ describe('ThrottledSocket', () => {
     expect(pieces.length).toBeGreaterThan(10)
   })
 
-  it('delivers nothing and pauses reading while other work is scheduled', async () => {
+  it('the throttled socket delivers nothing and pauses reading while other work is scheduled', async () => {
     const scheduler = new FairScheduler(systemClock)
     let isOver = false
     scheduler.run(() => {
@@ -62,7 +62,7 @@ describe('ThrottledSocket', () => {
     })
   })
 
-  it('writes its input and closes the socket at its end', async () => {
+  it('the throttled socket writes its input and closes the socket at its end', async () => {
     const { throttled, client } = await open()
     throttled.cork()
     for (const text of ['one ', 'two ', 'three']) throttled.write(text)
@@ -71,7 +71,7 @@ describe('ThrottledSocket', () => {
     expect(Buffer.concat(await collected(client)).toString()).toBe('one two three end')
   })
 
-  it('is destroyed with its socket, and destroys it', async () => {
+  it('the throttled socket is destroyed with its socket, and destroys it', async () => {
     const [first, second] = [await open(), await open()]
     const closed = [first.throttled, second.socket].map(
       stream => new Promise<void>(resolve => stream.once('close', resolve)),
@@ -96,7 +96,7 @@ const setUp = (limit = 1e9) => {
 }
 
 describe('WebSocketBufferMeter', () => {
-  it('charges bytes of incomplete frames', () => {
+  it('the meter charges bytes of incomplete frames', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     came(500)
@@ -107,7 +107,7 @@ describe('WebSocketBufferMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('charges nothing for pings, even within a fragmented message', () => {
+  it('the meter charges nothing for pings, even within a fragmented message', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     came(131)
@@ -115,7 +115,7 @@ describe('WebSocketBufferMeter', () => {
     expect(budget.used).toBe(1_000)
   })
 
-  it('charges nothing after the connection has closed', () => {
+  it('the meter charges nothing after the connection has closed', () => {
     const { budget, meter, socket, came } = setUp()
     came(1_000)
     meter.onFrame(990)
@@ -125,7 +125,7 @@ describe('WebSocketBufferMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('charges complete frames until they are read, even after the socket has closed', () => {
+  it('the meter charges complete frames until they are read, even after the socket has closed', () => {
     const { budget, meter, socket, came } = setUp()
     came(1_000)
     meter.onFrame(990)
@@ -139,7 +139,7 @@ describe('WebSocketBufferMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('charges nothing for data that is read or arrives after the end', () => {
+  it('the meter charges nothing for data that is read or arrives after the end', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     meter.onFrame(990)
@@ -151,7 +151,7 @@ describe('WebSocketBufferMeter', () => {
     expect([meter.heldBytes, budget.used]).toEqual([0, 0])
   })
 
-  it('returns the charged bytes, and charges nothing for discarded data', () => {
+  it('the meter returns the charged bytes, and charges nothing for discarded data', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     meter.onFrame(990)

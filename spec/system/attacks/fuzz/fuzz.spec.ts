@@ -11,8 +11,8 @@ const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? 60_000)
 /** ms; allows for some hundred packets per second on a busy machine. */
 const LONGEST = 60_000 + PACKETS
 
-describe('The listening sockets', () => {
-  it(`survive ${PACKETS} mutated packets without affecting other clients; SEED=${SEED}`, {
+describe('the listening sockets', () => {
+  it(`the listening sockets survive ${PACKETS} mutated packets without affecting other clients; SEED=${SEED}`, {
     timeout: 2 * LONGEST,
   }, async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * 1024 * 1024 })
@@ -37,7 +37,7 @@ describe('The listening sockets', () => {
 })
 
 describe('shrink', () => {
-  it('finds exactly the bytes that cause a failure', async () => {
+  it('shrink finds exactly the bytes that cause a failure', async () => {
     const packets = ['hello', 'first', 'nothing', 'and the second one', 'bye'].map(word => Buffer.from(word))
     const does = async (rest: readonly Buffer[]): Promise<boolean> => /f.*\n.*nd/.test(rest.join('\n'))
     expect((await shrink(packets, does)).map(String)).toEqual(['f', 'nd'])

@@ -69,11 +69,11 @@ async function sendBytes(url: string, pieces: readonly Uint8Array[], ca: string 
   await closed
 }
 
-describe('Arbitrary HTTP input', () => {
+describe('arbitrary HTTP input', () => {
   const ways = SERVICES.openssl.present ? ['plain', 'TLS'] : ['plain']
 
   it.each(ways)(
-    'does not affect the console or the hub (%s)',
+    'arbitrary HTTP input does not affect the console or the hub (%s)',
     async way => {
       const authority = way === 'TLS' ? new Authority('/CN=Servers') : undefined
       const tls = authority?.issue('/CN=localhost')

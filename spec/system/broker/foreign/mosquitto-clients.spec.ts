@@ -43,14 +43,14 @@ describe('mosquitto_pub and mosquitto_sub', () => {
   describe.each(VERSIONS)('with protocol version %s', version => {
     const V = ['-V', version]
 
-    it.each(['0', '1', '2'])('transfer a message at QoS %s', async qos => {
+    it.each(['0', '1', '2'])('mosquitto_pub and mosquitto_sub transfer a message at QoS %s', async qos => {
       const topic = `carry/${version}/${qos}`
       const { printed } = await subscribe(...V, '-t', topic, '-q', qos, '-C', '1', '-F', '> %t %q %r %p')
       await publish(...V, '-t', topic, '-q', qos, '-m', 'hello')
       expect(await printed).toEqual([`${topic} ${qos} 0 hello`])
     })
 
-    it('receive a retained message, but not a deleted one', async () => {
+    it('mosquitto_pub and mosquitto_sub receive a retained message, but not a deleted one', async () => {
       const topic = `kept/${version}`
       await publish(...V, '-t', topic, '-q', '1', '-r', '-m', 'old')
       await publish(...V, '-t', `${topic}/gone`, '-q', '1', '-r', '-m', 'old')
@@ -60,7 +60,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
       expect(await printed).toEqual([`${topic} 1 old`, `${topic}/end 0 end`])
     })
 
-    it('leave a will when they are killed', async () => {
+    it('mosquitto_pub and mosquitto_sub leave a will when they are killed', async () => {
       const topic = `will/${version}`
       const { printed } = await subscribe(...V, '-t', topic, '-q', '1', '-C', '1', '-F', '> %p')
       const mortal = await subscribe(
@@ -78,7 +78,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
       expect(await printed).toEqual(['last'])
     })
 
-    it('receive messages published while they were offline', async () => {
+    it('mosquitto_pub and mosquitto_sub receive messages published while they were offline', async () => {
       const topic = `away/${version}`
       const expiry = version === '5' ? ['-x', '100'] : []
       const kept = [...V, ...expiry, '-i', `sleeper-${version}`, '-c', '-t', topic, '-q', '2', '-F', '> %q %p']
@@ -90,7 +90,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
     })
   })
 
-  it('transfer properties', async () => {
+  it('mosquitto_pub and mosquitto_sub transfer properties', async () => {
     const { printed } = await subscribe('-V', '5', '-t', 'props', '-q', '1', '-C', '1', '-F', '> %C %R %D %E %P %p')
     const properties = [
       ['content-type', 'text/plain'],
@@ -104,7 +104,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
     expect(await printed).toEqual([expect.stringMatching(/^text\/plain answers which (600|599) a:1 a:2 x$/)])
   })
 
-  it('share the messages of a group', async () => {
+  it('mosquitto_pub and mosquitto_sub share the messages of a group', async () => {
     const member = ['-V', '5', '-t', '$share/g/jobs', '-t', 'end', '-q', '1', '-F', '> %p']
     const members = [await subscribe(...member), await subscribe(...member)]
     for (let job = 0; job < 6; job++) await publish('-V', '5', '-t', 'jobs', '-q', '1', '-m', `${job}`)
