@@ -117,8 +117,8 @@ describe('limits of a hub', () => {
         const socket = connectTcp(port, '127.0.0.1').on('error', () => undefined)
         onTestFinished(() => void socket.destroy())
         await once(socket, 'connect')
-        if (kind === 'that begin a request') socket.write('GET /client/hubs/chat HTTP/1.1\r\nHost: ')
-        if (kind === 'that connectAs back to no session') socket.write(upgradeTo(`/client/hubs/chat?user=bob${lost}`))
+        if (kind === 'beginning a request') socket.write('GET /client/hubs/chat HTTP/1.1\r\nHost: ')
+        if (kind === 'recovering no session') socket.write(upgradeTo(`/client/hubs/chat?user=bob${lost}`))
         return socket
       })
       await Promise.all(sockets)

@@ -14,8 +14,8 @@ const [CHEAP, DEAR]: readonly HashCost[] = [
 ]
 const KEY = new Uint8Array(32).fill(7)
 
-const usersOf = (cheap: number, dear: number): readonly User[] =>
-  [...Array(cheap).fill(CHEAP), ...Array(dear).fill(DEAR)].map((cost, n) => ({
+const usersOf = (cheap: number, expensive: number): readonly User[] =>
+  [...Array(cheap).fill(CHEAP), ...Array(expensive).fill(DEAR)].map((cost, n) => ({
     name: `user-${n}`,
     hash: decoyHash(cost),
     attributes: {},
@@ -34,10 +34,10 @@ describe('decoy hashes', () => {
   it('decoy costs are distributed among unknown names as among users, whatever the order of the file', () => {
     for (const users of [usersOf(1, 3), [...usersOf(1, 3)].reverse()]) {
       const decoys = new DecoyHashes(users, KEY)
-      const dear = Array.from({ length: 2_000 }, (_, n) => costOf(decoys.hashFor(`stranger-${n}`))).filter(
+      const expensive = Array.from({ length: 2_000 }, (_, n) => costOf(decoys.hashFor(`stranger-${n}`))).filter(
         ({ cost }) => cost === DEAR?.cost,
       )
-      expect(dear.length / 2_000).toBeCloseTo(0.75, 1)
+      expect(expensive.length / 2_000).toBeCloseTo(0.75, 1)
     }
   })
 

@@ -6,11 +6,11 @@ import { type Action, Rights } from '../../../src/server/access/rights.js'
 import { effort } from '../../support/effort.js'
 import { isAllowedNaively, type PlainRule, type Question } from './naive-rights.js'
 
-const SIGNS = ['\\', '[', ']', '-', '^', '!']
+const CHARACTERS = ['\\', '[', ']', '-', '^', '!']
 // Words without special characters are frequent, otherwise nothing would match.
-const word = fc.oneof(
+const text = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', 'ab', 'a*', '+', '#', 'a/b', '$x') },
-  { weight: 1, arbitrary: fc.constantFrom(...SIGNS, '[a]', '^a', 'a-c', '\\*') },
+  { weight: 1, arbitrary: fc.constantFrom(...CHARACTERS, '[a]', '^a', 'a-c', '\\*') },
 )
 const place = fc.constantFrom(
   '{principal.clientId}',
@@ -18,7 +18,7 @@ const place = fc.constantFrom(
   '{principal.attributes.x}',
   '{principal.attributes.y}',
 )
-const attributes = fc.dictionary(fc.constantFrom('x', 'y'), word, { minKeys: 1, maxKeys: 2, noNullPrototype: true })
+const attributes = fc.dictionary(fc.constantFrom('x', 'y'), text, { minKeys: 1, maxKeys: 2, noNullPrototype: true })
 
 const glob = fc
   .array(
@@ -39,8 +39,8 @@ const filterOf = (part: fc.Arbitrary<string>): fc.Arbitrary<string> =>
 
 const principals = fc.record(
   {
-    usernames: fc.array(word, { maxLength: 2 }),
-    clientIds: fc.array(word, { maxLength: 2 }),
+    usernames: fc.array(text, { maxLength: 2 }),
+    clientIds: fc.array(text, { maxLength: 2 }),
     attributes: fc.array(attributes, { maxLength: 2 }),
   },
   { requiredKeys: [], noNullPrototype: true },
@@ -62,7 +62,7 @@ const keyResource = fc.oneof(
     { noNullPrototype: true },
   ),
   fc.record(
-    { method, keyType: fc.constant('Binary'), keys: fc.array(word.map(text => Buffer.from(text).toString('base64'))) },
+    { method, keyType: fc.constant('Binary'), keys: fc.array(text.map(text => Buffer.from(text).toString('base64'))) },
     { noNullPrototype: true },
   ),
 )
@@ -75,14 +75,14 @@ const plainRule: fc.Arbitrary<PlainRule> = fc.record(
   { noNullPrototype: true },
 )
 const subject = fc.record(
-  { clientId: word, username: fc.option(word, { nil: undefined }), attributes },
+  { clientId: text, username: fc.option(text, { nil: undefined }), attributes },
   { noNullPrototype: true },
 )
 const key = fc
   .array(
     fc.oneof(
       { weight: 9, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', ':', 'ab') },
-      { weight: 1, arbitrary: fc.constantFrom(...SIGNS) },
+      { weight: 1, arbitrary: fc.constantFrom(...CHARACTERS) },
     ),
     { minLength: 1, maxLength: 4 },
   )
@@ -114,10 +114,10 @@ describe('a random policy', () => {
         fc.array(plainRule, { maxLength: 3 }),
         subject,
         fc.array(question, { minLength: 10, maxLength: 20 }),
-        (rules, who, questions) => {
-          const rights = new Rights(parsePolicy(JSON.stringify({ authorizationPolicies: { rules } })), who)
+        (rules, client, questions) => {
+          const rights = new Rights(parsePolicy(JSON.stringify({ authorizationPolicies: { rules } })), client)
           for (const asked of questions) {
-            const expected = isAllowedNaively(rules, who, asked)
+            const expected = isAllowedNaively(rules, client, asked)
             if (expected) allowed++
             expect({ ...asked, allowed: rights.allows(actionOf(asked)) }).toEqual({ ...asked, allowed: expected })
             if (asked.what === 'Read') expect(rights.readable.matches(utf8(asked.name))).toBe(expected)

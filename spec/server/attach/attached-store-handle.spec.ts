@@ -90,8 +90,8 @@ describe('an attached store', () => {
     expect(Array.from(store.dump(), ({ key }) => key)).toEqual(['b'])
     expect(store.peek('b')?.value).toEqual(new Uint8Array([0x32]))
     expect(store.keyspace).toBeGreaterThan(0)
-    const misspelt: object = { replce: true }
-    await expect(store.load([], { ...misspelt })).rejects.toMatchObject({ code: 'argument' })
+    const wrongOptions: object = { replce: true }
+    await expect(store.load([], { ...wrongOptions })).rejects.toMatchObject({ code: 'argument' })
     await expect(store.load(['nonsense'])).rejects.toMatchObject({ code: 'argument' })
   })
 

@@ -3,56 +3,56 @@ import { openCore, type ScriptedClient } from './scripted-client.js'
 
 const MB = 1_000_000
 const LARGE = 'x'.repeat(90_000)
-const LASTING = { clean: false, properties: { sessionExpiryInterval: 60 } }
+const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } }
 
 /**
- * A broker on which clients named `stranger` never finish authentication, and an offline session with a queued message.
+ * A broker on which clients named `unauthenticated` never finish authentication, and an offline session with a queued message.
  */
 function open() {
   const scene = openCore(
     {
       authenticate: ({ clientId }) =>
-        clientId.startsWith('stranger') ? new Promise(() => undefined) : { type: 'accepted' },
+        clientId.startsWith('unauthenticated') ? new Promise(() => undefined) : { type: 'accepted' },
     },
     { memoryBudget: 4 * MB },
   )
-  const sleeper = scene.connect('sleeper', LASTING)
-  sleeper.subscribe('news')
-  sleeper.lose()
+  const client = scene.connect('sleeper', PERSISTENT)
+  client.subscribe('news')
+  client.lose()
   const writer = scene.connect('writer')
   const write = (): unknown => writer.publish('news', LARGE)
-  const strangers: ScriptedClient[] = []
+  const unauthenticated: ScriptedClient[] = []
   /** Sends large packets before authentication completes. */
   const sendEarly = (packets: number): void => {
-    const stranger = scene.connect(`stranger ${strangers.length}`)
-    strangers.push(stranger)
-    for (let n = 0; n < packets; n++) stranger.publish('news', LARGE)
+    const client = scene.connect(`unauthenticated ${unauthenticated.length}`)
+    unauthenticated.push(client)
+    for (let n = 0; n < packets; n++) client.publish('news', LARGE)
   }
-  return { ...scene, writer, write, sendEarly, strangers }
+  return { ...scene, writer, write, sendEarly, unauthenticated }
 }
 
 describe('packets sent before authentication', () => {
   it('packets sent before authentication are discarded before any session ends when memory is exhausted, the largest connection first', () => {
-    const { core, connect, write, sendEarly, strangers } = open()
+    const { core, connect, write, sendEarly, unauthenticated } = open()
     for (let n = 0; n < 5; n++) write()
     for (const packets of [3, 10, 5, 10, 4]) sendEarly(packets)
     while (core.budget.used + LARGE.length < core.budget.limit) write()
-    expect(strangers.map(({ ended }) => ended)).toEqual([false, false, false, false, false])
+    expect(unauthenticated.map(({ ended }) => ended)).toEqual([false, false, false, false, false])
     write()
-    expect(strangers.map(({ ended }) => ended)).toEqual([false, true, false, false, false])
+    expect(unauthenticated.map(({ ended }) => ended)).toEqual([false, true, false, false, false])
     expect(core.budget.used).toBeLessThanOrEqual((7 / 8) * core.budget.limit)
-    const written = connect('sleeper', LASTING).messages.length
+    const written = connect('sleeper', PERSISTENT).messages.length
     expect(written).toBeGreaterThan(5)
   })
 
   it('packets sent before authentication are discarded when a reservation that may fail exceeds the budget', () => {
-    const { core, clock, writer, sendEarly, strangers } = open()
+    const { core, clock, writer, sendEarly, unauthenticated } = open()
     for (const packets of [10, 10, 10, 10, 4]) sendEarly(packets)
     const retain = (topic: string): unknown => writer.publish(topic, LARGE, { retain: true }).at(-1)
     for (let n = 0; core.budget.used + LARGE.length < core.budget.limit; n++) retain(`kept/${n}`)
     expect(retain('more')).toMatchObject({ reasonCode: 0x97 })
     clock.advance(0)
-    expect(strangers.filter(({ ended }) => ended)).toHaveLength(1)
+    expect(unauthenticated.filter(({ ended }) => ended)).toHaveLength(1)
     expect(retain('more')).not.toMatchObject({ reasonCode: 0x97 })
   })
 })
@@ -61,14 +61,14 @@ describe('a client that is being admitted', () => {
   it('a client that is being admitted is not evicted because of the will of the connection that it replaces', () => {
     const scene = openCore({}, { memoryBudget: MB })
     for (let n = 0; n < 10; n++) {
-      const heir = scene.connect(`heir ${n}`, LASTING)
-      heir.subscribe('will')
-      heir.lose()
+      const successor = scene.connect(`heir ${n}`, PERSISTENT)
+      successor.subscribe('will')
+      successor.lose()
     }
     const left = 'x'.repeat(60_000)
     const will = { topic: 'will', payload: Buffer.from(left), qos: 1, retain: false } as const
-    scene.connect('panel', { ...LASTING, will })
-    const filler = scene.connect('filler', LASTING)
+    scene.connect('panel', { ...PERSISTENT, will })
+    const filler = scene.connect('filler', PERSISTENT)
     filler.subscribe('filling')
     filler.lose()
     const writer = scene.connect('writer')

@@ -9,7 +9,7 @@ import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
-const KEPT: Partial<IConnectPacket> = {
+const PERSISTENT: Partial<IConnectPacket> = {
   clean: false,
   properties: { sessionExpiryInterval: 60, receiveMaximum: 1 },
 }
@@ -29,7 +29,10 @@ async function acknowledgeAll(client: TestClient): Promise<void> {
 describe('a resumed session', () => {
   it('a resumed session processes acknowledgements and requests during a large retransmission of QoS 2 messages', async () => {
     const { store } = await openStore()
-    const before = await TestClient.connect(store.url, 'alice', { ...KEPT, properties: { sessionExpiryInterval: 60 } })
+    const before = await TestClient.connect(store.url, 'alice', {
+      ...PERSISTENT,
+      properties: { sessionExpiryInterval: 60 },
+    })
     await before.subscribe('news')
     await before.subscribe(notificationTopicOf('alice'))
     await before.subscribe(responseTopicOf('alice'))
@@ -42,7 +45,7 @@ describe('a resumed session', () => {
     await before.cut()
     await eventually(() => !store.clientIds.includes('alice'))
     for (let i = 0; i < 300; i++) await writer.mqtt.publishAsync('news', `${i}`, { qos: 1 })
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     after.send(requestPacket('alice', command('GET k'), 7))
     await acknowledgeAll(after)
     const told = after.publishes.filter(({ topic }) => topic === notificationTopicOf('alice', 'k'))

@@ -12,13 +12,13 @@ import { SERVICES } from '../../support/services.js'
 
 const WRITERS = 6
 const ROUNDS = { directory: 8, log: 5 }
-/** Answers between two disasters, at least. */
-const ANSWERS = 60
-const PATIENCE = 120_000
+/** Minimum number of responses between two crashes. */
+const MIN_RESPONSES = 60
+const TIMEOUT_MS = 120_000
 
-describe('a store attached to Mosquitto, both killed repeatedly,', () => {
+describe('a store attached to Mosquitto, when both are killed repeatedly', () => {
   it(
-    'loses no acknowledged write, applies nothing twice, and watches converge, with a directory',
+    'a store with a directory loses no acknowledged write and applies none twice, and watches converge',
     async () => {
       const random = new Random(SEED)
       const data = await mkdtemp(join(tmpdir(), 'attached-'))
@@ -28,35 +28,35 @@ describe('a store attached to Mosquitto, both killed repeatedly,', () => {
       await store.until('serving')
       const counters = new Counters(broker.url, WRITERS)
       for (let round = 0; round < ROUNDS.directory; round++) {
-        await counters.answers(ANSWERS + random.int(0, ANSWERS))
+        await counters.answers(MIN_RESPONSES + random.int(0, MIN_RESPONSES))
         const kind = random.int(0, 2)
         const ends = [kind !== 1 && store.end('SIGKILL'), kind !== 0 && broker.stop('SIGKILL')]
         await Promise.all(ends)
         if (kind !== 0) broker = await Mosquitto.start({ port: broker.port })
         if (kind !== 1) store = new AttachedProcess(broker.url, { data })
       }
-      await counters.answers(ANSWERS)
+      await counters.answers(MIN_RESPONSES)
       await counters.verify()
     },
-    PATIENCE,
+    TIMEOUT_MS,
   )
 
   it.skipIf(!SERVICES.nats.present)(
-    'neither does one of two that share a log, whichever of them serves',
+    'two stores that share a log lose no acknowledged write and apply none twice, whichever is active',
     async () => {
       const random = new Random(SEED)
       const nats = await NatsCluster.start()
       onTestFinished(async () => nats.stop())
       let broker = await Mosquitto.start()
       onTestFinished(async () => broker.stop())
-      const begin = (nodeId: string): AttachedProcess =>
+      const startStore = (nodeId: string): AttachedProcess =>
         new AttachedProcess(broker.url, { log: { servers: nats.servers, name: 'crash', nodeId } })
-      const stores = [begin('n0')]
+      const stores = [startStore('n0')]
       await stores[0]?.until('serving')
-      stores.push(begin('n1'))
+      stores.push(startStore('n1'))
       const counters = new Counters(broker.url, WRITERS)
       for (let round = 0; round < ROUNDS.log; round++) {
-        await counters.answers(ANSWERS + random.int(0, ANSWERS))
+        await counters.answers(MIN_RESPONSES + random.int(0, MIN_RESPONSES))
         const [at, server] = [random.int(0, 1), random.int(0, 2)]
         const kind = random.int(0, 3)
         if (kind === 0) await broker.stop('SIGKILL')
@@ -64,11 +64,11 @@ describe('a store attached to Mosquitto, both killed repeatedly,', () => {
         if (kind !== 1) await stores[at]?.end('SIGKILL')
         if (kind === 0) broker = await Mosquitto.start({ port: broker.port })
         if (kind === 1) await nats.run(server)
-        if (kind !== 1) stores[at] = begin(`n${at}`)
+        if (kind !== 1) stores[at] = startStore(`n${at}`)
       }
-      await counters.answers(ANSWERS)
+      await counters.answers(MIN_RESPONSES)
       await counters.verify()
     },
-    PATIENCE,
+    TIMEOUT_MS,
   )
 })

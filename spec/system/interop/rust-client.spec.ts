@@ -45,7 +45,7 @@ beforeAll(async () => {
 }, BUILD_TIME)
 
 /** The lines of a run that say something else than that all is well, and how many there are in all. */
-async function drive(client: typeof RELEASED, url: string, ...flags: readonly string[]) {
+async function runChecks(client: typeof RELEASED, url: string, ...flags: readonly string[]) {
   const where = ['--host', flags.length > 0 ? 'localhost' : '127.0.0.1', '--port', new URL(url).port]
   const { stdout } = await run(pathOf(client), [...where, ...flags])
   const lines = stdout.trim().split('\n')
@@ -53,24 +53,24 @@ async function drive(client: typeof RELEASED, url: string, ...flags: readonly st
 }
 
 describe.each([RELEASED, NEXT])('the official Rust client $version', client => {
-  const allWell = { wrong: [], count: client.checks }
+  const allPassed = { wrong: [], count: client.checks }
 
   it.each(['registered', 'subscribed'] as const)(
-    'works with the store, with notifications to a client that is %s',
+    'the official Rust client works with a store that notifies %s clients',
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
-      expect(await drive(client, store.url)).toEqual(allWell)
+      expect(await runChecks(client, store.url)).toEqual(allPassed)
     },
     70_000,
   )
 
   it.skipIf(!SERVICES.mosquitto.present)(
-    'works with a store that is attached to Mosquitto',
+    'the official Rust client works with a store that is attached to Mosquitto',
     async () => {
       const broker = await Mosquitto.start()
       onTestFinished(async () => broker.stop())
       await openAttached(broker.url)
-      expect(await drive(client, broker.url)).toEqual(allWell)
+      expect(await runChecks(client, broker.url)).toEqual(allPassed)
     },
     70_000,
   )
@@ -78,7 +78,7 @@ describe.each([RELEASED, NEXT])('the official Rust client $version', client => {
 
 describe('the official Rust client', () => {
   it.each(['in memory', 'on disk'] as const)(
-    `does each write once over a network that breaks, with a store %s (seed ${SEED})`,
+    `each write of the official Rust client is applied once by a store %s, over a network that breaks (seed ${SEED})`,
     async place => {
       const data = mkdtempSync(join(tmpdir(), 'interop-'))
       onTestFinished(() => rmSync(data, { recursive: true, force: true }))
@@ -89,24 +89,24 @@ describe('the official Rust client', () => {
         ...['--port', String(link.port), '--writes', String(WRITES)],
       ]).catch((error: unknown) => ({ stdout: String(Object(error).stdout) }))
       const lines = stdout.trim().split('\n').map(unpadded)
-      // What came twice was not refused for that,
+      // A retransmission is not rejected,
       expect(lines.filter(line => !line.startsWith('ok '))).toEqual([])
       expect(lines).toHaveLength(WRITES)
       expect(link.cuts).toBeGreaterThan(WRITES / 20)
       expect(link.repeated).toBeGreaterThan(0)
-      const found = (dumped: Iterable<DumpLine>) =>
+      const loadedKeys = (dumped: Iterable<DumpLine>) =>
         Array.from(dumped, ({ key, version }) => `ok ${key} ${version}`).sort()
-      // nor done again, which would have made another version; and nothing is missing.
-      expect(found(store.dump())).toEqual(lines.sort())
+      // nor applied again, which would change the version; and no write is lost.
+      expect(loadedKeys(store.dump())).toEqual(lines.sort())
       await store.close()
-      if (onDisk) expect(found(await readDirectory(data))).toEqual(lines.sort())
-      console.info(`${place}: ${link.cuts} cuts, ${link.repeated} of ${WRITES} writes came again`)
+      if (onDisk) expect(loadedKeys(await readDirectory(data))).toEqual(lines.sort())
+      console.info(`${place}: ${link.cuts} cuts, ${link.repeated} of ${WRITES} writes retransmitted`)
     },
     70_000,
   )
 
   it.skipIf(!SERVICES.openssl.present)(
-    'authenticates with a certificate or a service account token',
+    'the official Rust client authenticates with a certificate or a service account token',
     async () => {
       const [servers, clients] = [new Authority('/CN=Servers'), new Authority('/CN=Clients')]
       const subject = 'system:serviceaccount:default:client'
@@ -132,11 +132,11 @@ describe('the official Rust client', () => {
       const sat = `${cert}.sat`
       writeFileSync(sat, token)
       const ca = ['--ca', servers.file]
-      expect(await drive(NEXT, store.url, ...ca, '--cert', cert, '--key', key)).toEqual({
+      expect(await runChecks(NEXT, store.url, ...ca, '--cert', cert, '--key', key)).toEqual({
         wrong: [],
         count: NEXT.checks,
       })
-      expect(await drive(RELEASED, store.url, ...ca, '--sat', sat)).toEqual({ wrong: [], count: RELEASED.checks })
+      expect(await runChecks(RELEASED, store.url, ...ca, '--sat', sat)).toEqual({ wrong: [], count: RELEASED.checks })
       expect(logins.filter(({ event }) => event === 'login')).toMatchObject([
         { outcome: 'accepted', username: 'client', listener: 'mqtts' },
         { outcome: 'accepted', username: subject, listener: 'mqtts' },

@@ -61,7 +61,7 @@ export class ActiveService {
   readonly #disconnectSubscription: SubscribeRetry
   readonly #disconnectEvents: DisconnectTopicFilter | undefined
   #state: ServiceState = { state: 'connecting' }
-  /** After a first period, registrations and notifications may have been lost with the connection. */
+  /** Whether it has served before, so that a lost connection may have cost registrations and notifications. */
   #hasServed = false
   /** Whether the broker delivers the service's announcements back to it. */
   #hasReceivedOwnAnnouncement = false
@@ -110,7 +110,7 @@ export class ActiveService {
       session,
       clock,
       (message, done) => this.#outbound.push(message, done),
-      life => this.#instanceIds.has(life),
+      instanceId => this.#instanceIds.has(instanceId),
       { onFound: () => this.#stepDown(), onAlone: () => this.#announcer.scheduleRepeat() },
     )
     this.handler.server.resume()

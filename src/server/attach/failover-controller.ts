@@ -184,7 +184,7 @@ export class FailoverController {
       onStorageChange: failure => storage$.next(storageStatusOf(failure)),
       onFault: error => this.#reportFault(error),
       onUnanswered: (clientId, topic) => this.#recordDenied(clientId, 'publish', topic),
-      onServing: life => this.#setState({ state: 'serving', life }),
+      onServing: instanceId => this.#setState({ state: 'serving', life: instanceId }),
       onReconnecting: cause => this.#setState({ state: 'reconnecting', cause }),
       onEnded: cause => this.#onServiceEnded(cause),
     })

@@ -122,7 +122,7 @@ describe('AuthenticationExchange', () => {
   it.each([
     ['synchronously', (verdict: Verdict) => verdict],
     ['asynchronously', (verdict: Verdict) => Promise.resolve(verdict)],
-  ])('passes the state of each step to the next when verdicts arrive %s', async (_, give) => {
+  ])('the state of each step is passed to the next when verdicts arrive %s', async (_, give) => {
     const steps: Pick<ConnectCredentials, 'data' | 'state'>[] = []
     const { verdicts, begin, proceed } = setUp((_, { data, state }) => {
       steps.push({ data, state })

@@ -28,8 +28,8 @@ describe('CONNECT', () => {
     const userProperties = { b: ['2', '1'], a: '3' }
     const will = { topic, payload: Buffer.from('gone'), qos: 1, retain: false, properties: { userProperties } } as const
     await (await peer({ will })).cut()
-    const came = (await reader.next('publish')).properties?.userProperties
-    expect(Object.entries({ ...came })).toEqual(Object.entries(userProperties))
+    const received = (await reader.next('publish')).properties?.userProperties
+    expect(Object.entries({ ...received })).toEqual(Object.entries(userProperties))
   })
 })
 
@@ -87,14 +87,14 @@ describe('a shared subscription', () => {
     const members = await Promise.all(ids.map(id => TestClient.connect(broker.url, id, kept)))
     for (const member of members) await member.subscribe({ topic: `$share/group/${topic}`, qos: 2 })
     await writer.publish(topic, 'x', { qos: 2 })
-    const came = await Promise.all(members.map(member => member.takePublishes()))
-    expect(came.flat()).toHaveLength(1)
-    const chosen = came.findIndex(({ length }) => length === 1)
+    const received = await Promise.all(members.map(member => member.takePublishes()))
+    expect(received.flat()).toHaveLength(1)
+    const chosen = received.findIndex(({ length }) => length === 1)
     await members[chosen]?.cut()
     expect(await members[1 - chosen]?.texts()).toEqual([])
     const back = await TestClient.connect(broker.url, ids[chosen] ?? '', kept)
     const { payload, messageId = 0, dup } = await back.next('publish')
-    expect([`${payload}`, messageId, dup]).toEqual(['x', came[chosen]?.[0]?.messageId, true])
+    expect([`${payload}`, messageId, dup]).toEqual(['x', received[chosen]?.[0]?.messageId, true])
     back.send({ cmd: 'pubrec', messageId, reasonCode: 0 })
     await back.next('pubrel')
     back.send({ cmd: 'pubcomp', messageId, reasonCode: 0 })

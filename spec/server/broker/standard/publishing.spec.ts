@@ -4,7 +4,7 @@ import { brokerUnderTest } from './broker-under-test.js'
 
 const broker = brokerUnderTest()
 const peer = (options = {}): Promise<TestClient> => TestClient.connect(broker.url, broker.name('peer'), options)
-const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
+const persistent = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 
 describe('a retained message', () => {
   it('a retained message is sent to later subscribers with the retain flag, and only the last one of its topic [3.3.1-5, 3.3.1-9]', async () => {
@@ -65,13 +65,13 @@ describe('a retained message', () => {
 describe('a message', () => {
   it('a message that expires while its receiver is offline is not delivered; another has the rest of its interval [3.3.2-5]', async () => {
     const [id, writer] = [broker.name('away'), await peer()]
-    const before = await TestClient.connect(broker.url, id, kept)
+    const before = await TestClient.connect(broker.url, id, persistent)
     await before.subscribe(id)
     await before.disconnect()
     await writer.publish(id, 'short', { qos: 1, properties: { messageExpiryInterval: 1 } })
     await writer.publish(id, 'long', { qos: 1, properties: { messageExpiryInterval: 50 } })
     await broker.elapse(3)
-    const [message, ...more] = await (await TestClient.connect(broker.url, id, kept)).takePublishes()
+    const [message, ...more] = await (await TestClient.connect(broker.url, id, persistent)).takePublishes()
     expect([message?.payload.toString(), more]).toEqual(['long', []])
     expect(message?.properties?.messageExpiryInterval).toBeLessThanOrEqual(47)
   })

@@ -4,10 +4,10 @@ import { TestClient } from '../../../support/test-client.js'
 import { brokerUnderTest } from './broker-under-test.js'
 
 const broker = brokerUnderTest()
-const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
+const persistent = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 
 /** The session of an offline client with a QoS 2 subscription to all topics below its client id. */
-async function away(options: Parameters<typeof TestClient.connect>[2] = kept): Promise<string> {
+async function createOfflineSession(options: Parameters<typeof TestClient.connect>[2] = persistent): Promise<string> {
   const id = broker.name('away')
   const peer = await TestClient.connect(broker.url, id, options)
   await peer.subscribe(`${id}/#`)
@@ -24,16 +24,16 @@ describe('CONNACK', () => {
   })
 
   it('CONNACK assigns a different client id to each client, with which it can resume its session [3.2.2-16]', async () => {
-    const nameless = connect('', { clean: false, properties: properties(PROPERTY.sessionExpiry(100)) })
-    const greeted = async (): Promise<[TestClient, string]> => {
+    const connectPacket = connect('', { clean: false, properties: properties(PROPERTY.sessionExpiry(100)) })
+    const connectWithoutId = async (): Promise<[TestClient, string]> => {
       const peer = TestClient.to(broker.url)
-      peer.send(nameless)
+      peer.send(connectPacket)
       return [peer, (await peer.next('connack')).properties?.assignedClientIdentifier ?? '']
     }
-    const [[first, name], [, other]] = [await greeted(), await greeted()]
+    const [[first, name], [, other]] = [await connectWithoutId(), await connectWithoutId()]
     expect(other).not.toBe(name)
     await first.disconnect()
-    const [, again] = await TestClient.greet(broker.url, name, kept)
+    const [, again] = await TestClient.greet(broker.url, name, persistent)
     expect(again.sessionPresent).toBe(true)
   })
 
@@ -52,83 +52,83 @@ describe('CONNACK', () => {
 
 describe('a session', () => {
   it('a session with an expiry interval is resumed with its subscriptions [3.1.2-5]', async () => {
-    const id = await away()
-    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, kept)
+    const id = await createOfflineSession()
+    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, persistent)
     await peer.publish(`${id}/t`, 'still', { qos: 1 })
     expect([sessionPresent, await peer.texts()]).toEqual([true, ['still']])
   })
 
   it('a session is identified by the client id and separate from other sessions [3.1.3-2]', async () => {
-    const [mine, other] = [await away(), await away()]
+    const [mine, other] = [await createOfflineSession(), await createOfflineSession()]
     const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const id of [mine, other]) await writer.publish(`${id}/t`, `for ${id}`, { qos: 1 })
-    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, mine, kept)
+    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, mine, persistent)
     expect([sessionPresent, await peer.texts()]).toEqual([true, [`for ${mine}`]])
   })
 
   it('a session lasts at least as long as its connection, however short its interval [4.1.0-1]', async () => {
     const id = broker.name('open')
-    const brief = { clean: false, properties: { sessionExpiryInterval: 1 } }
-    const peer = await TestClient.connect(broker.url, id, brief)
+    const shortExpiry = { clean: false, properties: { sessionExpiryInterval: 1 } }
+    const peer = await TestClient.connect(broker.url, id, shortExpiry)
     await peer.subscribe(`${id}/#`)
     await broker.elapse(5)
     await peer.publish(`${id}/t`, 'still', { qos: 1 })
     expect(await peer.texts()).toEqual(['still'])
     await peer.end()
-    expect((await TestClient.greet(broker.url, id, kept))[1].sessionPresent).toBe(true)
+    expect((await TestClient.greet(broker.url, id, persistent))[1].sessionPresent).toBe(true)
   })
 
   it('a session is resumed even if it is empty [3.2.2-3]', async () => {
     const id = broker.name('bare')
-    await (await TestClient.connect(broker.url, id, kept)).disconnect()
-    const [, { sessionPresent }] = await TestClient.greet(broker.url, id, kept)
+    await (await TestClient.connect(broker.url, id, persistent)).disconnect()
+    const [, { sessionPresent }] = await TestClient.greet(broker.url, id, persistent)
     expect(sessionPresent).toBe(true)
   })
 
   it('a session ends with a clean start [3.1.2-4, 3.2.2-2]', async () => {
-    const id = await away()
-    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, { ...kept, clean: true })
+    const id = await createOfflineSession()
+    const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, { ...persistent, clean: true })
     await peer.publish(`${id}/t`, 'gone', { qos: 1 })
     expect([sessionPresent, await peer.texts()]).toEqual([false, []])
   })
 
   it('a session ends with the connection without an expiry interval [3.1.2.11.2]', async () => {
-    const id = await away({ clean: false })
-    expect((await TestClient.greet(broker.url, id, kept))[1].sessionPresent).toBe(false)
+    const id = await createOfflineSession({ clean: false })
+    expect((await TestClient.greet(broker.url, id, persistent))[1].sessionPresent).toBe(false)
   })
 
   it('a session ends after its interval, not before [3.1.2.11.2, 4.1.0-2]', async () => {
-    const brief = { clean: false, properties: { sessionExpiryInterval: 3 } }
-    const [early, late] = [await away(brief), await away(brief)]
+    const shortExpiry = { clean: false, properties: { sessionExpiryInterval: 3 } }
+    const [early, late] = [await createOfflineSession(shortExpiry), await createOfflineSession(shortExpiry)]
     await broker.elapse(1)
-    expect((await TestClient.greet(broker.url, early, kept))[1].sessionPresent).toBe(true)
+    expect((await TestClient.greet(broker.url, early, persistent))[1].sessionPresent).toBe(true)
     await broker.elapse(3)
-    expect((await TestClient.greet(broker.url, late, kept))[1].sessionPresent).toBe(false)
+    expect((await TestClient.greet(broker.url, late, persistent))[1].sessionPresent).toBe(false)
   })
 
   it('a session ends earlier or later if DISCONNECT changes its interval [3.14.2.2.2]', async () => {
     const [now, later] = [broker.name('now'), broker.name('later')]
-    await (await TestClient.connect(broker.url, now, kept)).disconnect(0, 0)
+    await (await TestClient.connect(broker.url, now, persistent)).disconnect(0, 0)
     const short = { clean: false, properties: { sessionExpiryInterval: 1 } }
     await (await TestClient.connect(broker.url, later, short)).disconnect(0, 100)
     await broker.elapse(2)
-    expect((await TestClient.greet(broker.url, now, kept))[1].sessionPresent).toBe(false)
-    expect((await TestClient.greet(broker.url, later, kept))[1].sessionPresent).toBe(true)
+    expect((await TestClient.greet(broker.url, now, persistent))[1].sessionPresent).toBe(false)
+    expect((await TestClient.greet(broker.url, later, persistent))[1].sessionPresent).toBe(true)
   })
 
   it('a session of an MQTT 3.1.1 client without clean session outlives the connection [3.1.1, 3.1.2.4]', async () => {
     const old = { protocolVersion: 4, clean: false } as const
-    const id = await away(old)
+    const id = await createOfflineSession(old)
     await broker.elapse(2)
     expect((await TestClient.greet(broker.url, id, old))[1].sessionPresent).toBe(true)
   })
 
   it('a session queues QoS 1 and 2 messages for an offline client in order [3.1.2-23, 4.5.0-1, 4.6.0-6]', async () => {
-    const id = await away()
+    const id = await createOfflineSession()
     const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const n of [1, 2, 3, 4]) await writer.publish(`${id}/t`, `${n}`, { qos: 1 })
     await writer.publish(`${id}/u`, 'twice checked', { qos: 2 })
-    const peer = await TestClient.connect(broker.url, id, kept)
+    const peer = await TestClient.connect(broker.url, id, persistent)
     const came = await peer.takePublishes()
     expect(came.map(({ payload, qos, dup }) => [payload.toString(), qos, dup])).toEqual([
       ['1', 1, false],
@@ -141,12 +141,12 @@ describe('a session', () => {
 
   it('a session retransmits unacknowledged messages after a takeover, with DUP and the same packet ids [4.4.0-1, 3.3.1-1, 3.1.4-3]', async () => {
     const id = broker.name('moves')
-    const first = await TestClient.connect(broker.url, id, kept)
+    const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)
     await first.publish(`${id}/t`, 'one', { qos: 1 })
     await first.publish(`${id}/t`, 'two', { qos: 2 })
     const before = await first.takePublishes()
-    const second = await TestClient.connect(broker.url, id, kept)
+    const second = await TestClient.connect(broker.url, id, persistent)
     expect(await first.dismissed()).toBe(0x8e)
     const after = await second.takePublishes()
     expect(after.map(({ payload, messageId, dup }) => [payload.toString(), messageId, dup])).toEqual(
@@ -156,19 +156,19 @@ describe('a session', () => {
 
   it('a session continues a QoS 2 delivery where it stopped: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
     const id = broker.name('half')
-    const first = await TestClient.connect(broker.url, id, kept)
+    const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)
     await first.publish(`${id}/t`, 'once', { qos: 2 })
     const { messageId = 0 } = await first.next('publish')
     first.send({ cmd: 'pubrec', messageId, reasonCode: 0 })
     await first.next('pubrel')
     await first.end()
-    const second = await TestClient.connect(broker.url, id, kept)
+    const second = await TestClient.connect(broker.url, id, persistent)
     expect((await second.next('pubrel')).messageId).toBe(messageId)
     second.send({ cmd: 'pubcomp', messageId, reasonCode: 0 })
     expect(await second.texts()).toEqual([])
     await second.end()
-    const third = await TestClient.connect(broker.url, id, kept)
+    const third = await TestClient.connect(broker.url, id, persistent)
     await third.settled()
     expect(third.packets).toEqual([])
   })
@@ -178,11 +178,11 @@ describe('a session', () => {
     const reader = await TestClient.connect(broker.url, broker.name('reader'))
     await reader.subscribe(`${id}/#`)
     const message = { cmd: 'publish', qos: 2, retain: false, topic: `${id}/t`, payload: 'once', messageId: 7 } as const
-    const first = await TestClient.connect(broker.url, id, kept)
+    const first = await TestClient.connect(broker.url, id, persistent)
     first.send({ ...message, dup: false })
     await first.next('pubrec')
     await first.end()
-    const second = await TestClient.connect(broker.url, id, kept)
+    const second = await TestClient.connect(broker.url, id, persistent)
     second.send({ ...message, dup: true })
     await second.next('pubrec')
     second.send({ cmd: 'pubrel', messageId: 7, reasonCode: 0 })
@@ -192,26 +192,26 @@ describe('a session', () => {
 
   it('a session retransmits a QoS 2 message even if it has expired since [4.3.3-7]', async () => {
     const id = broker.name('brief')
-    const first = await TestClient.connect(broker.url, id, kept)
+    const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)
     await first.publish(`${id}/t`, 'sent', { qos: 2, properties: { messageExpiryInterval: 1 } })
     const { messageId } = await first.next('publish')
     await first.end()
     await broker.elapse(3)
-    const again = await (await TestClient.connect(broker.url, id, kept)).takePublishes()
+    const again = await (await TestClient.connect(broker.url, id, persistent)).takePublishes()
     expect(again.map(({ payload, messageId: same, dup }) => [`${payload}`, same, dup])).toEqual([
       ['sent', messageId, true],
     ])
   })
 
   it('a session completes QoS 2 for a message that has expired for its receivers [4.3.3-13]', async () => {
-    const [id, writer] = [await away(), await TestClient.connect(broker.url, broker.name('writer'))]
+    const [id, writer] = [await createOfflineSession(), await TestClient.connect(broker.url, broker.name('writer'))]
     const properties = { messageExpiryInterval: 1 }
     const message = { cmd: 'publish', qos: 2, dup: false, retain: false, topic: `${id}/t`, payload: 'x' } as const
     writer.send({ ...message, messageId: 3, properties })
     await writer.next('pubrec')
     await broker.elapse(3)
-    expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
+    expect(await (await TestClient.connect(broker.url, id, persistent)).texts()).toEqual([])
     writer.send({ cmd: 'pubrel', messageId: 3, reasonCode: 0 })
     expect(await writer.next('pubcomp')).toMatchObject({ messageId: 3, reasonCode: 0 })
   })

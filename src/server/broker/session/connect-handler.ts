@@ -162,7 +162,7 @@ function reserveConnectBytes({ length }: Uint8Array, budget: BrokerMemoryBudget)
   return CONNECT_COST_FACTOR * length
 }
 
-const NO_METHOD = {
+const UNSUPPORTED_METHOD = {
   type: 'refused',
   reasonCode: REASON.badAuthenticationMethod,
   reason: 'the authentication method is not supported',
@@ -204,7 +204,7 @@ export class AuthenticationExchange {
   start(onVerdict: (verdict: Verdict) => void, onError: (error: unknown) => void): void {
     const { authenticationMethod, authenticationData } = this.#connect
     if (this.#handler.authenticate !== undefined) this.#requestVerdict(authenticationData, onVerdict, onError)
-    else onVerdict(authenticationMethod === undefined ? { type: 'accepted' } : NO_METHOD)
+    else onVerdict(authenticationMethod === undefined ? { type: 'accepted' } : UNSUPPORTED_METHOD)
   }
 
   /** Continues with an AUTH, which may start a reauthentication. Raises `PacketError` if AUTH is not expected. */
@@ -250,7 +250,7 @@ interface ConnackDetails {
 }
 
 export const keepAliveSecondsOf = ({ keepAlive, version }: Connect, maxSeconds: number): number =>
-  // MQTT 3.1.1 has no server keep-alive. A keep-alive of 0 is turned off, which a maximum does not permit.
+  // MQTT 3.1.1 has no server keep-alive. 0 turns the keep-alive off, which a maximum does not permit.
   version === 4 || maxSeconds === 0 ? keepAlive : keepAlive === 0 ? maxSeconds : Math.min(keepAlive, maxSeconds)
 
 /** Returns one and a half times the keep-alive, ms (MQTT 5.0, section 3.1.2.10); 0 for unlimited. */
