@@ -40,7 +40,7 @@ export function say(actor, what, { version, source } = {}) {
 export const heading = title => console.log(`\n${pc.bold(title)}`)
 
 /**
- * What an example claims; it fails if a claim does not hold.
+ * Checks a claim of an example, and throws if it does not hold.
  *
  * @param {string} claim
  * @param {unknown} actual

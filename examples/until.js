@@ -1,13 +1,12 @@
 import { filter, firstValueFrom, timeout } from 'rxjs'
 
-/** ms */
-const PATIENCE = 8_000
+const TIMEOUT_MS = 8_000
 
 /**
- * The first value of a stream that fits.
+ * Resolves with the first value of a stream that matches; rejects after 8 s.
  *
  * @template T
  * @param {import('rxjs').Observable<T>} stream$
- * @param {(value: T) => boolean} fits
+ * @param {(value: T) => boolean} matches
  */
-export const until = (stream$, fits) => firstValueFrom(stream$.pipe(filter(fits), timeout(PATIENCE)))
+export const until = (stream$, matches) => firstValueFrom(stream$.pipe(filter(matches), timeout(TIMEOUT_MS)))

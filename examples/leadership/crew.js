@@ -5,10 +5,10 @@ import { say } from '../transcript.js'
 
 /** @typedef {'pump-1' | 'pump-2' | 'pump-3'} Name */
 
-/** A member of the station, as the process that it is. */
+/** A member of the station, which runs as a separate process. */
 export class Member {
-  /** The last message. */
-  news$ = new BehaviorSubject(/** @type {import('./station.js').News | undefined} */ (undefined))
+  /** The latest role it reported. */
+  role$ = new BehaviorSubject(/** @type {import('./station.js').RoleReport | undefined} */ (undefined))
   #process
   #exit
 
@@ -20,31 +20,31 @@ export class Member {
     this.name = name
     this.#process = fork(new URL('./member.js', import.meta.url), [url, name])
     this.#exit = once(this.#process, 'exit')
-    this.#process.on('message', message => this.#hear(/** @type {import('./station.js').News} */ (message)))
+    this.#process.on('message', message => this.#onReport(/** @type {import('./station.js').RoleReport} */ (message)))
   }
 
-  /** Ends it as a power cut does. */
+  /** Kills the process, like a power failure. */
   kill() {
     this.#process.kill('SIGKILL')
     return this.#exit
   }
 
-  /** Asks it to end. */
+  /** Requests a clean exit. */
   stop() {
     this.#process.send('stop')
     return this.#exit
   }
 
-  /** @param {import('./station.js').News} news */
-  #hear(news) {
-    if (news.role === 'leader') say(this.name, 'leads', { version: news.token, source: 'fencing token' })
-    else say(this.name, news.leader === undefined ? 'follows no leader yet' : `follows ${clientOf(news.leader)}`)
-    this.news$.next(news)
+  /** @param {import('./station.js').RoleReport} report */
+  #onReport(report) {
+    if (report.role === 'leader') say(this.name, 'leads', { version: report.token, source: 'fencing token' })
+    else say(this.name, report.leader === undefined ? 'follows no leader yet' : `follows ${clientOf(report.leader)}`)
+    this.role$.next(report)
   }
 }
 
 /**
- * The client of a holder, whose name is the client's and a random part.
+ * Returns the client id of a holder, whose name is the client id followed by a random part.
  *
  * @param {string} [holder]
  */

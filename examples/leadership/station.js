@@ -1,14 +1,14 @@
 /** The lease of the leader. */
 export const STATION = 'pump-station'
-/** What only the leader may write. */
+/** Key that only the leader may write. */
 export const SPEED = 'pump-station\\speed'
-/** ms: how long a leader that is not heard of is waited for. */
+/** ms until the lease of a dead leader expires. */
 export const LEASE = { duration: 1_500 }
 
 /**
- * What a member tells about its role.
+ * A role as reported by a member.
  *
- * @typedef {{ role: 'leader', token: string } | { role: 'follower', leader?: string | undefined }} News
+ * @typedef {{ role: 'leader', token: string } | { role: 'follower', leader?: string | undefined }} RoleReport
  */
 
 /** @typedef {{ by: string, rpm: number }} Speed */

@@ -1,11 +1,11 @@
 import { Transform } from 'node:stream'
 import { createWebSocketStream, WebSocket, WebSocketServer } from 'ws'
 
-/** What a slow cable lets through, bytes, and how often, ms: 2 kB/s. */
-const DROP = 100
-const PAUSE = 50
+/** 2 kB/s on a slow cable. */
+const SLOW_CHUNK_BYTES = 100
+const SLOW_INTERVAL_MS = 50
 
-/** The network between the pages and the store: it leads their WebSockets on, can be cut, and can be slow. */
+/** The network between the pages and the store: forwards their WebSockets, and can be cut or slowed down. */
 export class Cable {
   slow = false
   #cut = false
@@ -46,18 +46,18 @@ export class Cable {
   #join(page) {
     const near = createWebSocketStream(page)
     const far = createWebSocketStream(new WebSocket(this.#wsUrl, 'mqtt', { perMessageDeflate: false }))
-    const trickle = new Trickle(() => this.slow)
+    const throttle = new Throttle(() => this.slow)
     const end = () => {
-      for (const stream of [near, far, trickle]) stream.destroy()
+      for (const stream of [near, far, throttle]) stream.destroy()
       page.terminate()
     }
     for (const stream of [near, far]) stream.on('error', end).on('close', end)
-    near.pipe(far).pipe(trickle).pipe(near)
+    near.pipe(far).pipe(throttle).pipe(near)
   }
 }
 
-/** Lets everything through, or a drop at a time. */
-class Trickle extends Transform {
+/** Forwards data immediately, or slowly in small chunks. */
+class Throttle extends Transform {
   #isSlow
 
   /** @param {() => boolean} isSlow */
@@ -73,11 +73,11 @@ class Trickle extends Transform {
    * @param {() => void} done
    */
   _transform(chunk, encoding, done) {
-    const slow = this.#isSlow()
-    const drop = slow ? chunk.subarray(0, DROP) : chunk
-    const rest = chunk.subarray(drop.length)
-    this.push(drop)
-    if (!slow) done()
-    else setTimeout(() => (rest.length > 0 ? this._transform(rest, encoding, done) : done()), PAUSE)
+    const isSlow = this.#isSlow()
+    const part = isSlow ? chunk.subarray(0, SLOW_CHUNK_BYTES) : chunk
+    const rest = chunk.subarray(part.length)
+    this.push(part)
+    if (!isSlow) done()
+    else setTimeout(() => (rest.length > 0 ? this._transform(rest, encoding, done) : done()), SLOW_INTERVAL_MS)
   }
 }

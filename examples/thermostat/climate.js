@@ -1,12 +1,12 @@
 // The physics of a small room: one zone that stores heat, loses it through its walls, and has a heater.
 
-/** A second here is a minute in the room, so that there is something to see. */
+/** A second of real time is a minute in the room, so that changes are visible. */
 const PACE = 60
 /** °C */
 const OUTSIDE = 7
-/** What a degree of difference to the outside costs, W/K. */
+/** Heat loss per degree of difference to the outside, W/K. */
 const LOSS = 60
-/** What a degree more takes, J/K: air, furniture, the inner side of the walls. */
+/** Heat capacity of air, furniture and the inner side of the walls, J/K. */
 const CAPACITY = 1e6
 /** W */
 const POWER = { off: 0, eco: 1_300, boost: 2_000 }
@@ -19,11 +19,11 @@ const VAPOUR = 11.2
 /** @typedef {{ readonly setPoint: number, readonly mode: import('./keys.js').Mode }} Wanted */
 
 /**
- * The room some time later.
+ * Returns the climate after some time.
  *
  * @param {Climate} climate
  * @param {Wanted} wanted
- * @param {number} elapsed - ms of our time
+ * @param {number} elapsed - ms of real time
  * @returns {Climate}
  */
 export function later({ temperature, heating }, { setPoint, mode }, elapsed) {

@@ -1,6 +1,6 @@
 import { boolean, json, number, text } from 'rx-statestore'
 
-/** What the heater may do: nothing, gentle heating, or all it can. */
+/** Modes of the heater: off, gentle, or full power. */
 export const MODES = /** @type {const} */ (['off', 'eco', 'boost'])
 
 /** @typedef {(typeof MODES)[number]} Mode */
@@ -8,14 +8,14 @@ export const MODES = /** @type {const} */ (['off', 'eco', 'boost'])
 /** A point of the chart: ms since the Unix epoch, °C in the room, set point in °C, heating (0 or 1). */
 /** @typedef {readonly [at: number, temperature: number, setPoint: number, heating: number]} Point */
 
-/** A codec of one's own is two functions. @type {import('rx-statestore').Codec<Mode>} */
+/** A custom codec is two functions. @type {import('rx-statestore').Codec<Mode>} */
 const mode = {
   encode: text.encode,
   decode(bytes) {
     const word = text.decode(bytes)
-    const found = MODES.find(candidate => candidate === word)
-    if (found === undefined) throw new Error(`no mode of a heater: ${word}`)
-    return found
+    const mode = MODES.find(candidate => candidate === word)
+    if (mode === undefined) throw new Error(`Expected a heater mode, got ${word}`)
+    return mode
   },
 }
 
@@ -35,7 +35,7 @@ export const keysOf = store => ({
 /** @typedef {ReturnType<typeof keysOf>} Keys */
 
 /**
- * The last minutes, for a chart that is opened late or was away. Read once, never watched.
+ * The last minutes, for a chart that was opened or reconnected later. Read once, never watched.
  *
  * @param {import('rx-statestore').StateStore} store
  * @returns {import('rx-statestore').Key<readonly Point[]>}

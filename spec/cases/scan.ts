@@ -4,7 +4,7 @@ const set = (key: string, ...options: readonly string[]) =>
   ({ send: ['SET', key, 'v', ...options], reply: OK, version: 'new' }) as const
 const del = (key: string) => ({ send: ['DEL', key], reply: DELETED, version: 'new' }) as const
 
-/** So long that a page cannot hold all ten. */
+/** Makes a key so long that ten of them exceed a page. */
 const long = (name: string): string => name.repeat(20_000)
 const LONG_KEYS = Array.from('abcdefghij', long)
 

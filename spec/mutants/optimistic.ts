@@ -2,7 +2,7 @@ import type { Mutants } from './mutant.js'
 
 const HAS_CHANGED = 'const hasChanged = sentPosition !== undefined && changeCount > sentPosition.changeCount'
 
-/** What keeps the promises of optimistic writes. */
+/** Mutants of the code that upholds the guarantees of optimistic writes. */
 export const optimistic: Mutants = {
   'src/client/optimistic/confirmed-state.ts': {
     'a notification older than the known version is ignored': {

@@ -11,13 +11,13 @@ describe('a mutant', () => {
   const mutant = { simulation: 'watch', safeguard: 'it holds', file: 'src/index.ts', mutant: { seed: 1, code: 'code' } }
   const file = 'src/client/watch/registry.ts'
 
-  it('whose file is missing says which file and which mutant', () => {
+  it('a mutant of a missing file is rejected with the names of both', () => {
     expect(() => mutatedFiles({ ...mutant, file: 'src/gone.ts' })).toThrow(
       'src/gone.ts does not exist: name the file that the mutant without "it holds" changes',
     )
   })
 
-  it('whose code is missing says which file and which mutant', () => {
+  it('a mutant whose code does not occur is rejected with its name and file', () => {
     expect(() => mutatedFiles({ ...mutant, file, mutant: { seed: 1, code: 'no such code' } })).toThrow(
       `${file} has the code of the mutant without "it holds" 0 times, not once; give the code as it is now:\nno such code`,
     )

@@ -23,7 +23,7 @@ export interface KilledBroker {
 }
 
 /**
- * What a store does at a broker that says when nobody gets a message.
+ * Behaviour of a store at a broker that reports undeliverable messages.
  *
  * @param url - of the broker, at which there is no store
  * @param strange - response topics that the broker lets through and a store does not

@@ -194,7 +194,7 @@ class Run {
     return this.#named.get(step) ?? expect.fail(`No step before is called ${step}`)
   }
 
-  /** The documented dialect changes three spellings and nothing else. */
+  /** The documented dialect changes only three spellings. */
   #spelled(reply: string): string {
     if (this.#dialect === 'field') return reply
     return reply === ':-1\r\n' ? '-1\r\n' : reply.replace(/^-ERR /, '-ERR: ')

@@ -9,7 +9,7 @@ export function openClient(url: string | readonly string[], options: ConnectOpti
   return client
 }
 
-/** What an observable has said so far. */
+/** The notifications of an observable so far. */
 export interface Recording<T> {
   readonly values: readonly T[]
   readonly error: unknown

@@ -52,7 +52,7 @@ export interface RawRequest {
   readonly userProperties?: UserProperties
   readonly qos?: 0 | 1 | 2
   readonly retain?: boolean
-  /** `null` sends the request without it. */
+  /** `null` omits the response topic. */
   readonly responseTopic?: string | null
   readonly correlationData?: Buffer | null
   /** Message expiry, s. */

@@ -39,7 +39,7 @@ export class RawSocket {
     onTestFinished(() => void this.socket.destroy())
   }
 
-  /** A connection on which nothing is said yet. */
+  /** Opens a connection without sending anything. */
   static async open(url: string): Promise<RawSocket> {
     const raw = new RawSocket(url)
     await new Promise<void>(resolve => raw.socket.once('connect', resolve))

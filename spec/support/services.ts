@@ -45,7 +45,7 @@ export const OLDEST_TSC = `${RUNTIMES}typescript/bin/tsc`
 export const BUN = `${RUNTIMES}bun-${process.platform}-${process.arch}/bin/bun`
 export const DENO = `${RUNTIMES}deno-${process.platform}-${process.arch}/deno`
 
-/** All suites that need more than Node. */
+/** The suites that need other programs than Node. */
 export const SERVICES = {
   rust: {
     suite: 'interop: the official Rust client',

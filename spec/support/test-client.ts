@@ -38,7 +38,7 @@ export class TestClient extends RawSocket {
     this.#parser.on('error', error => this.socket.destroy(error))
   }
 
-  /** A connection on which nothing is said yet. */
+  /** Opens a connection without sending anything. */
   static to(url: string, version: Version = 5): TestClient {
     return new TestClient(url, version)
   }

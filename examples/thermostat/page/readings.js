@@ -1,7 +1,7 @@
 import { merge, tap } from 'rxjs'
 import { find } from './find.js'
 
-/** What the sensors say, in plain figures. @param {import('../keys.js').Keys} keys */
+/** Shows the sensor readings as numbers. @param {import('../keys.js').Keys} keys */
 export const showReadings = ({ temperature, humidity, heating }) =>
   merge(
     temperature.value$.pipe(

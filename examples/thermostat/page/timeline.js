@@ -16,7 +16,7 @@ import { Chart } from './chart.js'
 import { find } from './find.js'
 import { filled, gapAt, pointOf, recent } from './points.js'
 
-/** Of the chart, which moves with time, ms. */
+/** Redraw interval of the chart, which moves with time, ms. */
 const FRAME = 250
 
 /**
@@ -40,7 +40,7 @@ export function showTimeline({ temperature, setPoint, heating }, history) {
   )
   const remembered$ = freshness$.pipe(
     filter(({ state }) => state === 'live'),
-    // Without it the gap stays, and that is all.
+    // A failure only leaves the gap in the chart.
     switchMap(() => history.get().pipe(catchError(() => EMPTY))),
     map(
       ({ value = [] }) =>

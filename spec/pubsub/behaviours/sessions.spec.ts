@@ -142,7 +142,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     },
   )
 
-  it('22. Retention expiry at the hub: valid token after the window is rejected with 1008; wrong token, id or hub is too, without harming the live session.', async () => {
+  it('22. after its retention, a session is rejected with 1008 even with a valid token; a wrong token, id or hub is too, and does not affect the live session', async () => {
     const { hub, server, clock, attached, sessionLog } = await openShippedHub(protocol)
     const url = `${server.url}/client/hubs/chat`
     const reader = await CodecClient.join(url, protocol)

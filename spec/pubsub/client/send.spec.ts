@@ -278,7 +278,7 @@ describe('sends during an outage', () => {
     expect(sentData()).toEqual(['a', 'b', 'c'])
   })
 
-  it('a message in flight during three session losses fails: it may be their cause', () => {
+  it('a message in flight during three session losses fails, as it may have caused them', () => {
     setting.connect()
     send('a', { atLeastOnce: true })
     for (let session = 2; session <= 3; session++) {

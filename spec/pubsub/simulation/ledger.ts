@@ -28,7 +28,7 @@ export interface SentMessage {
   isExcused: () => boolean
 }
 
-/** The youngest published message of a sender, and the session it was sent in. */
+/** The newest published message of a sender, and the session it was sent in. */
 interface LatestPublished {
   readonly id: number
   readonly session: string
@@ -41,7 +41,7 @@ export class Ledger {
   readonly #queued = new Map<string, QueuedMessage[]>()
   readonly #times = new Map<number, number>()
   readonly #youngest = new Map<string, LatestPublished>()
-  /** Messages published after younger ones of a later session. */
+  /** Messages that were published after newer messages of a later session. */
   readonly #late: SentMessage[] = []
   #lastId = 0
 
@@ -96,7 +96,7 @@ export class Ledger {
       if (!isConsistent(sent, times))
         this.complain(`${nameOf(sent)} ended as ${sent.outcome}, but was processed ${times} times`)
       if (sent.outcome === 'acked' && sent.how !== 'noAck' && this.#late.includes(sent)) {
-        this.complain(`${nameOf(sent)} was published after a younger one of a later session`)
+        this.complain(`${nameOf(sent)} was published after a newer one of a later session`)
       }
       if (sent.outcome === 'outcome-unknown' && !sent.isExcused()) this.complain(`${nameOf(sent)} has a known outcome`)
     }
@@ -108,7 +108,7 @@ export class Ledger {
     const youngest = this.#youngest.get(sender)
     if (youngest === undefined || id > youngest.id) this.#youngest.set(sender, { id, session })
     else if (session < youngest.session) this.#late.push(sent)
-    else this.complain(`${nameOf(sent)} was published after a younger one`)
+    else this.complain(`${nameOf(sent)} was published after a newer one`)
   }
 }
 

@@ -49,7 +49,7 @@ describe('The image', () => {
     expect(await health(new URL(plain.wsUrl).port)).toBe(0)
   })
 
-  it('is not healthy when nothing listens, and when what listens says nothing', async () => {
+  it('is unhealthy when nothing listens, and when the listener does not respond', async () => {
     expect(await health(await freePort())).toBe(1)
     const silent = createServer({ allowHalfOpen: true }, () => undefined)
     expect(await health(await listen(silent))).toBe(1)

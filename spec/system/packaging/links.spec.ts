@@ -64,7 +64,7 @@ it('Every spec that docs/internals/guarantees.md names exists', () => {
   expect(paths.filter(path => !['', '.ts', '.spec.ts'].some(end => existsSync(join(ROOT, path + end))))).toEqual([])
 })
 
-describe('The documents that are packed', () => {
+describe('The documents in the package', () => {
   const packing = ['pack', '--dry-run', '--json', '--ignore-scripts']
   const stdout = execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   const [packed]: { files: { path: string }[] }[] = Object.values(JSON.parse(stdout))

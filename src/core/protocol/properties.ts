@@ -65,7 +65,7 @@ export function readPosition({ userProperties }: Versioned): Hlc | undefined {
 }
 
 /**
- * Why a key is gone: deleted by a command, expired, or unknown, because other stores do not report it and a read only
+ * Why a key does not exist: deleted by a command, expired, or unknown, because other stores do not report it and a read only
  * finds no key.
  */
 export type GoneReason = 'deleted' | 'expired' | 'unknown'

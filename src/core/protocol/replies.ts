@@ -64,7 +64,7 @@ export function readConditional(payload: Uint8Array, key: string): 'applied' | '
   if (reply.type === 'integer' && reply.value === 1) return 'applied'
   if (reply.type === 'integer' && reply.value === 0) return 'missing'
   if (reply.type === 'integer' && reply.value === -1) return 'refused'
-  // `-1` is the documented refusal; the .NET client also takes `$-1` for one.
+  // `-1` is the documented reply; the .NET client also accepts `$-1`.
   if (reply.type === 'error' && reply.text === '1') return 'refused'
   if (reply.type === 'blob' && reply.bytes === null) return 'refused'
   throw unexpected(reply, key)

@@ -9,12 +9,12 @@ export const INVOKE_TOPIC = `${STORE_TOPIC}/command/invoke`
 export const RESERVED_RESPONSE_PREFIX = `clients/${STORE_TOPIC}`
 
 /**
- * Retained topic where an attached store announces its active instance, or that it is away. An extension; not below
+ * Retained topic where an attached store announces its active instance, or that it has stopped. An extension; not below
  * `clients/`, whose topics belong to one client each.
  */
 export const INSTANCE_TOPIC = 'rx-statestore/v1/life'
 
-/** Payload of a store that is away; an empty payload means the same, but some brokers reject empty wills. */
+/** Payload when no store serves; an empty payload means the same, but some brokers reject empty wills. */
 export const AWAY = 'away'
 
 /** The response topic recommended for a client (state store protocol, "System topic": Response Topic). */

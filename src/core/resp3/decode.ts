@@ -153,7 +153,7 @@ const MAX_COUNT_LINE_BYTES = 9
 
 /**
  * Decodes an array of byte strings, as nearly all commands are, as views of the payload. Returns `undefined` for an
- * array of more than `most`, and for any other or malformed input, which `decode` then diagnoses.
+ * array of more than `maxCount`, and for any other or malformed input, which `decode` then diagnoses.
  *
  * @example
  * ```ts

@@ -112,8 +112,8 @@ export class CountedFifo<T> {
  * ```ts
  * const slots = new SlotMap<string>()
  * const place = slots.add('a')
- * slots.get(place)     // 'a'
- * slots.delete(place)  // true
+ * slots.get(index)     // 'a'
+ * slots.delete(index)  // true
  * ```
  */
 export class SlotMap<T extends object> {

@@ -149,7 +149,7 @@ export class ClientLink {
     this.hubReason = ''
   }
 
-  /** During a recovery, 1008 means that the session is unknown, so a rejected ping could not be told apart. */
+  /** During a recovery, 1008 means that the session is unknown, so a rejected ping would look the same. */
   #canPing(): boolean {
     return this.#pingSupport === 'answered' || (this.#pingSupport === 'unknown' && this.#stage === 'up')
   }

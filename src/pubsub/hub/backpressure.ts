@@ -22,8 +22,8 @@ interface Pause {
 /**
  * Pauses senders until lagging members catch up, so that a burst does not end their sessions. A sender is held after a
  * message that makes a member lag, and before one for which a member has no room; senders held before a message resume
- * first. A pause ends when the member has caught up, after {@link MAX_PAUSE_MS} at the latest; then senders do not wait for
- * the member again until it has caught up.
+ * first. A pause ends when the member has caught up, after {@link MAX_PAUSE_MS} at the latest; then senders do not wait
+ * for the member again until it has caught up.
  *
  * Senders also do not wait for a member
  * - that has lagged for {@link MAX_PAUSE_MS} without any acknowledgement: any number of dead members cost a sender one

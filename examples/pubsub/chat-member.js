@@ -5,9 +5,9 @@ import { say } from '../transcript.js'
 export const GROUP = 'kitchen'
 
 /** A member of the group that records its messages. */
-export class Friend {
-  /** What arrived, in the order it did. @type {unknown[]} */
-  heard = []
+export class ChatMember {
+  /** Received messages, in order. @type {unknown[]} */
+  received = []
   /** @type {import('rx-statestore/pubsub').Gap[]} */
   gaps = []
   #name
@@ -21,12 +21,12 @@ export class Friend {
     this.client = connectPubSub(url, { recoveryWindow: 5_000, reconnect: { initial: 50, max: 200 } })
     this.group = this.client.group(GROUP)
     this.group.messages$.subscribe(({ data }) => {
-      this.heard.push(data)
-      say(name, `hears ${JSON.stringify(data)}`)
+      this.received.push(data)
+      say(name, `receives ${JSON.stringify(data)}`)
     })
     this.group.gaps$.subscribe(gap => {
       this.gaps.push(gap)
-      say(name, `has missed the messages of ${Math.round(gap.to - gap.from)} ms`)
+      say(name, `missed the messages of ${Math.round(gap.to - gap.from)} ms`)
     })
     this.client.status$.subscribe(status => this.#show(status))
   }
