@@ -56,7 +56,7 @@ export async function judge({ recorder, journals, keeps, isBeside, isLate, store
     }
     const own = judges.get(watcherId) ?? new WatchJudge(history.changesOf(key), versions, isBeside)
     judges.set(watcherId, own)
-    for (const wrong of own.judge(seen)) reportViolation('watch', wrong, `${watcherId} of ${key}`, own.story)
+    for (const wrong of own.judge(seen)) reportViolation('watch', wrong, `${watcherId} of ${key}`, own.context)
   }
 
   function reportViolation(kind: string, wrong: string, watcherId: string, story: string) {

@@ -79,7 +79,7 @@ export class Link {
       return
     }
     const far = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true })
-    // 'close' follows and is handled by the lanes.
+    // 'close' follows, and the link directions handle it.
     for (const socket of [near, far]) socket.on('error', () => undefined)
     const up = new LinkDirection(near, far, this.#conditions.up, this.#random)
     const down = new LinkDirection(far, near, this.#conditions.down, this.#random)

@@ -15,7 +15,7 @@ import { Writers } from './writers.js'
 export interface ChaosContext {
   options: { readonly stress: number; readonly mosquitto?: boolean }
   keys: readonly string[]
-  /** of the store, or of its nodes */
+  /** Ports of the store, or of its nodes. */
   addresses: readonly { port: number; wsPort: number }[]
   recorder: Recorder
   violations: Violations

@@ -47,14 +47,14 @@ export class GlobJudge {
     const judge =
       this.#keys.get(key) ?? new WatchJudge(this.#history.changesOf(key), this.#versions, this.#keepsRegistrations)
     this.#keys.set(key, judge)
-    const before = judge.place
+    const before = judge.position
     const violations = judge.judge(seen)
-    const missed = isSure || isThere ? this.#countMissed(key, before, judge.place) : 0
+    const missed = isSure || isThere ? this.#countMissed(key, before, judge.position) : 0
     return missed > 0 ? [...violations, `${missed} changes before it were missed while it was live`] : violations
   }
 
   storyOf(key: string) {
-    return this.#keys.get(key)?.story ?? ''
+    return this.#keys.get(key)?.context ?? ''
   }
 
   /**

@@ -8,6 +8,6 @@ export const possibleTimes = (knowledge: Knowledge): readonly [least: number, mo
 
 /** Returns whether a request may have been applied this many times. */
 export function isPossible(knowledge: Knowledge, times: number): boolean {
-  const [least, most] = possibleTimes(knowledge)
-  return times >= least && times <= most
+  const [minTimes, maxTimes] = possibleTimes(knowledge)
+  return times >= minTimes && times <= maxTimes
 }

@@ -50,14 +50,14 @@ export class WatchJudge {
     return violations.filter(violation => violation !== undefined)
   }
 
-  /** Place of the last change seen, -1 before the first; `undefined` if its value was written twice. */
-  get place() {
+  /** Position of the last change seen, -1 before the first; `undefined` if its value was written twice. */
+  get position() {
     if (this.#change === undefined) return -1
     return this.#isUnique ? this.#change.place : undefined
   }
 
   /** The last entries seen, and the changes around them. */
-  get story() {
+  get context() {
     const at = this.#change === undefined ? 0 : this.#changes.indexOf(this.#change)
     const lines = [
       ...this.#recentEntries.map(line),

@@ -4,7 +4,7 @@ import type { Outcome } from '../../chaos/writers.js'
 import { type Knowledge, possibleTimes } from './outcomes.js'
 import type { StoreHistory } from './store-history.js'
 
-export type Tally = { certain: number; possible: number; applied: number; ends: boolean; words: Outcome[] }
+export type Tally = { certain: number; possible: number; applied: number; removesKey: boolean; outcomes: Outcome[] }
 
 const KNOWN = {
   applied: 'done',
@@ -25,30 +25,30 @@ export async function checkWrites(recorder: Recorder, history: StoreHistory, vio
   const versions: Map<string, Set<string>> = new Map()
   for await (const record of recorder.read()) {
     if (record[0] !== 'write') continue
-    const [, client, verb, key, value, word, version, expires] = record
+    const [, client, verb, key, value, outcome, version, expires] = record
     const request = `${client} ${verb} ${key} ${value}`
-    const ends = verb !== 'SET' || expires
-    const tally: Tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, ends, words: [] }
-    const [least, most] = possibleTimes(KNOWN[word])
-    tally.certain += least
-    tally.possible += most
-    if (word === 'applied') tally.applied++
-    tally.words.push(word)
+    const removesKey = verb !== 'SET' || expires
+    const tally: Tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, removesKey, outcomes: [] }
+    const [minTimes, maxTimes] = possibleTimes(KNOWN[outcome])
+    tally.certain += minTimes
+    tally.possible += maxTimes
+    if (outcome === 'applied') tally.applied++
+    tally.outcomes.push(outcome)
     tallies.set(request, tally)
-    if (verb !== 'SET' || word !== 'applied' || !version) continue
+    if (verb !== 'SET' || outcome !== 'applied' || !version) continue
     const known = versions.get(value) ?? new Set()
     if (known.has(version)) violations.add('version', `${request} was written twice with version ${version}`)
     versions.set(value, known.add(version))
   }
-  for (const [request, { certain, possible, applied, words }] of tallies) {
+  for (const [request, { certain, possible, applied, outcomes }] of tallies) {
     const done = history.requestsOf(request)
     const isRight = done.reached + done.repeated >= certain && done.reached <= possible
-    const story = () =>
-      `${request} ended as ${words.slice(0, 20).join(', ')}, and reached a store ${done.reached} times`
-    if (!isRight) violations.add('write', story())
+    const describe = () =>
+      `${request} ended as ${outcomes.slice(0, 20).join(', ')}, and reached a store ${done.reached} times`
+    if (!isRight) violations.add('write', describe())
     const isSet = request.split(' ')[1] === 'SET'
     if (isSet && done.applied + done.repeated < applied)
-      violations.add('write', `${story()}, applied ${done.applied} times`)
+      violations.add('write', `${describe()}, applied ${done.applied} times`)
   }
   checkLosses(tallies, history, violations)
   for (const request of history.requests)
@@ -62,8 +62,8 @@ export async function checkWrites(recorder: Recorder, history: StoreHistory, vio
  */
 function checkLosses(tallies: Map<string, Tally>, history: StoreHistory, violations: Violations) {
   const open: Map<string, number> = new Map()
-  for (const [request, { possible, ends }] of tallies) {
-    if (!ends) continue
+  for (const [request, { possible, removesKey }] of tallies) {
+    if (!removesKey) continue
     const [, , key = ''] = request.split(' ')
     open.set(key, (open.get(key) ?? 0) + possible - history.requestsOf(request).reached)
   }

@@ -45,7 +45,7 @@ describeInBrowser('The looks of the console', open => {
   it('the keys view is accessible', async () => {
     const { store, server } = await startConsole(SEED)
     await busy(store)
-    const { page } = await open(server.link, { calm: true })
+    const { page } = await open(server.link, { reducedMotion: true })
     const ui = new ConsolePage(page)
     await reads(ui.cell('line-1/speed', 'token'), '·')
     await expectAccessibleInBothThemes(page)
@@ -66,7 +66,7 @@ describeInBrowser('The looks of the console', open => {
   it('the clients view and the store view are accessible', async () => {
     const { store, server } = await startConsole(SEED)
     await busy(store)
-    const { page } = await open(server.link, { calm: true })
+    const { page } = await open(server.link, { reducedMotion: true })
     const ui = new ConsolePage(page)
     await ui.goTo('Clients')
     await page.getByRole('button', { name: 'plant-simulator', exact: true }).click()
@@ -81,7 +81,7 @@ describeInBrowser('The looks of the console', open => {
   it('dialogs and messages are accessible', async () => {
     const { store, server } = await startConsole(SEED)
     await busy(store)
-    const { page } = await open(server.link, { calm: true })
+    const { page } = await open(server.link, { reducedMotion: true })
     const ui = new ConsolePage(page)
     await ui.open('line-1/speed')
     await ui.press('Edit')
@@ -128,7 +128,9 @@ describeInBrowser('The looks of the console', open => {
   it('the layout does not shift while values change', async () => {
     const { store, server } = await startConsole(SEED)
     await busy(store)
-    const { page } = await open(server.link, { before: async opened => void (await opened.addInitScript(countShifts)) })
+    const { page } = await open(server.link, {
+      beforeLoad: async opened => void (await opened.addInitScript(countShifts)),
+    })
     const ui = new ConsolePage(page)
     await ui.row('session/1').waitFor()
     await firstValueFrom(openClient(store.url).key('zz/last', text).set('new'))
@@ -141,9 +143,9 @@ describeInBrowser('The looks of the console', open => {
 
   it('tabs keep their positions, and the page fits the window, in every view', async () => {
     const { server } = await startConsole(SEED)
-    const { page } = await open(server.link, { calm: true })
+    const { page } = await open(server.link, { reducedMotion: true })
     const ui = new ConsolePage(page)
-    const places = () =>
+    const readPositions = () =>
       page
         .locator('.nav a')
         .evaluateAll(tabs =>
@@ -151,12 +153,12 @@ describeInBrowser('The looks of the console', open => {
         )
     await reads(page.locator('.nav'), 'Keys')
     await expect.poll(() => page.locator('.nav-amount').count()).toBe(2)
-    const before = await places()
-    expect(before[0]).toMatch(new RegExp(` ${SIZES.desktop.height}$`))
+    const positionsBefore = await readPositions()
+    expect(positionsBefore[0]).toMatch(new RegExp(` ${SIZES.desktop.height}$`))
     for (const view of ['Clients', 'Store'] as const) {
       await ui.goTo(view)
       await has(page.getByRole('link', { name: view }), 'aria-current', 'page')
-      expect(await places()).toEqual(before)
+      expect(await readPositions()).toEqual(positionsBefore)
     }
   })
 
@@ -195,7 +197,7 @@ describeInBrowser('The looks of the console', open => {
     const { server } = await startConsole(SEED)
     const files: { readonly url: string; readonly body: Promise<Buffer> }[] = []
     const { page } = await open(server.link, {
-      before: async opened => {
+      beforeLoad: async opened => {
         opened.on('response', response => {
           const url = response.url()
           if (!url.includes('/api/')) files.push({ url, body: response.body() })

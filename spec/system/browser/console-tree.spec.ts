@@ -104,8 +104,8 @@ describeInBrowser('The tree of keys on the console', open => {
       if (count !== undefined) await expect.poll(async () => (await rows(page)).length).toBe(count)
     }
     const branch = new ConsolePage(page).branch('plant/line-3/')
-    const said = ['role', 'aria-level', 'aria-posinset', 'aria-setsize', 'aria-expanded']
-    const attributes = await Promise.all(said.map(name => branch.getAttribute(name)))
+    const names = ['role', 'aria-level', 'aria-posinset', 'aria-setsize', 'aria-expanded']
+    const attributes = await Promise.all(names.map(name => branch.getAttribute(name)))
     expect(attributes).toEqual(['row', '2', '3', '3', 'true'])
   })
 
@@ -171,7 +171,7 @@ describeInBrowser('The tree of keys on the console', open => {
 
   it('the tree is accessible', async () => {
     const { server } = await startConsole(SEED)
-    const { page } = await open(server.link, { calm: true })
+    const { page } = await open(server.link, { reducedMotion: true })
     const ui = new ConsolePage(page)
     await ui.press('Tree')
     for (const path of ['plant/', 'plant/line-2/', 'plant/line-2/recipe/', 'site/nantes/building/4/'])

@@ -62,7 +62,8 @@ const until = async (page: Page, condition: () => Promise<boolean>): Promise<voi
 const before = (page: Page): Promise<void> => page.clock.install()
 
 describeInBrowser('Through an outage of 15 s', open => {
-  const openPage = async (url: string): Promise<Page> => (await open(url, { allow: [NO_SOCKET], before })).page
+  const openPage = async (url: string): Promise<Page> =>
+    (await open(url, { allow: [NO_SOCKET], beforeLoad: before })).page
   const moved = async (page: Page, value: string): Promise<void> => page.getByRole('slider').first().fill(value)
   const position = async (page: Page): Promise<string> => page.getByRole('slider').first().inputValue()
 

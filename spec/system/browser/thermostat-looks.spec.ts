@@ -30,8 +30,8 @@ describeInBrowser('The looks of the thermostat', open => {
     let holding: Holding | undefined
     const { page } = await open(url, {
       allow: [NO_SOCKET],
-      calm: true,
-      before: async opened => {
+      reducedMotion: true,
+      beforeLoad: async opened => {
         holding = await holdBack(opened)
       },
     })
@@ -113,7 +113,7 @@ describeInBrowser('The looks of the thermostat', open => {
 
   it('the thermostat respects reduced motion', async () => {
     const { url } = await startThermostat(builtPackage())
-    const { page } = await open(url, { calm: true })
+    const { page } = await open(url, { reducedMotion: true })
     await reads(words(page), LIVE)
     expect(await page.evaluate(() => document.getAnimations().length)).toBe(0)
   })

@@ -20,12 +20,12 @@ const holds = (store: StateStore, value: number) =>
 
 async function sentencesOf(page: Page): Promise<() => Promise<readonly string[]>> {
   const notes = await words(page).evaluateHandle(element => {
-    const said: string[] = []
+    const sentences: string[] = []
     const note = (changes: readonly MutationRecord[]): void => {
-      for (const { addedNodes } of changes) for (const node of addedNodes) said.push(node.textContent ?? '')
+      for (const { addedNodes } of changes) for (const node of addedNodes) sentences.push(node.textContent ?? '')
     }
     new MutationObserver(note).observe(element, { childList: true })
-    return said
+    return sentences
   })
   return () => notes.jsonValue()
 }
@@ -68,7 +68,7 @@ describeInBrowser('The thermostat', open => {
     const { page } = await open(url)
     const dial = new DialControl(page)
     await dial.shows(21)
-    const shown = await dial.record()
+    const recorded = await dial.record()
     link.stall('down')
     await dial.grab(21)
     await dial.move(21, 21.5)
@@ -83,7 +83,7 @@ describeInBrowser('The thermostat', open => {
     expect(written).toEqual([21, 21.5, 28])
     await setTo(client, 20)
     await dial.shows(20)
-    expect(await shown()).toEqual([...between(21, 28, 0.5), 20])
+    expect(await recorded()).toEqual([...between(21, 28, 0.5), 20])
   })
 
   it('the keyboard turns the dial', async () => {
@@ -109,7 +109,7 @@ describeInBrowser('The thermostat', open => {
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialControl(page)
     await reads(words(page), LIVE)
-    const said = await sentencesOf(page)
+    const sentences = await sentencesOf(page)
     link.cut()
     await reads(words(page), STALE)
     await setTo(client, 26)
@@ -120,7 +120,7 @@ describeInBrowser('The thermostat', open => {
     await dial.shows(27)
     await reads(page.locator('#log li').filter({ hasText: 'Set point 27.0°' }), 'resync')
     expect(await page.locator('#log').innerText()).not.toContain('Set point 26.0°')
-    const [first, ...rest] = await said()
+    const [first, ...rest] = await sentences()
     expect(first).toMatch(STALE)
     expect(rest.at(-1)).toBe(LIVE)
     expect(rest[0]).toBe('Resyncing 0 of 5 keys')
@@ -157,8 +157,8 @@ describeInBrowser('The thermostat', open => {
     const [port, wsPort] = [store.url, store.wsUrl].map(address => Number(new URL(address).port))
     await store.close()
     await reads(words(page), STALE)
-    const again = await serve({ port: port ?? 0, wsPort: wsPort ?? 0 })
-    onTestFinished(async () => again.close())
+    const restarted = await serve({ port: port ?? 0, wsPort: wsPort ?? 0 })
+    onTestFinished(async () => restarted.close())
     await reads(words(page), LIVE)
     // The room remembers its set point and writes it again.
     await holds(client, 23)

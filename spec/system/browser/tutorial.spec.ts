@@ -88,7 +88,7 @@ describeInBrowser('The tutorial', open => {
     await expect.poll(watch.printed).toMatch(/live\nset point 21\n$/)
     await interrupt(store)
     await expect.poll(watch.printed).toMatch(/set point 21\nstale\n$/)
-    const again = await starts(SERVE, 'listening on')
+    const restarted = await starts(SERVE, 'listening on')
     await expect.poll(watch.printed, { timeout: 20_000 }).toMatch(/set point 21\nstale\n(resyncing\n)?live\n$/)
     await interrupt(watch)
 
@@ -102,7 +102,7 @@ describeInBrowser('The tutorial', open => {
     await reads(second.locator('output'), '22')
     await reads(status, 'confirmed, live')
 
-    await interrupt(again)
+    await interrupt(restarted)
     await reads(status, 'confirmed, stale')
     await page.getByRole('slider').fill('25')
     await reads(status, 'pending, stale')

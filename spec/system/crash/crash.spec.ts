@@ -33,8 +33,8 @@ async function killRepeatedly(
   const scenario = new CrashScenario(program, data, await freePort(Math.random), () => random.next())
   const { writers, watch, holders } = scenario
   const observed = (): number[] => {
-    const { alive, over } = writers.expiries.observed
-    return [writers.answeredWrites, watch.entries, holders.holderChanges, alive, over]
+    const { alive, expired } = writers.expiries.observed
+    return [writers.answeredWrites, watch.entries, holders.holderChanges, alive, expired]
   }
   await scenario.start()
   // On a busy machine, the first processes may end before they answer anything.
@@ -51,10 +51,10 @@ async function killRepeatedly(
     if (kill % 100 === 0) console.info(`${kill} times ${signal}, ${writers.answeredWrites} writes were answered so far`)
   }
   await scenario.end()
-  const { alive, over } = writers.expiries.observed
+  const { alive, expired } = writers.expiries.observed
   console.info(
     `${kills} times ${signal}, ${writers.answeredWrites} writes were answered and none was lost; ${watch.entries} entries were ` +
-      `watched, the lease was held ${holders.holderChanges} times, ${alive} keys had not expired yet, ${over} had`,
+      `watched, the lease was held ${holders.holderChanges} times, ${alive} keys had not expired yet, ${expired} had`,
   )
 }
 

@@ -15,7 +15,7 @@ export class ExpiringKeys {
   readonly #expiries = new Map<string, ExpiryRange>()
   readonly #random: () => number
   #count = 0
-  readonly observed: { alive: number; over: number } = { alive: 0, over: 0 }
+  readonly observed: { alive: number; expired: number } = { alive: 0, expired: 0 }
 
   constructor(random: () => number) {
     this.#random = random
@@ -38,7 +38,7 @@ export class ExpiringKeys {
     const sent = Date.now()
     const { text } = await client.request(command(`GET ${key}`))
     const exists = !text.startsWith('$-1')
-    this.observed[exists ? 'alive' : 'over']++
+    this.observed[exists ? 'alive' : 'expired']++
     if (!exists) this.#expiries.delete(key)
     if (exists && sent >= latest) return [`${key} exists ${sent - latest} ms after its expiry`]
     if (!exists && Date.now() < earliest) return [`${key} is missing ${earliest - Date.now()} ms before its expiry`]

@@ -29,8 +29,8 @@ describe.runIf(mounted)('a full small disk', () => {
     const data = join(folder, 'state')
     const store = await serve({ port: 0, wsPort: 0, data })
     const client = await RawClient.ready(store.url, 'alice')
-    const told: string[] = []
-    store.storage$.subscribe(({ state }) => told.push(state))
+    const reported: string[] = []
+    store.storage$.subscribe(({ state }) => reported.push(state))
     const set = async (i: number): Promise<string> => {
       const answer = await client.request(command(`SET k${i} ${'x'.repeat(100_000)}`), {
         timestamp: `${Date.now()}:0:alice`,
@@ -46,7 +46,7 @@ describe.runIf(mounted)('a full small disk', () => {
     expect(store.stats.keys).toBe(kept)
     rmSync(filler)
     expect(await set(kept)).toBe('+OK\r\n')
-    expect(told).toEqual(['full', 'kept'])
+    expect(reported).toEqual(['full', 'kept'])
     await store.close()
     expect(await checkDirectory(data)).toMatchObject({ keys: kept + 1, torn: 0 })
   })

@@ -31,16 +31,22 @@ interface StoreProcess {
 }
 
 /** Starts a store, in a separate pid namespace unless `outside`; rejects with its output when it ends early. */
-async function start(data: string, where: 'inside' | 'outside' = 'inside'): Promise<StoreProcess> {
-  const [file = '', ...args] = [...(where === 'inside' ? NAMESPACE : []), process.execPath, program.path, data, '0']
+async function start(data: string, pidNamespace: 'inside' | 'outside' = 'inside'): Promise<StoreProcess> {
+  const [file = '', ...args] = [
+    ...(pidNamespace === 'inside' ? NAMESPACE : []),
+    process.execPath,
+    program.path,
+    data,
+    '0',
+  ]
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   const exited = once(child, 'exit')
-  let said = ''
-  child.stderr.on('data', chunk => (said += chunk))
+  let output = ''
+  child.stderr.on('data', chunk => (output += chunk))
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.once('data', line => resolve(String(line).trim()))
-    child.once('close', () => reject(new Error(said)))
+    child.once('close', () => reject(new Error(output)))
   })
   return { url, pid: storePidOf(child), exited }
 }
@@ -98,9 +104,9 @@ describe.runIf(hasNamespaces)('stores in several pid namespaces that use one dir
     const alice = await RawClient.ready(first.url, 'alice')
     expect(await set(alice, 'a')).toBe('+OK\r\n')
     await kill(first)
-    const begun = performance.now()
+    const startedAt = performance.now()
     const second = await start(data, 'outside')
-    expect(performance.now() - begun).toBeLessThan(OWNER_TIMEOUT_MS / 2)
+    expect(performance.now() - startedAt).toBeLessThan(OWNER_TIMEOUT_MS / 2)
     await kill(second)
     expect(await checkDirectory(data)).toMatchObject({ keys: 1 })
   })

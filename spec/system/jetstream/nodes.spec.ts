@@ -79,8 +79,8 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     for (const [at, id] of ['a', 'b'].entries()) {
       await nodes[at]?.close()
       if (at === 1) nodes = []
-      const again = await node(logOf(name, id), ports[at])
-      const client = openClient(again.url)
+      const reopened = await node(logOf(name, id), ports[at])
+      const client = openClient(reopened.url)
       await client.key('x', text).set(String(at + 1))
       await watch.until(({ values }) => values.at(-1) === String(at + 1))
     }

@@ -50,6 +50,7 @@ export interface Storage {
   open(): Promise<OpenedStorage>
   /** Like {@link open}, but deletes all content first. */
   openEmpty(): Promise<OpenedStorage>
+  /** Closes the storage for good, which releases its lock or connection. */
   release(): Promise<void>
 }
 

@@ -76,7 +76,7 @@ describe.each([
     expectWell(cluster, reopened, other)
   })
 
-  it("nodes keep running if others use up the message ids that a node's epoch and numbers suggest", () => {
+  it('nodes keep running if another publisher uses up predictable message ids', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys: own })
     const { node: b } = cluster.open('b', { keys: own })

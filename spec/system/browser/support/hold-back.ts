@@ -16,26 +16,26 @@ export interface Holding {
 
 /** Intercepts the connection between a page and the store; call it before the page loads. */
 export async function holdBack(page: Page): Promise<Holding> {
-  let most = Number.POSITIVE_INFINITY
+  let maxReads = Number.POSITIVE_INFINITY
   await page.routeWebSocket(/\/store$/, near => {
     const far = near.connectToServer()
     let rest = Buffer.alloc(0)
-    let left = most
+    let readsLeft = maxReads
     near.onMessage(message => far.send(message))
     far.onMessage(message => {
       rest = Buffer.concat([rest, Buffer.from(message)])
       for (let end = packetEnd(rest); end !== undefined; end = packetEnd(rest)) {
         const packet = rest.subarray(0, end)
         rest = rest.subarray(end)
-        if (left <= 0) continue
+        if (readsLeft <= 0) continue
         near.send(packet)
-        if ((packet[0] ?? 0) >> 4 === PUBLISH && READ.test(packet.toString('latin1'))) left--
+        if ((packet[0] ?? 0) >> 4 === PUBLISH && READ.test(packet.toString('latin1'))) readsLeft--
       }
     })
   })
   return {
     after: reads => {
-      most = reads
+      maxReads = reads
     },
   }
 }

@@ -9,11 +9,11 @@ export interface OpenOptions {
   /** Default `light`. */
   readonly theme?: Theme
   /** Emulates reduced motion. Default `false`. */
-  readonly calm?: boolean
+  readonly reducedMotion?: boolean
   /** Emulates touch input. Default `false`. */
   readonly touch?: boolean
   /** Runs before the page loads. */
-  readonly before?: (page: Page) => Promise<void>
+  readonly beforeLoad?: (page: Page) => Promise<void>
   /** Complaints that the guard ignores; add more with `guard.allow`. */
   readonly allow?: readonly RegExp[]
 }
@@ -24,28 +24,28 @@ export interface OpenedPage {
 }
 
 /** Longer than any step takes, but shorter than the test timeout, so that a failure names its cause; ms. */
-const PATIENCE = 30_000
+const STEP_TIMEOUT_MS = 30_000
 
 /** Opens a page, closed at the end of the test. The test fails if the guard recorded complaints. */
 export async function openPage(browser: Browser, url: string, options: OpenOptions = {}): Promise<OpenedPage> {
-  const { size = 'desktop', theme = 'light', calm = false, touch = false, allow = [], before } = options
+  const { size = 'desktop', theme = 'light', reducedMotion = false, touch = false, allow = [], beforeLoad } = options
   const context = await browser.newContext({
     viewport: SIZES[size],
     colorScheme: theme,
-    reducedMotion: calm ? 'reduce' : 'no-preference',
+    reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
     hasTouch: touch,
     locale: 'en-GB',
     timezoneId: 'UTC',
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(PATIENCE)
+  page.setDefaultTimeout(STEP_TIMEOUT_MS)
   const guard = new Guard(page)
   guard.allow(...allow)
   onTestFinished(async () => {
     await context.close()
     expect(guard.complaints).toEqual([])
   })
-  await before?.(page)
+  await beforeLoad?.(page)
   await page.goto(url)
   return { page, guard }
 }

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { fromBase64, toBase64 } from '../../../../src/pubsub/wire/json-frame.js'
 
-type Told =
+type SocketEvent =
   | { readonly type: 'open' }
   | { readonly type: 'error' }
   | { readonly type: 'message'; readonly text: string | undefined; readonly base64: string }
@@ -14,26 +14,26 @@ function host(): void {
     btoa(Array.from(new Uint8Array(data), byte => String.fromCharCode(byte)).join(''))
   // Events that arrive during a report are sent together.
   const waiting: unknown[] = []
-  let telling = false
+  let isReporting = false
   const flush = async (): Promise<void> => {
-    for (telling = true; waiting.length > 0; ) await Reflect.get(window, 'told')(waiting.splice(0))
-    telling = false
+    for (isReporting = true; waiting.length > 0; ) await Reflect.get(window, 'reportSocketEvents')(waiting.splice(0))
+    isReporting = false
   }
-  const tell = (id: number, told: unknown): void => {
-    waiting.push([id, told])
-    if (!telling) void flush()
+  const queueEvent = (id: number, event: unknown): void => {
+    waiting.push([id, event])
+    if (!isReporting) void flush()
   }
   const open = (id: number, url: string, protocol: string): void => {
     const socket = new WebSocket(url, protocol)
     sockets.set(id, socket)
     socket.binaryType = 'arraybuffer'
-    socket.onopen = () => tell(id, { type: 'open' })
-    socket.onerror = () => tell(id, { type: 'error' })
-    socket.onclose = ({ code, reason }) => tell(id, { type: 'close', code, reason })
+    socket.onopen = () => queueEvent(id, { type: 'open' })
+    socket.onerror = () => queueEvent(id, { type: 'error' })
+    socket.onclose = ({ code, reason }) => queueEvent(id, { type: 'close', code, reason })
     socket.onmessage = ({ data }) =>
       typeof data === 'string'
-        ? tell(id, { type: 'message', text: data, base64: '' })
-        : tell(id, { type: 'message', base64: base64(data) })
+        ? queueEvent(id, { type: 'message', text: data, base64: '' })
+        : queueEvent(id, { type: 'message', base64: base64(data) })
   }
   const send = (id: number, text: string | undefined, bytes: string): void =>
     sockets.get(id)?.send(text ?? Uint8Array.from(atob(bytes), char => char.charCodeAt(0)))
@@ -51,24 +51,24 @@ export async function socketsOf(
   opened: () => void,
 ): Promise<new (url: string, protocol: string) => object> {
   const sockets: PageSocket[] = []
-  await page.exposeFunction('told', (news: readonly (readonly [number, Told])[]) => {
-    for (const [id, told] of news) sockets[id]?.told(told)
+  await page.exposeFunction('reportSocketEvents', (events: readonly (readonly [number, SocketEvent])[]) => {
+    for (const [id, event] of events) sockets[id]?.onEvent(event)
   })
   await page.evaluate(host)
   const calls: (readonly [string, readonly unknown[]])[] = []
-  let calling = false
+  let isCalling = false
   const work = async (): Promise<void> => {
-    for (calling = true; calls.length > 0; )
+    for (isCalling = true; calls.length > 0; )
       await page.evaluate(
         some => some.map(([name, given]) => Reflect.get(window, 'hosted')[name](...given)),
         calls.splice(0),
       )
-    calling = false
+    isCalling = false
   }
   const call = (method: string, ...values: readonly unknown[]): void => {
     calls.push([method, values])
     // Sockets that a test leaves open end with its page.
-    if (!calling) work().catch(error => (page.isClosed() ? undefined : Promise.reject(error)))
+    if (!isCalling) work().catch(error => (page.isClosed() ? undefined : Promise.reject(error)))
   }
   return class extends PageSocket {
     constructor(url: string, protocol: string) {
@@ -102,10 +102,10 @@ class PageSocket {
     this.#call('close', code)
   }
 
-  told(told: Told): void {
-    if (told.type === 'open') this.onopen?.()
-    else if (told.type === 'error') this.onerror?.({})
-    else if (told.type === 'close') this.onclose?.(told)
-    else this.onmessage?.({ data: told.text ?? Uint8Array.from(fromBase64(told.base64) ?? []).buffer })
+  onEvent(event: SocketEvent): void {
+    if (event.type === 'open') this.onopen?.()
+    else if (event.type === 'error') this.onerror?.({})
+    else if (event.type === 'close') this.onclose?.(event)
+    else this.onmessage?.({ data: event.text ?? Uint8Array.from(fromBase64(event.base64) ?? []).buffer })
   }
 }

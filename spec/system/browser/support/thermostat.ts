@@ -48,12 +48,12 @@ export async function start(folder: string, options: readonly string[]): Promise
     await end(child)
     expect({ code: child.exitCode, complaints }).toEqual({ code: 0, complaints: [] })
   })
-  let said = ''
+  let output = ''
   return new Promise((resolve, reject) => {
-    child.once('exit', () => reject(new Error(`it ended: ${said}${complaints.join('')}`)))
+    child.once('exit', () => reject(new Error(`it ended: ${output}${complaints.join('')}`)))
     child.stdout.on('data', data => {
-      said += data
-      const [url] = /http:\/\/\S+\//.exec(said) ?? []
+      output += data
+      const [url] = /http:\/\/\S+\//.exec(output) ?? []
       if (url !== undefined) resolve(url)
     })
   })

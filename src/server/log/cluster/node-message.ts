@@ -22,6 +22,7 @@ export type MessageKind =
 export interface NodeMessage {
   readonly kind: MessageKind
   readonly node: string
+  /** Random id of the epoch. */
   readonly epoch: string
   /** Counts from 1 within the epoch. */
   readonly number: number
