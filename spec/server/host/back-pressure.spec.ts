@@ -14,7 +14,7 @@ import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
-const KEPT = { clean: false, properties: { sessionExpiryInterval: 60 } } as const
+const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } } as const
 const VALUE = 'x'.repeat(65_536)
 const QUOTA_EXCEEDED = 151
 /** Exceeds the socket buffers of both ends. */
@@ -44,8 +44,8 @@ async function connect(store: StoreServer, options: Partial<IConnectPacket> = {}
 describe('a client with more requests in flight than it can read responses', () => {
   const WAYS = [
     ['in a session that ends with the connection', 'url', {}],
-    ['in a session that is kept', 'url', KEPT],
-    ['over WebSocket', 'wsUrl', KEPT],
+    ['in a session that is kept', 'url', PERSISTENT],
+    ['over WebSocket', 'wsUrl', PERSISTENT],
   ] as const
 
   it.each(some(WAYS, 1))(
@@ -137,7 +137,7 @@ describe('a client with many unacknowledged messages', () => {
 
   it('a client with many unacknowledged messages gets responses only after acknowledging some, and PINGRESP immediately', async () => {
     const { store } = await open()
-    const client = await connect(store, KEPT)
+    const client = await connect(store, PERSISTENT)
     client.send(...numbers(100).map(get))
     await client.settled()
     const first = await client.came('publish', HALF)
@@ -154,7 +154,7 @@ describe('a client with many unacknowledged messages', () => {
 
   it('a client with many unacknowledged messages is served in order, whatever it sends in between', async () => {
     const { store } = await open()
-    const client = await connect(store, KEPT)
+    const client = await connect(store, PERSISTENT)
     client.send(...numbers(HALF + 2).map(get))
     await client.came('publish', HALF)
     client.send(
@@ -173,7 +173,7 @@ describe('a client with many unacknowledged messages', () => {
     const heir = await TestClient.connect(store.url, 'heir')
     await heir.subscribe('wills')
     const will = { topic: 'wills', payload: Buffer.from('x'), qos: 0, retain: false } as const
-    const client = await connect(store, { ...KEPT, will })
+    const client = await connect(store, { ...PERSISTENT, will })
     client.send(...numbers(HALF + 2).map(get), { cmd: 'disconnect', reasonCode: 0 })
     await client.came('publish', HALF)
     client.socket.end()
@@ -185,7 +185,7 @@ describe('a client with many unacknowledged messages', () => {
 
   it('a client with many unacknowledged messages is read on with more than 1 MiB of queued requests, as acknowledgements may follow them', async () => {
     const { store } = await open()
-    const client = await connect(store, KEPT)
+    const client = await connect(store, PERSISTENT)
     client.send(...numbers(HALF).map(get))
     await client.came('publish', HALF)
     const set = (id: number) =>
@@ -203,7 +203,7 @@ describe('a client with many unacknowledged messages', () => {
     timeout: 60_000,
   }, async () => {
     const { store, writer } = await open()
-    const client = await connect(store, KEPT)
+    const client = await connect(store, PERSISTENT)
     await client.subscribe(notificationTopicOf('alice'))
     client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
     await client.came('publish')
@@ -216,7 +216,7 @@ describe('a client with many unacknowledged messages', () => {
     expect((await client.came('disconnect'))[0]?.reasonCode).toBe(QUOTA_EXCEEDED)
     await client.closed
     await eventually(() => !store.clientIds.includes('alice'))
-    const [after, { sessionPresent }] = await TestClient.greet(store.url, 'alice', KEPT)
+    const [after, { sessionPresent }] = await TestClient.greet(store.url, 'alice', PERSISTENT)
     await after.settled()
     expect([sessionPresent, after.publishes.length]).toEqual([false, 0])
     await set()

@@ -6,7 +6,7 @@ import { INVOKE_TOPIC, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
-const KEPT = { clean: false, properties: { sessionExpiryInterval: 60 } }
+const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } }
 const MQTT_3_1_1 = { protocolVersion: 4 } as const
 
 const textsOf = (client: RawClient): string[] => client.inbox.map(({ text }) => text)
@@ -85,18 +85,18 @@ describe('the broker of a store', () => {
 
   it('the broker of a store publishes the last will only of a client without DISCONNECT', async () => {
     const { store } = await openStore()
-    const heir = await RawClient.connect(store.url, 'heir')
-    await heir.subscribe('wills/#')
+    const subscriber = await RawClient.connect(store.url, 'heir')
+    await subscriber.subscribe('wills/#')
     const polite = await RawClient.connect(store.url, 'polite', will('wills/polite', 'never'))
     const sudden = await RawClient.connect(store.url, 'sudden', will('wills/sudden', 'goodbye'))
     const cut = await RawClient.connect(store.wsUrl, 'cut', will('wills/cut', 'farewell'))
     await polite.end()
     await disconnectAbruptly(sudden)
-    await heir.received(1)
+    await subscriber.received(1)
     store.cut('cut')
     await cut.closed
-    await heir.received(2)
-    expect(textsOf(heir)).toEqual(['goodbye', 'farewell'])
+    await subscriber.received(2)
+    expect(textsOf(subscriber)).toEqual(['goodbye', 'farewell'])
   })
 
   it('the broker of a store loses neither messages nor responses if both arrive together', async () => {
@@ -118,12 +118,12 @@ describe('the broker of a store', () => {
 
   it('the broker of a store queues messages of a session until its client reconnects', async () => {
     const { store } = await openStore()
-    const before = await RawClient.connect(store.url, 'alice', KEPT)
+    const before = await RawClient.connect(store.url, 'alice', PERSISTENT)
     await before.subscribe('news')
     await before.end()
     const publisher = await RawClient.connect(store.url, 'publisher')
     for (const text of ['one', 'two']) await publisher.publish('news', text)
-    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
     await publisher.publish('news', 'three')
     expect((await after.received(3)).map(({ text }) => text)).toEqual(['one', 'two', 'three'])
   })
@@ -158,12 +158,12 @@ describe('MQTT 3.1.1 clients', () => {
 describe('a request of a disconnected client', () => {
   it('a request of a disconnected client is answered when its session resumes, even if the connection broke right after sending', async () => {
     const { store } = await openStore()
-    const before = await RawClient.ready(store.url, 'alice', KEPT)
+    const before = await RawClient.ready(store.url, 'alice', PERSISTENT)
     const watching = store.requests$.subscribe(({ clientId }) => store.cut(clientId))
     before.send(command('SET key value'), { timestamp: NOW, correlationData: Buffer.from('7') }).catch(() => undefined)
     await before.closed
     watching.unsubscribe()
-    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
     const [response] = await after.received(1)
     expect([response?.topic, response?.text]).toEqual([responseTopicOf('alice'), '+OK\r\n'])
     expect(response?.packet.properties?.correlationData).toEqual(Buffer.from('7'))
@@ -174,8 +174,8 @@ describe('a request of a disconnected client', () => {
 
   it('a request of a disconnected client is executed if it is the last will', async () => {
     const { store } = await openStore()
-    const heir = await RawClient.ready(store.url, 'heir')
-    await heir.request(command('KEYNOTIFY key'))
+    const subscriber = await RawClient.ready(store.url, 'heir')
+    await subscriber.request(command('KEYNOTIFY key'))
     const request = {
       topic: INVOKE_TOPIC,
       payload: command('SET key value'),
@@ -188,7 +188,7 @@ describe('a request of a disconnected client', () => {
       },
     } as const
     await disconnectAbruptly(await RawClient.connect(store.url, 'dying', { will: request }))
-    expect((await heir.received(1)).map(({ text }) => text)).toEqual([
+    expect((await subscriber.received(1)).map(({ text }) => text)).toEqual([
       '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$5\r\nvalue\r\n',
     ])
     expect(await read(store, 'key')).toBe('$5\r\nvalue\r\n')
@@ -196,8 +196,8 @@ describe('a request of a disconnected client', () => {
 
   it('a request of a disconnected client registers no watch if it is the last will', async () => {
     const { store } = await openStore()
-    const heir = await RawClient.connect(store.url, 'heir')
-    await heir.subscribe('answers')
+    const subscriber = await RawClient.connect(store.url, 'heir')
+    await subscriber.subscribe('answers')
     const request = {
       topic: INVOKE_TOPIC,
       payload: command('KEYNOTIFY key'),
@@ -206,7 +206,7 @@ describe('a request of a disconnected client', () => {
       properties: { responseTopic: 'answers', correlationData: Buffer.from('7') },
     } as const
     await disconnectAbruptly(await RawClient.connect(store.url, 'dying', { will: request }))
-    expect((await heir.received(1)).map(({ text }) => text)).toEqual(['+OK\r\n'])
+    expect((await subscriber.received(1)).map(({ text }) => text)).toEqual(['+OK\r\n'])
     expect(store.stats.watches).toBe(0)
   })
 })

@@ -6,7 +6,7 @@ import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
-const KEPT = { clean: false, properties: { sessionExpiryInterval: 60 } }
+const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } }
 const SET_NOTIFICATION = '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$1\r\nv\r\n'
 
 const watch = async (client: RawClient, key = 'k'): Promise<void> => {
@@ -80,14 +80,14 @@ describe('a notification', () => {
     'a notification is not repeated when a session resumes (subscribed with QoS %i)',
     async qos => {
       const { store } = await openStore()
-      const before = await RawClient.connect(store.url, 'alice', KEPT)
+      const before = await RawClient.connect(store.url, 'alice', PERSISTENT)
       await before.subscribe(responseTopicOf('alice'))
       await before.subscribe(notificationTopicOf('alice', 'k'), qos)
       await watch(before)
       await change(store)
       expect(await received(before)).toEqual([notificationTopicOf('alice', 'k')])
       await before.end()
-      const after = await RawClient.connect(store.url, 'alice', KEPT)
+      const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
       expect(await received(after)).toEqual([])
     },
   )
@@ -165,9 +165,9 @@ describe("with notifications 'subscribed', a notification", () => {
 
   it("with notifications 'subscribed', a notification is sent to a client whose subscription is from a resumed session", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
-    const before = await RawClient.ready(store.url, 'alice', KEPT)
+    const before = await RawClient.ready(store.url, 'alice', PERSISTENT)
     await before.end()
-    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
     await watch(after)
     await change(store)
     expect(await received(after)).toEqual([notificationTopicOf('alice', 'k')])
@@ -210,12 +210,12 @@ describe('the end of watches', () => {
 
   it('the watches of a client end with its connection even if its MQTT session is kept', async () => {
     const { store } = await openStore()
-    const before = await RawClient.ready(store.url, 'alice', KEPT)
+    const before = await RawClient.ready(store.url, 'alice', PERSISTENT)
     await watch(before)
     before.mqtt.stream.destroy()
     await before.closed
     await change(store)
-    const after = await RawClient.connect(store.url, 'alice', KEPT)
+    const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
     await change(store)
     expect(await received(after)).toEqual([])
     await watch(after)
@@ -223,7 +223,7 @@ describe('the end of watches', () => {
     expect(await received(after)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it.each([{}, KEPT])(
+  it.each([{}, PERSISTENT])(
     'the watches of a client end when a new connection takes over its session (%o)',
     async session => {
       const { store } = await openStore()

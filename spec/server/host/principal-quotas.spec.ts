@@ -10,32 +10,36 @@ import { command, resp3 } from '../../support/words.js'
 const REFUSED = '-ERR the quota has been exceeded\r\n'
 const QUOTA_EXCEEDED = 0x97
 
-/** Alice and Bob at a store with quotas; `of` returns the usage of one of them. */
+/** Alice and Bob at a store with quotas; `usageOf` returns the usage of one of them. */
 async function open(options: Parameters<typeof openSecured>[0] = {}) {
   const { store, clock } = await openSecured(options)
   const refusals: AuditEvent[] = []
   store.audit$.subscribe(event => {
     if (event.event === 'refused') refusals.push(event)
   })
-  const come = async (name: string, id = name) => {
+  const connectAs = async (name: string, id = name) => {
     const raw = await RawClient.ready(store.url, id, as(name))
     return { raw, ask: async (line: string) => (await raw.request(command(line), now(clock))).text }
   }
-  const of = (name: string) => Array.from(store.usage).find(({ principal }) => principal === `is ${name}`)
-  return { store, clock, come, of, refusals }
+  const usageOf = (name: string) => Array.from(store.usage).find(({ principal }) => principal === `is ${name}`)
+  return { store, clock, connectAs, usageOf, refusals }
 }
 
 describe('a quota of keys', () => {
   it('a quota of keys applies to all connections of a principal, and to no other principal', async () => {
-    const { come, of, refusals } = await open({ maxKeys: 4 })
-    const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
+    const { connectAs, usageOf, refusals } = await open({ maxKeys: 4 })
+    const [first, second, bob] = [
+      await connectAs('alice', 'a-1'),
+      await connectAs('alice', 'a-2'),
+      await connectAs('bob'),
+    ]
     expect([await first.ask('SET a 1'), await second.ask('SET b 1')]).toEqual(['+OK\r\n', '+OK\r\n'])
     expect(await first.ask('SET c 1')).toBe(REFUSED)
     expect(refusals).toMatchObject([
       { action: 'write', clientId: 'a-1', username: 'alice', target: 'c', reason: 'quota' },
     ])
     expect(await bob.ask('SET c 1')).toBe('+OK\r\n')
-    expect([of('alice')?.keys, of('bob')?.keys]).toEqual([2, 1])
+    expect([usageOf('alice')?.keys, usageOf('bob')?.keys]).toEqual([2, 1])
     // Existing keys can be changed and deleted.
     expect(await second.ask('SET a 22')).toBe('+OK\r\n')
     expect(await second.ask('DEL a')).toBe(':1\r\n')
@@ -43,24 +47,24 @@ describe('a quota of keys', () => {
   })
 
   it('a quota of keys counts a key towards the principal that wrote it last', async () => {
-    const { come, of } = await open({ maxKeys: 2 })
-    const [alice, bob] = [await come('alice'), await come('bob')]
+    const { connectAs, usageOf } = await open({ maxKeys: 2 })
+    const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     await alice.ask('SET a 1')
     expect(await bob.ask('SET a 2')).toBe('+OK\r\n')
-    expect([of('alice')?.keys, of('bob')?.keys]).toEqual([0, 1])
+    expect([usageOf('alice')?.keys, usageOf('bob')?.keys]).toEqual([0, 1])
     expect(await alice.ask('SET b 1')).toBe('+OK\r\n')
     // The key would become hers, and exceed her quota.
     expect(await alice.ask('SET a 3')).toBe(REFUSED)
   })
 
   it('a quota of keys counts bytes, and never rejects a smaller value', async () => {
-    const { come, of } = await open({ maxBytes: 4_000 })
-    const { ask } = await come('alice')
+    const { connectAs, usageOf } = await open({ maxBytes: 4_000 })
+    const { ask } = await connectAs('alice')
     expect(await ask(`SET a ${'x'.repeat(1_000)}`)).toBe('+OK\r\n')
     expect(await ask(`SET a ${'x'.repeat(2_000)}`)).toBe(REFUSED)
     expect(await ask('SET a x')).toBe('+OK\r\n')
     expect(await ask('SET b x')).toBe('+OK\r\n')
-    expect(of('alice')?.bytes).toBeGreaterThan(1_200)
+    expect(usageOf('alice')?.bytes).toBeGreaterThan(1_200)
     expect(await ask('SET c x')).toBe('+OK\r\n')
     expect(await ask('SET d x')).toBe(REFUSED)
   })
@@ -68,20 +72,20 @@ describe('a quota of keys', () => {
   it('a quota of keys applies after a restart', async () => {
     const data = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
     onTestFinished(async () => rm(data, { recursive: true }))
-    const { store, come } = await open({ maxKeys: 2, data })
-    const before = await come('alice')
+    const { store, connectAs } = await open({ maxKeys: 2, data })
+    const before = await connectAs('alice')
     expect(await before.ask('SET a 1')).toBe('+OK\r\n')
     await store.restart({ keys: 'kept' })
     expect([...store.usage]).toMatchObject([{ principal: 'is alice', keys: 1, connections: 0 }])
-    const after = await come('alice', 'again')
+    const after = await connectAs('alice', 'again')
     expect(await after.ask('SET b 1')).toBe(REFUSED)
   })
 })
 
 describe('the share of one principal', () => {
   it('`maxPercentPerPrincipal` limits the share of each total', async () => {
-    const { come } = await open({ maxKeys: 4, maxWatches: 4, maxRetained: 4, maxPercentPerPrincipal: 75 })
-    const { ask, raw } = await come('alice')
+    const { connectAs } = await open({ maxKeys: 4, maxWatches: 4, maxRetained: 4, maxPercentPerPrincipal: 75 })
+    const { ask, raw } = await connectAs('alice')
     const commands = (verb: string) =>
       ['a', 'b', 'c', 'd'].map(key => (verb === 'SET' ? `SET ${key} 1` : `${verb} ${key}`))
     for (const verb of ['SET', 'KEYNOTIFY']) {
@@ -98,24 +102,28 @@ describe('the share of one principal', () => {
 
 describe('a quota of watches', () => {
   it('a quota of watches applies to all connections of a principal, and is freed when they end', async () => {
-    const { come, of, refusals } = await open({ maxWatches: 8, maxPercentPerPrincipal: 25 })
-    const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
+    const { connectAs, usageOf, refusals } = await open({ maxWatches: 8, maxPercentPerPrincipal: 25 })
+    const [first, second, bob] = [
+      await connectAs('alice', 'a-1'),
+      await connectAs('alice', 'a-2'),
+      await connectAs('bob'),
+    ]
     expect([await first.ask('KEYNOTIFY a'), await second.ask('KEYNOTIFY a')]).toEqual(['+OK\r\n', '+OK\r\n'])
     expect(await first.ask('KEYNOTIFY b')).toBe(REFUSED)
     expect(refusals).toMatchObject([{ action: 'read', target: 'b', reason: 'quota' }])
     // Already watched.
     expect(await first.ask('KEYNOTIFY a')).toBe('+OK\r\n')
     expect(await bob.ask('KEYNOTIFY b')).toBe('+OK\r\n')
-    expect(of('alice')?.watches).toBe(2)
+    expect(usageOf('alice')?.watches).toBe(2)
     await second.raw.end()
     expect(await first.ask('KEYNOTIFY b')).toBe('+OK\r\n')
     expect(await first.ask('KEYNOTIFY b STOP')).toBe('+OK\r\n')
-    expect(of('alice')?.watches).toBe(1)
+    expect(usageOf('alice')?.watches).toBe(1)
   })
 
   it('the total watch limit applies across principals', async () => {
-    const { come, store } = await open({ maxWatches: 1 })
-    const [alice, bob] = [await come('alice'), await come('bob')]
+    const { connectAs, store } = await open({ maxWatches: 1 })
+    const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     expect(await alice.ask('KEYNOTIFY a')).toBe('+OK\r\n')
     expect(await bob.ask('KEYNOTIFY a')).toBe(REFUSED)
     expect(store.stats.watches).toBe(1)
@@ -125,22 +133,26 @@ describe('a quota of watches', () => {
 describe('a quota of subscriptions', () => {
   it('a quota of subscriptions applies to all sessions of a principal', async () => {
     // Each starts with two subscriptions.
-    const { come, of, refusals } = await open({ maxSubscriptions: 50, maxPercentPerPrincipal: 10 })
-    const [first, second, bob] = [await come('alice', 'a-1'), await come('alice', 'a-2'), await come('bob')]
+    const { connectAs, usageOf, refusals } = await open({ maxSubscriptions: 50, maxPercentPerPrincipal: 10 })
+    const [first, second, bob] = [
+      await connectAs('alice', 'a-1'),
+      await connectAs('alice', 'a-2'),
+      await connectAs('bob'),
+    ]
     expect(await first.raw.subscribe('x')).toBe(1)
     expect(await second.raw.subscribe('x')).toBe(QUOTA_EXCEEDED)
     expect(refusals).toMatchObject([{ action: 'subscribe', target: 'x', username: 'alice', reason: 'quota' }])
     expect(await bob.raw.subscribe('x')).toBe(1)
-    expect(of('alice')).toMatchObject({ subscriptions: 5, refused: 1 })
+    expect(usageOf('alice')).toMatchObject({ subscriptions: 5, refused: 1 })
     await first.raw.mqtt.unsubscribeAsync('x')
     expect(await second.raw.subscribe('x')).toBe(1)
     await second.raw.end()
-    expect(of('alice')?.subscriptions).toBe(2)
+    expect(usageOf('alice')?.subscriptions).toBe(2)
   })
 
   it('the total subscription limit applies across principals', async () => {
-    const { come, store } = await open({ maxSubscriptions: 4, maxPercentPerPrincipal: 100 })
-    const [alice, bob] = [await come('alice'), await come('bob')]
+    const { connectAs, store } = await open({ maxSubscriptions: 4, maxPercentPerPrincipal: 100 })
+    const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     expect([await alice.raw.subscribe('x'), await bob.raw.subscribe('x')]).toEqual([QUOTA_EXCEEDED, QUOTA_EXCEEDED])
     expect(store.stats.subscriptions).toBe(4)
   })
@@ -150,23 +162,23 @@ describe('a quota of retained messages', () => {
   const retain = { retain: true } as const
 
   it('a quota of retained messages applies to all sessions of a principal', async () => {
-    const { come, of, store, refusals } = await open({ maxRetained: 2 })
-    const [alice, bob] = [await come('alice'), await come('bob')]
+    const { connectAs, usageOf, store, refusals } = await open({ maxRetained: 2 })
+    const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     expect(await alice.raw.publish('a', '1', retain)).toMatchObject({ reasonCode: 0 })
     expect(await alice.raw.publish('b', '1', retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
     expect(refusals).toMatchObject([{ action: 'publish', target: 'b', reason: 'quota' }])
     expect(await alice.raw.publish('a', '22', retain)).toMatchObject({ reasonCode: 0 })
     // Bob owns the message now.
     expect(await bob.raw.publish('a', '3', retain)).toMatchObject({ reasonCode: 0 })
-    expect([of('alice')?.retained, of('bob')?.retained]).toEqual([0, 1])
+    expect([usageOf('alice')?.retained, usageOf('bob')?.retained]).toEqual([0, 1])
     expect(await bob.raw.publish('a', '', retain)).toMatchObject({ reasonCode: 0 })
-    expect(of('bob')).toMatchObject({ retained: 0, retainedBytes: 0 })
+    expect(usageOf('bob')).toMatchObject({ retained: 0, retainedBytes: 0 })
     expect(store.stats).toMatchObject({ retained: 0, retainedBytes: 0 })
   })
 
   it('a quota of retained messages counts bytes, and has a total across principals', async () => {
-    const { come } = await open({ maxRetained: 2, maxRetainedBytes: 2_000, maxPercentPerPrincipal: 100 })
-    const [alice, bob] = [await come('alice'), await come('bob')]
+    const { connectAs } = await open({ maxRetained: 2, maxRetainedBytes: 2_000, maxPercentPerPrincipal: 100 })
+    const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     const large = 'x'.repeat(3_000)
     expect(await alice.raw.publish('a', large, retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
     for (const topic of ['a', 'b']) expect(await alice.raw.publish(topic, '1', retain)).toMatchObject({ reasonCode: 0 })
@@ -176,67 +188,67 @@ describe('a quota of retained messages', () => {
 
 describe('a quota of messages queued for offline clients', () => {
   it('a quota of messages queued for offline clients ends the session that exceeds it', async () => {
-    const { come, of, store } = await open({ maxBufferedBytes: 80_000 })
+    const { connectAs, usageOf, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
     await away.subscribe('news')
     await away.end()
-    const bob = await come('bob')
+    const bob = await connectAs('bob')
     for (let i = 0; i < 20; i++) await bob.raw.publish('news', 'x'.repeat(1_000))
-    expect(of('alice')).toMatchObject({ refused: 1, waitingBytes: 0, subscriptions: 0 })
+    expect(usageOf('alice')).toMatchObject({ refused: 1, waitingBytes: 0, subscriptions: 0 })
     expect(store.stats.sessions).toBe(1)
   })
 
   it('a quota of messages queued for offline clients does not count messages for connected clients', async () => {
-    const { come, of, store } = await open({ maxBufferedBytes: 80_000 })
+    const { connectAs, usageOf, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
     await away.subscribe('news')
     await away.end()
-    const bob = await come('bob')
+    const bob = await connectAs('bob')
     for (let i = 0; i < 3; i++) await bob.raw.publish('news', 'x'.repeat(1_000))
-    expect(of('alice')?.waitingBytes).toBeGreaterThan(3_000)
+    expect(usageOf('alice')?.waitingBytes).toBeGreaterThan(3_000)
     const back = await RawClient.connect(store.url, 'away', lasting)
     expect(await back.received(3)).toHaveLength(3)
-    expect(of('alice')?.waitingBytes).toBe(0)
+    expect(usageOf('alice')?.waitingBytes).toBe(0)
   })
 })
 
 describe('a rate limit', () => {
   it('a rate limit slows down a faster client without losing packets', { tags: 'slow' }, async () => {
-    const { come, of } = await open({ maxPacketRatePerPrincipal: 40 })
-    const [alice, bob] = [await come('alice'), await come('bob')]
+    const { connectAs, usageOf } = await open({ maxPacketRatePerPrincipal: 40 })
+    const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     const began = performance.now()
     const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => alice.ask(`SET k${i % 7} ${i}`)))
     expect(new Set(answers)).toEqual(new Set(['+OK\r\n']))
-    expect(of('alice')?.pauses).toBe(0)
+    expect(usageOf('alice')?.pauses).toBe(0)
     // The initial burst is used up, so packets are read every 25 ms from here on.
     await Promise.all(Array.from({ length: 60 }, (_, i) => alice.ask(`SET k${i % 7} ${i}`)))
     await alice.ask('GET k0')
-    expect(of('alice')?.pauses).toBeGreaterThan(0)
+    expect(usageOf('alice')?.pauses).toBeGreaterThan(0)
     expect(performance.now() - began).toBeGreaterThan(1_000)
     expect(await bob.ask('SET a 1')).toBe('+OK\r\n')
-    expect(of('bob')?.pauses).toBe(0)
+    expect(usageOf('bob')?.pauses).toBe(0)
   })
 
   it('a rate limit of bytes slows down a faster client', { tags: 'slow' }, async () => {
-    const { come, of } = await open({ maxByteRatePerPrincipal: 100_000 })
-    const { ask } = await come('alice')
+    const { connectAs, usageOf } = await open({ maxByteRatePerPrincipal: 100_000 })
+    const { ask } = await connectAs('alice')
     for (let i = 0; i < 8; i++) await ask(`SET a ${'x'.repeat(25_000)}`)
     await ask('GET b')
-    expect(of('alice')?.pauses).toBeGreaterThan(0)
+    expect(usageOf('alice')?.pauses).toBeGreaterThan(0)
   })
 
   it('a rate limit of scans slows down a client with expensive scans', { tags: 'slow' }, async () => {
-    const { come, of, store } = await open({ maxByteRatePerPrincipal: 60_000 })
+    const { connectAs, usageOf, store } = await open({ maxByteRatePerPrincipal: 60_000 })
     await store.load(Array.from({ length: 1_000 }, (_, i) => ({ key: `key-${i}`, value: '' })))
-    const { ask } = await come('alice')
+    const { ask } = await connectAs('alice')
     expect(await ask('GET key-1')).toBe('$0\r\n\r\n')
     for (let i = 0; i < 3; i++) expect(await ask('SCAN no*')).not.toContain('ERR')
-    expect(of('alice')?.pauses).toBe(0)
+    expect(usageOf('alice')?.pauses).toBe(0)
     for (let i = 0; i < 8; i++) expect(await ask('SCAN no*')).not.toContain('ERR')
     await ask('GET key-1')
-    expect(of('alice')?.pauses).toBeGreaterThan(0)
+    expect(usageOf('alice')?.pauses).toBeGreaterThan(0)
   })
 
   it('a rate limit in total also applies to this machine', async () => {
@@ -251,8 +263,8 @@ describe('a rate limit', () => {
 
 describe('a quota of user properties', () => {
   it('a quota of user properties ends the connection', async () => {
-    const { come, clock } = await open({ maxUserProperties: 3 })
-    const { raw } = await come('alice')
+    const { connectAs, clock } = await open({ maxUserProperties: 3 })
+    const { raw } = await connectAs('alice')
     const properties = (many: number) => ({ many: Array<string>(many).fill('x') })
     await raw.request(resp3(['GET', 'a']), { ...now(clock), userProperties: properties(2) })
     await expect(raw.request(resp3(['GET', 'a']), { ...now(clock), userProperties: properties(3) })).rejects.toThrow(

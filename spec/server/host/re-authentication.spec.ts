@@ -21,13 +21,13 @@ const authenticate: Authenticate = ({ method, data }) => {
 
 async function open(token: string) {
   const { store } = await openStore({ authenticate })
-  const speaker = TestClient.to(store.url)
-  speaker.send(connectWith(token))
-  return { store, speaker, welcome: await speaker.next() }
+  const client = TestClient.to(store.url)
+  client.send(connectWith(token))
+  return { store, client, welcome: await client.next() }
 }
 
 /** A client with the attribute `a` of 1, which may access topics and keys that end with it. */
-async function twoRoles(): Promise<TestClient> {
+async function connectWithTwoRoles(): Promise<TestClient> {
   const { store } = await openStore({
     authenticate: ({ data }) => ({
       principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
@@ -37,54 +37,54 @@ async function twoRoles(): Promise<TestClient> {
   brokerResources: [{ method: Connect }, { method: Subscribe, topics: ['t/{principal.attributes.a}'] }]
   stateStoreResources: [{ method: Read, keyType: String, keys: ['key-{principal.attributes.a}'] }]`,
   })
-  const speaker = TestClient.to(store.url)
-  speaker.send(connectWith('1'))
-  await speaker.next()
-  return speaker
+  const client = TestClient.to(store.url)
+  client.send(connectWith('1'))
+  await client.next()
+  return client
 }
 
 describe('credentials', () => {
   it('credentials end the connection when they expire', async () => {
-    const { speaker, welcome } = await open('alice 30')
+    const { client, welcome } = await open('alice 30')
     expect(welcome).toMatchObject({ cmd: 'connack', reasonCode: 0 })
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
   it('credentials that have expired end the connection immediately', async () => {
-    const { speaker } = await open('alice -1000')
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+    const { client } = await open('alice -1000')
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
   it('credentials can be renewed, with a later or earlier expiry', async () => {
-    const { speaker } = await open('alice 5000')
-    speaker.send(authWith(`alice ${HOUR}`))
-    expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
-    speaker.send(authWith('alice 30'))
-    expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
+    const { client } = await open('alice 5000')
+    client.send(authWith(`alice ${HOUR}`))
+    expect(await client.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    client.send(authWith('alice 30'))
+    expect(await client.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
   it.each([
     ['of another principal', `bob ${HOUR}`],
     ['that are invalid', 'nonsense'],
   ])('credentials %s end the connection', async (_, token) => {
-    const { store, speaker } = await open(`alice ${HOUR}`)
+    const { store, client } = await open(`alice ${HOUR}`)
     const outcomes: unknown[] = []
     store.audit$.subscribe(({ event, outcome }) => outcomes.push([event, outcome]))
-    speaker.send(authWith(token))
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    client.send(authWith(token))
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
     expect(outcomes).toEqual([['login', 'refused']])
   })
 
   it('credentials end the connection if they are sent as an answer without a challenge', async () => {
-    const { speaker } = await open(`alice ${HOUR}`)
-    speaker.send(authWith(`alice ${HOUR}`, 0x18))
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
+    const { client } = await open(`alice ${HOUR}`)
+    client.send(authWith(`alice ${HOUR}`, 0x18))
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
   })
 
   it('expired credentials end the connection, and the session waits for its principal', async () => {
-    const { store, speaker } = await open('alice 30')
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect' })
+    const { store, client } = await open('alice 30')
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect' })
     const other = TestClient.to(store.url)
     other.send(connectWith(`bob ${HOUR}`))
     expect(await other.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
@@ -97,34 +97,34 @@ describe('credentials', () => {
       }),
       policy: `[{principals: {usernames: [u]}, brokerResources: [{method: Connect}, {method: Publish, topics: ['t/{principal.attributes.a}']}]}]`,
     })
-    const speaker = TestClient.to(store.url)
-    speaker.send(connectWith('1'))
-    await speaker.next()
+    const client = TestClient.to(store.url)
+    client.send(connectWith('1'))
+    await client.next()
     const publish = (topic: string): Promise<void> =>
-      speaker.send({ cmd: 'publish', topic, payload: 'x', qos: 1, messageId: 1, dup: false, retain: false })
+      client.send({ cmd: 'publish', topic, payload: 'x', qos: 1, messageId: 1, dup: false, retain: false })
     publish('t/2')
-    expect(await speaker.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
-    speaker.send(authWith('2'))
-    expect(await speaker.next()).toMatchObject({ cmd: 'auth' })
+    expect(await client.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+    client.send(authWith('2'))
+    expect(await client.next()).toMatchObject({ cmd: 'auth' })
     publish('t/2')
-    expect((await speaker.next()).cmd).toBe('puback')
+    expect((await client.next()).cmd).toBe('puback')
     publish('t/1')
-    expect(await speaker.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
+    expect(await client.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
   })
 
   it('credentials with fewer rights end a subscription', async () => {
-    const speaker = await twoRoles()
-    speaker.send({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
-    expect(await speaker.next()).toMatchObject({ cmd: 'suback', granted: [1] })
-    speaker.send(authWith('1'))
-    expect(await speaker.next()).toMatchObject({ cmd: 'auth' })
-    speaker.send(authWith('2'))
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+    const client = await connectWithTwoRoles()
+    client.send({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
+    expect(await client.next()).toMatchObject({ cmd: 'suback', granted: [1] })
+    client.send(authWith('1'))
+    expect(await client.next()).toMatchObject({ cmd: 'auth' })
+    client.send(authWith('2'))
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
   it('credentials with fewer rights end a watch', async () => {
-    const speaker = await twoRoles()
-    speaker.send({
+    const client = await connectWithTwoRoles()
+    client.send({
       cmd: 'publish',
       topic: INVOKE_TOPIC,
       payload: command('KEYNOTIFY key-1'),
@@ -134,17 +134,17 @@ describe('credentials', () => {
       retain: false,
       properties: { responseTopic: responseTopic('c'), correlationData: Buffer.from('x') },
     })
-    expect(await speaker.next()).toMatchObject({ cmd: 'puback' })
-    speaker.send(authWith('1'))
-    while ((await speaker.next()).cmd !== 'auth');
-    speaker.send(authWith('2'))
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+    expect(await client.next()).toMatchObject({ cmd: 'puback' })
+    client.send(authWith('1'))
+    while ((await client.next()).cmd !== 'auth');
+    client.send(authWith('2'))
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
   it('credentials without the right to connect end the connection', async () => {
-    const speaker = await twoRoles()
-    speaker.send(authWith('3'))
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    const client = await connectWithTwoRoles()
+    client.send(authWith('3'))
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
   it('credentials without expiry do not end the connection', async () => {

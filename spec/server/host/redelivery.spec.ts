@@ -10,11 +10,11 @@ import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command, textOf } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
-const KEPT: Partial<IConnectPacket> = { clean: false, properties: { sessionExpiryInterval: 60 } }
+const PERSISTENT: Partial<IConnectPacket> = { clean: false, properties: { sessionExpiryInterval: 60 } }
 const TAKEN_OVER = 142
 
 /** A client that watches `k`, and has acknowledged all messages. */
-async function watching(store: StoreServer, options: Partial<IConnectPacket> = KEPT): Promise<TestClient> {
+async function connectWatcher(store: StoreServer, options: Partial<IConnectPacket> = PERSISTENT): Promise<TestClient> {
   const client = await TestClient.connect(store.url, 'alice', options)
   await client.subscribe(notificationTopicOf('alice'))
   await client.subscribe(responseTopicOf('alice'))
@@ -36,20 +36,20 @@ async function write(store: StoreServer, ...values: string[]): Promise<void> {
 const writtenValue = ({ payload }: IPublishPacket): string | undefined =>
   textOf(Buffer.from(payload)).split('\r\n').at(-2)
 const valuesOf = (client: TestClient): (string | undefined)[] => client.publishes.map(writtenValue)
-const gone = async (store: StoreServer, clientId = 'alice'): Promise<void> =>
+const awaitDisconnect = async (store: StoreServer, clientId = 'alice'): Promise<void> =>
   eventually(() => !store.clientIds.includes(clientId))
 
 describe('an unacknowledged message', () => {
   it('an unacknowledged message is redelivered on reconnect, in order, with DUP, before newer messages', async () => {
     const { store } = await openStore()
-    const before = await watching(store)
+    const before = await connectWatcher(store)
     await write(store, 'a', 'b', 'c', 'd')
     const first = await before.came('publish', 4)
     before.acknowledge(...first.slice(1, 2))
     await before.settled()
     await before.cut()
-    await gone(store)
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     after.send(requestPacket('alice', command('GET k'), 1))
     const again = await after.came('publish', 4)
     expect(valuesOf(after)).toEqual(['a', 'c', 'd', 'd'])
@@ -59,21 +59,21 @@ describe('an unacknowledged message', () => {
     after.acknowledge(...again)
     await after.settled()
     await after.cut()
-    await gone(store)
-    const third = await TestClient.connect(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const third = await TestClient.connect(store.url, 'alice', PERSISTENT)
     await third.settled()
     expect(third.publishes).toEqual([])
   })
 
   it('an unacknowledged message is redelivered on every reconnect until it is acknowledged', async () => {
     const { store } = await openStore()
-    const before = await watching(store)
+    const before = await connectWatcher(store)
     await write(store, 'a', 'b')
     await before.came('publish', 2)
     await before.cut()
     for (let times = 0; times < 3; times++) {
-      await gone(store)
-      const after = await TestClient.connect(store.url, 'alice', KEPT)
+      await awaitDisconnect(store)
+      const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
       await after.came('publish', 2)
       expect(valuesOf(after)).toEqual(['a', 'b'])
       await after.cut()
@@ -81,16 +81,16 @@ describe('an unacknowledged message', () => {
   })
 
   it.each([
-    ['the client starts clean', KEPT, { ...KEPT, clean: true }],
-    ['the session ended with the connection', { clean: true }, KEPT],
-    ['the resumed session ended with the connection', { clean: false }, KEPT],
+    ['the client starts clean', PERSISTENT, { ...PERSISTENT, clean: true }],
+    ['the session ended with the connection', { clean: true }, PERSISTENT],
+    ['the resumed session ended with the connection', { clean: false }, PERSISTENT],
   ] as const)('is dropped when %s', async (_, session, next) => {
     const { store } = await openStore()
-    const before = await watching(store, session)
+    const before = await connectWatcher(store, session)
     await write(store, 'a', 'b')
     await before.came('publish', 2)
     await before.cut()
-    await gone(store)
+    await awaitDisconnect(store)
     const after = await TestClient.connect(store.url, 'alice', next)
     await after.settled()
     expect(after.publishes).toEqual([])
@@ -98,40 +98,40 @@ describe('an unacknowledged message', () => {
 
   it('an unacknowledged message is dropped if the client ends the session in DISCONNECT', async () => {
     const { store } = await openStore()
-    const before = await watching(store)
+    const before = await connectWatcher(store)
     await write(store, 'a')
     await before.came('publish', 1)
     before.send({ cmd: 'disconnect', reasonCode: 0, properties: { sessionExpiryInterval: 0 } })
     await before.closed
-    await gone(store)
-    const [after, { sessionPresent }] = await TestClient.greet(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const [after, { sessionPresent }] = await TestClient.greet(store.url, 'alice', PERSISTENT)
     await after.settled()
     expect([sessionPresent, after.publishes]).toEqual([false, []])
   })
 
   it('an unacknowledged message is dropped if the resumed session ends with its connection', async () => {
     const { store } = await openStore()
-    const before = await watching(store)
+    const before = await connectWatcher(store)
     await write(store, 'a')
     await before.came('publish', 1)
     await before.cut()
-    await gone(store)
+    await awaitDisconnect(store)
     const once = await TestClient.connect(store.url, 'alice', { clean: false })
     await once.came('publish', 1)
     expect(valuesOf(once)).toEqual(['a'])
     await once.cut()
-    await gone(store)
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     await after.settled()
     expect(after.publishes).toEqual([])
   })
 
   it('an unacknowledged message is redelivered to the connection that takes over the session', async () => {
     const { store } = await openStore()
-    const before = await watching(store)
+    const before = await connectWatcher(store)
     await write(store, 'a', 'b')
     await before.came('publish', 2)
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     await before.closed
     await after.came('publish', 2)
     expect([valuesOf(after), before.all('disconnect')[0]?.reasonCode]).toEqual([['a', 'b'], TAKEN_OVER])
@@ -140,12 +140,12 @@ describe('an unacknowledged message', () => {
 
   it('an unacknowledged message can be a response or a notification', async () => {
     const { store } = await openStore()
-    const before = await watching(store)
+    const before = await connectWatcher(store)
     before.send(requestPacket('alice', command('SET k v'), 7, { userProperties: { __ts: NOW } }))
     await before.came('publish', 2)
     await before.cut()
-    await gone(store)
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     const again = await after.came('publish', 2)
     expect(again.map(({ topic }) => topic)).toEqual([responseTopicOf('alice'), notificationTopicOf('alice', 'k')])
     expect(again[0]?.properties?.correlationData).toEqual(Buffer.from('7'))
@@ -156,14 +156,14 @@ describe('an unacknowledged message', () => {
 
   it('an unacknowledged message with QoS 0 is not redelivered', async () => {
     const { store } = await openStore()
-    const before = await watching(store)
+    const before = await connectWatcher(store)
     await before.subscribe({ topic: notificationTopicOf('alice'), qos: 0 })
     await write(store, 'a')
     const [first] = await before.came('publish', 1)
     expect([first?.qos, first?.messageId]).toEqual([0, undefined])
     await before.cut()
-    await gone(store)
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     await after.settled()
     expect(after.publishes).toEqual([])
   })
@@ -182,13 +182,13 @@ describe('messages queued for an offline client', () => {
     async (ms, sessionPresent, values) => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
       const { store } = await openStore()
-      const before = await watching(store)
+      const before = await connectWatcher(store)
       await write(store, 'a')
       await before.came('publish', 1)
       await before.cut()
-      await gone(store)
+      await awaitDisconnect(store)
       vi.advanceTimersByTime(ms)
-      const [after, connack] = await TestClient.greet(store.url, 'alice', KEPT)
+      const [after, connack] = await TestClient.greet(store.url, 'alice', PERSISTENT)
       await after.settled()
       expect(connack).toMatchObject({ sessionPresent })
       expect(valuesOf(after)).toEqual(values)
@@ -197,12 +197,12 @@ describe('messages queued for an offline client', () => {
 
   it('messages queued for an offline client are not kept if the session ended with the connection', async () => {
     const { store } = await openStore()
-    const before = await watching(store, { clean: true })
+    const before = await connectWatcher(store, { clean: true })
     await write(store, 'a')
     await before.came('publish', 1)
     await before.cut()
-    await gone(store)
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     await after.settled()
     expect(after.packets).toEqual([])
   })
@@ -211,7 +211,7 @@ describe('messages queued for an offline client', () => {
 describe('packet ids', () => {
   it('packet ids are unique among messages of the store and of clients, also in a resumed session', async () => {
     const { store } = await openStore()
-    const before = await watching(store)
+    const before = await connectWatcher(store)
     await before.subscribe('news')
     const other = await RawClient.connect(store.url, 'other')
     for (let round = 0; round < 30; round++) {
@@ -220,8 +220,8 @@ describe('packet ids', () => {
     }
     const first = await before.came('publish', 60)
     await before.cut()
-    await gone(store)
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     await write(store, 'not watched any more')
     await other.publish('news', 'more')
     const again = await after.came('publish', 61)
@@ -235,7 +235,7 @@ describe('packet ids', () => {
 
   it('packet ids are reused after any form of acknowledgement', async () => {
     const { store } = await openStore()
-    const client = await watching(store)
+    const client = await connectWatcher(store)
     const forms = (id: number): Buffer[] => [
       Buffer.from([0x40, 2, id >> 8, id & 255]),
       Buffer.from([0x40, 3, id >> 8, id & 255, 0]),
@@ -252,15 +252,15 @@ describe('packet ids', () => {
       client.packets.length = 0
     }
     await client.cut()
-    await gone(store)
-    const after = await TestClient.connect(store.url, 'alice', KEPT)
+    await awaitDisconnect(store)
+    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     await after.settled()
     expect(after.publishes).toEqual([])
   })
 
   it('packet ids that are unknown or acknowledged twice have no effect', async () => {
     const { store } = await openStore()
-    const client = await watching(store)
+    const client = await connectWatcher(store)
     await write(store, 'a')
     const [publish] = await client.came('publish', 1)
     for (const messageId of [2, 30_000, 65_535]) client.send({ cmd: 'puback', messageId, reasonCode: 0 })
@@ -275,7 +275,7 @@ describe("a client's receive maximum", () => {
   it("a client's receive maximum delays the next message until one is acknowledged", async () => {
     const { store } = await openStore()
     const properties = { sessionExpiryInterval: 60, receiveMaximum: 3 }
-    const client = await watching(store, { clean: false, properties })
+    const client = await connectWatcher(store, { clean: false, properties })
     await write(store, 'a', 'b', 'c', 'd', 'e')
     await client.came('publish', 3)
     await client.settled()
@@ -285,7 +285,7 @@ describe("a client's receive maximum", () => {
     await client.settled()
     expect(valuesOf(client)).toEqual(['a', 'b', 'c', 'd'])
     await client.cut()
-    await gone(store)
+    await awaitDisconnect(store)
     const after = await TestClient.connect(store.url, 'alice', { clean: false, properties })
     await after.came('publish', 3)
     await after.settled()

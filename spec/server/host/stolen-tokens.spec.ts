@@ -34,62 +34,62 @@ describe('a stolen token, or recorded packets', () => {
       .setProtectedHeader({ alg: 'ES256', kid: 'k' })
       .sign(keys.privateKey)
 
-  async function arrive(
+  async function connectWithToken(
     token: string,
     clientId: string,
-  ): Promise<{ speaker: TestClient; reasonCode: number | undefined }> {
-    const speaker = TestClient.to(store.url)
-    speaker.send(connectWith(token, clientId))
-    const welcome = await speaker.next()
-    return { speaker, reasonCode: welcome.cmd === 'connack' ? welcome.reasonCode : undefined }
+  ): Promise<{ client: TestClient; reasonCode: number | undefined }> {
+    const client = TestClient.to(store.url)
+    client.send(connectWith(token, clientId))
+    const connack = await client.next()
+    return { client, reasonCode: connack.cmd === 'connack' ? connack.reasonCode : undefined }
   }
 
   /** Checks that the client is still connected and served. */
-  async function isWell(speaker: TestClient): Promise<void> {
-    speaker.send({ cmd: 'pingreq' })
-    expect(await speaker.next()).toMatchObject({ cmd: 'pingresp' })
+  async function isWell(client: TestClient): Promise<void> {
+    client.send({ cmd: 'pingreq' })
+    expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
   it('a stolen token grants the rights of its principal and no others', async () => {
-    const { speaker, reasonCode } = await arrive(await tokenOf('panel'), 'thief')
+    const { client, reasonCode } = await connectWithToken(await tokenOf('panel'), 'thief')
     expect(reasonCode).toBe(0)
     const subscriptions = ['plant/panel', 'plant/pump'].map(topic => ({ topic, qos: 1 as const }))
-    speaker.send({ cmd: 'subscribe', messageId: 1, subscriptions })
-    expect(await speaker.next()).toMatchObject({ cmd: 'suback', granted: [1, NOT_AUTHORIZED] })
+    client.send({ cmd: 'subscribe', messageId: 1, subscriptions })
+    expect(await client.next()).toMatchObject({ cmd: 'suback', granted: [1, NOT_AUTHORIZED] })
   })
 
   it('a stolen token does not take over the session of another principal', async () => {
-    const { speaker: pump } = await arrive(await tokenOf('pump'), 'pump-1')
-    const { reasonCode } = await arrive(await tokenOf('panel'), 'pump-1')
+    const { client: pump } = await connectWithToken(await tokenOf('pump'), 'pump-1')
+    const { reasonCode } = await connectWithToken(await tokenOf('panel'), 'pump-1')
     expect(reasonCode).toBe(NOT_AUTHORIZED)
     await isWell(pump)
   })
 
   it('a stolen token is rejected at another audience', async () => {
-    expect((await arrive(await tokenOf('panel', 'office'), 'thief')).reasonCode).toBe(BAD_CREDENTIALS)
+    expect((await connectWithToken(await tokenOf('panel', 'office'), 'thief')).reasonCode).toBe(BAD_CREDENTIALS)
   })
 
   it('a stolen token is rejected after its expiry, in a replayed CONNECT or AUTH', async () => {
     const token = await tokenOf('panel')
-    expect((await arrive(token, 'panel-1')).reasonCode).toBe(0)
+    expect((await connectWithToken(token, 'panel-1')).reasonCode).toBe(0)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * HOUR })
-    expect((await arrive(token, 'panel-1')).reasonCode).toBe(BAD_CREDENTIALS)
-    const { speaker, reasonCode } = await arrive(await tokenOf('panel'), 'panel-2')
+    expect((await connectWithToken(token, 'panel-1')).reasonCode).toBe(BAD_CREDENTIALS)
+    const { client, reasonCode } = await connectWithToken(await tokenOf('panel'), 'panel-2')
     expect(reasonCode).toBe(0)
-    speaker.send(authWith(token))
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
+    client.send(authWith(token))
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
   it('a stolen token stops working at its expiry, even on an open connection', async () => {
     const second = 1_000 * Math.floor(Date.now() / 1_000)
     vi.useFakeTimers({ toFake: ['Date'], now: second + 1_000 - REMAINDER })
     const token = await tokenOf('panel', 'plant', REMAINDER - CLOCK_SKEW)
-    const { speaker, reasonCode } = await arrive(token, 'thief')
+    const { client, reasonCode } = await connectWithToken(token, 'thief')
     expect(reasonCode).toBe(0)
     let answers = 0
     for (;;) {
-      speaker.send({ cmd: 'pingreq' })
-      const packet = await speaker.next()
+      client.send({ cmd: 'pingreq' })
+      const packet = await client.next()
       if (packet.cmd === 'pingresp') answers++
       else {
         expect(packet).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
@@ -101,8 +101,8 @@ describe('a stolen token, or recorded packets', () => {
 
   it('a stolen token does not change the principal of a connection: AUTH of another principal ends only that connection', async () => {
     const recorded = await tokenOf('pump')
-    const { speaker: pump } = await arrive(recorded, 'pump-1')
-    const { speaker: mallory } = await arrive(await tokenOf('panel'), 'panel-1')
+    const { client: pump } = await connectWithToken(recorded, 'pump-1')
+    const { client: mallory } = await connectWithToken(await tokenOf('panel'), 'panel-1')
     mallory.send(authWith(recorded))
     expect(await mallory.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
     await isWell(pump)
@@ -110,21 +110,21 @@ describe('a stolen token, or recorded packets', () => {
 
   it('a stolen token can be sent again by its principal before its expiry, which does not extend it', async () => {
     const token = await tokenOf('panel')
-    const { speaker } = await arrive(token, 'panel-1')
+    const { client } = await connectWithToken(token, 'panel-1')
     for (let i = 0; i < 3; i++) {
-      speaker.send(authWith(token))
-      expect(await speaker.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
+      client.send(authWith(token))
+      expect(await client.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
     }
-    await isWell(speaker)
+    await isWell(client)
   })
 
   it('a stolen token is rejected in an AUTH before CONNECT, or by another method later', async () => {
     const early = TestClient.to(store.url)
     early.send(authWith(await tokenOf('panel')))
     await early.closed
-    const { speaker } = await arrive(await tokenOf('panel'), 'panel-1')
+    const { client } = await connectWithToken(await tokenOf('panel'), 'panel-1')
     const properties = { authenticationMethod: 'SCRAM', authenticationData: Buffer.from(await tokenOf('panel')) }
-    speaker.send({ cmd: 'auth', reasonCode: 0x19, properties })
-    expect(await speaker.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
+    client.send({ cmd: 'auth', reasonCode: 0x19, properties })
+    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
   })
 })
