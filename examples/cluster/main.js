@@ -26,8 +26,8 @@ const panel = connect(
   { clientId: 'panel', reconnect: { initial: 50, max: 200 } },
 )
 const before = nodeOf(nodes, await until(panel.status$, ({ state }) => state === 'connected'))
-if (before === undefined) throw new Error('the panel is at none of the nodes')
-say('panel', `is at ${before.id}`)
+if (before === undefined) throw new Error('the panel is connected to none of the nodes')
+say('panel', `is connected to ${before.id}`)
 panel.status$.subscribe(status => {
   if (status.state === 'reconnecting' && status.attempt === 1) say('panel', `lost its node: ${status.cause.message}`)
 })
@@ -39,21 +39,21 @@ await until(thermostat.setPoint.freshness$, ({ state }) => state === 'live')
 const { version } = await setPoint.set(21)
 say('panel', 'turns the set point to 21', { version })
 const warm = await until(temperature.entries$, ({ value }) => value !== undefined && value > 20)
-say('panel', `sees a room of ${warm.value} degrees`, warm)
+say('panel', `sees a temperature of ${warm.value}°`, warm)
 
-heading(`3. kill -9 of ${before.id}, while the panel writes one thing after the other`)
+heading(`3. kill -9 of ${before.id}, while the panel writes continuously`)
 /** @type {Set<number>} */
 const acknowledged = new Set()
-let [written, unknown, stopped] = [0, 0, false]
-/** @type {(begun: number) => void} */
-let answered = () => undefined
+let [written, unknown, isStopped] = [0, 0, false]
+/** @type {(sentAt: number) => void} */
+let onAcknowledged = () => undefined
 const writing = (async () => {
-  while (!stopped) {
-    const [index, begun] = [written++, performance.now()]
+  while (!isStopped) {
+    const [index, sentAt] = [written++, performance.now()]
     try {
       await panel.key(`turn/${index}`, number).set(index, { timeout: 1_000 })
       acknowledged.add(index)
-      answered(begun)
+      onAcknowledged(sentAt)
     } catch {
       unknown++
     }
@@ -61,43 +61,43 @@ const writing = (async () => {
 })()
 await /** @type {Promise<void>} */ (
   new Promise(resolve => {
-    answered = () => acknowledged.size >= 50 && resolve()
+    onAcknowledged = () => acknowledged.size >= 50 && resolve()
   })
 )
-const killed = performance.now()
-const dead = before.end('SIGKILL')
+const killedAt = performance.now()
+const exited = before.end('SIGKILL')
 await /** @type {Promise<void>} */ (
   new Promise(resolve => {
-    answered = begun => begun > killed && resolve()
+    onAcknowledged = sentAt => sentAt > killedAt && resolve()
   })
 )
-// A write that was begun before may be answered by the dying node yet.
-await dead
+// The dying node may still acknowledge a write that was sent earlier.
+await exited
 const after = nodeOf(nodes, await until(panel.status$, ({ state }) => state === 'connected'))
-const takeover = performance.now() - killed
-say('panel', `writes again, at ${after?.id}, ${Math.round(takeover)} ms after the kill`)
+const takeover = performance.now() - killedAt
+say('panel', `writes again, to ${after?.id}, ${Math.round(takeover)} ms after the kill`)
 const last = await setPoint.set(24)
 say('panel', 'turns the set point to 24', last)
 const hot = await until(temperature.entries$, ({ value }) => value !== undefined && value > 23)
-say('panel', `sees a room of ${hot.value} degrees, by the same watch`, hot)
-stopped = true
+say('panel', `sees ${hot.value}° through the same watch`, hot)
+isStopped = true
 await writing
-check('the panel is at another node', after !== undefined && after !== before, true)
-check('it took less than two seconds', takeover < 2_000, true)
-check('the thermostat, at another node, noticed nothing', thermostat.followed, [21, 24])
+check('the panel is connected to another node', after !== undefined && after !== before, true)
+check('the takeover took less than two seconds', takeover < 2_000, true)
+check('the thermostat, at another node, was not affected', thermostat.followed, [21, 24])
 
-heading(`4. ${before.id} restarts with nothing but its name`)
-const again = await startNode(nats.servers, before.id, new URL(before.url).port)
-say('nodes', `${again.id} listens again, and has caught up`)
-const reader = connect(again.url, { clientId: 'reader' })
-let found = 0
-for (const index of acknowledged) if ((await reader.key(`turn/${index}`, number).get()).value === index) found++
+heading(`4. ${before.id} restarts without its data`)
+const restarted = await startNode(nats.servers, before.id, new URL(before.url).port)
+say('nodes', `${restarted.id} listens again, and has caught up`)
+const reader = connect(restarted.url, { clientId: 'reader' })
+let present = 0
+for (const index of acknowledged) if ((await reader.key(`turn/${index}`, number).get()).value === index) present++
 say('nodes', `${written} writes: ${acknowledged.size} were acknowledged, ${unknown} have an unknown outcome`)
-check('every acknowledged write is present', found, acknowledged.size)
+check('every acknowledged write is present', present, acknowledged.size)
 
 await reader.close()
 await thermostat.stop()
 await panel.close()
-await Promise.all([again, ...others].map(({ end }) => end('SIGTERM')))
+await Promise.all([restarted, ...others].map(({ end }) => end('SIGTERM')))
 await nats.stop()
-heading('Done: everything it claimed was checked.')
+heading('Done: every claim was checked.')
