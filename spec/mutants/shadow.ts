@@ -39,7 +39,7 @@ export const shadow: Mutants = {
   },
   'src/client/shadow/delta.ts': {
     'a device receives a delta again when its report was lost': {
-      seed: 429,
+      seed: 5244,
       code: 'concatMap(report => tracker.onReport(report))',
       becomes: 'concatMap(() => [])',
     },

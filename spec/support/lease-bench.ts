@@ -17,6 +17,8 @@ export interface Answers {
   /** `silence` for none. */
   readonly vdel?: string
   readonly delay?: number
+  /** The store sends no response before this time. */
+  readonly frozenUntil?: number
 }
 
 /** A client on marble time with a store that gives scripted responses. */
@@ -27,7 +29,8 @@ export function leaseBench(m: Context, answers: Answers) {
     counts[request.verb] = nth + 1
     const answer = answerTo(request, nth, answers)
     if (answer === undefined) return m.cold<Answer>('-')
-    return m.cold<Answer>(answers.delay ? `${answers.delay}ms a` : 'a', { a: answer })
+    const delay = Math.max(answers.delay ?? 0, (answers.frozenUntil ?? 0) - m.scheduler.now())
+    return m.cold<Answer>(delay > 0 ? `${delay}ms a` : 'a', { a: answer })
   }
   const { clock, session, store } = marbleStore(m, script, { timeout: 10_000 })
   session.connect()

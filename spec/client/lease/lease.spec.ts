@@ -40,9 +40,18 @@ describe('a free lease', () => {
     'a lease counts its duration from before the request, not from the response',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'], delay: 1_000 })
-      const values = { a: 'held 1 until 9000', b: 'held 1 until 13000' }
-      // The first renewal is sent 3 s after the acquisition was answered, and its response takes another second.
-      m.expect(states$(store), '^ 5500ms !').toBeObservable('1000ms a 3999ms b', values)
+      const values = { a: 'held 1 until 9000', b: 'held 1 until 12000' }
+      // The first renewal is sent 3 s after the request, and its response takes another second.
+      m.expect(states$(store), '^ 5500ms !').toBeObservable('1000ms a 2999ms b', values)
+    }),
+  )
+
+  it(
+    'a lease acquired by a slow response is renewed before it expires',
+    marbles(m => {
+      const { store } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'], frozenUntil: 8_000 })
+      const values = { a: 'held 1 until 9000', b: 'held 1 until 17000' }
+      m.expect(states$(store), '^ 10000ms !').toBeObservable('8000ms (ab)', values)
     }),
   )
 

@@ -52,7 +52,7 @@ export interface ConnectOptions extends ClientOptions {
   readonly cert?: string | undefined
   readonly key?: string | undefined
   readonly keyPassphrase?: string | undefined
-  /** Silence after which a half-open connection is detected, ms. Default 30,000. */
+  /** Keep-alive interval, ms. A half-open connection is detected after up to 1.5 times this. Default 30,000. */
   readonly keepAlive?: number | undefined
   /**
    * Sends keep-alives with the page's timers instead of a worker: required if the content security policy lacks

@@ -16,7 +16,8 @@ export class FencedStore extends StoreView {
 
 /**
  * Returns a view of the client whose writes carry the token (`__ft`), through its keys and through operators. A key written
- * with a newer token rejects the write: `fencing-token-stale`. A key written with a token rejects later writes without one.
+ * with a newer token rejects the write: `fencing-token-stale`. A key written with a token rejects later writes without one,
+ * until it is deleted or expires.
  * Throws `argument` for anything but a token.
  *
  * @example

@@ -7,6 +7,8 @@ import type { LeaseLossReason } from './lease-state.js'
 
 export interface HeldLeaseHost {
   readonly clock: Clock
+  /** ms, from sending a request to the expiry that it sets. */
+  readonly duration: number
   readonly renewEvery: number
   readonly claim: () => Observable<ClaimResult>
   readonly isWatched: () => boolean
@@ -28,6 +30,8 @@ export class HeldLease {
   #inFlight = 0
   /** Whether the outcome of a renewal since the last confirmed one is unknown. */
   #isOutcomeUnknown = false
+  /** Whether a renewal is due but waits for the watch to be live. */
+  #isOverdue = false
   #confirmed: ClaimResult
   #cancelRenewal: () => void
   #cancelExpiry: () => void
@@ -38,7 +42,7 @@ export class HeldLease {
     this.#host = host
     this.#confirmed = first
     this.#cancelExpiry = this.#armExpiry()
-    this.#cancelRenewal = this.#armRenewal()
+    this.#cancelRenewal = this.#armRenewal(this.#firstRenewalMs)
   }
 
   get expiresAtMonotonic(): number {
@@ -56,7 +60,7 @@ export class HeldLease {
     const isNewer = version !== undefined && version.compareTo(this.#confirmed.version) > 0
     // A newer version with our name but not from our renewals: the key was deleted and acquired again.
     if (isNewer && this.#inFlight === 0 && !this.#isOutcomeUnknown) this.#lose('revoked')
-    else if (hadGap) this.#claim()
+    else if (hadGap || this.#isOverdue) this.#claim()
   }
 
   end(): void {
@@ -70,18 +74,29 @@ export class HeldLease {
     return clock.schedule(this.expiresAtMonotonic - clock.monotonic(), () => this.#lose('expired'))
   }
 
-  #armRenewal(): () => void {
-    const { clock, renewEvery } = this.#host
-    return clock.schedule(renewEvery, () => this.#renew())
+  #armRenewal(delayMs = this.#host.renewEvery): () => void {
+    return this.#host.clock.schedule(delayMs, () => this.#renew())
+  }
+
+  /** Counts from sending the request, like the expiry: after a slow response the renewal may be due already. */
+  get #firstRenewalMs(): number {
+    const { clock, duration, renewEvery } = this.#host
+    const sentAt = this.expiresAtMonotonic - duration
+    return Math.max(0, sentAt + renewEvery - clock.monotonic())
   }
 
   #renew(): void {
     if (this.#loseIfExpired()) return
-    if (this.#host.isWatched()) this.#claim()
-    else this.#cancelRenewal = this.#armRenewal()
+    if (this.#host.isWatched()) {
+      this.#claim()
+      return
+    }
+    this.#isOverdue = true
+    this.#cancelRenewal = this.#armRenewal()
   }
 
   #claim(): void {
+    this.#isOverdue = false
     this.#cancelRenewal()
     this.#cancelRenewal = this.#armRenewal()
     this.#inFlight++

@@ -126,6 +126,7 @@ export class LeaseCandidate {
     }
     const heldLease = new HeldLease(result, {
       clock,
+      duration: this.#settings.duration,
       renewEvery: this.#settings.renewEvery,
       claim: () => this.#claim(),
       isWatched: () => this.#freshness === 'live',
