@@ -148,7 +148,7 @@ export const SERVICES = {
     files: [
       'spec/system/browser/**/*.spec.ts',
       'spec/system/react/browser.spec.ts',
-      'spec/system/optimistic/{afternoon,fight,recipes}.spec.ts',
+      'spec/system/optimistic/{outage,concurrent-writes,recipes}.spec.ts',
     ],
   },
 } as const satisfies Record<string, Service>
