@@ -44,7 +44,7 @@ async function restartAfterOutage(
   options: OptimisticOptions<number>,
   { others: hasOtherWriter = true, away: outageMs = 3 * HOUR_MS, set = 0 }: OutageOptions = {},
 ) {
-  const directory = await mkdtemp(join(tmpdir(), 'afternoon-'))
+  const directory = await mkdtemp(join(tmpdir(), 'restart-'))
   onTestFinished(async () => rm(directory, { recursive: true }))
   const settings = {
     ...options,

@@ -27,7 +27,7 @@ interface Attempt {
   readonly connectTimeout: number | undefined
 }
 
-/** Records attempts at several addresses instead of dialling; a spec decides the outcome of each. */
+/** Records attempts at several addresses without connecting; a spec decides the outcome of each. */
 function createManager(
   urls: readonly string[],
   options: Partial<ReconnectSettings> & { readonly followReferences?: boolean } = {},

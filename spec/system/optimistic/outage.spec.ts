@@ -13,20 +13,20 @@ import type { Controls, PageOptions } from './support/page-program.js'
 declare const page: Controls
 
 const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
 
-const look = (one: Page, terms: PageOptions) => one.evaluate(how => page.open('setPoint', how), terms)
+const openView = (one: Page, options: PageOptions) => one.evaluate(how => page.open('setPoint', how), options)
 const shown = (one: Page) => one.evaluate(() => page.states().at(-1))
 const settled = (one: Page) => one.evaluate(() => page.settled())
 
-describeInBrowser('a page that is offline for an afternoon', openPage => {
+describeInBrowser('a page reloaded after an outage', openPage => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(PROGRAM)
   }, 60_000)
 
   /** A page writes 25 while disconnected and is closed. The store restarts, and another client may write 30. */
-  async function afternoon(terms: PageOptions, hasOtherWriter: boolean) {
+  async function reloadAfterOutage(options: PageOptions, hasOtherWriter: boolean) {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const setPoint = client.key('setPoint', number)
@@ -34,7 +34,7 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
     const link = await layLink(store.wsUrl)
     const address = `${await servePage(program)}?store=${link.url.replace('mqtt:', 'ws:')}`
     const { page: first } = await openPage(address, { allow: [NO_SOCKET] })
-    await look(first, terms)
+    await openView(first, options)
     await settled(first)
     link.cut()
     await first.evaluate(() => page.until('reconnecting'))
@@ -43,7 +43,7 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
     // IndexedDB has completed earlier requests once this one completes.
     await first.evaluate(() => indexedDB.databases())
     const second = await first.context().newPage()
-    if (terms.isKept) await expect.poll(() => keptIn(second, address)).toBe(1)
+    if (options.isKept) await expect.poll(() => keptIn(second, address)).toBe(1)
     await first.close()
     await store.restart({ keys: 'kept' })
     // A read is resent after the reconnect.
@@ -51,28 +51,31 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
     if (hasOtherWriter) await setPoint.set(30)
     link.restore()
     await second.goto(address)
-    await look(second, terms)
+    await openView(second, options)
     const becomes = (state: object): Promise<void> => expect.poll(() => shown(second)).toMatchObject(state)
     const stored = async (): Promise<number | undefined> => (await lastValueFrom(setPoint.get())).value
     return { before, becomes, stored, asked: () => second.evaluate(() => page.lateWrites()) }
   }
 
   it('drop: a write fails immediately, and nothing is sent later', async () => {
-    const { before, becomes, stored } = await afternoon({ offline: 'drop' }, true)
+    const { before, becomes, stored } = await reloadAfterOutage({ offline: 'drop' }, true)
     expect(before).toMatchObject({ value: 20, state: 'refused', error: 'offline' })
     await becomes({ value: 30, state: 'confirmed', late: undefined })
     expect(await stored()).toBe(30)
   })
 
   it("latest: the newest write is sent late and overwrites another client's value", async () => {
-    const { before, becomes, stored } = await afternoon({ offline: 'latest', maxAge: HOUR, isKept: true }, true)
+    const { before, becomes, stored } = await reloadAfterOutage(
+      { offline: 'latest', maxAge: HOUR_MS, isKept: true },
+      true,
+    )
     expect(before).toMatchObject({ value: 25, state: 'pending', late: { restored: false } })
     await becomes({ value: 25, state: 'confirmed', late: { restored: true } })
     expect(await stored()).toBe(25)
   })
 
   it('latest: a write beyond maxAge is not sent', async () => {
-    const { becomes, stored } = await afternoon({ offline: 'latest', maxAge: 1, isKept: false }, true)
+    const { becomes, stored } = await reloadAfterOutage({ offline: 'latest', maxAge: 1, isKept: false }, true)
     await becomes({ value: 30, state: 'confirmed' })
     expect(await stored()).toBe(30)
   })
@@ -81,7 +84,10 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
     { answer: true, stored: 25 },
     { answer: false, stored: 30 },
   ])('ask: the user sees the current value and decides $answer', async ({ answer, stored: expected }) => {
-    const { becomes, stored, asked } = await afternoon({ offline: 'ask', maxAge: HOUR, isKept: true, answer }, true)
+    const { becomes, stored, asked } = await reloadAfterOutage(
+      { offline: 'ask', maxAge: HOUR_MS, isKept: true, answer },
+      true,
+    )
     await expect.poll(asked).toEqual([expect.objectContaining({ key: 'setPoint', value: 25, current: 30 })])
     await becomes({ value: expected, state: 'confirmed' })
     expect(await stored()).toBe(expected)
@@ -93,7 +99,10 @@ describeInBrowser('a page that is offline for an afternoon', openPage => {
   ])(
     'cas: a write is sent only if no other client has written ($others)',
     async ({ others: hasOtherWriter, stored: expected, state, error }) => {
-      const { becomes, stored } = await afternoon({ offline: 'cas', maxAge: HOUR, isKept: true }, hasOtherWriter)
+      const { becomes, stored } = await reloadAfterOutage(
+        { offline: 'cas', maxAge: HOUR_MS, isKept: true },
+        hasOtherWriter,
+      )
       await becomes({ value: expected, state, error })
       expect(await stored()).toBe(expected)
     },

@@ -178,8 +178,8 @@ export class AddressRotation {
 
 // A `random` of constant 0 keeps the order. A single address draws no random number.
 function shuffled(urls: string[], random: () => number): string[] {
-  for (let left = urls.length; left > 0 && urls.length > 1; left--)
-    urls.push(...urls.splice(Math.floor(random() * left), 1))
+  for (let remaining = urls.length; remaining > 0 && urls.length > 1; remaining--)
+    urls.push(...urls.splice(Math.floor(random() * remaining), 1))
   return urls
 }
 

@@ -77,7 +77,7 @@ export class ConnectionManager {
   #unansweredAt: number | undefined
   #isWaiting = false
   #cancel: () => void = () => undefined
-  #hasDialled = false
+  #hasAttempted = false
   #isStartingNewSession = false
 
   constructor(router: AddressRouter, settings: ReconnectSettings, clock: Clock, events: ConnectionManagerEvents) {
@@ -91,8 +91,8 @@ export class ConnectionManager {
   }
 
   /** Whether an attempt was made; mqtt.js cannot end a client that never connected. */
-  get hasDialled(): boolean {
-    return this.#hasDialled
+  get hasAttempted(): boolean {
+    return this.#hasAttempted
   }
 
   get url(): string {
@@ -104,7 +104,7 @@ export class ConnectionManager {
     this.#isWaiting = false
     const { credentials } = this.#settings
     if (credentials) this.#fetchCredentials(credentials)
-    else this.#dial()
+    else this.#attemptConnect()
   }
 
   connected(): void {
@@ -143,7 +143,7 @@ export class ConnectionManager {
   /** @param shouldRetrySameAddress - whether to retry the address of a stable connection, which has its session */
   #retry(cause: StateStoreError, shouldRetrySameAddress: boolean): void {
     const isStable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER_MS
-    if (this.#hasDialled && this.#connectedAt === undefined) this.#unansweredAt = this.#clock.monotonic()
+    if (this.#hasAttempted && this.#connectedAt === undefined) this.#unansweredAt = this.#clock.monotonic()
     this.#connectedAt = undefined
     this.#reauthenticator?.stop()
     if (this.#isStartingNewSession) {
@@ -216,28 +216,28 @@ export class ConnectionManager {
   }
 
   #fetchCredentials(credentials: () => Credentials | Promise<Credentials>): void {
-    let cancelled = false
+    let isCancelled = false
     this.#cancel = () => {
-      cancelled = true
+      isCancelled = true
     }
     const failed = (cause: unknown): void => {
       // Credentials are the same for all addresses, so the round ends here.
-      if (!cancelled) this.#endRound(new ConnectionLostError(`Cannot get credentials: ${reason(cause)}`, { cause }))
+      if (!isCancelled) this.#endRound(new ConnectionLostError(`Cannot get credentials: ${reason(cause)}`, { cause }))
     }
     const connect = (fresh: Credentials): void => {
-      if (cancelled) return
+      if (isCancelled) return
       this.#authentication = fresh.authentication
-      this.#dial(fresh)
+      this.#attemptConnect(fresh)
     }
     // Synchronous throws and malformed credentials fail like rejections.
     Promise.resolve().then(credentials).then(connect).catch(failed)
   }
 
-  #dial(fresh?: Credentials): void {
+  #attemptConnect(credentials?: Credentials): void {
     const { client } = this.#router
     this.#router.prepare(this.#round)
-    if (fresh) changeOptions(client, withCredentials(client.options, fresh))
+    if (credentials) changeOptions(client, withCredentials(client.options, credentials))
     client.reconnect()
-    this.#hasDialled = true
+    this.#hasAttempted = true
   }
 }

@@ -267,7 +267,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   /** mqtt.js cannot end a client that never connected. */
   #forceEnd(): void {
-    if (this.#connectionManager?.hasDialled) this.#client.end(true)
+    if (this.#connectionManager?.hasAttempted) this.#client.end(true)
   }
 
   #onEnded(cause: StateStoreError | undefined): void {

@@ -81,11 +81,11 @@ const controls = {
   /** Resolves with the state once no write is pending and the key has been read on this connection. */
   settled: async (): Promise<SerializedState | undefined> => {
     if (view === undefined) return undefined
-    const isSettled = filter(
+    const untilSettled = filter(
       ({ state, freshness }: Optimistic<number>['state']) =>
         freshness.state === 'live' && (state === 'confirmed' || state === 'refused'),
     )
-    await firstValueFrom(view.state$.pipe(isSettled))
+    await firstValueFrom(view.state$.pipe(untilSettled))
     return states.at(-1)
   },
   /** Resolves when the connection has the state. */
