@@ -9,7 +9,7 @@ import { openAttached } from '../../support/open-attached.js'
 // back only after the timeout of a request: then the spec of a broker that is killed fails.
 const BUILD_TIME = 300_000
 
-// By hand, with `HIVEMQ=1`: it takes a minute, and the first time 100 MB. What it found is held by `client/kept-session`, `attach/kept-session`.
+// By hand, with `HIVEMQ=1`: it takes a minute, and the first time 100 MB. Specs that hold its findings: `client/connect/resumed-session`, `attach/kept-session`.
 describe('beside HiveMQ CE', () => {
   let broker: HiveMq
   beforeAll(async () => {
