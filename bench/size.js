@@ -6,7 +6,7 @@ import { bytes, printTable } from './report.js'
 
 /** Dependencies that the application provides, or that no browser loads. */
 const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^react($|\/)/, /^ws$/]
-/** Entries that are loaded together share their common code. */
+/** Entries that are measured together: code that they share counts once. */
 const COMBINATIONS = [
   '.',
   '. + ./lease',

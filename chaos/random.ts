@@ -1,6 +1,6 @@
 import { Random as Base } from '../spec/simulation/random.js'
 
-/** The random numbers of the simulations, for actors that act independently. */
+/** The random number generator of the simulations, forked for each actor so that their draws are independent. */
 export class Random extends Base {
   /** @param items - at least one */
   override pick<T>(items: readonly T[]): T {

@@ -1,4 +1,4 @@
-// Compares three stores: attached to Mosquitto, hand-written on Mosquitto, and on the built-in broker.
+// Compares three stores: ours attached to Mosquitto, a hand-written one on Mosquitto, and ours with its built-in broker.
 import { start, startStore } from '../child.js'
 import { handWritten, ours } from '../contestants.js'
 import { compare, medianRate, takeTurns, warmUp } from '../rounds.js'

@@ -51,7 +51,7 @@ describe('keys', () => {
     expect(await execute(['keys', 'x*', ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('prints objects with --json that distinguish binary keys from text', async () => {
+  it('prints binary keys as keyHex and text keys as key with --json', async () => {
     await setBinary()
     await execute(['set', '0xFF00', 'v', ...url])
     const { stdout } = await execute(['keys', '--json', ...url])
@@ -104,7 +104,7 @@ describe('keys', () => {
     }
   })
 
-  it('exits with code 1 and one line when the store cannot list keys', async () => {
+  it('exits with code 1 and a one-line error when the store rejects the glob', async () => {
     const { code, stderr } = await execute(['keys', '*'.repeat(2_000), ...url])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: The state store refused the request: syntax error; [^\n]+\n$/)

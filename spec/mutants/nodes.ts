@@ -1,6 +1,7 @@
 import type { Mutants } from './mutant.js'
 
-// Without a clean start alone the promises hold: changes that an old node has queued are known by their identifier, or doubted.
+// Removing only the clean start breaks no guarantee: changes queued by the previous node are recognised by their
+// identifier, or verified by a read. So these mutants remove a second safeguard as well.
 const WITHOUT_CLEAN_START = {
   file: 'src/client/session/addresses.ts',
   code: 'return this.#lastConnected !== undefined && this.#lastConnected !== this.current',

@@ -7,7 +7,7 @@ export const untilState = async (store: AttachedStore, wanted: AttachedStore['st
   await firstValueFrom(store.state$.pipe(filter(({ state }) => state === wanted)))
 }
 
-/** A store that serves at a broker; closed at the end of the test. */
+/** Attaches a store to a broker, and resolves when it serves. It is closed at the end of the test. */
 export async function openAttached(url: string, options: AttachOptions = {}): Promise<AttachedStore> {
   const store = await attach(url, { reconnect: { initial: 20, max: 200 }, ...options })
   onTestFinished(async () => store.close())

@@ -24,8 +24,8 @@ export interface Answer {
 }
 
 /**
- * Answers requests; `nth` counts them from 0. A word means success with version `1:0:{word}`, for GET with the word as
- * value; one that begins with `-`, `:` or `$` is the payload itself.
+ * Returns the response to a request; `nth` counts requests from 0. A string that begins with `-`, `:` or `$` is the payload.
+ * Any other string means success with version `1:0:{string}`; for GET it is also the value.
  */
 export type Script = (request: WireRequest, nth: number) => Observable<string | Answer>
 

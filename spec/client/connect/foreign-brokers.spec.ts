@@ -306,7 +306,7 @@ describe('an attached store', () => {
     expect(session.published).toHaveLength(4)
   })
 
-  it('an announcement before the first response is handled', () => {
+  it('an instance announced before the first response makes the watch register again', () => {
     const { session, watch, commandOf } = openAttachedStore()
     const announce = (instanceId: string): void => session.receive(LIFE_TOPIC, utf8(instanceId))
     watch('a')

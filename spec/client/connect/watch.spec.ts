@@ -27,7 +27,7 @@ describe('a watched key', () => {
     ])
   })
 
-  it('a watch emits rising versions, equal to those the writers got', async () => {
+  it('a watch emits the versions that the writer got, in order', async () => {
     const { store } = await openStore(strict)
     const key = openClient(store.url).key('a', text)
     const seen = record(key.entries$)

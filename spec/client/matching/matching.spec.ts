@@ -16,7 +16,7 @@ async function write(client: StateStore, ...pairs: readonly [key: string, value:
 }
 
 describe('matching', () => {
-  it('every key is emitted, then each of its changes once and in order, including added and removed keys', async () => {
+  it('every existing key is emitted, then each change once and in order, including added and removed keys', async () => {
     const { store } = await openStore(strict)
     const [panel, writer] = [openClient(store.url), openClient(store.url)]
     await write(writer, ['sensor/1', 'a'], ['sensor/2', 'b'], ['other', 'x'])

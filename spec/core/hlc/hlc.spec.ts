@@ -83,7 +83,7 @@ describe('Hlc.parse', () => {
     )
   })
 
-  it('reads the padding of the official clients', () => {
+  it('reads zero-padded numbers, as the official clients send them', () => {
     expect(Hlc.parse('001696374425000:00007:client-1')).toEqual(new Hlc(1_696_374_425_000, 7, 'client-1'))
   })
 

@@ -92,7 +92,7 @@ describe('a bridge that loses the store', () => {
     expect(second.stats.watches).toBe(1)
   })
 
-  it('members are notified when a watch ends, and the next join retries', async () => {
+  it('members receive an error when the watch ends, and the next join starts a new watch', async () => {
     const { bridged, browser, errors, keys, raw } = await openBridge()
     const follower = new Follower(browser(), 'a')
     await follower.until('is live')

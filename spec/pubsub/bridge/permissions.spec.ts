@@ -97,7 +97,7 @@ describe('options of a bridge', () => {
     expect(() => bridge(bridged, hub, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('the prefix names groups and events', async () => {
+  it('the names of groups and events begin with the configured prefix', async () => {
     const options: BridgeOptions = { ...FULL_ACCESS, prefix: 'plant/' }
     const { raw, plant } = await openBridge(options)
     const ann = await raw()

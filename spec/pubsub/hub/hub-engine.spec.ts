@@ -92,7 +92,7 @@ describe('HubEngine', () => {
     }
   })
 
-  it('frames of a replaced link are ignored', () => {
+  it('frames, violations, drain and close of a replaced link do not affect the recovered session', () => {
     const { engine, connect, publishToGroup } = build()
     const { link, session } = connect()
     const again = new VirtualLink()

@@ -17,7 +17,7 @@ async function open() {
 }
 
 describe('The rate limit of the console', () => {
-  it('an address that sends wrong tokens is delayed, and clients with the token are not', async () => {
+  it('an address is limited after five failed logins, but requests with the token are served', async () => {
     const { callApi, clock, server, events } = await open()
     for (let i = 0; i < 5; i++) expect((await callApi('/api/store')).status).toBe(401)
     expect(await callApi('/api/store')).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })

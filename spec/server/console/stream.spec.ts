@@ -119,7 +119,7 @@ describe('GET /api/stream', () => {
     expect(await stream.next()).toMatchObject({ type: 'clients', clients: [{ clientId: 'bob' }] })
   })
 
-  it('statistics are collected once for all readers, and not without readers', async () => {
+  it('statistics are collected once for all readers, and only while there are any', async () => {
     const open = await openConsole()
     const { clock } = open
     expect(clock.pending).toBe(0)

@@ -216,7 +216,7 @@ describe('a client id', () => {
   })
 })
 
-describe('a store without authentication', () => {
+describe('anonymous access', () => {
   it.each(['0.0.0.0', '::', '192.0.2.1', 'store.example'])(
     'a store without authentication does not listen at %s by default',
     async host => {
@@ -242,7 +242,7 @@ describe('a store without authentication', () => {
     expect(await warned).toMatchObject([{ code: 'RX_STATESTORE_ANONYMOUS', message: expect.stringMatching('0.0.0.0') }])
   })
 
-  it('a store warns of anonymous clients accepted despite authentication, and of nothing else', async () => {
+  it('a store warns only if it accepts anonymous clients despite authentication', async () => {
     const warnings: string[] = []
     const warn = (words: string): void => void warnings.push(words)
     await openStore({ warn })

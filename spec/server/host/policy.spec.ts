@@ -70,7 +70,7 @@ describe('with a policy', () => {
     for (const user of ['writer', 'nobody']) expect(await listed(user, '*')).not.toMatch(/line|\r\na\r\n/)
   })
 
-  it('clients publish and subscribe to the topics that rules grant', async () => {
+  it('clients may publish and subscribe only to topics that a rule grants', async () => {
     const { client } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     expect(await reader.subscribe('news/panel')).toBe(1)
@@ -236,7 +236,7 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('a replaced policy ends sessions of clients that may no longer connect', async () => {
+  it('replacing the policy ends sessions of clients that may no longer connect', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     store.reload({ policy: rule('panel') })

@@ -79,9 +79,9 @@ const isAnswerToMallory = (packet: Packet): boolean =>
   packet.cmd === 'publish' && packet.topic === responseTopicOf('mallory')
 
 describe.each([
-  ['gives a reason', 149],
-  ['gives none', undefined],
-])('a broker that ends the connection on a response, and %s', (_, reasonCode) => {
+  ['with a reason code', 149],
+  ['without a reason code', undefined],
+])('a broker that ends the connection on a response, %s,', (_, reasonCode) => {
   it('a store whose broker closes the connection on a response loses only that response of a hundred', async () => {
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const store = await openAttached(link.url)

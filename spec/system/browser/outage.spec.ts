@@ -88,7 +88,7 @@ describeInBrowser('Through an outage of 15 s', open => {
     await until(page, async () => (await position(page)) === '19')
   }
 
-  it('the bundled slider recovers', async () => {
+  it('the bundled slider page writes the last value set during the outage', async () => {
     const world = await openWorld()
     const [code = ''] = await blocksOf('docs/browser.md', 'js')
     const { page: script } = await bundled(code.replace('wss://store.example.com/mqtt', world.wsUrl))

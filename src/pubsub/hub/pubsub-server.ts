@@ -190,7 +190,7 @@ export interface HubStats {
   readonly connections: number
   /** Handshakes awaiting authentication. */
   readonly handshakes: number
-  /** All network connections; 0 with a given `server`. */
+  /** Network connections, including those without a WebSocket; 0 with a given `server`, which counts its own. */
   readonly networkConnections: number
   /** Bytes kept for all clients; see {@link ServePubSubOptions.maxWaitingBytes}. */
   readonly waitingBytes: number

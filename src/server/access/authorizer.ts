@@ -96,7 +96,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     this.#recordLogin(client, 'accepted')
   }
 
-  /** Records the rejection of an accepted client whose connection was not established. */
+  /** Records a refused login of a client that was authenticated but not admitted, for instance because its id is taken. */
   recordAborted(client: Client, reason: string): void {
     this.#recordLogin(client, 'refused', reason)
   }

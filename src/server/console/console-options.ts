@@ -23,7 +23,7 @@ export interface ConsoleOptions {
   readonly page?: URL | undefined
   /** Closes a connection that is idle during a request for this long, ms. Default 60,000. */
   readonly idleTimeout?: number | undefined
-  /** Listens with TLS. Its `clientCa` is ignored, since the token authenticates. */
+  /** Listens with TLS. Its `clientCa` is ignored: clients authenticate with the token. */
   readonly tls?: TlsMaterial | undefined
   /**
    * An existing server on which the console is served below `path`. Then `host`, `port`, `tls` and `idleTimeout` are

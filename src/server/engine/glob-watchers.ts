@@ -184,7 +184,7 @@ export class GlobWatchers<C> {
 const bytesOf = <C>({ id, glob }: WatchedGlob<C>): number =>
   GLOB_OVERHEAD_BYTES + id.length + WORD_OVERHEAD_BYTES * glob.words
 
-/** The literal prefix of a glob, and its words; negative to subtract. */
+/** The literal prefix of a glob, and its size in words, negative when the glob is removed. */
 export interface GlobWords {
   readonly prefix: string
   readonly words: number

@@ -63,8 +63,8 @@ const MAX_LOAD_BYTES = 1024 * 1024 * 1024
 const RECORD_OVERHEAD_BYTES = 500
 
 /**
- * Parses all records of a dump before any is loaded, so that one bad line prevents the whole load. Raises {@link
- * ArgumentError} with the line number, `overflow` when the dump is too large, and errors of the lines' iterator.
+ * Parses all records of a dump before any is loaded, so that one bad line prevents the whole load. Throws an {@link
+ * ArgumentError} with the number of a bad line, `overflow` if the dump is too large, and any error of `lines`.
  *
  * @param maxFencingTimeMs - latest time allowed in a fencing token, ms since the Unix epoch
  */

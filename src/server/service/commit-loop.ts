@@ -92,7 +92,7 @@ export class CommitLoop implements LogListener {
     return false
   }
 
-  /** Logs the time, so that keys expire. Later jobs of `owner` wait for that entry. */
+  /** Appends an entry with the current time, so that due keys expire. Later jobs of `owner` wait for it. */
   tick(owner?: object): void {
     if (this.#log.isSynchronous) {
       this.#append([])

@@ -73,7 +73,7 @@ export interface Counters {
 
 /**
  * The state store behind a broker: passes requests to the commit loop, and sends responses to requesters and
- * notifications to watchers. It knows connections and messages, but no broker.
+ * notifications to watchers. It handles connections and messages, and does not depend on a broker.
  */
 export class StoreService implements CommitLoopHost {
   readonly counters: Counters = { requests: 0, errors: 0, notifications: 0 }

@@ -94,7 +94,7 @@ export function responseTopicRejection(clientId: string, topic: string): string 
   return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRejection(topic)
 }
 
-/** Caches {@link responseTopicRejection}, since most clients use one response topic for all requests. */
+/** Remembers each client's last accepted response topic, as most clients use one for all requests. */
 export class ResponseTopics {
   readonly #allowed = new WeakMap<object, string>()
 

@@ -152,7 +152,7 @@ describe('a value that the codec rejects', () => {
   })
 })
 
-describe("failures with `onError: 'emit'`", () => {
+describe('failures with `onError`', () => {
   it('a failure names the key of its request even if `keyOf` returns another key on each call', () => {
     const { session, store } = fakeStore(({ key }) => of(key === 'shard/1' ? '-ERR not authorized' : 'v'))
     let turn = 0

@@ -106,8 +106,8 @@ class Generator {
     const kept = this.#flavour !== 'shared' && random.chance(0.7)
     const five = version === 5
     const clean = five ? random.chance(0.25) : !kept
-    // The maximum packet size is never lowered: our broker then completes an unsendable QoS 2 message with PUBREL
-    // (section 4.3.3), while Mosquitto sends nothing and keeps the packet id. The specs in `standard` cover it.
+    // Scripts never lower the maximum packet size, as the brokers differ: for a QoS 2 message that no longer fits, ours
+    // sends PUBREL (section 4.3.3), Mosquitto sends nothing and keeps the packet id. The specs in `standard` cover it.
     return {
       do: 'connect',
       client,

@@ -254,7 +254,7 @@ describe('a message', () => {
     expect(ann.publish('a', '1')).toMatchObject([{ cmd: 'puback', reasonCode: REASON.noMatchingSubscribers }])
   })
 
-  it('a message keeps its properties and the rest of its expiry interval', () => {
+  it('a queued message keeps its properties, and its expiry interval is reduced by the time it waited', () => {
     const { connect, clock } = openCore()
     const ann = connect('ann', { clean: false, properties: { sessionExpiryInterval: 100 } })
     ann.subscribe('a')

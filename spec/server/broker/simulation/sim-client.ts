@@ -58,7 +58,7 @@ export class SimClient {
     this.#aliases.clear()
     this.#announced.clear()
     const { expiry, receiveMaximum, small, aliases, keepAlive } = step
-    // Without CONNACK, the client cannot know which session it resumes next.
+    // Its last CONNECT got no CONNACK, so it cannot know whether its session survived, and starts clean.
     const unsure =
       this.#isConnackPending && (this.#requestedCleanStart || this.#unacknowledged.size + this.#received.size > 0)
     const clean = this.version === 4 ? unsure || expiry === 0 : unsure || step.clean

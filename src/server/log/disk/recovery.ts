@@ -230,7 +230,7 @@ class DirectoryReader {
       const end = await this.#withFile(name, async file =>
         this.#readLog(engine, { name, startPosition, endPosition, appliedPosition: position }, file),
       )
-      // This log was started and abandoned.
+      // The previous log continues past the start of this one, so this one was created but never used.
       if (startPosition > basePosition && startPosition < position && end.position === startPosition) {
         obsoleteFiles.push(name)
         continue

@@ -149,7 +149,7 @@ class SalvageAttempt {
     if (states.includes(basePosition)) await this.#readSnapshot(basePosition)
     else if (basePosition > 0) this.#omitSnapshot(basePosition)
     for (const [index, from] of logsAfterBase.entries()) {
-      // This log was started and abandoned.
+      // The previous log continues past the start of this one, so this one was created but never used.
       if (from < this.#position) continue
       this.#omitEntriesTo(from)
       const limit = await nextLogWithEntries(this.#files, logsAfterBase.slice(index + 1))
