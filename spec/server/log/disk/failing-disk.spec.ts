@@ -45,6 +45,28 @@ describe.each(failures)('a $speed disk that fails with $code', ({ code, clock })
   )
 })
 
+describe.each([false, true])('opening a log (forced: %s)', isForced => {
+  it('closes every file when any call fails', async () => {
+    let hasFailed = true
+    for (let at = 1; hasFailed; at++) {
+      const before = new MemoryDisk()
+      const run = await Run.open(before)
+      await run.append(entries.slice(0, 2))
+      const disk = before.killed()
+      hasFailed = false
+      const first = disk.calls + at
+      disk.fail = call => {
+        if (call !== first) return undefined
+        hasFailed = true
+        return failure('EIO')
+      }
+      const opened = await Run.open(disk, undefined, undefined, isForced).catch(() => undefined)
+      await opened?.close()
+      expect(Array.from(disk.openFiles), `call ${at}`).toEqual([])
+    }
+  })
+})
+
 describe('a full disk', () => {
   it('entries that do not fit are rejected, and entries are accepted again once there is space', async () => {
     const disk = new MemoryDisk()

@@ -34,6 +34,8 @@ export class MemoryDisk implements Files {
   #durableNames: Names = new Map()
   #changes: readonly NameChange[] = []
   calls = 0
+  /** Files that are open in this process. */
+  readonly openFiles = new Set<OpenFile>()
   /** Returns the error of a call, or `undefined`. */
   fail: (call: number, operation: string) => Error | undefined = () => undefined
   /** Decides which sectors a failed flush writes, in [0, 1). */
@@ -131,7 +133,7 @@ export class MemoryDisk implements Files {
       if (error !== undefined) throw error
       content.truncatedTo = undefined
     }
-    return {
+    const file: OpenFile = {
       write: async (bytes, at) => put(bytes, at),
       writeSync: put,
       flush: async () => flush(),
@@ -142,8 +144,10 @@ export class MemoryDisk implements Files {
       },
       read: async (at, length) => content.bytes.slice(at, at + length),
       size: async () => content.bytes.length,
-      close: async () => undefined,
+      close: async () => void this.openFiles.delete(file),
     }
+    this.openFiles.add(file)
+    return file
   }
 
   #call(operation: string): void {

@@ -60,7 +60,7 @@ export async function openLog<C>(files: Files, options: OpenOptions): Promise<Op
     reportError: onError,
   }
   const log = new DiskLog(files, resumed, host, sizes)
-  const failure = await appendStart(engine, log, options.now())
+  const failure = await closeOnError(log, async () => appendStart(engine, log, options.now()))
   return { engine, log, strays, failure }
 }
 
@@ -115,20 +115,25 @@ async function resumeFenced<C>(
   // A new mark, because the former owner may still write the old one. It must not be ahead of the logs.
   const mark = await replaceFile(files, MARK_FILE, encodeCommitMark(Math.max(position, markedPosition)))
   const { head, salt } = createFileHead('log', position)
+  const file = await closeOnError(mark, async () => replaceFile(files, fileNameOf('log', position), head))
+  return {
+    mark,
+    position,
+    snapshotBytes,
+    isSnapshotOwed: true,
+    file,
+    salt,
+    endOffset: FILE_HEAD_BYTES,
+    preallocatedEnd: FILE_HEAD_BYTES,
+  }
+}
+
+/** Runs a task, and closes the file if it fails. */
+async function closeOnError<T>(file: Pick<OpenFile, 'close'>, task: () => Promise<T>): Promise<T> {
   try {
-    const file = await replaceFile(files, fileNameOf('log', position), head)
-    return {
-      mark,
-      position,
-      snapshotBytes,
-      isSnapshotOwed: true,
-      file,
-      salt,
-      endOffset: FILE_HEAD_BYTES,
-      preallocatedEnd: FILE_HEAD_BYTES,
-    }
+    return await task()
   } catch (error) {
-    await mark.close()
+    await file.close()
     throw error
   }
 }
@@ -137,16 +142,13 @@ async function resumeFenced<C>(
 async function replaceFile(files: Files, name: string, bytes: Uint8Array): Promise<OpenFile> {
   const draft = draftNameOf(name)
   const file = await files.create(draft)
-  try {
+  return closeOnError(file, async () => {
     await file.write(bytes, 0)
     await file.flush()
     await files.rename(draft, name)
     await files.flush()
     return file
-  } catch (error) {
-    await file.close()
-    throw error
-  }
+  })
 }
 
 /**
@@ -157,28 +159,32 @@ async function resumeInPlace<C>(files: Files, recovered: Recovered<C>): Promise<
   const { position, basePosition, tail, tornBytes, markedPosition, snapshotBytes } = recovered
   const hasLog = tail !== undefined && tail.endOffset > 0
   const file = hasLog ? await flushTail(files, tail, tornBytes) : undefined
-  const mark = await openMarkFile(files, Math.max(position, markedPosition))
+  const openMark = async (): Promise<OpenFile> => openMarkFile(files, Math.max(position, markedPosition))
+  const mark = await (file === undefined ? openMark() : closeOnError(file, openMark))
+  const createNext = async (): Promise<LogFile> => closeOnError(mark, async () => createLogFile(files, position))
   const resumed = {
     mark,
     position,
     snapshotBytes,
     isSnapshotOwed: tail !== undefined && tail.startPosition > basePosition,
   }
-  if (file === undefined || !hasLog) return { ...resumed, ...(await createLogFile(files, position)) }
+  if (file === undefined || !hasLog) return { ...resumed, ...(await createNext()) }
   const { endOffset, fileBytes, salt, format } = tail
   if (format === CURRENT_FORMAT)
     return { ...resumed, file, salt, endOffset, preallocatedEnd: tornBytes === 0 ? fileBytes : endOffset }
   // An older version must not misread entries of this format: it finds a log of a newer format instead.
   await file.close()
-  return { ...resumed, ...(await createLogFile(files, position)), isSnapshotOwed: true }
+  return { ...resumed, ...(await createNext()), isSnapshotOwed: true }
 }
 
 /** Flushes the last frame by rewriting it, and truncates uncommitted bytes. */
 async function flushTail(files: Files, tail: LogTail, tornBytes: number): Promise<OpenFile> {
   const file = await files.open(tail.name, true)
-  if (tornBytes > 0) await file.truncate(tail.endOffset)
-  await rewriteLastFrame(file, tail)
-  return file
+  return closeOnError(file, async () => {
+    if (tornBytes > 0) await file.truncate(tail.endOffset)
+    await rewriteLastFrame(file, tail)
+    return file
+  })
 }
 
 async function rewriteLastFrame(file: OpenFile, { lastFrame }: LogTail): Promise<void> {
@@ -190,20 +196,24 @@ type LogFile = Pick<ResumeState, 'file' | 'salt' | 'endOffset' | 'preallocatedEn
 
 async function createLogFile(files: Files, position: number): Promise<LogFile> {
   const file = await files.create(fileNameOf('log', position))
-  const { head, salt } = createFileHead('log', position)
-  await file.write(head, 0)
-  await file.flush()
-  await files.flush()
-  return { file, salt, endOffset: FILE_HEAD_BYTES, preallocatedEnd: FILE_HEAD_BYTES }
+  return closeOnError(file, async () => {
+    const { head, salt } = createFileHead('log', position)
+    await file.write(head, 0)
+    await file.flush()
+    await files.flush()
+    return { file, salt, endOffset: FILE_HEAD_BYTES, preallocatedEnd: FILE_HEAD_BYTES }
+  })
 }
 
 async function openMarkFile(files: Files, position: number): Promise<OpenFile> {
   const names = await files.list()
   const file = names.includes(MARK_FILE) ? await files.open(MARK_FILE, true) : await files.create(MARK_FILE)
-  await file.write(encodeCommitMark(position), 0)
-  await file.flush()
-  await files.flush()
-  return file
+  return closeOnError(file, async () => {
+    await file.write(encodeCommitMark(position), 0)
+    await file.flush()
+    await files.flush()
+    return file
+  })
 }
 
 /**
