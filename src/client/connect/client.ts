@@ -17,13 +17,13 @@ import { Registry } from '../watch/registry.js'
 import { StoreInstanceMonitor } from './store-instance-monitor.js'
 import { SubscriptionManager } from './subscription-manager.js'
 
-/** Times in ms. */
+/** All times are in ms. */
 export interface ClientSettings {
   readonly clock: Clock
   readonly timeout: number
   readonly maxQueued: number
   readonly stopDelay: number
-  /** Default 0, never. */
+  /** Default 0, which means never. */
   readonly verifyEvery?: number
 }
 
@@ -40,8 +40,9 @@ export class StateStore extends StoreView implements AsyncDisposable {
    */
   readonly status$: Observable<Status>
   /**
-   * Errors that end no stream: values that do not decode, malformed messages, and failed requests of watches, which are
-   * retried (at most ten of those per code in ten seconds). Hot; subscribing is optional.
+   * Emits the errors that do not end a stream: values that cannot be decoded, malformed messages, and failed requests
+   * of watches, which are retried and of which at most ten per code are emitted in ten seconds. Hot; subscribing is
+   * optional.
    */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
@@ -49,7 +50,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   /** Not a BehaviorSubject: late subscribers must receive `closed`. */
   readonly #status$ = new ReplaySubject<Status>(1)
   #status: Status = { state: 'connecting' }
-  /** Statuses queued reentrantly while another is emitted. */
+  /** Statuses that were queued while another one was being emitted. */
   #queuedStatuses: Status[] | undefined
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
@@ -133,9 +134,9 @@ export class StateStore extends StoreView implements AsyncDisposable {
   /**
    * Closes the connection. Leases are released, writes that wait for the connection are saved if they have a `storage`,
    * and watches complete. Requests fail with `closed`, or `outcome-unknown` for a write that awaits its response.
-   * Storages have 10 s; writes not saved by then are reported on {@link errors$}. A client that is not connected, or
-   * loses its connection while closing, does not reconnect. Resolves when the connection has ended. Can be called
-   * repeatedly.
+   * Storages have 10 s to save them; writes not saved by then are reported on {@link errors$}. A client that is not
+   * connected, or loses its connection while closing, does not reconnect. Resolves when the connection has ended. Can
+   * be called repeatedly.
    */
   close(): Promise<void> {
     if (!this.#isClosing) {
@@ -149,10 +150,14 @@ export class StateStore extends StoreView implements AsyncDisposable {
     return this.close()
   }
 
-  /** Releases leases first, so that others do not wait for their expiry, and saves writes. */
+  /**
+   * Runs the close hooks, which release leases, so that other candidates need not wait for them to expire, and save
+   * writes.
+   */
   #runCloseHooks(): void {
     const isConnected = this.#status.state === 'connected'
-    // Iterates the live set: a hook can end other leases, which removes their hooks and adds their releases.
+    // Iterates over the live set, because a hook can end other leases, which removes their hooks and adds their
+    // releases.
     const hooks = Array.from(this.#closeHooks, hook => hook(isConnected))
     merge(...hooks).subscribe({
       complete: () => {
@@ -171,7 +176,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     else this.#stop()
   }
 
-  /** Stops reconnecting: that could take over the session of a newer client with the same id. */
+  /** Stops reconnecting, because a reconnect could take over the session of a newer client with the same id. */
   #stop(): void {
     if (this.#isStopped || this.#hasSessionEnded) return
     this.#isStopped = true
@@ -179,7 +184,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#session.close()
   }
 
-  /** The client ends after its leases and storages have finished. */
+  /** Ends the client, unless its leases and storages have not finished yet. */
   #onSessionClosed(cause: StateStoreError | undefined): void {
     this.#hasSessionEnded = true
     if (this.#isEnding || !this.#isStopped) this.#end(cause)
@@ -263,7 +268,9 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#resolveClosed()
   }
 
-  /** Keeps the error of a refused first connection, as the options of `connect` must change. */
+  /**
+   * Returns the error of a refused first connection unchanged, because the caller must change the options of `connect`.
+   */
   #closeError(cause: StateStoreError | undefined): StateStoreError {
     if (cause === undefined) return new ClosedError()
     if (cause instanceof ConnectionRefusedError && this.#status.state === 'connecting') return cause

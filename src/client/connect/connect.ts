@@ -20,7 +20,7 @@ const MAX_CLIENT_ID_BYTES = 2_048
 const MAX_KEEP_ALIVE_MS = 65_535_000
 /** More than a store of this package accepts from a client, because a notification also contains the key. */
 const DEFAULT_MAX_PACKET_BYTES = 32 * 1024 * 1024
-/** The maximum of MQTT: a variable byte integer (MQTT 5.0, section 1.5.5) and the header before it. */
+/** The maximum of MQTT: the largest variable byte integer (MQTT 5.0, section 1.5.5) plus the fixed header. */
 const MAX_PACKET_BYTES = 268_435_460
 
 /** Options of {@link connect} for owned connections and a caller's `MqttClient`. */
@@ -29,12 +29,12 @@ export interface ClientOptions {
   readonly timeout?: number | undefined
   /** Maximum number of pending requests, queued or sent; further requests fail with `overflow`. Default 65,536. */
   readonly maxQueued?: number | undefined
-  /** Time a watch outlives its last subscriber, ms, which saves registrations when views remount. Default 0. */
+  /** Time that a watch outlives its last subscriber, ms. A delay saves registrations when views remount. Default 0. */
   readonly stopDelay?: number | undefined
   /**
-   * Interval in which each watched key is registered and read again, ms. For a store beside a
-   * broker, where registrations or notifications can be lost silently (see `docs/any-broker.md`). Default 0, never: a broker
-   * of this package loses none.
+   * Interval at which each watched key is registered and read again, ms. For a store that is attached to a broker,
+   * where registrations or notifications can be lost silently (see `docs/any-broker.md`). Default 0, which means never:
+   * a broker of this package loses none.
    */
   readonly verifyEvery?: number | undefined
   /** Clock of timeouts and timestamps. Default: the system clock. */
@@ -52,7 +52,9 @@ export interface ConnectOptions extends ClientOptions {
   readonly cert?: string | undefined
   readonly key?: string | undefined
   readonly keyPassphrase?: string | undefined
-  /** Keep-alive interval, ms. A half-open connection is detected after up to 1.5 times this. Default 30,000. */
+  /**
+   * Keep-alive interval, ms. A half-open connection is detected after up to 1.5 times this interval. Default 30,000.
+   */
   readonly keepAlive?: number | undefined
   /**
    * Sends keep-alives with the page's timers instead of a worker: required if the content security policy lacks
@@ -68,13 +70,13 @@ export interface ConnectOptions extends ClientOptions {
   /** Discards a session that an earlier process with this client id left at the broker. Default `false`. */
   readonly cleanStart?: boolean | undefined
   /**
-   * Timeout of an attempt to connect, ms. Default 10,000. With several addresses it is at most 1,500 in the first
-   * round, and doubles in each further round, so that an unresponsive broker does not block the others.
+   * Timeout of an attempt to connect, ms. Default 10,000. With several addresses, the timeout is at most 1,500 ms in
+   * the first round and doubles in each further round, so that an unresponsive broker does not block the others.
    */
   readonly connectTimeout?: number | undefined
   /**
-   * Maximum size of packets from the broker, and so of values to read, bytes. The broker is informed, and disconnected
-   * if it exceeds this. Default 32 MiB, at most 268,435,460.
+   * Maximum size of packets from the broker, and so of values to read, bytes. The broker receives this limit, and is
+   * disconnected if it exceeds the limit. Default 32 MiB, at most 268,435,460.
    */
   readonly maxPacketSize?: number | undefined
   /**
@@ -92,8 +94,9 @@ export interface ConnectOptions extends ClientOptions {
   /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
   readonly authentication?: Authentication | undefined
   /**
-   * Called for user name, password and authentication before every attempt to connect, and before an authentication
-   * with `expiresAt` expires, which then is renewed over the same connection (AUTH). Called again later if it fails.
+   * Returns the user name, password and authentication. Called before every attempt to connect, and before an
+   * authentication with `expiresAt` expires, to renew it over the same connection (AUTH). If the call fails, it is
+   * repeated later.
    */
   readonly credentials?: (() => Credentials | Promise<Credentials>) | undefined
 }
@@ -141,8 +144,8 @@ const ALIASES: ForeignOptionNames = {
  * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over your own
  * `MqttClient`, which must use MQTT 5, serves one state store at a time and is never closed by this library.
  *
- * Several URLs are brokers that share one store. The client starts with a random one and keeps it while it works. A
- * lost connection is retried there once, then at the others.
+ * Several URLs are brokers that share one store. The client starts with a random one and keeps it while it works. After
+ * a lost connection, the client retries that broker once and then tries the others.
  *
  * Returns immediately; requests and watches wait for the connection. Throws `argument` for invalid options, and for an
  * `MqttClient` that already serves an open state store.
@@ -155,7 +158,7 @@ const ALIASES: ForeignOptionNames = {
  */
 export function connect(client: MqttJsClient, options?: ClientOptions): StateStore
 export function connect(options: ConnectOptions & BrokerAddress): StateStore
-// Last, because compilers explain the last overload when none matches.
+// This overload is last because compilers explain the last one when none matches.
 export function connect(url: string | readonly string[], options?: ConnectOptions): StateStore
 export function connect(
   target: string | readonly string[] | MqttJsClient | (ConnectOptions & BrokerAddress),
@@ -239,8 +242,8 @@ function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: nu
   if (max !== undefined) checkPositiveInteger('reconnect.max', max)
 }
 
-// The client id is part of topic names, which cannot contain wildcards or NUL (MQTT 5.0, section 4.7) and also hold a
-// key.
+// The client id is part of topic names, which cannot contain wildcards or NUL (MQTT 5.0, section 4.7) and must have
+// room for a key.
 function checkClientId(clientId: string): void {
   const isText = typeof clientId === 'string' && isWellFormed(clientId) && /^[^+#\0]+$/.test(clientId)
   if (isText && utf8(clientId).length <= MAX_CLIENT_ID_BYTES) return
@@ -263,11 +266,11 @@ export interface BrokerAddress {
   readonly url: string | readonly string[]
 }
 
-/** Also matches invalid addresses. */
+/** Returns whether the target is meant as an address, even an invalid one. */
 export const isUrl = (target: unknown): target is string | readonly string[] =>
   typeof target === 'string' || Array.isArray(target)
 
-/** Throws {@link ArgumentError}. */
+/** Returns the URLs as an array. Throws {@link ArgumentError} if one of them is invalid. */
 export function validateUrls(target: string | readonly string[]): readonly string[] {
   if (!Array.isArray(target)) return [validateUrl(target)]
   if (target.length >= 1 && target.length <= MAX_URLS) return target.map(validateUrl)

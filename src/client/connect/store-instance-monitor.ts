@@ -7,16 +7,17 @@ import { SubscribeRetry } from '../session/subscribe-retry.js'
 
 interface StoreInstanceEvents {
   /**
-   * The store has become unavailable although the connection is up, or is available again without its earlier
-   * registrations.
+   * Called when the store becomes unavailable while the connection is up, and when it is available again without its
+   * earlier registrations.
    */
   changed(isAvailable: boolean): void
 }
 
 /**
  * Detects restarts of an attached store while the client stays connected to the broker. An attached store sends an
- * instance id in its responses; only then does the client subscribe to the topic that announces its start and stop. If
- * the broker refuses that subscription, the ids in responses reveal the restart, only later.
+ * instance id in its responses; only then does the client subscribe to the topic that announces the start and stop of
+ * the store. If the broker refuses that subscription, the client detects a restart later, by the id in the next
+ * response.
  */
 export class StoreInstanceMonitor {
   readonly #subscribeRetry: SubscribeRetry

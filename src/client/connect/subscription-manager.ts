@@ -7,7 +7,7 @@ import type { WatchedConnection } from '../watch/registry.js'
 
 interface SubscriptionEvents {
   responsesReady(info: ConnectionInfo): void
-  /** Notifications are also subscribed, for this connection or a new store instance. */
+  /** Called when notifications are subscribed as well, for this connection or a new store instance. */
   notificationsReady(connection: WatchedConnection): void
   refused(what: 'responses' | 'notifications', error: RequestRejectedError, isPermanent: boolean): void
 }
@@ -31,7 +31,7 @@ export class SubscriptionManager {
     this.#events = events
   }
 
-  /** Requests wait for the response subscription, watches for both. */
+  /** Subscribes to responses and notifications. Requests wait for the first subscription, watches for both. */
   connected(info: ConnectionInfo, isStoreAttached: boolean): void {
     this.#info = info
     const subscriptionId = this.#nextId(info)
@@ -51,8 +51,8 @@ export class SubscriptionManager {
   }
 
   /**
-   * Subscribes again for a new store instance. With a new subscription id, notifications that the old instance sent can
-   * be recognised; without ids they cannot.
+   * Subscribes again for a new store instance. A new subscription id distinguishes notifications of the new instance
+   * from those of the old one. Without ids they cannot be distinguished.
    */
   resubscribe(): void {
     if (!this.#isOpen || this.#info === undefined) return
@@ -68,7 +68,9 @@ export class SubscriptionManager {
     this.#subscribeRetry.cancel()
   }
 
-  /** A new id for every connection: notifications that carry it were not queued before. */
+  /**
+   * Returns a new id for every connection, so that a notification with this id was not queued before the connection.
+   */
   #nextId({ hasSubscriptionIds }: ConnectionInfo): number | undefined {
     return hasSubscriptionIds ? this.#ids.next() : undefined
   }
@@ -85,12 +87,12 @@ export class SubscriptionManager {
   }
 }
 
-/** MQTT 5.0, section 3.8.2.1.2. */
+/** The maximum of MQTT 5.0, section 3.8.2.1.2. */
 const MAX_SUBSCRIPTION_ID = 268_435_455
 
 /**
  * Subscription identifiers, one for every connection. They start at a random value, so that notifications queued for an
- * earlier process with this client id have another, except for one chance in 268 million.
+ * earlier process with this client id carry a different one, except with a probability of 1 in 268 million.
  *
  * @example
  * ```ts

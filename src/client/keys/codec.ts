@@ -63,7 +63,7 @@ const getTypedArrayTag: unknown = Reflect.getOwnPropertyDescriptor(
 const isBytes = (value: unknown): value is Uint8Array =>
   typeof getTypedArrayTag === 'function' && Reflect.apply(getTypedArrayTag, value, []) === 'Uint8Array'
 
-/** Throws for bytes whose buffer was transferred, such as to a worker. */
+/** Throws if the buffer of the bytes was transferred, for example to a worker. */
 function checkAttached({ length, buffer }: Uint8Array): void {
   if (length > 0) return
   try {

@@ -27,7 +27,10 @@ export function jsonLines(schema?: StandardSchemaV1): Codec<readonly unknown[]> 
   return codec
 }
 
-/** By schema, or `json` without one: hooks compare keys by codec identity, so equal codecs must be the same object. */
+/**
+ * Codecs by schema, or by `json` for the codec without a schema. Hooks compare keys by codec identity, so equal codecs
+ * must be the same object.
+ */
 const codecs = /* @__PURE__ */ new WeakMap<object, Codec<readonly unknown[]>>()
 
 const LF = 10
@@ -38,7 +41,7 @@ const LINE_END = /* @__PURE__ */ Uint8Array.of(LF)
 const createCodec = (record: Codec<unknown>): Codec<readonly unknown[]> => ({
   encode(records) {
     if (!Array.isArray(records)) throw wrongType('an array of records', records)
-    // Array.from visits holes, which are not records.
+    // Array.from also visits holes, which are not records.
     const lines = Array.from(records, (each: unknown, index) => {
       try {
         return record.encode(each)

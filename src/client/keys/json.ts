@@ -4,11 +4,11 @@ import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Codec, wrongType } from './codec.js'
 
 /**
- * JSON values. With a schema that implements the Standard Schema specification (zod, valibot, arktype...), every value read
- * is validated and replaced by the schema's output. Values written are not validated, but `argument` with the path is
- * thrown for anything JSON would silently lose or change: NaN, an invalid Date, a Map, `undefined` in an array, symbols.
- * -0 becomes 0, `undefined` properties are omitted, and class instances become plain objects. Numbers that exceed the range
- * of JavaScript do not decode. The schema must be synchronous.
+ * JSON values. With a schema that implements the Standard Schema specification (zod, valibot, arktype...), every value
+ * read is validated and replaced by the schema's output. Written values are not validated, but anything that JSON would
+ * silently lose or change throws `argument` with the path: NaN, an invalid Date, a Map, `undefined` in an array,
+ * symbols. -0 becomes 0, `undefined` properties are omitted, and class instances become plain objects. Numbers that
+ * exceed the range of JavaScript do not decode. The schema must be synchronous.
  *
  * @example
  * ```ts
@@ -40,10 +40,10 @@ export function json(schema?: StandardSchemaV1): Codec<unknown> {
 
 const SCHEMA: unique symbol = Symbol('schema')
 
-/** Returns what hooks compare codecs by: JSON codecs with the same schema, or without one, are equal. */
+/** Returns the identity by which hooks compare codecs: JSON codecs with the same schema, or without one, are equal. */
 export const identityOf = <T>(codec: Codec<T>): unknown => (SCHEMA in codec ? codec[SCHEMA] : codec)
 
-/** Cheap test for numbers that may overflow: they need many digits or a long exponent. */
+/** Matches texts whose numbers may overflow: such a number needs many digits or a long exponent. */
 const MAYBE_INFINITE = /\d{200}|[eE]\+?\d{3}/
 
 function parse(text: string): unknown {
@@ -134,7 +134,7 @@ function checkContent(value: object, path: string, ancestors: Set<object>): void
 }
 
 function checkArray(items: readonly unknown[], path: string, ancestors: Set<object>): void {
-  // By index, as iteration methods skip holes, which become null.
+  // Loops by index, because iteration methods skip holes, which become null.
   for (let i = 0; i < items.length; i++) {
     if (items[i] === undefined) throw lossError('undefined', `${path}[${i}]`)
     checkValue(items[i], `${path}[${i}]`, ancestors)

@@ -35,7 +35,7 @@ const DELETE_REQUEST = { ...DELETE_NAMES, ...ABORT_NAMES }
 /** The result of a write. */
 export interface SetResult {
   readonly key: string
-  /** `false` if its condition did not hold. */
+  /** `false` if the condition of the write did not hold. */
   readonly applied: boolean
   /** Version of the value now stored: the written one, or the one that made the condition fail. */
   readonly version: Hlc | undefined

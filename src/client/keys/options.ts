@@ -7,30 +7,33 @@ import type { WriteOptions } from '../requests/commands.js'
 
 /** Options of every request. */
 export interface RequestOptions {
-  /** ms until the request fails, also sent to the broker as message expiry. Default: the client's timeout, 10 s. */
+  /**
+   * Time until the request fails, ms, which is also sent to the broker as the message expiry. Default: the client's
+   * timeout, 10 s.
+   */
   readonly timeout?: number | undefined
 }
 
 /** Options of a delete. */
 export interface DeleteOptions extends RequestOptions {
-  /** Proves that the caller holds the lock that protects the key: the version of the lock key. */
+  /** The version of the lock key, which proves that the caller holds the lock that protects the key. */
   readonly fencingToken?: Hlc | string | undefined
 }
 
 /** Options of a write. */
 export interface SetOptions extends DeleteOptions {
-  /** Only if the key is absent (`NX`). */
+  /** Writes only if the key is absent (`NX`). */
   readonly ifAbsent?: boolean | undefined
-  /** Only if the key is absent or already has this value (`NEX`). */
+  /** Writes only if the key is absent or already has this value (`NEX`). */
   readonly ifAbsentOrEqual?: boolean | undefined
   /**
-   * Only if the key exists and still has this version. Needs the store of this package (`IFVER` is not part of the
-   * protocol); other stores answer `syntax-error`.
+   * Writes only if the key exists and still has this version. Requires the store of this package, because `IFVER` is
+   * not part of the protocol; other stores answer `syntax-error`.
    */
   readonly ifVersion?: Hlc | string | undefined
   /** Time to live in ms, a positive integer. A write without it makes the key permanent. */
   readonly expiresIn?: number | undefined
-  /** Ask the broker to keep the key on disk. */
+  /** Asks the broker to keep the key on disk. */
   readonly persist?: boolean | undefined
 }
 
@@ -101,17 +104,17 @@ export function checkTimeout(timeout: number | undefined, defaultMs: number): nu
   return timeout
 }
 
-/** Options for callers that hold no subscription. */
+/** Options for callers that have no subscription to cancel. */
 export interface AbortOptions {
   /**
-   * Aborting it cancels the call, as unsubscribing does, and errors with `aborted`, whose `cause` is the signal's reason.
-   * With a signal that is already aborted, nothing is sent.
+   * Aborting the signal cancels the call, as unsubscribing does. The call then errors with `aborted`, whose `cause` is
+   * the signal's reason. With a signal that is already aborted, nothing is sent.
    */
   readonly signal?: AbortSignal | undefined
 }
 
 export function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
-  // By shape, as a signal may come from another window or worker.
+  // Checks the shape, because a signal may come from another window or worker.
   if (signal === undefined || typeof signal?.addEventListener === 'function') return signal
   throw new ArgumentError(`Expected \`signal\` to be an AbortSignal, got \`${formatValue(signal)}\` (${typeof signal})`)
 }

@@ -28,7 +28,7 @@ export interface KeyHost {
   readonly warn: (kind: 'glob' | 'lease', message: string) => void
   /** Emits the state of the connection on subscription and after every change; completes when the client is closed. */
   readonly status$: Observable<{ readonly state: string }>
-  /** Default for writes without a token. */
+  /** Fencing token of writes that do not set one. */
   readonly fencingToken?: Hlc | undefined
   readonly closeHooks: Set<CloseHook>
 }

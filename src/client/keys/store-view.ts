@@ -10,7 +10,7 @@ import { Scan } from './scan.js'
 import { type KeyHost, KeySource } from './source.js'
 import { watchAll } from './watch-all.js'
 
-/** A set of keys, or an observable whose every value is the whole set. */
+/** A set of keys, or an observable that emits the whole set with every value. */
 export type Keys<K> = Iterable<K> | Observable<Iterable<K>>
 
 /** Internal: the client of a view. */
@@ -34,10 +34,11 @@ export abstract class StoreView {
   }
 
   /**
-   * Watches a set of keys and emits the entries of all of them. With an observable, every value is the whole set: new keys
-   * are watched, and missing ones no longer. Keys are names, with the codec of their values, or handles. A key shares its
-   * registration with its other watches. Errors if the watch of any key does, and with `argument` for anything but a key.
-   * For all keys that match a glob, see `rx-statestore/matching`.
+   * Watches a set of keys and emits the entries of all of them. Every value of an observable is the whole set: keys
+   * that are new in the set are watched, and keys that are missing from it are no longer watched. Keys are names, with
+   * the codec of their values, or handles. A key shares its registration with its other watches. Errors if the watch of
+   * any key errors, and with `argument` for anything but a key. For all keys that match a glob, see
+   * `rx-statestore/matching`.
    *
    * @example
    * ```ts
@@ -60,9 +61,9 @@ export abstract class StoreView {
   }
 
   /**
-   * Lists the keys that match a glob, as handles, page by page and in no particular order (SCAN; state store protocol in the
-   * field). `*` matches any bytes, `?` one byte, `[a-z]` one in the range and `[^a-z]` one outside it; `\` escapes the next
-   * byte, so a `\` of a key is doubled: see {@link escapeGlob}.
+   * Lists the keys that match a glob, as handles, page by page and in no particular order (SCAN; state store protocol
+   * in the field). `*` matches any bytes, `?` one byte, `[a-z]` one in the range and `[^a-z]` one outside it; `\`
+   * escapes the next byte, so a `\` in a key must be doubled: see {@link escapeGlob}.
    *
    * With the store of this package, a key that exists during the whole scan is emitted once, no key is emitted twice, and
    * keys written during the scan may be missing. A page lost with the connection is requested again.

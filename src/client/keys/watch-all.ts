@@ -21,7 +21,10 @@ export const watchAll = <T>(keys$: Observable<readonly Key<T>[]>): Observable<En
 class Group<T> implements Unsubscribable {
   readonly #subscriber: Subscriber<Entry<T>>
   readonly #members = new Map<string, Member<T>>()
-  /** Increases with every set: an entry may make the source emit the next set while this one is joined. */
+  /**
+   * Increases with every set, because an entry may make the source emit the next set while this one is still being
+   * joined.
+   */
   #generation = 0
   #isSourceComplete = false
 
@@ -82,7 +85,7 @@ class Group<T> implements Unsubscribable {
   }
 }
 
-/** Observes the watch of one key. Has no subscription, to save memory: a group may have ten thousand. */
+/** Observes the watch of one key. Has no subscription, to save memory: a group may have ten thousand members. */
 class Member<T> implements WatchObserver {
   readonly source: KeySource<T>
   /** A watch may still notify a member that has left. */

@@ -20,7 +20,10 @@ import type { WriteResult } from '../requests/commands.js'
 import { isPermanentError } from '../watch/permanent-errors.js'
 import { LockKeyError } from './lease-state.js'
 
-/** Passes when either clock reaches it, as the monotonic one stops while a machine sleeps. Times in ms. */
+/**
+ * A deadline that passes when either clock reaches it, because the monotonic clock stops while a machine sleeps. Times
+ * in ms.
+ */
 export interface LeaseDeadline {
   readonly monotonic: number
   readonly wall: number
@@ -39,7 +42,7 @@ export interface ClaimResult {
   /** Whether the lock key now names the claimant. */
   readonly applied: boolean
   readonly version: Hlc
-  /** Counted from before the request was sent, to pass here before the key expires at the store. */
+  /** Counted from before the request was sent, so that it passes here before the key expires at the store. */
   readonly expiry: LeaseDeadline
 }
 
@@ -91,7 +94,7 @@ function fenceAsLockError(key: KeyName): OperatorFunction<WriteResult, WriteResu
 
 const MAX_RELEASE_MS = 1_000
 
-/** Releases a lease, if the claimant holds it. Closing the client waits for that. Errors are reported. */
+/** Releases a lease if the claimant holds it. Closing the client waits for the release. Errors are reported. */
 export function releaseLease(claimant: Claimant, timeout: number): void {
   const { host } = claimant
   const released$ = new AsyncSubject<unknown>()
@@ -109,7 +112,10 @@ export function releaseLease(claimant: Claimant, timeout: number): void {
     .subscribe(released$)
 }
 
-/** Closed clients and keys that are not locks were already reported to the subscriber. */
+/**
+ * Returns whether to report an error. A closed client and a key that is not a lock were already reported to the
+ * subscriber.
+ */
 const shouldReport = (error: unknown): error is StateStoreError =>
   error instanceof StateStoreError && error.code !== 'closed' && error.code !== 'fencing-token-required'
 

@@ -58,7 +58,7 @@ export class HeldLease {
   onConfirmation(version: Hlc | undefined, hadGap: boolean): void {
     if (this.#loseIfExpired()) return
     const isNewer = version !== undefined && version.compareTo(this.#confirmed.version) > 0
-    // A newer version with our name but not from our renewals: the key was deleted and acquired again.
+    // A newer version that names this holder but is not from its renewals: the key was deleted and acquired again.
     if (isNewer && this.#inFlight === 0 && !this.#isOutcomeUnknown) this.#lose('revoked')
     else if (hadGap || this.#isOverdue) this.#claim()
   }
@@ -78,7 +78,10 @@ export class HeldLease {
     return this.#host.clock.schedule(delayMs, () => this.#renew())
   }
 
-  /** Counts from sending the request, like the expiry: after a slow response the renewal may be due already. */
+  /**
+   * Counts from the sending of the request, as the expiry does, so after a slow response the renewal may be due
+   * already.
+   */
   get #firstRenewalMs(): number {
     const { clock, duration, renewEvery } = this.#host
     const sentAt = this.expiresAtMonotonic - duration

@@ -21,10 +21,10 @@ export type Leadership =
     }
 
 /**
- * Elects one leader among all subscribers with the same name. Emits the role of this member and the current leader after
- * every change. A member starts as a follower, and leads once no other member does. Unsubscribing or closing the client
- * hands over immediately; a leader that crashes is replaced when its lease expires. A lost connection does not end it;
- * errors as the lease does.
+ * Elects one leader among all subscribers with the same name. Emits the role of this member and the current leader
+ * after every change. A member starts as a follower, and leads once no other member does. Unsubscribing or closing the
+ * client hands over immediately; a leader that crashes is replaced when its lease expires. A lost connection does not
+ * end the stream, which errors as the lease does.
  *
  * Two members never both act as leader for longer than their clocks drift apart within `duration`; see docs/locking.md.
  *

@@ -28,8 +28,8 @@ interface ObservedLock {
 }
 
 /**
- * One subscriber of a lease: acquires it, waits for it and renews it. Waits for the watch of the lock key to show it free,
- * and retries after `duration` without a change, since some stores do not notify of expiry.
+ * One subscriber of a lease: acquires it, waits for it and renews it. Waits until the watch of the lock key shows that
+ * it is free, and retries after `duration` without a change, because some stores do not notify of expiry.
  */
 export class LeaseCandidate {
   readonly #key: KeyName
@@ -44,7 +44,7 @@ export class LeaseCandidate {
   #observed: ObservedLock | undefined
   #freshness: Freshness['state'] = 'connecting'
   #awaitedHolder: string | undefined
-  /** Whether the lock key may name us; true from a request until a response denies it. */
+  /** Whether the lock key may name this candidate; true from a request until a response denies it. */
   #mustRelease = false
 
   constructor(key: KeyName, settings: LeaseSettings, host: ClientHost, subscriber: Subscriber<LeaseState>) {
@@ -73,7 +73,7 @@ export class LeaseCandidate {
         complete: () => this.#finish(),
       }),
     )
-    // After the entries, so that an entry is handled before the watch is live. It ends with them.
+    // Subscribed after the entries, so that an entry is handled before the watch is live. Ends with the entries.
     const watched = key.freshness$.subscribe({
       next: freshness => this.#onFreshness(freshness),
       error: () => undefined,
@@ -143,7 +143,7 @@ export class LeaseCandidate {
       return
     }
     this.#acquireAfter(this.#acquireBackoff.retryMs())
-    // `status$` already shows a lost connection. Last, as the callback may unsubscribe.
+    // A lost connection already shows in `status$`. The report comes last because its callback may unsubscribe.
     if (error.code !== 'timeout') this.#host.report(error)
   }
 
@@ -169,7 +169,7 @@ export class LeaseCandidate {
       if (holder !== this.#holder) this.#heldLease.onContradiction(version, holder === undefined ? 'revoked' : 'taken')
       return
     }
-    // A pending request may still be answered, but not one sent on a lost connection.
+    // A pending request may still get its response, unless it was sent on a lost connection.
     if (this.#request.closed) this.#wait(undefined)
     else if (holder === this.#holder && entry.source === 'resync') this.#acquire()
   }
@@ -181,7 +181,10 @@ export class LeaseCandidate {
       this.#heldLease?.onConfirmation(this.#observed.version, hadGap)
   }
 
-  /** Waits for the holder, or retries soon if the lock is free. @param conflicting - version that rejected our request */
+  /**
+   * Waits for the holder, or retries soon if the lock is free. @param conflicting - the version that rejected this
+   * candidate's request
+   */
   #wait(conflicting: Hlc | undefined): void {
     const observed =
       this.#observed && !(conflicting && isOlder(this.#observed.version, conflicting)) ? this.#observed : undefined
@@ -240,7 +243,9 @@ export class LeaseCandidate {
   }
 }
 
-/** Returns whether an entry precedes a rejection. One without a version (not found) always does. */
+/**
+ * Returns whether an entry precedes a rejection. An entry without a version, for a key that was not found, always does.
+ */
 const isOlder = (version: Hlc | undefined, conflicting: Hlc): boolean =>
   version === undefined || version.compareTo(conflicting) < 0
 

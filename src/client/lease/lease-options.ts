@@ -11,7 +11,10 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 export interface LeaseOptions {
   /** Time in ms after which the lease expires unless renewed; at least 2, typically a few thousand. */
   readonly duration: number
-  /** Interval between renewals in ms, less than `duration`. Default: a third of it, so that two may fail. */
+  /**
+   * Interval between renewals in ms, less than `duration`. Default: a third of `duration`, so that two renewals may
+   * fail.
+   */
   readonly renewEvery?: number | undefined
   /**
    * Holder name, visible to all clients. Default: the client id and a random part per subscription. Subscribers with the

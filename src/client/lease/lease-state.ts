@@ -37,16 +37,16 @@ declare module '../../core/util/errors.js' {
 
 /** Why a held lease was lost. */
 export type LeaseLossReason =
-  /** It expired before a renewal was confirmed. */
+  /** The lease expired before a renewal was confirmed. */
   | 'expired'
-  /** Another holder acquired it. */
+  /** Another holder acquired the lease. */
   | 'taken'
   /** The lock key was deleted. */
   | 'revoked'
-  /** It cannot be renewed: the client was closed, or the store rejects renewals. */
+  /** The lease cannot be renewed: the client was closed, or the store rejects renewals. */
   | 'ended'
 
-/** The lease was lost (`lease-lost`): stop the work it protects, and acquire the lease again if needed. */
+/** The lease was lost (`lease-lost`): stop the work that it protects, and acquire the lease again if needed. */
 export class LeaseLostError extends StateStoreError {
   override readonly name = 'LeaseLostError'
   readonly key: string

@@ -54,9 +54,10 @@ export class Lease extends Observable<LeaseState> {
   }
 
   /**
-   * Tries once to acquire the lease, without waiting for it. An acquired lease is not renewed: it expires, unless released
-   * with `store.deleteIf(name, holder, text)`. It is released if the call is cancelled or the response is lost. See
-   * {@link StoreRequest}. Errors as a SET does, with `lock-key`, and with `lease-lost` if the response arrived too late.
+   * Tries once to acquire the lease, without waiting for it. An acquired lease is not renewed: it expires unless the
+   * caller releases it with `store.deleteIf(name, holder, text)`. If the call is cancelled or the response is lost, the
+   * lease is released. See {@link StoreRequest}. Errors as a SET does, with `lock-key`, and with `lease-lost` if the
+   * response arrived too late.
    */
   tryAcquire(options: AbortOptions = {}): StoreRequest<Acquisition> {
     return new StoreRequest(() => {

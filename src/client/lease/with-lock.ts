@@ -17,17 +17,17 @@ import type { LeaseState } from './lease-state.js'
 
 /** Options of {@link withLock}. */
 export interface LockOptions extends AbortOptions {
-  /** When the lock is lost, wait for it and restart the work instead of erroring. Default `false`. */
+  /** When the lock is lost, waits for it and restarts the work instead of erroring. Default `false`. */
   readonly resume?: boolean | undefined
 }
 
 const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
 
 /**
- * Runs the work while the lease is held: calls `work` with the fencing token, subscribes to its result, and unsubscribes
- * when the lease is lost. Then it errors with `lease-lost`, or, with `resume`, waits for the lease again. When the work
- * completes or errors, so does the result, and the lease is released. Cold; errors as the lease does, and with `lease-lost`
- * when the client is closed during the work.
+ * Runs the work while the lease is held: calls `work` with the fencing token, subscribes to its result, and
+ * unsubscribes when the lease is lost. The result then errors with `lease-lost` or, with `resume`, waits for the lease
+ * again. When the work completes or errors, so does the result, and the lease is released. Cold; errors as the lease
+ * does, and with `lease-lost` when the client is closed during the work.
  *
  * A promise cannot be unsubscribed, so `work` also receives a signal. It is aborted when the work must stop; its reason is
  * the loss, or `aborted` when the caller unsubscribed. An `async` function that ignores the signal continues without the
@@ -55,7 +55,7 @@ export function withLock<O extends ObservableInput<unknown>>(
   checkSignal(signal)
   const locked$ = new Observable<ObservedValueOf<O>>(subscriber => {
     const work$ = new Work(subscriber, work)
-    // Before the lease, so that the work stops before the lease is released.
+    // Added before the lease, so that the work stops before the lease is released.
     subscriber.add(work$)
     const holding = lease.subscribe({
       next: state => {
@@ -64,7 +64,7 @@ export function withLock<O extends ObservableInput<unknown>>(
           if (state.status === 'held') work$.begin(state.token)
           else work$.stop(state.status === 'lost' ? state.cause : undefined)
         } finally {
-          // Even if the teardown of the work throws, which RxJS reports.
+          // Errors even if the teardown of the work throws, which RxJS reports.
           if (state.status === 'lost' && !resume) subscriber.error(state.cause)
         }
       },
@@ -104,7 +104,7 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     const running = new Subscription()
     this.#running = running
     const running$ = new Observable<ObservedValueOf<O>>(worker => {
-      // First, as a value emitted synchronously may stop the work.
+      // Added first, because a value that the work emits synchronously may stop it.
       running.add(worker)
       defer(() => this.#work(token, aborter.signal)).subscribe(worker)
     })

@@ -10,7 +10,9 @@ interface Group {
   memberLost(member: GlobMember, error: StateStoreError): void
 }
 
-/** A key of a watched glob, observing its watch. Kept small, as a glob may have ten thousand. */
+/**
+ * A key of a watched glob, which observes the watch of the key. Kept small, because a glob may have ten thousand keys.
+ */
 export class GlobMember implements WatchObserver {
   readonly key: KeyName
   /** The entry reported last; `undefined` before the key existed. */
@@ -18,7 +20,7 @@ export class GlobMember implements WatchObserver {
   watch: Watch | undefined = undefined
   readonly #group: Group
   #latest: RawEntry | undefined = undefined
-  /** The entry of the watch at joining, if it was not live. */
+  /** The entry that the watch had when this member joined, if the watch was not live. */
   #unverified: RawEntry | undefined = undefined
   #hasJoined = false
   #isSynced = false
@@ -49,7 +51,7 @@ export class GlobMember implements WatchObserver {
 
   complete(): void {}
 
-  /** Returns whether other observers of the key depend on this registration: they would need another one. */
+  /** Returns whether other observers of the key depend on this registration and would need another one. */
   hasOtherObservers(registration: SharedRegistration): boolean {
     return this.watch?.registration === registration && this.watch.isShared
   }

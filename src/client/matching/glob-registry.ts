@@ -64,7 +64,7 @@ export class GlobRegistry implements WatchedGlobs {
     if (this.#isConnected) return
     this.#isConnected = true
     this.#unregistrations.clear()
-    // A copy: observers may start globs, which register themselves, and end others.
+    // Iterates over a copy, because observers may start globs, which register themselves, and end others.
     for (const watch of Array.from(this.#globs.values())) if (this.#canConnect(watch)) watch.connected()
   }
 
@@ -83,7 +83,7 @@ export class GlobRegistry implements WatchedGlobs {
   }
 
   onChange(change: UnmatchedChange): void {
-    // No copy per notification: a glob added during the loop is visited, and reads the key.
+    // Needs no copy: a glob that is added during the loop is visited, and reads the key.
     for (const watch of this.#globs.values()) watch.onChange(change)
   }
 
@@ -111,7 +111,7 @@ export class GlobRegistry implements WatchedGlobs {
     if (!this.#isCurrent(watch)) return
     this.#globs.delete(toHex(watch.glob))
     this.#teardowns.cancel(watch)
-    // First: keys that are still watched register again after this STOP.
+    // Sent first, because keys that are still watched register again after this STOP.
     if (this.#isConnected && watch.mayBeRegistered) this.#unregistrations.stop(watch.glob)
     watch.end(error)
   }
@@ -148,7 +148,8 @@ class GlobUnregistrations {
     subscription.add(() => {
       if (this.#stops.get(id) === subscription) this.#stops.delete(id)
     })
-    // Before subscribing: a synchronous failure may make the caller watch the glob again, which cancels this.
+    // Stored before subscribing, because after a synchronous failure the caller may watch the glob again, which cancels
+    // this.
     this.#stops.set(id, subscription)
     subscription.add(
       stop.subscribe({
@@ -172,7 +173,7 @@ class GlobUnregistrations {
     this.#closed$.next()
   }
 
-  /** Cancels everything: a lost connection ended all registrations. */
+  /** Cancels all STOPs, because a lost connection ended all registrations. */
   clear(): void {
     this.#isClosed = false
     for (const stop of this.#stops.values()) stop.unsubscribe()

@@ -19,7 +19,7 @@ import { registerGlob } from './register-glob.js'
 /** The notification topic of a longer key would exceed the limit of MQTT. */
 const MAX_KEY_BYTES = 30_000
 
-/** A watched glob of a client. Tracks its keys, each of which is a watch of the registry. */
+/** A watched glob of a client. Tracks the keys of the glob, each of which has a watch in the registry. */
 export class GlobWatch implements SharedRegistration {
   readonly glob: Uint8Array
   isRegistered = false
@@ -36,7 +36,7 @@ export class GlobWatch implements SharedRegistration {
   #isUnsupported = false
   #isRefused = false
   #isListed = false
-  /** Whether a key that was synced on this connection no longer is. */
+  /** Whether a key was synced on this connection and no longer is. */
   #hasUnsynced = false
   #synced = 0
   /** Store version at registration: a newer change of an unknown key is the first one since. */
@@ -57,7 +57,7 @@ export class GlobWatch implements SharedRegistration {
     return this.#isConnected && !this.#isRefused
   }
 
-  /** Returns whether its registration serves the key, or will once it is confirmed. */
+  /** Returns whether the registration of this glob serves the key, or will once it is confirmed. */
   covers(id: string): boolean {
     return this.#canNotify && this.#members.has(id)
   }
@@ -74,7 +74,7 @@ export class GlobWatch implements SharedRegistration {
     if (this.#observers.includes(observer)) observer.freshness(this.#freshness)
   }
 
-  /** Returns whether the last observer has left. */
+  /** Removes an observer, and returns whether it was the last one. */
   leave(observer: GlobObserver): boolean {
     const before = this.#observers.length
     this.#observers = this.#observers.filter(other => other !== observer)
@@ -98,9 +98,9 @@ export class GlobWatch implements SharedRegistration {
       report: this.#host.report,
       scanInterval: () => this.#limits.scanInterval,
     }).subscribe({ error: error => this.#host.failed(error) })
-    // A synchronous response may have ended it.
+    // A synchronous response may have ended the connection.
     if (!this.#isConnected) this.#cancel()
-    // Last, as an observer may end it.
+    // Comes last because an observer may end the glob.
     this.#updateFreshness()
   }
 
@@ -137,7 +137,7 @@ export class GlobWatch implements SharedRegistration {
     }
   }
 
-  /** An entry of a key changed. @param isVisible - false for the deletion of a key that was never reported */
+  /** Handles a changed entry of a key. @param isVisible - false for the deletion of a key that was never reported */
   memberChanged(member: GlobMember, isVisible: boolean): void {
     const { key, raw } = member
     if (raw?.op === 'set') this.#tombstones.delete(member)
@@ -154,7 +154,7 @@ export class GlobWatch implements SharedRegistration {
     this.#updateFreshness()
   }
 
-  /** The watch of a key failed. Without permission to read the key, the glob stays without it. */
+  /** Handles the failed watch of a key. Without permission to read the key, the glob continues without it. */
   memberLost(member: GlobMember, error: StateStoreError): void {
     this.#forget(member, undefined)
     if (error.code !== 'not-authorized') this.#host.failed(error)
@@ -183,7 +183,7 @@ export class GlobWatch implements SharedRegistration {
   }
 
   #setNotifying(isNotifying: boolean): void {
-    // Changes between the last scan and this switch may be missing: live only after another scan.
+    // Changes between the last scan and this switch may be missing, so the glob is live only after another scan.
     if (isNotifying === this.#isUnsupported) this.#isListed = false
     this.#isUnsupported = !isNotifying
     this.isRegistered = isNotifying
@@ -216,7 +216,7 @@ export class GlobWatch implements SharedRegistration {
     this.#registration = undefined
   }
 
-  /** @param current - its entry is being reported, so it stays */
+  /** @param current - the member whose entry is being reported, which stays */
   #trimTombstones(current: GlobMember): void {
     this.#tombstones.trim(this.#limits.maxKeys, member => {
       const floor = this.#host.watches.floorOf(member.key)

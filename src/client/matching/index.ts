@@ -18,8 +18,9 @@ export interface MatchingOptions {
   /** Maximum number of keys; with more, the watch ends with `overflow`. Default 10,000. */
   readonly maxKeys?: number | undefined
   /**
-   * Interval in ms at which a store that does not notify of new keys is scanned; the store of this package does notify. A
-   * new key may be reported that late, and a key that is created and deleted in between is missed. Default 5,000.
+   * Interval in ms at which a store that does not notify of new keys is scanned; the store of this package does notify.
+   * A new key may be reported with this delay, and a key that is created and deleted in between is missed. Default
+   * 5,000.
    */
   readonly scanInterval?: number | undefined
 }
@@ -47,9 +48,9 @@ export class Matching<T> {
   readonly entries$: Observable<Entry<T>> = this.#observe(subscriber => ({ entry: entry => subscriber.next(entry) }))
 
   /**
-   * Emits the values of all keys by name, as an immutable map: the first when all keys have been read, then a new one after
-   * changes. Changes of one turn of the event loop are batched, and those of about 1 ms per 1,024 keys in larger maps. Keys
-   * whose value does not decode are omitted.
+   * Emits the values of all keys by name, as an immutable map: the first when all keys have been read, then a new one
+   * after changes. Changes of one turn of the event loop are batched; a larger map batches the changes of about 1 ms
+   * per 1,024 keys. Keys whose value does not decode are omitted.
    */
   readonly map$: Observable<ReadonlyMap<string, T>> = this.#observe(subscriber => {
     const values = new Map<string, T>()

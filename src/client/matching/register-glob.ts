@@ -21,9 +21,15 @@ import { isPermanentError } from '../watch/permanent-errors.js'
 import type { RegistryOptions } from '../watch/shared-registration.js'
 
 interface GlobEvents {
-  /** The store notifies of all keys. @param position - its last version at registration, if it sends one */
+  /**
+   * Called when the store notifies of all keys. @param position - the store's last version at registration, if it sends
+   * one
+   */
   registered(position: Hlc | undefined): void
-  /** The store does not notify by globs, for now or ever. @param isUnknown - whether it can have no registration */
+  /**
+   * Called when the store does not notify by globs, for now or ever. @param isUnknown - whether it can have no
+   * registration
+   */
   unsupported(isUnknown: boolean): void
   found(keys: readonly Uint8Array[]): void
   listed(): void
@@ -33,7 +39,7 @@ interface GlobEvents {
 }
 
 const UNSUPPORTED: readonly ErrorCode[] = ['unknown-command', 'syntax-error', 'wrong-argument-count']
-/** Failed attempts before the store is scanned, while the registration is retried in parallel. */
+/** Number of failed attempts before the store is scanned, while the registration is retried in parallel. */
 const MAX_ATTEMPTS = 3
 
 type RegistrationResult = 'registered' | 'unsupported' | 'unanswered'
@@ -83,7 +89,7 @@ export function registerGlob(
         return of<RegistrationResult>(isFinal ? 'unsupported' : 'unanswered')
       }),
     )
-  // Lost responses do not mean an unsupported request, and a full store may have room later.
+  // A lost response does not mean that the request is unsupported, and a full store may have room later.
   const registerLater$ = pause(backoff(MAX_ATTEMPTS)).pipe(switchMap(() => register(true)))
   const scan$ = defer(() => store.scan(glob, undefined, timeout)).pipe(
     expand(({ token }) => (token === undefined ? EMPTY : store.scan(glob, token, timeout))),

@@ -7,14 +7,14 @@ export interface StoreValue {
   readonly bytes: Uint8Array | undefined
   /** Undefined for a missing key, and from stores without versions. */
   readonly version: Hlc | undefined
-  /** Connection on which it was received. */
+  /** The epoch in which the value was received. */
   readonly epoch: number
 }
 
 /** The known state of a key, from its watch and from responses to writes and reads. Immutable. */
 export interface ConfirmedState {
   readonly known: StoreValue | undefined
-  /** Counts connections and store instances. Within one epoch versions rise. */
+  /** Counts connections and store instances. Versions rise within one epoch. */
   readonly epoch: number
   /** Newest version of this epoch; older observations are outdated. */
   readonly floor: Hlc | undefined
@@ -32,7 +32,10 @@ export type Observation =
   | { readonly type: 'written'; readonly bytes: Uint8Array; readonly version: Hlc | undefined; readonly from: Position }
   | { readonly type: 'read'; readonly reading: ReadResult; readonly from: Position }
 
-/** `needsRead`: the observation cannot be ordered, only a new read can decide. */
+/**
+ * The state after an observation. `needsRead` means that the observation cannot be ordered, so that only a new read can
+ * decide.
+ */
 export interface ObservationResult {
   readonly state: ConfirmedState
   readonly needsRead: boolean
@@ -47,9 +50,9 @@ export const UNKNOWN_STATE: ConfirmedState = {
 }
 
 /**
- * Orders what the watch, own writes and own reads report about a key. Pure. Versions order them within one connection.
- * Across connections they do not, because a store that lost its data restarts with older versions; requests sent on an
- * earlier connection therefore need a new read.
+ * Orders the observations of a key by its watch, own writes and own reads. Pure. Within one connection, versions order
+ * the observations. Across connections they do not, because a store that lost its data restarts with older versions;
+ * requests sent on an earlier connection therefore need a new read.
  */
 export function applyObservation(state: ConfirmedState, observation: Observation): ObservationResult {
   switch (observation.type) {
@@ -80,7 +83,7 @@ function applyWrite(
 ): ObservationResult {
   if (version === undefined || from.epoch !== state.epoch) return requireRead(state)
   if (isOlder(version, state.floor)) return ordered(state)
-  // The key was found missing since, before or after the write.
+  // The key has been found missing since, either before or after the write.
   if (state.changeCount !== from.changeCount && state.known?.version === undefined) return requireRead(state)
   return ordered({ ...accept(state, bytes, version, version), isAheadOfWatch: true })
 }

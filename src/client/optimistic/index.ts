@@ -16,7 +16,7 @@ export { indexedDbStorage } from './write-storage.js'
 
 /**
  * A key that shows writes before the store has confirmed them; created by {@link optimistic}. Callers that share a view
- * share its writes. It is also an observer: `slider$.subscribe(view)`.
+ * share its writes. The view is also an observer: `slider$.subscribe(view)`.
  */
 export class Optimistic<T> {
   /** Name of the key. */

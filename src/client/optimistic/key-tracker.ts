@@ -55,7 +55,7 @@ export class KeyTracker<T> {
     return this.#unresolvedWrite.write
   }
 
-  /** Why its outcome is unknown. */
+  /** Why the outcome of the unresolved write is unknown. */
   get error(): StateStoreError | undefined {
     return this.#unresolvedWrite.error
   }
@@ -69,7 +69,7 @@ export class KeyTracker<T> {
     this.#unresolvedWrite.setConnected(isConnected)
   }
 
-  /** Returns whether the observation could be ordered; otherwise a read is sent. */
+  /** Applies an observation. Returns whether it could be ordered; otherwise a read is sent. */
   observe(observation: Observation): boolean {
     const { state, needsRead } = applyObservation(this.#confirmedState, observation)
     if (state.isAheadOfWatch !== this.#confirmedState.isAheadOfWatch || state.epoch !== this.#confirmedState.epoch)
@@ -79,7 +79,7 @@ export class KeyTracker<T> {
     return !needsRead
   }
 
-  /** A newer write was sent, so the outcome of the previous one no longer matters. */
+  /** Forgets the unresolved write: a newer write was sent, so the outcome of the previous one no longer matters. */
   onSent(): void {
     this.#unresolvedWrite.end()
   }
@@ -111,8 +111,8 @@ export class KeyTracker<T> {
   }
 
   /**
-   * Reads what the watch has not confirmed. The watch may stay silent: after a resync that finds the key missing, it
-   * does not emit earlier values, which this view may show.
+   * Schedules a read of a value that the watch has not confirmed. The watch may stay silent: after a resync that finds
+   * the key missing, it does not emit earlier values, which this view may show.
    */
   #scheduleEchoRead(isDue: boolean, pause: number): void {
     this.#echo?.()
@@ -149,9 +149,9 @@ const EXPIRY_ROUNDING_MS = 1_000
 export type WriteOutcome = 'written' | 'overtaken' | 'not written'
 
 /**
- * Derives the outcome of a write without a response, or `undefined` while unknown. Pure. It was written if the key has
- * since changed to its value, and overtaken if a later connection shows another change. If the key is unchanged, the
- * write may still be in flight; a read sent after its expiry decides.
+ * Derives the outcome of a write without a response, or `undefined` while unknown. Pure. The write was applied if the
+ * key has since changed to its value, and was overtaken if a later connection shows another change. If the key is
+ * unchanged, the write may still be in flight; a read sent after its expiry decides.
  *
  * @param isExpired - whether the latest observation is such a read
  */
@@ -188,7 +188,7 @@ class UnresolvedWrite<T> {
     return this.#userWrite
   }
 
-  /** Why its outcome is unknown; `undefined` for an applied write without a known position. */
+  /** Why the outcome is unknown; `undefined` for an applied write without a known position. */
   get error(): StateStoreError | undefined {
     return this.#error
   }
@@ -205,7 +205,10 @@ class UnresolvedWrite<T> {
       this.#startExpiry(write.sentPosition?.epoch === epoch ? EXPIRY_ROUNDING_MS : this.#timeout + EXPIRY_ROUNDING_MS)
   }
 
-  /** A new connection ends the previous one, so a message left at the broker expires after at most the timeout. */
+  /**
+   * Restarts the wait for the expiry. A new connection ends the previous one, so a message left at the broker expires
+   * after at most the timeout.
+   */
   setConnected(isConnected: boolean): void {
     this.#cancel?.()
     this.#isExpired = false
@@ -282,7 +285,7 @@ class KeyReader {
       this.#cancelRetry = registry.clock.schedule(READ_RETRY_DELAY_MS, () => {
         if (this.#isConnected && this.#isRequested) this.#send()
       })
-    // Last, because the callback may stop the reader.
+    // Reported last, because the callback may stop the reader.
     registry.report(error)
   }
 

@@ -32,16 +32,17 @@ export interface LateWrite<T> {
 /** How a key is written; `docs/writing.md` helps to choose. */
 export interface OptimisticOptions<T> {
   /**
-   * What happens if another client changed the key since the user saw it. `last` (default): overwrites the change.
-   * `refuse`: fails with `conflict`. A function: writes its result, based on the current value. `refuse` and functions
-   * require a store with compare-and-set by version, such as the store of this package; others respond with
-   * `syntax-error`.
+   * What happens if another client changed the key since the user saw it. `last` (default): the write overwrites the
+   * change. `refuse`: the write fails with `conflict`. A function: its result, based on the current value, is written.
+   * `refuse` and functions require a store with compare-and-set by version, such as the store of this package; others
+   * respond with `syntax-error`.
    */
   readonly conflict?: 'last' | 'refuse' | Merge<T> | undefined
   /**
    * What happens to writes without a connection. Default: they wait and fail with `timeout`, like other writes. `drop`:
-   * fail immediately with `offline`. `latest`: the newest waits and is sent after the reconnect. `ask`: `ask` then
-   * decides. `cas`: sent then if the key still has the version that the user saw.
+   * they fail immediately with `offline`. With the others, the newest write waits for the reconnect. `latest`: it is
+   * sent. `ask`: the `ask` option decides whether it is sent. `cas`: it is sent if the key still has the version that
+   * the user saw.
    */
   readonly offline?: 'drop' | 'latest' | 'ask' | 'cas' | undefined
   /** Maximum wait for the connection, ms; older writes are not sent. Default 60,000. */
@@ -85,7 +86,7 @@ const CONFLICTS: readonly unknown[] = [undefined, 'last', 'refuse']
 const POLICIES: readonly unknown[] = [undefined, 'drop', 'latest', 'ask', 'cas']
 const DEFAULT_MAX_AGE_MS = 60_000
 
-/** Throws {@link ArgumentError}. */
+/** Returns the options with their defaults. Throws {@link ArgumentError} for invalid ones. */
 export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number): OptimisticSettings<T> {
   checkOptionNames('optimistic', options, OPTION_NAMES, ALIASES)
   const { conflict = 'last', offline, maxAge, ask, storage, expiresIn, persist } = options
@@ -122,7 +123,7 @@ const neverApprove = (): ObservableInput<boolean> => []
 export const canWait = (offline: OptimisticOptions<unknown>['offline']): boolean =>
   offline !== undefined && offline !== 'drop'
 
-/** In ms; see `maxAge`. */
+/** Returns the maximum age of a waiting write, ms; see `maxAge`. */
 export const maxAgeOf = (
   { offline, maxAge, timeout }: Omit<OptimisticSettings<unknown>, 'conflict' | 'ask'>,
   { isLate }: { readonly isLate: boolean },

@@ -19,12 +19,12 @@ export interface SendConditions<T> {
 }
 
 export interface QueuedWriteListener<T> {
-  /** A condition changed: try to send. */
+  /** Called when a condition has changed and the write may be sent. */
   retry(): void
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
-/** The newest unsent write. Decides whether and when it is sent. */
+/** Holds the newest unsent write, and decides whether and when it is sent. */
 export class QueuedWrite<T> {
   readonly #source: KeySource<T>
   readonly #settings: OptimisticSettings<T>
@@ -50,7 +50,7 @@ export class QueuedWrite<T> {
     return this.#userWrite
   }
 
-  /** Starts serving: loads the write that an earlier process or page stored. */
+  /** Opens the queue and loads the write that an earlier process or page stored. */
   open(): void {
     this.#isOpen = true
     this.#writeStorageQueue.load({
@@ -67,7 +67,7 @@ export class QueuedWrite<T> {
     this.#hasNewWrite = true
     const older = this.#userWrite
     this.#clear()
-    // An unsaved write does not replace a saved one: a handler may write again before that is removed.
+    // An unsaved write does not replace a saved one: a handler may write again before the saved one is removed.
     if (older?.isStored) this.#replaced = older
     this.#userWrite = write
     this.#startTimer(write)
@@ -127,7 +127,7 @@ export class QueuedWrite<T> {
 
   #restore(stored: StoredWrite): void {
     const { host } = this.#source
-    // Newer than the stored write.
+    // The new write is newer than the stored one.
     if (this.#hasNewWrite) {
       this.#writeStorageQueue.discard({ id: stored.id, isStored: true })
       return
@@ -241,7 +241,7 @@ export class QueuedWrite<T> {
   }
 }
 
-/** Calls `ask` for a late write; no result means no. */
+/** Calls `ask` for a late write; `ask` without a result means no. */
 const approvalOf = <T>({ ask }: OptimisticSettings<T>, write: LateWrite<T>): Observable<boolean> =>
   defer(() => ask(write)).pipe(
     take(1),

@@ -19,10 +19,10 @@ export interface OptimisticState<T> {
   /**
    * `connecting`: nothing has been read or written. `pending`: waiting for the store. `confirmed`: `value` is the
    * store's. `refused`: the last write failed with `error`; `value` is the store's. `unknown`: the response to the last
-   * write was lost; it is shown until a read reveals the outcome.
+   * write was lost; the write is shown until a read reveals its outcome.
    */
   readonly state: 'connecting' | 'pending' | 'confirmed' | 'refused' | 'unknown'
-  /** The store's last known value; equals `value` once that is confirmed. */
+  /** The store's last known value; equals `value` once the value is confirmed. */
   readonly confirmed: T | undefined
   /** Version of `confirmed`. */
   readonly version: Hlc | undefined
@@ -42,12 +42,12 @@ export interface OptimisticResult<T> {
    * `withdrawn`: `ask` declined it.
    */
   readonly outcome: 'applied' | 'superseded' | 'withdrawn'
-  /** The written value; with a merge its result. */
+  /** The written value, or the result of the merge. */
   readonly value: T
   /** Version of the written value. */
   readonly version: Hlc | undefined
-  /** Whether it waited for the connection. */
+  /** Whether the write waited for the connection. */
   readonly sentLate: boolean
-  /** Time from the call until it was sent, ms. */
+  /** Time from the call until the write was sent, ms. */
   readonly age: number
 }

@@ -8,14 +8,14 @@ import type { Position, StoreValue } from './confirmed-state.js'
 import type { LateWriteInfo, OptimisticResult } from './state.js'
 import type { StoredWrite } from './write-storage.js'
 
-/** What the user saw of the key. */
+/** The value or version of the key that the user saw. */
 export type Seen = Pick<StoreValue, 'bytes' | 'version'>
 
 export class UserWrite<T> {
   readonly id: string
   readonly value: T
   readonly encoded: Uint8Array
-  /** Bytes to send, or last sent; with a merge its result. */
+  /** Bytes to send, or last sent; with a merge, the bytes of its result. */
   bytes: Uint8Array
   /** Time of the call: wall time and monotonic time, ms. */
   readonly writtenAt: number
@@ -25,13 +25,13 @@ export class UserWrite<T> {
   seen: Seen | undefined
   /** For a merge: the value that the user changed; `undefined` for none. */
   base: Uint8Array | undefined
-  /** Whether it found no connection, or lost it before it was sent. */
+  /** Whether the write found no connection, or lost the connection before it was sent. */
   isLate = false
   isApproved = false
   isStored = false
   mergeAttempts = 0
   sentPosition: Position | undefined
-  /** Age when it was sent, ms. */
+  /** Age of the write when it was sent, ms. */
   sentAfter: number | undefined
   observer: Observer<OptimisticResult<T>> | undefined
 
@@ -55,8 +55,8 @@ export class UserWrite<T> {
   }
 
   /**
-   * Age in ms. The larger of both clocks: the monotonic clock may stop during sleep, and the wall clock may be set. For
-   * a restored write, a wall clock before its time means infinite age.
+   * Returns the age in ms by the clock that shows more: the monotonic clock may stop during sleep, and the wall clock
+   * may be set. For a restored write, a wall clock before its time means infinite age.
    */
   age(clock: Clock): number {
     const wall = clock.now() - this.writtenAt
@@ -91,8 +91,8 @@ export class UserWrite<T> {
 }
 
 /**
- * Returns what the user saw and changed. A write that has been sent becomes the base of the next, whatever its outcome;
- * a queued write is replaced, and its base kept.
+ * Returns the value that the user saw and the base of the change. A write that has been sent becomes the base of the
+ * next one, whatever its outcome; a queued write is replaced, and its base is kept.
  */
 export function writeBase<T>(
   waiting: UserWrite<T> | undefined,
@@ -105,7 +105,7 @@ export function writeBase<T>(
   return { seen, base: shown ? shown.encoded : known?.bytes }
 }
 
-/** Throws {@link ArgumentError} if the codec rejects the value. */
+/** Creates a write. Throws {@link ArgumentError} if the codec rejects the value. */
 export function createWrite<T>(
   { key, codec, host }: KeySource<T>,
   value: T,

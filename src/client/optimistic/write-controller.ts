@@ -25,8 +25,8 @@ interface ActiveWatch {
 const UNWATCHED: KnownState = { raw: undefined, freshness: { state: 'connecting' } }
 
 /**
- * Controls the writes and the watch of one key. One write is in flight at a time, the newest waits. Active while there
- * are subscribers or writes without a result.
+ * Controls the writes and the watch of one key. One write is in flight at a time, and the newest one waits. Active
+ * while there are subscribers or writes without a result.
  */
 export class WriteController<T> implements WatchObserver {
   readonly #source: KeySource<T>
@@ -69,7 +69,10 @@ export class WriteController<T> implements WatchObserver {
     if (!subscriber.closed) this.#start()
   })
 
-  /** Unsubscribing withdraws a write that has not been sent. */
+  /**
+   * Returns the result of a write, which starts on subscription. Unsubscribing withdraws a write that has not been
+   * sent.
+   */
   write(value: T): Observable<OptimisticResult<T>> {
     return new Observable(subscriber => {
       const write = this.#tryCreateWrite(value, error => void subscriber.error(error))
@@ -92,8 +95,8 @@ export class WriteController<T> implements WatchObserver {
     activeWatch.known = { raw, freshness }
     if (wasLive && !isLive) this.#keyTracker.observe({ type: 'lost' })
     if (raw && raw !== before) this.#keyTracker.observe({ type: 'watched', bytes: raw.value, version: raw.version })
-    // The last watched value is also the store's on this connection, whatever earlier connections reported. The version
-    // of a watched deletion may be outdated, though.
+    // The last watched value is also the store's value on this connection, whatever earlier connections reported,
+    // although the version of a watched deletion may be outdated.
     else if (raw && isLive && !wasLive)
       this.#keyTracker.observe({ type: 'watched', bytes: raw.value, version: raw.value && raw.version })
     this.#advance()
@@ -111,7 +114,7 @@ export class WriteController<T> implements WatchObserver {
     return this.#queuedWrite.write ?? this.#writeSender.active ?? this.#keyTracker.unresolved
   }
 
-  /** Without subscribers, uses the state of other watches of the key. */
+  /** The state to show. Without subscribers, it is derived from other watches of the key. */
   get state(): OptimisticState<T> {
     const { unresolved, error } = this.#keyTracker
     const { freshness } = this.#watch
@@ -235,7 +238,7 @@ export class WriteController<T> implements WatchObserver {
     if (outcome === 'not written') this.#lastResult = { failure: error, late: undefined }
   }
 
-  /** A queued write is based on the one just applied. */
+  /** Bases a queued write on the one just applied. */
   #updateSeen(seen: UserWrite<T>['seen']): void {
     const next = this.#queuedWrite.write
     if (next) next.seen = seen
@@ -251,7 +254,7 @@ export class WriteController<T> implements WatchObserver {
 
   #stopIfIdle(): void {
     if (this.#activeWatch === undefined || this.#subscriberCount > 0 || this.#shown) return
-    // First, because a callback may subscribe again once the watch ends.
+    // Stops first, because a callback may subscribe again once the watch ends.
     this.#stop()
     this.#source.host.registry.leave(this.#source.key, this)
   }

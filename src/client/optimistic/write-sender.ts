@@ -16,9 +16,9 @@ const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown',
 
 /** Exactly one of these occurs per sent write. */
 export interface WriteSenderListener<T> {
-  /** @param value - the written value; with a merge its result */
+  /** @param value - the written value, or the result of the merge */
   applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void
-  /** The merge was based on an outdated value. */
+  /** Called when the merge was based on an outdated value. */
   outdated(write: UserWrite<T>): void
   lost(write: UserWrite<T>, error: StateStoreError): void
   refused(write: UserWrite<T>, error: StateStoreError): void
@@ -96,8 +96,8 @@ export interface WriteContent<T> {
 }
 
 /**
- * Returns what a write sends, given the known value. Raises {@link ConflictError}, and {@link ArgumentError} for a
- * merge that throws.
+ * Returns the content that a write sends, given the known value. Raises {@link ConflictError}, and {@link
+ * ArgumentError} for a merge that throws.
  */
 export function contentFor<T>(
   source: KeySource<T>,
@@ -110,19 +110,20 @@ export function contentFor<T>(
   if (mode === 'last') return { value: write.value, condition: undefined }
   const expected = mode === 'refuse' ? seenBy(write, known) : known
   const { conflict } = settings
-  // The user may have changed an older value than the one seen last.
+  // The user may have changed an older value than the last one they saw.
   const value =
     typeof conflict === 'function' ? mergeValue(conflict, write, expected, one => decodeSeen(source, one)) : write.value
   return { value, condition: conditionFor(expected, text) }
 }
 
 /**
- * Returns what the user saw, with its bytes if known: they are not for stored writes, nor for writes based on those.
+ * Returns the value that the user saw, with its bytes if they are known. The bytes are unknown for stored writes and
+ * for writes based on those.
  */
 const seenBy = <T>({ seen }: UserWrite<T>, known: StoreValue | undefined): Seen | undefined =>
   seen?.version && String(seen.version) === String(known?.version) ? known : seen
 
-/** Returns `undefined` for a missing key or a value that does not decode. */
+/** Decodes the value that the user saw. Returns `undefined` for a missing key or a value that does not decode. */
 function decodeSeen<T>(source: KeySource<T>, seen: Seen | undefined): T | undefined {
   try {
     return seen?.bytes && source.value(seen.bytes, seen.version)
@@ -132,7 +133,7 @@ function decodeSeen<T>(source: KeySource<T>, seen: Seen | undefined): T | undefi
   }
 }
 
-/** Requires that the key is unchanged. Raises {@link ConflictError} if that cannot be checked. */
+/** Returns the condition that the key is unchanged. Raises {@link ConflictError} if the condition cannot be checked. */
 export function conditionFor(seen: Seen | undefined, key: string): SetCondition {
   if (seen === undefined) throw new ConflictError('its `state$` has not emitted a value yet', key)
   if (seen.bytes === undefined) return { type: 'NX' }
@@ -141,8 +142,8 @@ export function conditionFor(seen: Seen | undefined, key: string): SetCondition 
 }
 
 /**
- * Merges the user's value with the known one, if the user changed another. Raises {@link ArgumentError} for anything
- * that `merge` throws.
+ * Merges the user's value with the known one if the user changed a different one. Raises {@link ArgumentError} for
+ * anything that `merge` throws.
  *
  * @param decode - returns `undefined` if there is no value
  */

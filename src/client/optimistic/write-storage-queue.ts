@@ -23,7 +23,8 @@ import type { Seen, UserWrite } from './user-write.js'
 import type { StoredWrite, WriteStorage } from './write-storage.js'
 
 /**
- * Retries of a failed removal, and the delay between them, ms: a write that stays in the storage would be sent again.
+ * Number of retries of a failed removal, and the delay between them, ms. A write that stays in the storage would be
+ * sent again.
  */
 const MAX_RETRIES = 10
 const RETRY_DELAY_MS = 1_000
@@ -68,7 +69,7 @@ export class WriteStorageQueue {
   }
 
   /**
-   * Saves a write, replacing any other. If that fails, the write only lives as long as the page. @param isMerged -
+   * Saves a write, replacing any other. If saving fails, the write only lives as long as the page. @param isMerged -
    * whether the write will be merged
    */
   save<T>(write: UserWrite<T>, isMerged: boolean): void {
@@ -80,7 +81,7 @@ export class WriteStorageQueue {
       write.isStored = false
       this.#host.report(error)
       if (this.#savedId !== undefined) this.discard({ id: this.#savedId, isStored: true })
-      // The save may still complete, and the write be found after it was sent.
+      // The save may still complete, so that the write could be found after it was sent.
       if (isTimeout(error.cause)) this.discard({ id, isStored: true })
     }
     const done = (): void => {
@@ -96,9 +97,9 @@ export class WriteStorageQueue {
     )
   }
 
-  /** Removes a write in order to send it. Emits whether no other process has removed it. */
+  /** Removes a write in order to send it. Emits `false` if another process has removed the write. */
   claim<T>(write: UserWrite<T>, listener: RequestListener<boolean>): void {
-    // Evaluated in order, because a queued save may still fail.
+    // `isStored` is read when the queue reaches this request, because a queued save may still fail.
     this.#enqueue(storage => (write.isStored ? this.#removeWithRetry(storage, write.id) : [true]), listener)
   }
 
@@ -135,7 +136,7 @@ export class WriteStorageQueue {
         const why = `it was still writing ${TIMEOUT_MS} ms after the client was closed`
         const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be saved`
         this.#host.report(new StateStoreError('damaged', `The write storage failed: ${why}; ${what}`))
-        // Do not keep the process alive.
+        // Cancels the rest, so as not to keep the process alive.
         this.#queue.unsubscribe()
       }),
     )
@@ -151,7 +152,7 @@ export class WriteStorageQueue {
     )
   }
 
-  /** A request that never completes would block all later writes. */
+  /** Limits the time of a request, because one that never completes would block all later writes. */
   #withTimeout<R>(ask: () => ObservableInput<R>): Observable<R> {
     const timeout$ = this.#delay(TIMEOUT_MS).pipe(
       tap(() => {
@@ -181,7 +182,7 @@ function validate(write: StoredWrite): StoredWrite {
 const encodeSeen = (seen: Seen | undefined): Pick<StoredWrite, 'seen'> =>
   seen === undefined ? {} : { seen: seen.version && seen.bytes ? String(seen.version) : null }
 
-/** The value is unknown: only its version is stored. */
+/** Returns the version that the user saw. The value is unknown, because only its version is stored. */
 export function restoreSeen({ seen }: StoredWrite): Seen | undefined {
   if (seen === undefined) return undefined
   return { bytes: seen === null ? undefined : new Uint8Array(), version: seen === null ? undefined : Hlc.parse(seen) }

@@ -14,7 +14,7 @@ export interface StoredWrite {
 }
 
 /**
- * Stores waiting writes beyond the life of the process or page: the newest per key. Results may be promises or
+ * Stores the newest waiting write of each key beyond the life of the process or page. Results may be promises or
  * observables of one value. Implementations: {@link indexedDbStorage} for browsers, `fileStorage` of
  * `rx-statestore/optimistic/file` for Node.
  */

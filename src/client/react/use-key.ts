@@ -19,13 +19,14 @@ import { type Equality, selectAll, useSelected } from './use-selected.js'
  * Watches a key while the component is mounted, and renders the component again after every change. All components share
  * one watch per client. Without a key nothing is watched, and the snapshot is `connecting`.
  *
- * The key may be created while rendering: keys are equal if store, name and codec are, and `json` codecs if their schemas
- * are. Create a custom codec or a schema outside of the component, or values are decoded again on every render.
+ * The key may be created while rendering: keys are equal if their store, name and codec are equal, and `json` codecs
+ * are equal if their schemas are. Create a custom codec or a schema outside of the component; otherwise values are
+ * decoded again on every render.
  *
  * Throws `argument` for anything but a key. All other errors are in the snapshot, next to the last entry. A watch that has
  * ended is restarted when the component is mounted again.
  *
- * On a server nothing is watched: it renders, and the browser hydrates, `connecting` without a value.
+ * On a server nothing is watched: the server renders `connecting` without a value, and the browser hydrates that.
  *
  * @param select - returns the part of the snapshot that the component uses; it renders only when that part changes
  * @param equal - compares two parts; default `Object.is`
@@ -60,7 +61,7 @@ export function useKey<T>(
     equal,
   )
   const { raw, entry } = reader
-  // Not while rendering, as listeners may set the state of other components.
+  // Runs after rendering, because listeners may set the state of other components.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once per entry, even if it is decoded again
   useEffect(() => {
     const error = decodeErrorOf(entry)
@@ -137,8 +138,8 @@ export const UNWATCHED: KeyState = { raw: undefined, freshness: { state: 'connec
 /**
  * A key as an external store of React, one per component. The watch is shared by all components of a client.
  *
- * Leaves the watch only after the current task: StrictMode, and replacing one component by another, unsubscribe and
- * subscribe a key within one task, which should not send requests.
+ * Leaves the watch only after the current task. StrictMode, and the replacement of one component by another,
+ * unsubscribe and subscribe a key within one task, which should not send requests.
  */
 export class KeyWatch {
   readonly #key: KeyName
@@ -151,11 +152,11 @@ export class KeyWatch {
     this.#host = host
   }
 
-  /** The returned function must be called once. */
+  /** Subscribes to changes. Returns a function that unsubscribes, to be called once. */
   readonly subscribe = (onChange: () => void): (() => void) => {
     let isListening = true
     const update = (raw: RawEntry | undefined, freshness: Freshness, error: StateStoreError | undefined): void => {
-      // The last signal has no entry; the previous one stays.
+      // The last signal has no entry, so the previous entry stays.
       if (isListening && this.#set(raw ?? this.#state.raw, freshness, error)) onChange()
     }
     const end = (error: StateStoreError): void => {
@@ -177,7 +178,7 @@ export class KeyWatch {
     }
   }
 
-  /** Before this component subscribes, returns the state of other components' watch. */
+  /** Returns the state. Before this component subscribes, this is the state of other components' watch. */
   readonly read = (): KeyState => {
     if (this.#subscribers === 0) {
       const { raw, freshness } = this.#host.registry.peek(this.#key) ?? UNWATCHED

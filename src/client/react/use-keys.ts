@@ -40,7 +40,9 @@ export function useKeys<T>(
   return useSelected({ subscribe: watch.subscribe, read: watch.read, readOnServer: readUnknown }, select, equal)
 }
 
-/** Returns values that are equal for equal sources. Throws {@link ArgumentError} for anything else. */
+/**
+ * Returns a list of values that are the same for equal sources. Throws {@link ArgumentError} for anything but a source.
+ */
 function sourceIdentity<T>(source: KeysSource<T> | undefined): readonly unknown[] {
   if (source === undefined) return []
   if (isMatching(source)) {
@@ -90,7 +92,7 @@ export class KeysWatch<T> {
     this.#source = source
   }
 
-  /** The returned function leaves the watches after the current task, see {@link KeyWatch}. */
+  /** Subscribes to changes. Returns a function that leaves the watches after the current task; see {@link KeyWatch}. */
   readonly subscribe = (onChange: () => void): (() => void) => {
     if (this.#source === undefined) return () => undefined
     let isListening = true

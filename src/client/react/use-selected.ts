@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { checkFunction } from '../../core/util/check.js'
 
-/** Returns whether two selected values are equal to a component. */
+/** Returns whether a component treats two selected values as equal. */
 export type Equality<R> = (before: R, after: R) => boolean
 
 interface ExternalStore<S> {

@@ -3,8 +3,8 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { StateStore, Status } from '../connect/client.js'
 
 /**
- * Returns the state of the connection, and renders the component again when it changes. Without a client, and on a server,
- * it is `connecting`.
+ * Returns the state of the connection, and renders the component again when it changes. Without a client, and on a
+ * server, the state is `connecting`.
  *
  * @example
  * ```tsx

@@ -107,7 +107,10 @@ const UNKNOWN: OptimisticState<never> = {
   freshness: { state: 'connecting' },
 }
 
-/** A writable view as an external store of React. Unsubscribes after the current task, as StrictMode resubscribes in it. */
+/**
+ * A writable view as an external store of React. Unsubscribes after the current task, in which StrictMode may
+ * resubscribe.
+ */
 class WritableWatch<T> {
   readonly #view: Optimistic<T>
   #state: OptimisticState<T> = UNKNOWN
@@ -117,7 +120,7 @@ class WritableWatch<T> {
     this.#view = view
   }
 
-  /** The returned function must be called once. */
+  /** Subscribes to changes. Returns a function that unsubscribes, to be called once. */
   readonly subscribe = (onChange: () => void): (() => void) => {
     this.#subscribers++
     const end = (error: StateStoreError): void => {

@@ -102,7 +102,9 @@ function lookUp<T, V>(keyOf: (item: T) => Key<V>, item: T): Keyed<T, V> {
 const toStoreError = (cause: unknown): StateStoreError =>
   cause instanceof StateStoreError ? cause : new ArgumentError(`The item cannot be used: ${reason(cause)}`, { cause })
 
-/** How a failed request is handled: it ends the stream (`throw`) or is emitted as a {@link Failure} (`emit`). */
+/**
+ * How a failed request is handled: the failure ends the stream (`throw`) or is emitted as a {@link Failure} (`emit`).
+ */
 export type ErrorMode = 'throw' | 'emit'
 
 /** Options of every operator. */
@@ -114,7 +116,10 @@ export interface OperatorOptions<E extends ErrorMode, L extends boolean = boolea
    * `outcome-unknown`, `no-store` and the like) are emitted as failures, and any other error ends the stream.
    */
   readonly onError?: E | undefined
-  /** Emit `{ item, result }` instead of the result. A {@link Failure}, which has its item, is unchanged. Default `false`. */
+  /**
+   * Emits `{ item, result }` instead of the result. A {@link Failure} already has its item and stays unchanged. Default
+   * `false`.
+   */
   readonly withItem?: W | undefined
 }
 
@@ -155,7 +160,7 @@ export const keysOf =
   item =>
     store.key(keyOf(item), bytes)
 
-/** The error of an operator that was called with a store but without the arguments that this form needs. */
+/** Returns the error for an operator that was called with a store but without the other arguments of that form. */
 export const missingArguments = (operator: string, needed: string): ArgumentError =>
   new ArgumentError(`Expected ${operator}(key, options?) or ${operator}(store, ${needed}, options?)`)
 

@@ -173,8 +173,9 @@ export function deleteKey<T, V, L extends boolean, E extends ErrorMode, W extend
 }
 
 /**
- * Deletes a key if its value equals the item, or the key that `keyOf` returns if its value equals the item's; emits the
- * results in source order. Errors as {@link Key.deleteIf} does, unless `onError: 'emit'`.
+ * Deletes a key for every item, but only if the value of the key equals the item. With a store, `keyOf` returns the key
+ * of an item, and `toValue` encodes the value to compare with. Emits the results in source order. Errors as {@link
+ * Key.deleteIf} does, unless `onError: 'emit'`.
  *
  * @example
  * ```ts

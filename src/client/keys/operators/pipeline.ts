@@ -14,11 +14,14 @@ export interface PipelineOptions {
   /** Maximum number of requests in flight. Default 64. */
   readonly concurrency?: number | undefined
   /**
-   * Maximum number of buffered items: not started, or with a result that waits for an earlier one. One more fails the stream
-   * with `overflow`. Default 65,536.
+   * Maximum number of buffered items, which are not started yet or have a result that waits for an earlier one. A
+   * further item fails the stream with `overflow`. Default 65,536.
    */
   readonly buffer?: number | undefined
-  /** While a request for a key is in flight, keep only the newest item for it. For sliders and set points. Default `false`. */
+  /**
+   * While a request for a key is in flight, keeps only the newest item for that key, which suits sliders and set
+   * points. Default `false`.
+   */
   readonly latest?: boolean | undefined
 }
 
@@ -40,9 +43,10 @@ const DEFAULT_CONCURRENCY = 64
 const DEFAULT_BUFFER = 65_536
 
 /**
- * Like `concatMap` with concurrency: up to `concurrency` requests are in flight, started in source order, and results are
- * emitted in that order. An error of the source or a request ends it immediately; completion waits for pending results.
- * With `latest`, a newer item replaces a waiting one of the same key, and a key has one request in flight.
+ * Like `concatMap` with concurrency: up to `concurrency` requests are in flight, started in source order, and results
+ * are emitted in that order. An error of the source or a request ends it immediately; completion waits for pending
+ * results. With `latest`, a newer item replaces a waiting one of the same key, and a key has at most one request in
+ * flight.
  *
  * @param request - creates the request of an item; only its last value is emitted
  * @param keyOf - groups items for `latest`
@@ -57,7 +61,7 @@ export function pipeline<T, R>(
       const run = new Pipeline(request, options, subscriber)
       const ended = new Subject<void>()
       subscriber.add(run)
-      // Before subscribing, so that a source that emits synchronously is stopped.
+      // Added before subscribing, so that a source that emits synchronously is stopped.
       subscriber.add(() => ended.next())
       source.pipe(takeUntil(ended)).subscribe({
         next: item => run.enqueue(item, keyOf),
@@ -75,14 +79,14 @@ class Pipeline<T, R> implements Unsubscribable {
   readonly #latest: boolean
   readonly #results = new Queue<Slot<T, R>>()
   readonly #unstarted = new Queue<Slot<T, R>>()
-  /** Items not started, and results that wait for an earlier one. */
+  /** Number of items that are not started, and of results that wait for an earlier one. */
   #buffered = 0
   /** With `latest`: the waiting item per key, and the keys with a request in flight. */
   readonly #newest = new Map<unknown, QueuedItem<T, R>>()
   readonly #busyKeys = new Set<unknown>()
   #running = 0
   #isStarting = false
-  /** A request ended while others were started, so the queue must be checked again. */
+  /** Set when a request ends while others are being started, so that the queue is checked again. */
   #mustRecheck = false
   #isSourceComplete = false
 
@@ -106,7 +110,7 @@ class Pipeline<T, R> implements Unsubscribable {
   }
 
   unsubscribe(): void {
-    // Not a `Subscription` of all requests, which removes one in linear time.
+    // A `Subscription` of all requests would take linear time to remove one.
     for (let handle = this.#results.first; handle !== undefined; handle = this.#results.first) {
       this.#results.remove(handle)
       handle.item.request?.unsubscribe()
@@ -158,7 +162,7 @@ class Pipeline<T, R> implements Unsubscribable {
     }
   }
 
-  /** Returns the next item to start. With `latest`, skips items of busy keys, of which there is at most one per key. */
+  /** Returns the next item to start. With `latest`, skips the items of busy keys; each busy key has at most one. */
   #nextStartable(): QueueHandle<Slot<T, R>> | undefined {
     let handle = this.#unstarted.first
     while (this.#latest && handle !== undefined && this.#busyKeys.has(handle.item.key)) handle = handle.next
@@ -184,7 +188,7 @@ class Pipeline<T, R> implements Unsubscribable {
     })
     if (request.closed) return
     slot.request = request
-    // The request may have unsubscribed us while it was created.
+    // The creation of the request may have ended this subscription.
     if (this.#subscriber.closed) request.unsubscribe()
   }
 
