@@ -52,8 +52,8 @@ interface CommandOptions extends Pick<WriteOptions, 'fencingToken' | 'persist'> 
 }
 
 /**
- * The commands of the state store as cold observables of one result: subscribing sends the request, unsubscribing drops
- * its result. Timeouts in ms.
+ * The commands of the state store as cold observables of one result: subscribing sends the request, and unsubscribing
+ * drops its result. Timeouts are in ms.
  */
 export class StoreCommands {
   readonly #invoker: Invoker
@@ -83,7 +83,7 @@ export class StoreCommands {
     })
   }
 
-  /** GET that also emits the position of a missing key. */
+  /** GET: emits the position of a missing key as well. */
   read(key: KeyName, timeout: number): Observable<ReadResult> {
     return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version, reply) => {
       const value = readValue(payload, key.text)
@@ -91,7 +91,7 @@ export class StoreCommands {
     })
   }
 
-  /** SET. An unmet condition is a result, not an error. */
+  /** SET: emits an unmet condition as a result, not as an error. */
   set(key: KeyName, value: Uint8Array, options: WriteOptions, timeout: number): Observable<WriteResult> {
     const { condition, px, fencingToken, persist } = options
     const command = { verb: 'SET', key: key.bytes, value, condition, px } as const
@@ -118,7 +118,7 @@ export class StoreCommands {
     }))
   }
 
-  /** KEYNOTIFY, or its STOP: emits whether the key was already registered. */
+  /** KEYNOTIFY or its STOP: emits whether the key was already registered. */
   notify(key: KeyName, stop: boolean, timeout: number): Observable<boolean> {
     return this.#invoke({ verb: 'KEYNOTIFY', key: key.bytes, stop }, { key, timeout }, payload =>
       readWatched(payload, key.text),
@@ -126,8 +126,8 @@ export class StoreCommands {
   }
 
   /**
-   * GLOBNOTIFY, or its STOP: emits the store's latest version, if it sends one. Only the store of this package supports
-   * it; others respond with `unknown-command`.
+   * GLOBNOTIFY or its STOP: emits the store's latest version, if the store sends one. Only the store of this package
+   * supports GLOBNOTIFY; others respond with `unknown-command`.
    */
   notifyGlob(glob: Uint8Array, stop: boolean, timeout: number): Observable<Hlc | undefined> {
     return this.#invoke({ verb: 'GLOBNOTIFY', glob, stop }, { timeout }, (payload, _, reply) => {
@@ -192,14 +192,14 @@ export class StoreCommands {
     } catch (error) {
       if (!(error instanceof HlcError)) throw error
       // The wall clock was set back by more than the allowed drift. The store orders by its own clock and only requires
-      // ours to be close.
+      // the client's clock to be close to it.
       this.#hlc = new HlcClock(this.#nodeId)
       return this.#hlc.tick(this.#clock.now())
     }
   }
 }
 
-// Other errors are bugs. Wrapped, they do not surface in the message handler of the MQTT client.
+// Other errors are bugs. They are wrapped, so that they do not surface in the message handler of the MQTT client.
 function tryDecode<T>(run: () => T): { value: T } | { error: StateStoreError } {
   try {
     return { value: run() }

@@ -30,23 +30,23 @@ interface InvokerOptions {
 const OK = '200'
 /** MQTT 5.0, section 3.4.2.1. */
 const NO_MATCHING_SUBSCRIBERS = 16
-/** Time in which a broker that waited for buffer space sends more data, ms. */
+/** Time within which a broker that waited for buffer space sends more data, ms. */
 const REFILL_MS = 20
 /** Maximum message expiry of MQTT, 32 bits, s. */
 const MAX_EXPIRY_S = 2 ** 32 - 1
 /**
- * Upper bound of a request's size without its payload, bytes: a dozen texts of at most 65,535 each. Only packets that
- * might exceed the broker's limit are measured.
+ * Upper bound of a request's size without its payload, bytes: a dozen texts of at most 65,535 bytes each. Only packets
+ * that might exceed the broker's limit are measured.
  */
 const MAX_OVERHEAD_BYTES = 1024 * 1024
 
 /**
- * Request and response over MQTT 5 (response topic and correlation data, MQTT 5.0, section 4.10).
+ * Sends requests and receives responses over MQTT 5 (response topic and correlation data, MQTT 5.0, section 4.10).
  *
- * Requests wait for the connection until their timeout and are sent in order, with at most as many unacknowledged as
- * the broker allows. When the connection is lost, repeatable requests return to the head of the queue. Writes wait for
- * their response in the resumed session; they fail with {@link OutcomeUnknownError} when the session is lost, or as
- * soon as a later request for the same key gets its response. An inquiry is sent first to get one.
+ * Requests wait for the connection until their timeout and are sent in order, at most as many unacknowledged at a time
+ * as the broker allows. When the connection is lost, repeatable requests return to the head of the queue. Writes wait
+ * for their response in the resumed session; they fail with {@link OutcomeUnknownError} when the session is lost, or as
+ * soon as a later request for the same key gets its response. To get such a response, an inquiry is sent first.
  */
 export class Invoker {
   readonly #session: MqttSession
@@ -58,7 +58,7 @@ export class Invoker {
   #queued = new Set<PendingRequest>()
   readonly #sent = new SlotMap<PendingRequest>()
   readonly #earlierWrites = new EarlierWrites()
-  /** Requests of the invoker itself, which resolve {@link EarlierWrites}. */
+  /** The invoker's internal requests, which resolve {@link EarlierWrites}. */
   readonly #inquiries = new Set<PendingRequest>()
   #lastId = 0
   #unacknowledged = 0
@@ -79,7 +79,7 @@ export class Invoker {
     return this.#queued.size + this.#sent.size - this.#inquiries.size
   }
 
-  /** The returned function drops the request, but cannot recall a message on the wire. */
+  /** Sends a request. Returns a function that drops it, but cannot recall a message on the wire. */
   send(request: RpcRequest): () => void {
     if (this.#closeError) {
       request.failed(this.#closeError)
@@ -96,7 +96,7 @@ export class Invoker {
     return () => this.#remove(pending)
   }
 
-  /** Earlier responses can arrive only in a resumed session. */
+  /** Handles a new connection. Responses to earlier requests can arrive only in a resumed session. */
   connected(info: ConnectionInfo): void {
     const sent = this.#sentInOrder()
     this.#earlierWrites.reset(info.sessionPresent ? sent : [])
@@ -130,7 +130,7 @@ export class Invoker {
     this.#queued = new Set([...toResend, ...this.#queued])
   }
 
-  /** Fails unsent requests with `error`, sent writes with an unknown outcome. */
+  /** Fails unsent requests with `error`, and sent writes with an unknown outcome. */
   close(error: StateStoreError): void {
     this.#closeError = error
     this.#connection = undefined
@@ -162,7 +162,7 @@ export class Invoker {
     return pending
   }
 
-  /** Inquiries precede all other requests. */
+  /** Queues inquiries before all other requests. */
   #queueInquiries(): void {
     const inquiries: PendingRequest[] = []
     for (const [subject, writes] of this.#earlierWrites.subjects) {
@@ -185,7 +185,10 @@ export class Invoker {
     this.#queued = new Set([...inquiries, ...this.#queued])
   }
 
-  /** A request sent on this connection got its response, so earlier writes to the same key will not get theirs. */
+  /**
+   * Fails the earlier writes to a key once a request for the key that was sent on this connection has its response,
+   * because the responses to those writes will not arrive.
+   */
   #onLaterResponse(subject: string | undefined): void {
     for (const write of this.#earlierWrites.removeWrites(subject))
       this.#fail(write, outcomeUnknown(write, 'the connection was lost, and a later request got its response first'))
@@ -193,7 +196,7 @@ export class Invoker {
 
   /**
    * Handles a timeout. The response may have arrived unread: a blocked event loop runs timers first, and a socket
-   * buffers only part of the data. So reading continues for as long as the timer was late.
+   * buffers only part of the data. Reading therefore continues for as long as the timer was late.
    */
   #onTimeout(pending: PendingRequest): void {
     const now = this.#clock.monotonic()
@@ -201,7 +204,7 @@ export class Invoker {
     else this.#awaitInput(pending, 2 * now - pending.expiresAt)
   }
 
-  /** Waits for a turn of input, and for more while data arrives. */
+  /** Waits for one turn of input, and for further turns while data arrives. */
   #awaitInput(pending: PendingRequest, until: number): void {
     const { received } = this.#session
     afterInput(this.#clock, () => {
@@ -219,12 +222,12 @@ export class Invoker {
     if (isSent && this.#connection) this.#session.verifyConnection()
   }
 
-  /** In the order of sending. */
+  /** Returns the sent requests in the order of sending. */
   #sentInOrder(): PendingRequest[] {
     return this.#sent.values.sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
   }
 
-  /** Undefined while the broker accepts no further request. */
+  /** The connection; undefined while the broker accepts no further request. */
   get #availableConnection(): ConnectionInfo | undefined {
     const connection = this.#connection
     return connection && this.#unacknowledged < connection.receiveMaximum ? connection : undefined
@@ -294,7 +297,7 @@ export class Invoker {
   }
 }
 
-/** Bytes; the official clients require this length. */
+/** Length of correlation data, bytes. The official clients require this length. */
 const CORRELATION_BYTES = 16
 const SLOT_OFFSET = 8
 const NUMBER_OFFSET = 12
@@ -338,7 +341,7 @@ const readUint32 = (bytes: Uint8Array, at: number): number =>
 /**
  * Writes without a response from an earlier connection, by subject. Their responses may still arrive in a resumed
  * session. As requests for one subject are processed in order, and messages of one topic are delivered in order, no
- * response follows once a later request for the subject has its response.
+ * response to them follows once a later request for the subject has its response.
  */
 class EarlierWrites {
   #writes = new Map<string, PendingRequest[]>()

@@ -10,7 +10,7 @@ export interface RpcResponse {
 /** A request without side effects. */
 export type RpcInquiry = Pick<RpcRequest, 'payload' | 'userProperties'>
 
-/** A request and its callbacks; exactly one is called, unless it is cancelled. */
+/** A request and its callbacks, exactly one of which is called unless the request is cancelled. */
 export interface RpcRequest {
   /** Key for error messages; undefined for requests without a single key. */
   readonly key: string | undefined
@@ -22,11 +22,11 @@ export interface RpcRequest {
   /** Requests for the same subject get their responses in the order of sending. */
   readonly subject?: string | undefined
   /**
-   * Creates a request for the same subject, whose response follows any response to this one. For requests that are not
-   * repeatable.
+   * Creates a further request for the same subject, whose response follows any response to this request. For requests
+   * that are not repeatable.
    */
   readonly inquiry?: (() => RpcInquiry) | undefined
-  /** Common to all requests; one object, which is encoded once. */
+  /** User properties common to all requests; one object, which is encoded once. */
   readonly commonProperties: Readonly<Record<string, string>>
   /** Evaluated when the request is sent, so that timestamps are current. */
   userProperties(): Record<string, string>

@@ -28,8 +28,8 @@ export class RetainedSync implements AsyncDisposable {
   /** Status of the sync, immediately and on every change; completes after `closed`. */
   readonly status$: Observable<RetainedStatus>
   /**
-   * Values that were not synced: rejected or over a limit, while everything else continues; and the first of each
-   * series of transient errors, such as an unavailable store, after which everything is retried. Hot.
+   * Emits the errors of values that are rejected or exceed a limit, while all other values continue, and the first
+   * error of each series of transient ones, such as an unavailable store, after which everything is retried. Hot.
    */
   readonly errors$: Observable<StateStoreError>
   readonly #status$ = new BehaviorSubject<RetainedStatus>({ state: 'connecting' })
@@ -53,7 +53,7 @@ export class RetainedSync implements AsyncDisposable {
     return this.#topicKeySync.stats
   }
 
-  /** Ends the sync; the next sync transfers what is pending. The store stays open. Can be called repeatedly. */
+  /** Ends the sync; the next sync transfers the pending values. The store stays open. Can be called repeatedly. */
   async close(): Promise<void> {
     await this.#topicKeySync.close()
   }
@@ -73,7 +73,7 @@ export class RetainedSync implements AsyncDisposable {
 
 /**
  * Syncs retained messages of topics to keys of a store, keys to retained messages, or both ways, one topic per key. The
- * latest value is always transferred, values in between may be skipped. An empty message corresponds to a deleted key.
+ * latest value is always transferred; values in between may be skipped. An empty message corresponds to a deleted key.
  * After a disconnect, only changed values are transferred. Messages that are not retained, topics that start with `$`
  * and topics of the store's protocol are ignored.
  *

@@ -23,28 +23,33 @@ type Connecting = Pick<
 export interface RetainedOptions {
   /** Topic filter, such as `plant/+/temp`. */
   readonly topic: string
-  /** Keys of the topics, one each, such as `plant/{1}/temp`: `{1}` is the value of the first `+`, `{#}` that of `#`. */
+  /**
+   * The key of each topic, such as `plant/{1}/temp`: `{1}` is the value of the first `+`, and `{#}` the value of `#`.
+   */
   readonly keys: string
   /**
    * `to-keys` (default): keys follow topics. `to-topics`: topics follow keys. `both`: each follows the other, and the
    * topic wins if both changed while the sync was disconnected.
    */
   readonly direction?: 'to-keys' | 'to-topics' | 'both' | undefined
-  /** Time to live of a key whose topic is not published again, ms. Default: never. Not available with `to-topics`. */
+  /**
+   * Time to live of a key, ms, counted from the last message on its topic. Default: never. Not available with
+   * `to-topics`.
+   */
   readonly expiresIn?: number | undefined
   /**
-   * Maximum number of topics; messages on others are reported on `errors$` and ignored. Default 100,000. Values may
-   * take 256 MiB in total. Except with `to-keys`, more keys end the sync with `overflow`.
+   * Maximum number of topics; messages on further topics are reported on `errors$` and ignored. Default 100,000. Values
+   * may take 256 MiB in total. Except with `to-keys`, more keys end the sync with `overflow`.
    */
   readonly maxTopics?: number | undefined
   /**
-   * Maximum number of levels of a published topic; keys whose topic has more are reported on `errors$` and ignored.
-   * Default 128, because brokers have limits, and some close the connection beyond them.
+   * Maximum number of levels of a published topic; keys whose topic has more levels are reported on `errors$` and
+   * ignored. Default 128, because brokers have limits, and some close the connection when a topic exceeds them.
    */
   readonly maxLevels?: number | undefined
   /** MQTT client id at the broker of the topics. Default: random. */
   readonly clientId?: string | undefined
-  /** Connection options of that broker. Default: none besides the address. */
+  /** Connection options of the broker of the topics. Default: none besides the address. */
   readonly connection?: Connecting | undefined
 }
 

@@ -3,17 +3,17 @@ import { escapeGlob } from '../keys/scan.js'
 
 export interface Pattern {
   readonly filter: string
-  /** Matches all keys, and possibly others. */
+  /** Matches all keys of the pattern, and possibly others. */
   readonly glob: string
-  /** Returns `undefined` for topics without a key. */
+  /** Returns the key of a topic, or `undefined` for a topic without a key. */
   toKey(topic: string): string | undefined
-  /** Returns `undefined` for keys without a topic. Brokers may reject the topic. */
+  /** Returns the topic of a key, or `undefined` for a key without a topic. Brokers may reject the topic. */
   toTopic(key: string): string | undefined
 }
 
 /** Topics of the broker and of the store's protocol. */
 const RESERVED_TOPICS = /^(\$|statestore\/v1\/|rx-statestore\/|clients\/[^/]*\/services\/statestore\/)/
-/** MQTT 5.0, section 4.7.1. */
+/** Characters that a published topic must not contain (MQTT 5.0, section 4.7.1). */
 const FORBIDDEN_CHARACTERS = /[+#\0]/
 const LEVEL_PATTERN = '([^/]*)'
 const REST_PATTERN = '([^]*)'

@@ -7,7 +7,7 @@ import { Fifo } from '../../core/util/collections.js'
 export class SyncTask {
   readonly run: () => Observable<unknown>
   readonly onDone: () => void
-  /** The queue was stopped while only this task was running, so it may be the cause. */
+  /** Called when the queue was stopped while only this task was running, which may therefore be the cause. */
   readonly onLostAlone: (cause: unknown) => void
   isWaiting = false
   isRunning = false
@@ -33,9 +33,9 @@ export class SyncTask {
 const MAX_RUNNING = 64
 
 /**
- * Runs tasks concurrently. A transient error pauses the queue, with backoff. Idle until started, and after `stop`,
- * which requeues running tasks at the front. The first then runs alone, and each completed one allows one more, so that
- * a task which causes stops ends up running alone.
+ * Runs tasks concurrently. A transient error pauses the queue, with backoff. The queue is idle until it is started, and
+ * after `stop`, which requeues running tasks at the front. After a restart, the first task runs alone, and each
+ * completed task allows one more, so that a task that causes stops ends up running alone.
  */
 export class SyncQueue {
   readonly #clock: Clock
@@ -48,7 +48,7 @@ export class SyncQueue {
   #window = MAX_RUNNING
   #cancel: (() => void) | undefined
 
-  /** @param shouldRetry - whether to retry after an error; `isFirst` unless the queue is already paused */
+  /** @param shouldRetry - returns whether to retry after an error; `isFirst` unless the queue is already paused */
   constructor(clock: Clock, shouldRetry: (error: unknown, isFirst: boolean) => boolean) {
     this.#clock = clock
     this.#shouldRetry = shouldRetry
@@ -107,7 +107,7 @@ export class SyncQueue {
     task.isRunning = true
     task.hasNewer = false
     subscription.add(
-      // Treats exceptions like errors.
+      // `defer` turns exceptions into errors.
       defer(task.run).subscribe({
         error: error => {
           this.#growWindow()

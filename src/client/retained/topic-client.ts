@@ -8,21 +8,23 @@ import type { ConnectionInfo, InboundMessage, ServiceSession } from '../session/
 import { type DesiredSubscription, SubscribeRetry } from '../session/subscribe-retry.js'
 
 export interface TopicEvents {
-  /** A retained message, or a live one with its retain flag. @param number - set for messages of this sync */
+  /**
+   * Called for a retained message, or a live one with its retain flag. @param number - set for messages of this sync
+   */
   received(topic: string, payload: Uint8Array, number: number | undefined): void
-  /** A connection has started, and retained messages follow. */
+  /** Called when a connection has started and retained messages follow. */
   connected(): void
   synced(): void
   lost(cause: StateStoreError): void
-  /** A refused subscription, which is retried. */
+  /** Called for a refused subscription, which is retried. */
   refused(error: StateStoreError): void
-  /** Final; without a cause after `close`. */
+  /** Called last; without a cause after `close`. */
   closed(cause: StateStoreError | undefined): void
 }
 
 /** User property with the id of the sync and the message number. */
 const ORIGIN = 'rx-statestore-retained'
-/** MQTT 5.0, section 3.4.2.1: no subscribers; the message is retained anyway. */
+/** No subscriber received the message, which is retained anyway (MQTT 5.0, section 3.4.2.1). */
 const NO_MATCHING_SUBSCRIBERS = 16
 
 export class TopicClient {

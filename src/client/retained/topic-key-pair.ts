@@ -6,7 +6,7 @@ import { StringMap } from '../../core/util/string-map.js'
 import type { Entry } from '../watch/watch-state.js'
 import { SyncTask } from './sync-queue.js'
 
-/** `undefined` if the topic or key has no value. */
+/** The value of a topic or key; `undefined` if there is none. */
 export type Value = Uint8Array | undefined
 
 export const isSameValue = (one: Value, other: Value): boolean =>
@@ -22,7 +22,7 @@ export class TopicKeyPair {
   readonly toTopic: SyncTask
   /** Last received or acknowledged value of the topic. */
   topicValue: Value
-  /** Connection on which it was received. */
+  /** Number of the connection on which `topicValue` was received or acknowledged. */
   epoch = 0
   /** Last watched or written value of the key. */
   keyValue: Value
@@ -31,14 +31,14 @@ export class TopicKeyPair {
   mustRewrite = false
   /** The newest change of the key during a write to it. */
   deferredEntry: Entry<Uint8Array> | undefined
-  /** Set if the broker does not accept the value; not published until the key changes. */
+  /** Set if the broker does not accept the value, which then is not published until the key changes. */
   isExcluded = false
   /** Consecutive disconnects while only this message was in flight. */
   losses = 0
   lastPublished = 0
   hasForeignMessage = false
   hasConflict = false
-  /** Number of this sync's last message that the broker sent back. */
+  /** Number of the last message of this sync that the broker sent back. */
   #lastEcho = 0
 
   constructor(topic: string, key: string, actions: SyncActions) {
@@ -74,8 +74,8 @@ export class TopicKeyPair {
   }
 
   /**
-   * The broker sent back a message of this sync, which follows everything received before. A higher number than
-   * published is from an earlier object for this pair.
+   * Handles a message of this sync that the broker sent back, which follows everything received before. A higher number
+   * than the last one published is from an earlier object for this pair.
    */
   onEcho(number: number): void {
     if (number > this.lastPublished) this.hasConflict = true
@@ -88,7 +88,7 @@ export interface SyncActions {
   readonly toKey: (pair: TopicKeyPair) => Observable<unknown>
   readonly toTopic: (pair: TopicKeyPair) => Observable<unknown>
   readonly onDone: (pair: TopicKeyPair) => void
-  /** The connection was lost while only this pair's message was in flight. */
+  /** Called when the connection was lost while only this pair's message was in flight. */
   readonly onLostAlone: (pair: TopicKeyPair, cause: unknown) => void
   readonly onError: (error: StateStoreError) => void
 }
@@ -111,7 +111,7 @@ export class TopicKeyPairs {
     return this.#pairs.size
   }
 
-  /** Returns the pair of a topic, creating it if needed; reports and returns `undefined` if there are too many. */
+  /** Returns the pair of a topic, creating it if needed; reports too many pairs and then returns `undefined`. */
   getOrCreate(topic: string, key: string): TopicKeyPair | undefined {
     const known = this.#pairs.get(topic)
     if (known !== undefined) return known
@@ -124,7 +124,7 @@ export class TopicKeyPairs {
     return pair
   }
 
-  /** Stores a value; reports and returns `false` if the memory limit is exceeded. */
+  /** Stores a value; reports an exceeded memory limit and then returns `false`. */
   tryStore(pair: TopicKeyPair, side: 'topicValue' | 'keyValue', value: Value): boolean {
     const other = side === 'topicValue' ? pair.keyValue : pair.topicValue
     // Equal bytes are stored once.

@@ -97,7 +97,7 @@ export class TopicKeySync {
   #onMessage(topic: string, payload: Uint8Array, number: number | undefined): void {
     const key = this.#settings.pattern.toKey(topic)
     const pair = key === undefined ? undefined : this.#topicKeyPairs.getOrCreate(topic, key)
-    // Only the last of our own messages counts.
+    // Of this sync's own messages only the last one counts.
     if (pair === undefined || (number !== undefined && number < pair.lastPublished)) return
     const value = payload.length === 0 ? undefined : payload
     const isNew = !isSameValue(pair.topicValue, value)
@@ -126,7 +126,7 @@ export class TopicKeySync {
     this.#toKeys.enqueue(pair.toKey)
   }
 
-  /** After a concurrent change the topic wins, once its final value is known. */
+  /** Lets the topic win after a concurrent change, once its final value is known. */
   #settleConflict(pair: TopicKeyPair): void {
     if (this.#settings.direction !== 'both' || !this.#isSynced || !pair.canSettle) return
     pair.hasConflict = false
@@ -151,7 +151,10 @@ export class TopicKeySync {
     this.#events.status({ state: 'live' })
   }
 
-  /** The topic was cleared, or lost by its broker. These cannot be told apart, so nothing is deleted. */
+  /**
+   * Forgets the value of a topic that was cleared, or lost by its broker. The two cases cannot be distinguished, so
+   * nothing is deleted.
+   */
   #clearIfMissing(pair: TopicKeyPair): void {
     // A pending write of the last value still completes.
     if (!pair.toKey.isBusy && pair.epoch < this.#epoch) this.#topicKeyPairs.tryStore(pair, 'topicValue', undefined)
@@ -207,7 +210,7 @@ export class TopicKeySync {
           complete: () => {
             pair.losses = 0
             pair.epoch = this.#epoch
-            // With another client's message in between, only the order of arrival tells the final value.
+            // With another client's message in between, only the order of arrival shows the final value.
             if (!pair.hasForeignMessage) this.#topicKeyPairs.tryStore(pair, 'topicValue', value)
           },
         }),
@@ -215,7 +218,9 @@ export class TopicKeySync {
     })
   }
 
-  /** The broker probably closed the connection because of this message. Another value may be accepted. */
+  /**
+   * Handles a lost connection that the broker probably closed because of this message. Another value may be accepted.
+   */
   #onLostAlone(pair: TopicKeyPair, cause: unknown): void {
     const isRejected = cause instanceof ConnectionLostError && isPacketRejected(cause.reasonCode)
     if (!isRejected && ++pair.losses < MAX_LOSSES) return
@@ -271,7 +276,7 @@ export class TopicKeySync {
   }
 
   #applyEntry(pair: TopicKeyPair, entry: Entry<Uint8Array>): void {
-    // Compared once the pending write has its version.
+    // The entry is compared once the pending write has its version.
     if (pair.toKey.isBusy) {
       pair.deferredEntry = entry
       return
@@ -291,7 +296,7 @@ export class TopicKeySync {
     if (this.#settings.direction === 'both' && pair.topicValue) this.#toKeys.enqueue(pair.toKey)
   }
 
-  /** Reports errors that occur together once. */
+  /** Returns whether to retry after an error. Errors that occur together are reported once. */
   #shouldRetry(error: unknown, isFirst: boolean): boolean {
     if (this.#isClosed || error instanceof ClosedError) return false
     const shouldRetry = isTransient(error)
@@ -301,7 +306,7 @@ export class TopicKeySync {
   }
 }
 
-/** Codes of errors that pass without intervention. */
+/** Codes of errors that resolve without intervention. */
 const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   'timeout',
   'outcome-unknown',
@@ -310,7 +315,7 @@ const TRANSIENT_CODES: ReadonlySet<string> = new Set([
   'overflow',
   'quota-exceeded',
 ])
-/** MQTT 5.0, section 3.4.2.1: unspecified error, implementation specific error, quota exceeded. */
+/** Unspecified error, implementation specific error and quota exceeded (MQTT 5.0, section 3.4.2.1). */
 const TRANSIENT_REASONS: ReadonlySet<number> = new Set([128, 131, 151])
 
 export function isTransient(error: unknown): boolean {

@@ -3,15 +3,15 @@ import { ArgumentError } from '../../core/util/errors.js'
 import { nameOf } from '../../core/util/host-name.js'
 import { changeOptions, type StreamBuilder, setStreamBuilder, streamBuilderOf } from './mqttjs-internals.js'
 
-/** Timeout of an attempt while other addresses are left to try, ms. It doubles in each round. */
+/** Timeout of an attempt in the first round of several addresses, ms. It doubles in each round. */
 const FIRST_ATTEMPT_TIMEOUT_MS = 1_500
 
-/** Times in ms. */
+/** All times are in ms. */
 export interface AddressRouterOptions {
   readonly urls: readonly string[]
   readonly connectTimeout: number
   readonly cleanStart: boolean
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number
   readonly followReferences: boolean
 }
@@ -23,8 +23,8 @@ interface AddressSettings {
 }
 
 /**
- * Routes one mqtt.js client to several addresses. mqtt.js interprets each address: per address, a client that never
- * connects supplies its stream builder.
+ * Routes one mqtt.js client to several addresses. mqtt.js interprets each address: a second client per address, which
+ * never connects, supplies the stream builder.
  */
 export class AddressRouter {
   readonly client: MqttClient
@@ -65,7 +65,7 @@ export class AddressRouter {
     return this.#addressRotation.followServerReference(reference, this.#options.followReferences)
   }
 
-  /** Makes the next session a new one, even if the broker kept the last. */
+  /** Makes the next session a new one, even if the broker kept the last session. */
   startNewSession(): void {
     this.#mustStartClean = true
   }
@@ -93,7 +93,7 @@ export class AddressRouter {
     const known = this.#settings.get(url)
     if (known) return known
     const settings = settingsOf(this.#createClient(url))
-    // Brokers can refer to any number of addresses: cache only one besides our own.
+    // Brokers can refer to any number of addresses, so only one is cached besides the configured ones.
     if (this.#settings.size > this.#options.urls.length)
       this.#settings.delete(Array.from(this.#settings.keys()).at(-1) ?? '')
     this.#settings.set(url, settings)
@@ -110,7 +110,7 @@ const settingsOf = (client: MqttClient): AddressSettings => ({
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'ws:': '80', 'wss:': '443', 'mqtt:': '1883', 'tcp:': '1883' }
 const DEFAULT_TLS_PORT = '8883'
 
-/** Formats an address for messages: omits user, password and query, which may be secrets. */
+/** Formats an address for messages, without user, password and query, which may be secrets. */
 export function formatAddress(url: string): string {
   const { protocol, host, pathname } = new URL(url)
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
@@ -118,7 +118,7 @@ export function formatAddress(url: string): string {
 
 /**
  * The brokers of a connection, shuffled per client, so that the clients of a stopped broker do not all move to the same
- * one. A server reference can add one address temporarily.
+ * broker. A server reference can add one address temporarily.
  */
 export class AddressRotation {
   readonly #order: readonly string[]
@@ -140,8 +140,8 @@ export class AddressRotation {
   }
 
   /**
-   * Whether the last session was at another address. The state that this broker kept is then outdated, so the session
-   * starts clean.
+   * Whether the last session was at another address. The session state at the current address is then outdated, so the
+   * session starts clean.
    */
   get isAddressChanged(): boolean {
     return this.#lastConnected !== undefined && this.#lastConnected !== this.current
@@ -176,7 +176,7 @@ export class AddressRotation {
   }
 }
 
-// A `random` of constant 0 keeps the order. A single address draws no random number.
+// A `random` that always returns 0 keeps the order. For a single address no random number is drawn.
 function shuffled(urls: string[], random: () => number): string[] {
   for (let remaining = urls.length; remaining > 0 && urls.length > 1; remaining--)
     urls.push(...urls.splice(Math.floor(random() * remaining), 1))
@@ -186,7 +186,7 @@ function shuffled(urls: string[], random: () => number): string[] {
 function isAt(url: string, { host, port }: ServerReference): boolean {
   const { hostname, protocol, port: given } = new URL(url)
   if (hostname.toLowerCase() !== host) return false
-  // A reference without a port means the port we have configured.
+  // A reference without a port means the configured port.
   return port === undefined || String(port) === (given || (DEFAULT_PORTS[protocol] ?? DEFAULT_TLS_PORT))
 }
 
@@ -199,7 +199,7 @@ function withHost(from: string, { host, port }: ServerReference): string {
 }
 
 interface ServerReference {
-  /** In lower case; an IPv6 address in brackets. */
+  /** The host in lower case; an IPv6 address is in brackets. */
   readonly host: string
   readonly port: number | undefined
 }
@@ -208,8 +208,8 @@ const MAX_REFERENCE_LENGTH = 4_096
 const MAX_REFERENCES = 16
 
 /**
- * Parses a server reference (MQTT 5.0, section 4.11): `host` or `host:port`, separated by spaces. It comes from the
- * wire: malformed parts are skipped, and a text that exceeds the limit yields nothing.
+ * Parses a server reference (MQTT 5.0, section 4.11): `host` or `host:port`, separated by spaces. The text comes from
+ * the wire: malformed parts are skipped, and a text that exceeds the limit yields nothing.
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@ import { ConnectionLostError, ConnectionRefusedError, reason } from '../../core/
 
 interface Cause {
   readonly error: Error
-  /** MQTT 5.0, section 2.4. */
+  /** The reason code (MQTT 5.0, section 2.4). */
   readonly reasonCode: number | undefined
 }
 
@@ -14,8 +14,8 @@ export interface ConnectionLoss {
   /** Server reference of the broker, unvalidated. */
   readonly serverReference: unknown
   /**
-   * Whether to retry the same address. False after an unavailable or silent broker; a dropped connection may still have
-   * its session and pending responses there.
+   * Whether to retry the same address. False after an unavailable or silent broker; after a dropped connection, the
+   * session and pending responses may still be there.
    */
   readonly shouldRetrySameAddress: boolean
   readonly refusal: ConnectionRefusedError
@@ -42,7 +42,7 @@ export class LossDetails {
     this.#wasAccepted = true
   }
 
-  /** Returns the loss and resets. @param url - address of the attempt */
+  /** Returns the loss and resets the details. @param url - address of the attempt */
   takeLoss(url: string | undefined): ConnectionLoss {
     const cause = this.#cause
     const loss = {
@@ -72,7 +72,7 @@ const UNAVAILABLE_REASONS = new Set([
   159, // connection rate exceeded
 ])
 
-/** Schemes that conventionally use a port, where another scheme was given. */
+/** The scheme that conventionally uses a port, by the scheme and port that were given. */
 const USUAL_SCHEMES: Readonly<Record<string, string>> = { 'mqtt:8083': 'ws', 'tcp:8083': 'ws', 'ws:1883': 'mqtt' }
 
 const mayHaveSession = (cause: Cause | undefined): boolean =>
@@ -99,7 +99,9 @@ function lossError(cause: Cause | undefined, unreached: string | undefined): Con
   return new ConnectionLostError(`Cannot reach ${unreached}: ${text}${hintFor(unreached, text)}`, options)
 }
 
-/** Socket errors that indicate another protocol. For the first bytes over TCP see `inbox.ts`. */
+/**
+ * Socket errors that indicate another protocol. `inbox.ts` recognises other protocols by their first bytes over TCP.
+ */
 const PROTOCOL_HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [
     /wrong version number|packet length too long|EPROTO|before secure TLS/,

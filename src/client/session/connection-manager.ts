@@ -17,8 +17,8 @@ import type { Retry } from './session.js'
 
 /**
  * Decides when to reconnect after a lost connection or a failed attempt: returns the delay in ms, or `false` to give
- * up. `attempt` is 1 for the first retry, and again after a connection that lasted five seconds. With several addresses
- * it is called once all of them have failed, and `attempt` counts these rounds.
+ * up. `attempt` is 1 for the first retry, and again after a connection that lasted five seconds. With several
+ * addresses, the strategy is called once all of them have failed, and `attempt` counts these rounds.
  */
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
 
@@ -39,7 +39,7 @@ export interface ReconnectSettings {
    * or the broker moved. Permanent refusals are repeated in CONNACK. Default `false`.
    */
   readonly isPersistent?: boolean
-  /** Backoff of the strategy, if any: supplies the random source and the spread of attempts. */
+  /** Backoff of the strategy, if any, which supplies the random source and the spread of attempts. */
   readonly backoff?: BackoffOptions
 }
 
@@ -68,12 +68,12 @@ export class ConnectionManager {
   readonly #events: ConnectionManagerEvents
   readonly #reauthenticator: Reauthenticator | undefined
   #authentication: Authentication | undefined
-  /** Failed attempts and rounds since the last stable connection. */
+  /** Number of failed attempts, and of rounds, since the last stable connection. */
   #attempt = 0
   #round = 0
   #triedAddresses = 0
   #connectedAt: number | undefined
-  /** When the last attempt without a response was abandoned, monotonic ms. */
+  /** Time when the last attempt without a response was abandoned, monotonic ms. */
   #unansweredAt: number | undefined
   #isWaiting = false
   #cancel: () => void = () => undefined
@@ -99,7 +99,7 @@ export class ConnectionManager {
     return this.#router.name
   }
 
-  /** Throws if mqtt.js rejects the options. */
+  /** Starts connecting. Throws if mqtt.js rejects the options. */
   start(): void {
     this.#isWaiting = false
     const { credentials } = this.#settings
@@ -113,13 +113,16 @@ export class ConnectionManager {
     this.#reauthenticator?.connected(this.#authentication)
   }
 
-  /** Makes the next attempt immediate, and its session a new one; the caller then ends the connection. */
+  /** Makes the next attempt immediate and its session a new one. The caller then ends the connection. */
   startNewSession(): void {
     this.#isStartingNewSession = true
     this.#router.startNewSession()
   }
 
-  /** Whether our own abandoned attempt may have taken over the newer session: the network can delay its CONNECT. */
+  /**
+   * Whether an abandoned attempt of this client may have taken over the newer session: the network can delay its
+   * CONNECT.
+   */
   get #mayHaveTakenOver(): boolean {
     return this.#unansweredAt !== undefined && this.#clock.monotonic() - this.#unansweredAt < LATE_CONNECT_MS
   }
@@ -140,7 +143,7 @@ export class ConnectionManager {
     return isFatalReason(reasonCode)
   }
 
-  /** @param shouldRetrySameAddress - whether to retry the address of a stable connection, which has its session */
+  /** @param shouldRetrySameAddress - whether to retry the address of a stable connection, which has the session */
   #retry(cause: StateStoreError, shouldRetrySameAddress: boolean): void {
     const isStable = this.#connectedAt !== undefined && this.#clock.monotonic() - this.#connectedAt >= STABLE_AFTER_MS
     if (this.#hasAttempted && this.#connectedAt === undefined) this.#unansweredAt = this.#clock.monotonic()
@@ -173,7 +176,7 @@ export class ConnectionManager {
     this.#cancel()
   }
 
-  // Without this, nothing would report what mqtt.js throws for malformed credentials.
+  // mqtt.js throws for malformed credentials; without the catch, the error would not be reported.
   #retryNow(): void {
     try {
       this.start()
@@ -197,13 +200,13 @@ export class ConnectionManager {
     this.#events.retryScheduled(cause, { attempt: this.#attempt, at: this.#clock.now() + delay })
   }
 
-  /** Random delay that spreads the clients of a stopped broker. */
+  /** Returns a random delay that spreads the clients of a stopped broker. */
   #spreadDelay(): number {
     const { backoff = {} } = this.#settings
     return Math.round(Math.min(backoff.initial ?? MAX_SPREAD_MS, MAX_SPREAD_MS) * randomOf(backoff)())
   }
 
-  /** Returns ms, or the error that ends the retries. */
+  /** Returns the delay in ms, or the error that ends the retries. */
   #roundDelay(cause: StateStoreError): number | StateStoreError {
     try {
       const delay = this.#settings.strategy(this.#round, cause)
@@ -229,7 +232,7 @@ export class ConnectionManager {
       this.#authentication = fresh.authentication
       this.#attemptConnect(fresh)
     }
-    // Synchronous throws and malformed credentials fail like rejections.
+    // Synchronous throws and malformed credentials are handled like rejections.
     Promise.resolve().then(credentials).then(connect).catch(failed)
   }
 

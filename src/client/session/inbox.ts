@@ -10,16 +10,17 @@ import { PayloadError, StateStoreError } from '../../core/util/errors.js'
 import { hasStreamBuilder, onStream, tapStream } from './mqttjs-internals.js'
 
 /**
- * Maximum size of packets left to mqtt.js, bytes. They are small control packets, and mqtt.js is slow with large ones.
+ * Maximum size of the packets that are left to mqtt.js, bytes. They are small control packets, and mqtt.js is slow with
+ * large ones.
  */
 const MAX_OTHER_PACKET_BYTES = 65_536
 
 export interface InboxEvents {
-  /** A PUBLISH; with QoS 1 it awaits a PUBACK. Its bytes are views of the read buffer. */
+  /** Called for a PUBLISH, which awaits a PUBACK with QoS 1. Its bytes are views of the read buffer. */
   published(message: InboundPublish): void
-  /** Returns whether the PUBACK belongs to one of our messages. */
+  /** Returns whether the PUBACK belongs to a message of this client. */
   acknowledged(packetId: number, reasonCode: number): boolean
-  /** The broker exceeded a limit or does not speak MQTT. Reading from this stream stops. */
+  /** Called when the broker exceeds a limit or does not speak MQTT. Reading from this stream stops. */
   unreadable(error: StateStoreError): void
 }
 
@@ -36,15 +37,15 @@ export function inboxFor(client: object, events: InboxEvents, maxPacketBytes: nu
 }
 
 /**
- * Reads messages and PUBACKs from a stream before mqtt.js does, which takes twenty steps and a turn of its queue per
- * packet: half of a busy client's time. mqtt.js reads all other packets.
+ * Reads messages and PUBACKs from a stream before mqtt.js does. mqtt.js takes twenty steps and a turn of its queue per
+ * packet, which is half of a busy client's time. mqtt.js reads all other packets.
  */
 export class Inbox {
   readonly #events: InboxEvents
   readonly #maxPacketBytes: number
   #stream: unknown
   #decoder = new PublishDecoder({ sender: 'server' })
-  /** Packets that followed CONNACK, held until mqtt.js has processed it. */
+  /** Packets that followed CONNACK and are held until mqtt.js has processed it. */
   #held: Uint8Array[] | undefined
   #passToMqttJs: ((frame: Uint8Array) => boolean) | undefined
 
@@ -96,7 +97,7 @@ export class Inbox {
     }
   }
 
-  /** Skips PUBACKs of this client's messages. */
+  /** Returns the next frame, and skips PUBACKs of this client's messages. */
   #nextFrame(cutter: FrameCutter): Uint8Array | undefined {
     while (this.#held === undefined) {
       const packetId = cutter.nextPuback()
@@ -106,7 +107,7 @@ export class Inbox {
     return cutter.next()
   }
 
-  /** Returns whether the packet was consumed; mqtt.js gets it otherwise. */
+  /** Returns whether the packet was consumed; otherwise mqtt.js gets it. */
   #consume(frame: Uint8Array): boolean {
     if (this.#consumeKnown(frame)) return true
     if (frame.length <= MAX_OTHER_PACKET_BYTES) return false
@@ -133,7 +134,7 @@ export class Inbox {
     this.#events.unreadable(error)
   }
 
-  /** MQTT 5.0, section 3.4.2.1: no reason code means success. */
+  /** Returns whether the PUBACK was consumed. Without a reason code it means success (MQTT 5.0, section 3.4.2.1). */
   #consumePuback(frame: Uint8Array): boolean {
     const at = contentStart(frame)
     return frame.length >= at + 2 && this.#events.acknowledged(uint16(frame, at), frame[at + 2] ?? 0)
@@ -149,7 +150,7 @@ export class Inbox {
     return true
   }
 
-  /** Returns `undefined` for malformed packets, which mqtt.js reports. */
+  /** Decodes a PUBLISH. Returns `undefined` for a malformed packet, which mqtt.js reports. */
   #decode(frame: Uint8Array): InboundPublish | undefined {
     try {
       return this.#decoder.decode(frame)
@@ -161,7 +162,7 @@ export class Inbox {
   }
 }
 
-/** CONNECT grants no topic aliases (MQTT 5.0, section 3.1.2.11.5). */
+/** Returns the error for a topic alias, because CONNECT grants none (MQTT 5.0, section 3.1.2.11.5). */
 const aliasError = (alias: number): PayloadError =>
   new PayloadError(`the broker used the topic alias ${alias}, but none was granted`)
 
@@ -174,7 +175,10 @@ const FOREIGN_PREFIXES: readonly (readonly [beginning: Uint8Array, what: string]
   [utf8('-ERR'), 'the Redis protocol'],
   [utf8('INFO {'), 'the NATS protocol'],
 ]
-/** CONNACK and AUTH, which respond to CONNECT; some brokers refuse it with DISCONNECT. */
+/**
+ * First bytes of CONNACK, AUTH and DISCONNECT. The first two respond to CONNECT; some brokers refuse it with
+ * DISCONNECT.
+ */
 const MQTT_FIRST_BYTES = [0x20, 0xf0, 0xe0]
 
 /** Describes the protocol of a server by its first bytes; `undefined` for MQTT. */

@@ -52,7 +52,8 @@ export interface MqttJsClient {
   }
   readonly serverProperties?: MqttJsServer | undefined
   /**
-   * The stream, to which we write packets between the packets of mqtt.js, which writes each in one piece.
+   * The stream, to which this package writes packets between the packets of mqtt.js. mqtt.js writes each of its packets
+   * in one piece.
    *
    * Not in the public API of mqtt.js: publishing with QoS 1 without resending after a reconnect.
    */
@@ -107,12 +108,13 @@ export function listenTo(client: MqttJsClient, listener: MqttJsListener): () => 
 /**
  * Converts a message of mqtt.js, whose `properties` may be missing.
  *
- * @param topic - resolved by mqtt.js; the packet's topic is empty with a topic alias (MQTT 5.0, section 3.3.2.3.4)
+ * @param topic - the topic that mqtt.js resolved; the packet's topic is empty with a topic alias (MQTT 5.0, section
+ * 3.3.2.3.4)
  */
 export function toMessage(topic: string, { payload, properties }: IPublishPacket): InboundMessage {
   return {
     topic,
-    // A copy: a stored value must not retain its network buffer.
+    // Copied, because a stored value must not retain its network buffer.
     payload: typeof payload === 'string' ? utf8(payload) : new Uint8Array(payload),
     correlationData: properties?.correlationData,
     contentType: properties?.contentType,
@@ -121,6 +123,6 @@ export function toMessage(topic: string, { payload, properties }: IPublishPacket
   }
 }
 
-/** Returns the MQTT reason code of an mqtt.js error; system errors have string codes. */
+/** Returns the MQTT reason code of an mqtt.js error, or `undefined` for a system error, whose code is a string. */
 export const numericCode = (error: Error): number | undefined =>
   'code' in error && typeof error.code === 'number' ? error.code : undefined

@@ -1,18 +1,21 @@
 import type { IClientOptions, MqttClient } from 'mqtt'
 import type { MqttJsClient } from './mqttjs-client.js'
 
-// All uses of undocumented mqtt.js behaviour; docs/decisions/reading-past-mqttjs.md says why. Each has a spec in
-// `spec/client/session/mqttjs-internals.spec.ts`, run against the oldest and the newest supported version.
+// All uses of undocumented mqtt.js behaviour; docs/decisions/reading-past-mqttjs.md gives the reasons. Each use has a
+// spec in `spec/client/session/mqttjs-internals.spec.ts`, run against the oldest and the newest supported version.
 
 interface Source {
   push(chunk: unknown, ...rest: unknown[]): boolean
 }
 
-/** Receives a chunk before its reader; `pass` forwards data to the reader. Returns whether the source may continue. */
+/**
+ * Receives a chunk before the reader of the stream does; `pass` forwards data to that reader. Returns whether the
+ * source may continue.
+ */
 export type Tap = (chunk: Uint8Array, pass: (chunk: Uint8Array) => boolean) => boolean
 
 /**
- * Whether packets can be read before mqtt.js does. Otherwise its events supply them, only slower.
+ * Returns whether packets can be read before mqtt.js reads them. Otherwise its events supply the packets, more slowly.
  *
  * Not in the public API of mqtt.js: an event for a new stream, before mqtt.js reads from it.
  */
@@ -46,10 +49,11 @@ export const setStreamBuilder = (client: object, build: StreamBuilder): boolean 
   Reflect.set(client, 'streamBuilder', build)
 
 /**
- * Intercepts data pushed into a stream. Returns a function that passes data to its reader, or `undefined` if the stream
- * cannot be intercepted.
+ * Intercepts data pushed into a stream. Returns a function that passes data to the reader of the stream, or `undefined`
+ * if the stream cannot be intercepted.
  *
- * Not in the public API of mqtt.js: reading packets before its queue, which takes twenty steps and a turn for each.
+ * Not in the public API of mqtt.js: reading packets before its queue, which takes twenty steps and a turn of the event
+ * loop for each packet.
  */
 export function tapStream(stream: unknown, tap: Tap): ((chunk: Uint8Array) => boolean) | undefined {
   if (!isSource(stream)) return undefined
@@ -66,7 +70,7 @@ const isSource = (stream: unknown): stream is Source =>
 /**
  * Changes the options of a client's next CONNECT.
  *
- * Not in the public API of mqtt.js: credentials per attempt. It reads its options for every CONNECT.
+ * Not in the public API of mqtt.js: credentials per attempt. mqtt.js reads its options for every CONNECT.
  */
 export const changeOptions = (
   { options }: Pick<MqttClient, 'options'>,
@@ -74,10 +78,10 @@ export const changeOptions = (
 ): IClientOptions => Object.assign(options, changed)
 
 /**
- * Filters for a SUBSCRIBE that is always sent. `rap` is Retain As Published (MQTT 5.0, section 3.8.3.1).
+ * Returns the filters for a SUBSCRIBE that is always sent. `rap` is Retain As Published (MQTT 5.0, section 3.8.3.1).
  *
- * Not in the public API of mqtt.js: subscribing again. Without this flag it does not send a filter it has subscribed
- * before.
+ * Not in the public API of mqtt.js: subscribing again. Without this flag, mqtt.js does not send a filter that it has
+ * subscribed before.
  */
 export const toSubscribeFilters = (
   filters: readonly string[],
@@ -86,8 +90,8 @@ export const toSubscribeFilters = (
   Object.assign(Object.fromEntries(filters.map(filter => [filter, { qos: 1 as const, rap }])), { resubscribe: true })
 
 /**
- * Whether mqtt.js awaits the acknowledgement of a packet.
+ * Returns whether mqtt.js awaits the acknowledgement of a packet.
  *
- * Not in the public API of mqtt.js: the packet ids in use. Its provider reuses ids after 65,535 others.
+ * Not in the public API of mqtt.js: the packet ids in use. The provider of mqtt.js reuses an id after 65,535 others.
  */
 export const isOutgoing = ({ outgoing }: MqttJsClient, packetId: number): boolean => outgoing[packetId] !== undefined

@@ -7,7 +7,7 @@ export interface Authentication {
   readonly method: string
   readonly data: Uint8Array
   /**
-   * When the credentials expire, ms since the Unix epoch. They are renewed before that over the same connection.
+   * When the credentials expire, ms since the Unix epoch. They are renewed before that time over the same connection.
    * Default: never; the credentials are then requested for each connection only.
    */
   readonly expiresAt?: number | undefined
@@ -21,24 +21,24 @@ export interface Credentials {
   readonly authentication?: Authentication | undefined
 }
 
-/** Times in ms. */
+/** All times are in ms. */
 export interface MqttConnectOptions extends Credentials {
-  /** At least one; see {@link AddressRouter}. */
+  /** At least one address; see {@link AddressRouter}. */
   readonly urls: readonly string[]
   readonly followReferences?: boolean | undefined
   readonly clientId: string
-  /** PEM. */
+  /** PEM texts for TLS. */
   readonly ca?: string | undefined
   readonly cert?: string | undefined
   readonly key?: string | undefined
   readonly keyPassphrase?: string | undefined
   readonly keepAlive: number
-  /** Whether to send keep-alives with timers, even in a page, where a worker sends them by default. */
+  /** Whether to send keep-alives with timers even in a page, where a worker sends them by default. */
   readonly nativeTimers?: boolean | undefined
   readonly sessionExpiry: number
   readonly cleanStart: boolean
   readonly connectTimeout: number
-  /** Bytes. */
+  /** Maximum size of packets from the broker, bytes. */
   readonly maximumPacketSize: number
   /** Maximum number of unacknowledged inbound messages. Default: the maximum of MQTT. */
   readonly receiveMaximum?: number | undefined
@@ -54,7 +54,10 @@ export interface Will {
   readonly delay: number
 }
 
-/** Disables reconnecting and resubscribing: the session does both, in the order the state store needs. */
+/**
+ * Returns the options for mqtt.js. Disables reconnecting and resubscribing, because the session does both, in the order
+ * that the state store needs.
+ */
 export function toClientOptions(options: MqttConnectOptions, url: string): IClientOptions {
   const converted = {
     clientId: options.clientId,
@@ -64,7 +67,8 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
     passphrase: options.keyPassphrase,
     clean: options.cleanStart,
     keepalive: Math.ceil(options.keepAlive / 1000),
-    // Node's WebSockets read a whole message before its packets; some brokers put several packets into one.
+    // The WebSockets of Node read a whole message before its packets, and some brokers put several packets into one
+    // message.
     wsOptions: { maxPayload: 2 * options.maximumPacketSize },
     timerVariant: options.nativeTimers ? 'native' : undefined,
     connectTimeout: options.connectTimeout,

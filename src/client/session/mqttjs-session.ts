@@ -19,7 +19,7 @@ const SUBACK_TIMEOUT_MS = 10_000
 /** Maximum time of a graceful close before the connection is dropped, ms. */
 const CLOSE_TIMEOUT_MS = 1_000
 
-/** Marks a caller's client that has a session, across copies of this package: a client can serve only one. */
+/** Marks a caller's client that has a session, across copies of this package: a client can serve only one session. */
 const SHARED = Symbol.for('rx-statestore.shared')
 
 export const isShared = (client: MqttJsClient): boolean => Reflect.has(client, SHARED)
@@ -27,7 +27,7 @@ export const isShared = (client: MqttJsClient): boolean => Reflect.has(client, S
 export interface OwnedConnection {
   readonly router: AddressRouter
   readonly reconnectSettings: ReconnectSettings
-  /** Bytes. */
+  /** Maximum size of packets from the broker, bytes. */
   readonly maximumPacketSize: number
   readonly isManualAck: boolean
   readonly retainAsPublished: boolean
@@ -36,7 +36,9 @@ export interface OwnedConnection {
 /** `resumed`: the broker resumed the session, and no message has arrived yet. `broken`: connected, but unusable. */
 type Connection = 'none' | 'resumed' | 'active' | 'broken'
 
-/** A session on an mqtt.js client. `mqttjs-internals.ts` has everything undocumented that it relies on. */
+/**
+ * A session on an mqtt.js client. `mqttjs-internals.ts` contains all undocumented behaviour that the session relies on.
+ */
 export class MqttJsSession implements MqttSession, ServiceSession {
   readonly clientId: string
   readonly isShared: boolean
@@ -95,7 +97,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       disconnect: ({ reasonCode = 0 }) =>
         this.#abort(new Error(disconnectMessage(reasonCode, this.clientId)), reasonCode),
       error: error => {
-        // mqtt.js reports malformed packets and then keeps waiting.
+        // mqtt.js reports a malformed packet and then keeps waiting.
         if (!this.isShared) this.#abort(error, numericCode(error))
         else this.#lossDetails.setCause(error, numericCode(error))
       },
@@ -180,7 +182,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       this.#onEnded(undefined)
       return
     }
-    // mqtt.js awaits all pending acknowledgements before `end`, and some may never arrive.
+    // Before `end`, mqtt.js awaits all pending acknowledgements, some of which may never arrive.
     const cancelTimeout = this.#clock.schedule(CLOSE_TIMEOUT_MS, () => client.stream.destroy())
     client.once('close', () => {
       cancelTimeout()
@@ -209,9 +211,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   #onConnected(sessionPresent: boolean, properties: MqttJsServer | undefined): void {
     const { stream } = this.#client
-    // Packets that arrived with CONNACK already ended the connection; the loss is reported on close.
+    // A packet that arrived with CONNACK has already ended the connection; the loss is reported on close.
     if ('destroyed' in stream && stream.destroyed) return
-    // mqtt.js leaves Nagle's algorithm on, which costs 45 ms a request.
+    // mqtt.js leaves Nagle's algorithm on, which costs 45 ms per request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
     this.#lossDetails.connected()
     this.#connection = sessionPresent ? 'resumed' : 'active'
@@ -250,7 +252,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     else this.#listener?.disconnected(loss.error, undefined)
   }
 
-  /** The connection may have died silently while the machine slept. */
+  /** Checks the connection, which may have died silently while the machine slept. */
   #onWake(): void {
     const client = this.#client
     if (!client.connected) {
@@ -265,7 +267,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#onEnded(cause)
   }
 
-  /** mqtt.js cannot end a client that never connected. */
+  /** Ends the client, unless it never connected, in which case mqtt.js cannot end it. */
   #forceEnd(): void {
     if (this.#connectionManager?.hasAttempted) this.#client.end(true)
   }
@@ -303,7 +305,7 @@ function toConnectionInfo(sessionPresent: boolean, properties: MqttJsServer | un
   }
 }
 
-// mqtt.js makes an array of a repeated property.
+// mqtt.js turns a repeated property into an array.
 function parseLimit(name: string, value: unknown): number | undefined {
   if (value === undefined || (typeof value === 'number' && value > 0)) return value
   throw new PayloadError(`the broker sent a ${name} of ${value}`)

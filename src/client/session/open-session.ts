@@ -11,7 +11,7 @@ import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { isShared, MqttJsSession, type OwnedConnection } from './mqttjs-session.js'
 import type { MqttSession, ServiceSession } from './session.js'
 
-/** Throws if mqtt.js rejects the options, partly only in `open`. */
+/** Creates a session. Throws if mqtt.js rejects the options; some of them are rejected only in `open`. */
 export function openSession(
   options: MqttConnectOptions,
   reconnectSettings: ReconnectSettings,
@@ -53,7 +53,10 @@ function createConnection(
   ]
 }
 
-/** In a page mqtt.js uses WebSockets for any scheme and would retry forever. React Native can use other schemes. */
+/**
+ * Throws if mqtt.js would use another scheme. In a page it uses WebSockets for any scheme and would retry forever.
+ * React Native can use other schemes.
+ */
 function checkProtocol(url: string, actual: string | undefined): void {
   if (url.startsWith('ws') || !actual?.startsWith('ws') || navigator.product === 'ReactNative') return
   const { protocol, hostname } = new URL(url)

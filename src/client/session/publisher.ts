@@ -9,7 +9,7 @@ import { isOutgoing } from './mqttjs-internals.js'
 import { reasonName } from './reasons.js'
 import type { Done } from './session.js'
 
-/** MQTT 5.0, section 3.4.2.1: no subscriber received the message. Reason codes from 128 are refusals. */
+/** No subscriber received the message (MQTT 5.0, section 3.4.2.1). Reason codes from 128 are refusals. */
 const NO_MATCHING_SUBSCRIBERS = 16
 const FIRST_REFUSAL = 128
 
@@ -22,7 +22,7 @@ export class Publisher {
   readonly #writeCoalescer = new WriteCoalescer()
   readonly #encoder = new PublishEncoder()
   readonly #ids: PacketIds
-  /** By packet id. */
+  /** The callbacks of unacknowledged messages, by packet id. */
   readonly #unacknowledged: (Done | undefined)[] = []
 
   constructor(client: MqttJsClient, ids: PacketIds) {
@@ -30,7 +30,7 @@ export class Publisher {
     this.#ids = ids
   }
 
-  /** Bytes. */
+  /** Returns the packet size of a message, bytes. */
   sizeOf(message: Publish): number {
     return this.#encoder.sizeOf(message.topic, message, envelopeOf(1))
   }
@@ -73,7 +73,7 @@ export class Publisher {
     this.#writeCoalescer.flush()
   }
 
-  /** After a lost connection no PUBACK arrives. */
+  /** Drops all callbacks, because no PUBACK arrives after a lost connection. */
   dropCallbacks(): void {
     for (const [id, done] of this.#unacknowledged.entries()) {
       this.#unacknowledged[id] = undefined
@@ -88,14 +88,14 @@ function rejectionError(code: number): RequestRejectedError {
 
 type Stream = Pick<MqttJsStream, 'write' | 'cork' | 'uncork'>
 
-/** Bytes that are written without waiting for the end of the turn. */
+/** Number of bytes that are written without waiting for the end of the turn. */
 const MAX_CHUNK_BYTES = 8_192
-/** Bytes per allocation: one allocation per packet would cost much garbage collection. */
+/** Size of an allocation, bytes. One allocation per packet would cost much garbage collection. */
 const BLOCK_BYTES = 16_384
 
 /**
- * Coalesces the writes of one turn of the event loop: one system call over TCP, one frame over WebSocket. Writes of
- * many small packets otherwise take a quarter of a busy client's time.
+ * Coalesces the writes of one turn of the event loop: one system call over TCP, or one frame over WebSocket. Otherwise
+ * the writes of many small packets take a quarter of a busy client's time.
  */
 export class WriteCoalescer implements WriteBuffer {
   #stream: Stream | undefined
@@ -113,7 +113,7 @@ export class WriteCoalescer implements WriteBuffer {
     return this.#block
   }
 
-  /** Reserves memory for a packet, which the caller must fill synchronously, after {@link hold}. */
+  /** Reserves memory for a packet. The caller must fill it synchronously, after {@link hold}. */
   allocate(bytes: number): number {
     if (this.#end - this.#start + bytes > MAX_CHUNK_BYTES) this.#flushEarly()
     if (this.#end + bytes > this.#block.length) this.#allocateBlock(bytes)
@@ -154,7 +154,7 @@ export class WriteCoalescer implements WriteBuffer {
     this.#end = 0
   }
 
-  /** Written bytes belong to the stream; the rest of the block is still free. */
+  /** Writes the held bytes, which then belong to the stream. The rest of the block is still free. */
   #write(): void {
     if (this.#end === this.#start) return
     const chunk = this.#block.subarray(this.#start, this.#end)
@@ -165,19 +165,19 @@ export class WriteCoalescer implements WriteBuffer {
 
 /** Packet ids for PUBLISH: 16 bits and not zero (MQTT 5.0, section 2.2.1). */
 export interface PacketIds {
-  /** Returns `undefined` if all ids are in use. */
+  /** Returns a free id, or `undefined` if all ids are in use. */
   allocate(): number | undefined
   release(id: number): void
 }
 
 const MAX_PACKET_ID = 65_535
-/** mqtt.js uses the ids from here on, for SUBSCRIBE. */
+/** The first of the ids that mqtt.js uses, for SUBSCRIBE. */
 const FIRST_MQTTJS_ID = 64_512
 
 export const MAX_OWN_IDS = FIRST_MQTTJS_ID - 1
 
 /**
- * Ids for an owned connection, below those of {@link mqttJsPacketIds}. Reuses released ids first, which keeps them
+ * Ids for an owned connection, below those of {@link mqttJsPacketIds}. Reuses released ids first, which keeps the ids
  * small.
  */
 export class OwnPacketIds implements PacketIds {
@@ -207,7 +207,7 @@ export function mqttJsPacketIds(): NonNullable<IClientOptions['messageIdProvider
   }
 }
 
-/** Ids for a caller's connection: mqtt.js cycles through all of them; used ones are skipped. */
+/** Ids for a caller's connection. mqtt.js cycles through all ids, and the ones in use are skipped. */
 export class SharedPacketIds implements PacketIds {
   readonly #client: MqttJsClient
   readonly #used = new Set<number>()

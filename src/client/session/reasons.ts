@@ -12,11 +12,11 @@ export function disconnectMessage(code: number, clientId: string): string {
   return `DISCONNECT ${code}, ${reasonName(code)}`
 }
 
-/** By another client with our id, or by our own delayed attempt. */
+/** Session taken over, by another client with the same id or by a delayed attempt of this client. */
 export const TAKEN_OVER = 142
 
 // Reasons for which the same CONNECT would fail again or take the session from another client (MQTT 5.0, section 2.4).
-// 1, 2, 4 and 5 are sent by brokers before MQTT 5.
+// Brokers before MQTT 5 send the codes 1, 2, 4 and 5.
 const FATAL_REASONS = new Set([
   1, // unacceptable protocol version
   2, // identifier rejected
@@ -31,7 +31,7 @@ const FATAL_REASONS = new Set([
   140, // bad authentication method
   TAKEN_OVER,
   144, // topic name invalid
-  // Refers to the will. Only attached stores have one, and only they can change it.
+  // The following two refer to the will. Only attached stores have a will, and only those stores can change it.
   154, // retain not supported
   155, // QoS not supported
   156, // use another server
@@ -40,7 +40,7 @@ const FATAL_REASONS = new Set([
 
 export const isRedirect = (reasonCode: number | undefined): boolean => reasonCode === 156 || reasonCode === 157
 
-/** Whether a reason code of CONNACK or DISCONNECT makes connecting again pointless. */
+/** Returns whether a reason code of CONNACK or DISCONNECT makes connecting again pointless. */
 export const isFatalReason = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && FATAL_REASONS.has(reasonCode)
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/util/clock.js'
 import type { Authentication, Credentials } from './mqttjs-options.js'
 
 /**
- * Fraction of the remaining lifetime after which credentials are requested; Kubernetes has renewed its tokens by then.
+ * Fraction of the remaining lifetime after which credentials are requested. Kubernetes has renewed its tokens by then.
  */
 const RENEWAL_FRACTION = 0.8
 const MIN_WAIT_MS = 1_000
@@ -50,7 +50,7 @@ export class Reauthenticator {
       if (isNewer) this.#send(encodeReauthentication(fresh.method, fresh.data))
       this.connected(isNewer ? fresh : current)
     }
-    // On failure, retry later as if the credentials were unchanged.
+    // On failure, retries later as if the credentials were unchanged.
     Promise.resolve()
       .then(this.#credentials)
       .then(

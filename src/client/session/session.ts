@@ -2,7 +2,7 @@ import type { Publish } from '../../core/mqtt5/packets.js'
 import type { RequestRejectedError, StateStoreError } from '../../core/util/errors.js'
 
 export interface InboundMessage extends Publish {
-  /** Empty if the broker does not send them. */
+  /** Subscription identifiers; empty if the broker does not send any. */
   readonly subscriptionIds: readonly number[]
   /**
    * Set in a {@link ServiceSession}, which acknowledges by `packetId`. With Retain As Published, live messages keep
@@ -17,7 +17,7 @@ export interface InboundMessage extends Publish {
 export interface OutboundRequest extends Publish {
   readonly responseTopic: string
   readonly correlationData: Uint8Array
-  /** In seconds. */
+  /** The message expiry, s. */
   readonly messageExpiry: number
   readonly contentType: string
   readonly userProperties: Record<string, string>
@@ -33,16 +33,16 @@ export interface ConnectionInfo {
   readonly receiveMaximum: number
   /** Maximum packet size of the broker, bytes; `undefined` for no limit. */
   readonly maximumPacketSize: number | undefined
-  /** MQTT 5.0, section 3.2.2.3.12. */
+  /** Whether the broker supports subscription identifiers (MQTT 5.0, section 3.2.2.3.12). */
   readonly hasSubscriptionIds: boolean
-  /** MQTT 5.0, section 3.2.2.3.11. */
+  /** Whether the broker supports wildcards in filters (MQTT 5.0, section 3.2.2.3.11). */
   readonly hasWildcards: boolean
-  /** MQTT 5.0, section 3.2.2.3.7. */
+  /** Whether the broker supports retained messages (MQTT 5.0, section 3.2.2.3.7). */
   readonly canRetain: boolean
 }
 
 export interface Retry {
-  /** 1 for the first attempt after a loss. */
+  /** Number of the attempt, 1 for the first one after a loss. */
   readonly attempt: number
   /** Wall time, ms since the Unix epoch. */
   readonly at: number
@@ -52,22 +52,22 @@ export interface Retry {
 export interface SessionListener {
   connected(info: ConnectionInfo): void
   disconnected(cause: StateStoreError, retry: Retry | undefined): void
-  /** Final: after `close` (no cause), or when retrying is pointless. */
+  /** Called last: after `close`, without a cause, or when retrying is pointless. */
   closed(cause: StateStoreError | undefined): void
   message(message: InboundMessage): void
 }
 
 /**
- * The MQTT 5 client that the library needs, implemented by mqtt.js or a simulation. It reconnects by itself and never
- * resends anything by itself.
+ * The MQTT 5 client that the library needs, implemented by mqtt.js or a simulation. It reconnects automatically and
+ * never resends anything automatically.
  */
 export interface MqttSession {
   readonly clientId: string
-  /** Whether the caller owns the connection and keeps it open; `close` then only unsubscribes. */
+  /** Whether the caller owns the connection and keeps it open, so that `close` only unsubscribes. */
   readonly isShared: boolean
   /** The address in use or tried next, without secrets; `undefined` if unknown. */
   readonly url?: string | undefined
-  /** Grows with the data read from the connection; `undefined` if unknown. */
+  /** A number that grows with the data read from the connection; `undefined` if unknown. */
   readonly received?: number | undefined
   open(listener: SessionListener): void
   /** Returns the packet size of a {@link publish}, bytes. */
@@ -76,8 +76,8 @@ export interface MqttSession {
   publish(request: OutboundRequest, done: Done): void
   /**
    * Subscribes with QoS 1, and an identifier (1 to 268,435,455) if given, replacing earlier subscriptions to the same
-   * filters. Calls `done` on SUBACK with one MQTT 5 reason code per filter (below 128 is granted); never if the
-   * connection is lost first.
+   * filters. Calls `done` on SUBACK with one MQTT 5 reason code per filter, of which those below 128 grant it. Does not
+   * call `done` if the connection is lost first.
    */
   subscribe(
     filters: readonly string[],
@@ -85,8 +85,8 @@ export interface MqttSession {
     done: (reasonCodes: readonly number[]) => void,
   ): void
   /**
-   * Called when an expected message has not arrived. Replaces a resumed session without messages by a new one. Has no
-   * effect on a caller's connection.
+   * Verifies the connection after an expected message has not arrived: replaces a resumed session without messages by a
+   * new session. Has no effect on a caller's connection.
    */
   verifyConnection(): void
   close(): void
@@ -94,7 +94,7 @@ export interface MqttSession {
 
 /** The session of a service, which acknowledges QoS 1 messages itself. */
 export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 'subscribe' | 'verifyConnection'> {
-  /** Unsubscribes; calls `done` on UNSUBACK, never if the connection is lost first. */
+  /** Unsubscribes, and calls `done` on UNSUBACK unless the connection is lost first. */
   unsubscribe(filters: readonly string[], done: () => void): void
   acknowledge(packetId: number): void
   sizeOf(message: Publish): number

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttSession } from './session.js'
 
-/** MQTT 5.0, section 3.9.3. */
+/** The lowest reason code of SUBACK that refuses a filter (MQTT 5.0, section 3.9.3). */
 const FIRST_REFUSAL = 128
 
 const WILDCARDS_NOT_SUPPORTED = 162
@@ -32,7 +32,7 @@ export class SubscribeRetry {
   readonly #session: Pick<MqttSession, 'subscribe'>
   readonly #clock: Clock
   #cancel: () => void = () => undefined
-  /** Responses for earlier sets are ignored. */
+  /** The current set. Responses to earlier sets are ignored. */
   #desired: readonly DesiredSubscription[] | undefined
 
   constructor(session: Pick<MqttSession, 'subscribe'>, clock: Clock) {
@@ -41,7 +41,7 @@ export class SubscribeRetry {
   }
 
   /**
-   * Replaces the current set, all in one SUBSCRIBE.
+   * Replaces the current set by another one, subscribed in one SUBSCRIBE.
    *
    * @param subscriptionId - for all filters; `undefined` if the broker does not support identifiers
    */
@@ -65,7 +65,7 @@ export class SubscribeRetry {
     this.#desired = undefined
   }
 
-  /** Returns the subscriptions to retry. */
+  /** Notifies each subscription of its reason code. Returns the subscriptions to retry. */
   #notify(desired: readonly DesiredSubscription[], reasonCodes: readonly number[]): DesiredSubscription[] {
     const retryable: DesiredSubscription[] = []
     for (const [i, each] of desired.entries()) {

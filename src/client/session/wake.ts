@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 
-/** How often the clocks are compared, and how far the wall clock must jump ahead, ms. */
+/** The interval at which the clocks are compared, and the minimum jump of the wall clock, ms. */
 const CHECK_INTERVAL_MS = 5_000
 const MIN_JUMP_MS = 10_000
 /** Maximum silence of a connection after a jump, ms. */
@@ -9,7 +9,7 @@ const WAKE_TIMEOUT_MS = 3_000
 
 /**
  * Calls `task` when the wall clock has jumped ahead, as after system sleep, when connections may have died silently.
- * The returned function stops the checks.
+ * Returns a function that stops the checks.
  */
 export function onWake(clock: Clock, task: () => void): () => void {
   let last = clock.now()

@@ -3,7 +3,7 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { OptimisticState } from '../optimistic/index.js'
 import { difference, isSame } from './fields.js'
 
-/** What a device has to change. */
+/** The changes that a device must make. */
 export interface Delta<T> {
   /** Fields with their desired values; empty if there is nothing to do. */
   readonly delta: Partial<T>
@@ -13,7 +13,7 @@ export interface Delta<T> {
 
 export type DesiredAndReported<T> = readonly [wish: OptimisticState<Partial<T>>, report: OptimisticState<Partial<T>>]
 
-/** A report that the store applied, or that a later report includes. */
+/** A report that the store applied, directly or as part of a later report. */
 export interface Reported<T> {
   /** The desired state when the report was applied. */
   readonly desired: Partial<T> | undefined
@@ -23,7 +23,8 @@ export interface Reported<T> {
 
 /**
  * Emits deltas of confirmed states whenever they change. After a report the next delta counts as changed even if it
- * looks the same: another client reverted the report unseen, or it was lost together with a later one.
+ * looks the same: in that case another client reverted the report before its effect was seen, or the report was lost
+ * together with a later one.
  */
 export const deltas = <T extends object>(
   states$: Observable<DesiredAndReported<T>>,
@@ -49,7 +50,7 @@ class DeltaTracker<T extends object> {
   #delta: Partial<T> | undefined
   /** Version of the reported state when the delta was emitted. */
   #reportVersion: Hlc | undefined
-  /** Set after a report that changes the delta; the version of a state that includes it. */
+  /** Set after a report that changes the delta: the version of a state that includes the report. */
   #newerReport: { readonly version: Hlc | undefined } | undefined
 
   onStates(states: DesiredAndReported<T>): Delta<T>[] {
@@ -76,7 +77,7 @@ class DeltaTracker<T extends object> {
 
 const isLive = ({ freshness }: OptimisticState<unknown>): boolean => freshness.state === 'live'
 
-/** Whether the confirmed state includes the report of that version, or a later one. */
+/** Returns whether the confirmed state includes the report of that version or a later one. */
 const includesReport = ({ state, version }: OptimisticState<unknown>, reportVersion: Hlc | undefined): boolean =>
   (state !== 'pending' && state !== 'unknown') ||
   (reportVersion !== undefined && version !== undefined && version.compareTo(reportVersion) >= 0)

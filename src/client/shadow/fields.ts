@@ -28,7 +28,8 @@ export function applyPatch<T extends object>(document: T | undefined, patch: Par
 
 /**
  * Merges documents by field: the changed fields from `mine`, all others from `theirs`. Concurrent writes to different
- * fields are both kept, and of one field the last wins. After a deletion only the changed fields are written.
+ * fields are both kept; of writes to the same field the last one wins. After a deletion only the changed fields are
+ * written.
  *
  * @param changed - names of the changed fields; default: the fields that differ from `base`
  */

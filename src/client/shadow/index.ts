@@ -37,9 +37,10 @@ export class Shadow<T extends object> {
   /** The shadow for applications, immediately and on every change. */
   readonly state$: Observable<ShadowState<T>>
   /**
-   * What the device has to do, whenever it changes. Based on confirmed states, once both keys have been read on this
-   * connection: it always leads to the current desired state, never through outdated ones. If another client reverts a
-   * report, or a report is lost together with a later one, the delta is emitted again, even if it looks the same.
+   * Emits the changes that the device must make, whenever they change. The delta is based on confirmed states, once
+   * both keys have been read on this connection, so it always leads to the current desired state and never through
+   * outdated ones. If another client reverts a report, or a report is lost together with a later one, the delta is
+   * emitted again even if it looks the same.
    */
   readonly delta$: Observable<Delta<T>>
   readonly #wishes: Patches<T>
@@ -81,7 +82,7 @@ export class Shadow<T extends object> {
   /**
    * Runs the device: applies one delta at a time and reports the result. Changes that arrive in the meantime are
    * applied afterwards as one delta. A delta that the device leaves unresolved is retried only once the delta changes.
-   * Cold; errors with the errors of `apply` and of reports.
+   * Cold. Errors as `apply` and reports do.
    *
    * @param apply - applies a delta and returns the fields to report
    * @example
@@ -142,7 +143,7 @@ function codecOf<T extends object>(schema: StandardSchemaV1<unknown, T> | undefi
   return { encode: value => plain.encode(checkDocument(value)), decode: bytes => checkDocument(read.decode(bytes)) }
 }
 
-/** Other clients may write anything, and a text would be read as fields. */
+/** Throws for anything but an object: other clients may write any value, and a text would be read as fields. */
 function checkDocument<D extends object>(document: D): D {
   if (typeof document === 'object' && document !== null && !Array.isArray(document)) return document
   throw new ArgumentError(`Expected the document to be a JSON object, got \`${formatValue(document)}\``)

@@ -6,7 +6,7 @@ import { optimistic } from '../optimistic/index.js'
 import { applyPatch, mergedFields } from './fields.js'
 
 /**
- * A document that is written by patches. A merge writes only the fields of the patch, plus those of patches it
+ * A document that is written by patches. A merge writes only the fields of its patch and of the patches that it
  * superseded. Fields of sent patches with unknown outcome are not written again.
  */
 export class Patches<T extends object> {

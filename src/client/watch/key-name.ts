@@ -24,7 +24,7 @@ export function keyFromId(id: string): KeyName | undefined {
   return bytes && bytes.length > 0 ? { bytes, id, text: displayName(bytes) } : undefined
 }
 
-/** Keeps no bytes, to save memory: a client may hold thousands of names. */
+/** A key that was given as text. Keeps no bytes, to save memory: a client may hold thousands of names. */
 class TextName implements KeyName {
   readonly text: string
   readonly id: string

@@ -1,6 +1,6 @@
 import { type ErrorCode, RequestRejectedError, StateStoreError } from '../../core/util/errors.js'
 
-/** MQTT 5.0, section 2.4. */
+/** The reason code for a missing permission (MQTT 5.0, section 2.4). */
 const NOT_AUTHORIZED = 135
 
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -15,9 +15,9 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ])
 
 /**
- * Responses that do not fit the request: a fault of the store or the broker, which the next response may not have. A watch
- * or a lease retries after these and the transient ones; any other error ends it, since no retry can succeed. Reasons:
- * docs/decisions/errors-that-end-a-watch.md.
+ * Responses that do not fit the request, because of a fault of the store or the broker that the next response may not
+ * have. A watch or a lease retries after these errors and the transient ones; any other error ends it, because no retry
+ * can succeed. Reasons: docs/decisions/errors-that-end-a-watch.md.
  */
 const UNEXPECTED_RESPONSES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'payload',

@@ -17,18 +17,21 @@ export interface Step {
   readonly send: 'KEYNOTIFY' | 'GET' | undefined
 }
 
-/** Changes of one key that wait for a read; beyond that, the oldest are dropped, as newer ones supersede them. */
+/**
+ * Maximum number of changes of one key that wait for a read. Beyond it, the oldest are dropped, because newer ones
+ * supersede them.
+ */
 const MAX_HELD_CHANGES = 64
 const NO_ENTRIES: readonly RawEntry[] = []
 
 /**
  * The reducer of a watch, pure: (state, event) to (next state, entries to emit, request to send).
  *
- * Order on every connection: KEYNOTIFY, its response, GET, its response, then changes; so no change falls between snapshot
- * and notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). A connection reaches one store
- * instance, whose versions rise: they order notifications relative to reads. Two kinds of change cannot be ordered, and
- * cause another read instead: those possibly queued before this connection, which may stem from another store instance,
- * and those after a response without a version. Reasons: `docs/decisions/stale-or-fresh.md`.
+ * Order on every connection: KEYNOTIFY, its response, GET, its response, then changes; so no change falls between
+ * snapshot and notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). A connection
+ * reaches one store instance, whose rising versions order notifications relative to reads. Two kinds of change cannot
+ * be ordered and cause another read instead: changes that may have been queued before this connection, possibly by
+ * another store instance, and changes after a response without a version. Reasons: `docs/decisions/stale-or-fresh.md`.
  */
 export function reconcile(state: WatchState, event: WatchEvent): Step {
   switch (event.type) {
@@ -45,7 +48,7 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
         ? { state: patch(state, { phase: 'registering' }), emit: NO_ENTRIES, send: 'KEYNOTIFY' }
         : withoutEffects(state)
     case 'unanswered':
-      // Synced while registering means a verification, and without its response the value may be outdated.
+      // A synced state while registering means a verification. Without its response the value may be outdated.
       return withoutEffects(state.phase === 'registering' && state.isSynced ? patch(state, { isSynced: false }) : state)
     case 'appeared':
       return withoutEffects(patch(state, { ...DISCONNECTED, phase: 'live' }))
@@ -75,11 +78,12 @@ const sendRead = (state: WatchState): Step => ({
 
 function applyRead(state: WatchState, reading: ReadResult): Step {
   const { value, version } = reading
-  // An applied change overtook this response. Without an entry, it was the deletion of a key that was never shown.
+  // An applied change overtook this response. If there is no entry, the change was the deletion of a key that was never
+  // shown.
   if (state.hasRaced && isOlder(version, state.floor))
     return state.entry ? finishRead(state, NO_ENTRIES) : emitAbsent(state)
   if (value === undefined && version === undefined) return applyNotFound(state)
-  // Sent after all earlier changes were received, so the response is newer whatever its version.
+  // The read was sent after all earlier changes were received, so the response is newer whatever its version.
   const isVerified = state.isVerified && !isOlder(version, state.floor)
   const next = patch(state, {
     isVerified,
@@ -93,9 +97,9 @@ function applyRead(state: WatchState, reading: ReadResult): Step {
   return finishRead(patch(next, { entry }), [entry])
 }
 
-/** The key was not found. Without a version, the time of the read is unknown. */
+/** Handles a key that was not found. Without a version, the time of the read is unknown. */
 function applyNotFound(state: WatchState): Step {
-  // Certain changes include everything since the registration, so also the deletion that the read may have seen.
+  // Certain changes include everything since the registration, and therefore the deletion that the read may have seen.
   if (state.hasRaced && state.entry) return finishRead(state, NO_ENTRIES)
   if (state.needsRead || state.held.some(({ change }) => isVisible(state, change))) return sendRead(state)
   return emitAbsent(patch(state, { isUnordered: true, held: NO_CHANGES }))
@@ -133,7 +137,7 @@ function finishRead(state: WatchState, emitted: readonly RawEntry[]): Step {
     const { state: next, emit, send } = applyChange(step.state, change)
     step = { state: next, emit: [...step.emit, ...emit], send: send ?? step.send }
   }
-  // All held changes precede the GET that is sent now, so its response orders them.
+  // All held changes precede the GET that is now sent, so its response orders them.
   return step.send ? { ...step, state: sendRead(patch(step.state, { held })).state } : step
 }
 
@@ -143,7 +147,7 @@ function applyChange(state: WatchState, { change, certain }: ReceivedChange): St
   const isCertain = certain || state.isVerified
   if (state.isUnordered || !isCertain) return verifyChange(state, { change, certain })
   if (isOlderOrSame(version, state.floor)) return state.isFloorInferred ? requestRead(state) : withoutEffects(state)
-  // Synced only with this change: an entry shown before it is from an earlier connection.
+  // The state becomes synced only with this change: an entry shown before it is from an earlier connection.
   const hasAppeared = state.phase === 'live' && !state.isSynced
   const next = patch(state, {
     hasRaced: state.phase === 'reading' || state.hasRaced,
@@ -172,14 +176,17 @@ function verifyChange(state: WatchState, received: ReceivedChange): Step {
   return sendRead(patch(state, { held: [received] }))
 }
 
-/** Returns whether a change is the one last read or applied; never for a deletion, which has no value to compare. */
+/**
+ * Returns whether a change is the last one that was read or applied; always false for a deletion, which has no value to
+ * compare.
+ */
 const matchesFloor = ({ floor, entry }: WatchState, { value, version }: NotifiedChange): boolean =>
   value !== undefined && isSame(version, floor) && isShown(entry, value, version)
 
 const isVisible = (state: WatchState, change: NotifiedChange): boolean =>
   change.op === 'set' || state.entry?.op === 'set'
 
-// A literal with all fields in one order: spreading would give every object a different hidden class.
+// Uses a literal with all fields in one order, because spreading would give every object a different hidden class.
 const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
   Object.assign(
     {
@@ -199,7 +206,7 @@ const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
     changes,
   )
 
-// Compares the value too: a store that lost its data and whose clock went back may reuse a version.
+// Compares the value too, because a store that lost its data and whose clock went back may reuse a version.
 const isShown = (entry: RawEntry | undefined, value: Uint8Array, version: Hlc | undefined): boolean =>
   entry?.value !== undefined && isSame(entry.version, version) && sameBytes(entry.value, value)
 

@@ -21,8 +21,8 @@ export interface WatchedConnection {
   readonly isNewSession: boolean
   readonly subscriptionId: number | undefined
   /**
-   * Whether the store is separate from its broker and does not see connections end. Notifications for earlier
-   * registrations, and redelivered ones, may then arrive on this connection like any other.
+   * Whether the store is separate from its broker and does not see connections end. Redelivered notifications, and
+   * notifications for earlier registrations, may then arrive on this connection like any other.
    */
   readonly isStoreAttached: boolean
 }
@@ -43,7 +43,7 @@ export class Registry implements KeyWatches {
   #synced = 0
   #globs: WatchedGlobs | undefined
   #connection: WatchedConnection | undefined
-  /** When the last connection was lost, ms since the Unix epoch. */
+  /** Time when the last connection was lost, ms since the Unix epoch. */
   #lostAt = 0
   /** Whether notifications for an ended watch may still arrive on this connection. */
   #hasUnregistered = false
@@ -61,7 +61,7 @@ export class Registry implements KeyWatches {
       answered: (watch, event) => this.#step(watch, event),
       unanswered: watch => this.#step(watch, { type: 'unanswered' }),
       failed: (watch, error, mayBeRegistered) => {
-        // Also reported, as most subscribers of `value$` have no error callback.
+        // The error is also reported, because most subscribers of `value$` have no error callback.
         this.#errors.report(error)
         this.#end(watch, error, mayBeRegistered)
       },
@@ -74,7 +74,7 @@ export class Registry implements KeyWatches {
     return this.#options.clock
   }
 
-  /** The watched globs, created on first use, so that only clients that use them bundle them. */
+  /** Returns the watched globs. They are created on first use, so that only clients that use them bundle them. */
   globs<G extends WatchedGlobs>(type: new (options: RegistryOptions, watches: KeyWatches) => G): G {
     if (this.#globs instanceof type) return this.#globs
     const globs = new type(this.#options, this)
@@ -133,7 +133,7 @@ export class Registry implements KeyWatches {
     if (this.#connection === undefined || watch.state.phase === 'offline') return
     if (other?.isRegistered) this.confirmShared(key, other)
     else if (watch.state.phase !== 'registering') {
-      // A response to the earlier request would be mistaken for a later one.
+      // Otherwise a response to the earlier request would be mistaken for a later one.
       this.#requests.leave(watch)
       this.#step(watch, { type: 'connected', rejoined: true })
     } else if (other === undefined) this.#requests.send(watch, 'KEYNOTIFY')
@@ -158,14 +158,15 @@ export class Registry implements KeyWatches {
     this.#connection = connection
     this.#hasUnregistered = connection.isStoreAttached
     this.#verification.start()
-    // A copy: observers may start watches, which register themselves, and end others, or the connection.
+    // Iterates over a copy, because observers may start watches, which register themselves, and end others or the
+    // connection.
     for (const watch of Array.from(this.#watches.values()))
       if (this.#connection === connection && watch.state.phase === 'offline')
         this.#step(watch, { type: 'connected', rejoined: connection.isStoreAttached })
     if (this.#connection === connection) this.#globs?.connected()
   }
 
-  /** The connection was lost, and with it all registrations at the store. */
+  /** Handles a lost connection, which ends all registrations at the store. */
   disconnected(): void {
     this.#rejection = undefined
     if (this.#connection === undefined) return
@@ -215,7 +216,7 @@ export class Registry implements KeyWatches {
         ? { type: 'appeared' }
         : { type: 'connected', rejoined: this.#hasUnregistered || discovery === 'changed' }
     if (this.#connection) this.#step(watch, event)
-    // Last, as the callback may end the watch.
+    // Called last, because the callback may end the watch.
     this.#options.changed()
   }
 
@@ -228,7 +229,7 @@ export class Registry implements KeyWatches {
     if (mayBeRegistered && this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
     const lostAt = watch.state.isSynced ? this.#options.clock.now() : this.#lostAt
     watch.end(endedFreshness(watch.state, lostAt), error)
-    // Last, as the callback may watch the key again, which must follow the STOP.
+    // Called last, because the callback may watch the key again, which must follow the STOP.
     this.#options.changed()
   }
 
@@ -261,7 +262,7 @@ export class Registry implements KeyWatches {
   }
 }
 
-/** Stands for any change: without a value, it causes a read. */
+/** Stands for an unreadable change. Without a value it causes a read. */
 const UNREADABLE = { op: 'set', value: undefined, version: undefined } as const
 
 function parseChange(message: InboundMessage, report: (error: StateStoreError) => void): NotifiedChange {
@@ -277,7 +278,8 @@ function parseChange(message: InboundMessage, report: (error: StateStoreError) =
 }
 
 /**
- * Returns whether a notification was certainly sent on a connection, or queued before it (MQTT 5.0, section 3.3.4).
+ * Returns whether a notification was certainly sent on a connection or may have been queued before it (MQTT 5.0,
+ * section 3.3.4).
  */
 function originOf(
   { subscriptionIds }: InboundMessage,

@@ -31,16 +31,16 @@ export interface WatchedGlobs {
 export interface KeyWatches {
   /** Joins a key; a new watch uses the shared registration. */
   joinShared(key: KeyName, observer: WatchObserver, details: JoinDetails): Watch | undefined
-  /** The store confirmed the shared registration, which includes this key. */
+  /** Handles the store's confirmation of the shared registration, which includes this key. */
   confirmShared(key: KeyName, registration: SharedRegistration): void
   /** Replaces the shared registration of a key by another one, or by a private one if there is no other. */
   replaceShared(key: KeyName, registration: SharedRegistration, other: SharedRegistration | undefined): void
-  /** Ends the observer if the client was closed or rejected. Returns whether it did. */
+  /** Ends the observer if the client was closed or rejected, and returns whether it did so. */
   endIfClosed(observer: Pick<WatchObserver, 'error' | 'complete'>): boolean
   report(error: StateStoreError): void
   /** Leaves a key. @param stopDelay - ms until the watch ends if it has no other observer */
   leave(key: KeyName, observer: WatchObserver, stopDelay?: number): void
-  /** Newest version of a key known on this connection; `unsettled` during a read. */
+  /** Returns the newest version of a key known on this connection, or `unsettled` during a read. */
   floorOf(key: KeyName): Hlc | undefined | 'unsettled'
 }
 
@@ -59,14 +59,14 @@ export interface RegistryOptions {
   readonly store: StoreCommands
   readonly clock: Clock
   readonly notificationPrefix: string
-  /** ms until a KEYNOTIFY or GET of a watch is retried. */
+  /** Timeout after which a KEYNOTIFY or GET of a watch is retried, ms. */
   readonly timeout: number
-  /** ms a registration outlives its last subscriber. */
+  /** Time that a registration outlives its last subscriber, ms. */
   readonly stopDelay: number
   /** Interval at which each watched key is registered and read again, ms; 0 for never. */
   readonly verifyEvery: number
-  /** The number of watched or synced keys changed. */
+  /** Called when the number of watched or synced keys has changed. */
   readonly changed: () => void
-  /** Errors that end no stream: malformed notifications, retried requests, failed STOPs. */
+  /** Reports errors that do not end a stream: malformed notifications, retried requests and failed STOPs. */
   readonly report: (error: StateStoreError) => void
 }

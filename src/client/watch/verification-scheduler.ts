@@ -1,6 +1,8 @@
 import type { Clock } from '../../core/util/clock.js'
 
-/** With many items, several are verified per pause instead of shortening it. */
+/**
+ * Minimum pause between verifications, ms. With many items, several are verified per pause instead of shortening it.
+ */
 const MIN_PAUSE_MS = 20
 
 /** Spreads verifying reads evenly, so that each item is verified once per interval. */
@@ -10,8 +12,8 @@ export class VerificationScheduler<T> {
   readonly #items: ReadonlyMap<string, T>
   readonly #verify: (one: T) => void
   /**
-   * Names still to verify in this round, the next one last. Not a map iterator: a kept iterator retains every table that
-   * the map has outgrown since.
+   * Names to verify in this round, the next one last. Not a map iterator, which would retain every table that the map
+   * has outgrown since.
    */
   #remaining: string[] = []
   #cancel: (() => void) | undefined

@@ -14,7 +14,7 @@ export type WatchRequest = 'KEYNOTIFY' | 'GET'
 
 interface RequestEvents {
   answered(watch: Watch, event: WatchEvent): void
-  /** No retry can succeed. @param mayBeRegistered - whether the store may have a registration */
+  /** Called when no retry can succeed. @param mayBeRegistered - whether the store may have a registration */
   failed(watch: Watch, error: StateStoreError, mayBeRegistered: boolean): void
   unanswered(watch: Watch): void
   report(error: StateStoreError): void
@@ -24,7 +24,10 @@ interface RequestEvents {
 
 const MAX_IN_FLIGHT = 256
 
-/** A registration that stays costs only needless notifications until the connection ends. */
+/**
+ * Maximum number of attempts to send a STOP. A registration that stays costs only needless notifications until the
+ * connection ends.
+ */
 export const MAX_STOP_ATTEMPTS = 8
 
 /** Sends the requests of all watches of a client, at most {@link MAX_IN_FLIGHT} at a time, and retries them with backoff. */
@@ -43,9 +46,9 @@ export class WatchRequests {
     this.#events = events
   }
 
-  /** Queues a request; a watch has one at a time. */
+  /** Queues a request; a watch has one request at a time. */
   send(watch: Watch, request: WatchRequest): void {
-    // With a shared registration, a STOP of the earlier private one does no harm.
+    // With a shared registration, a STOP of the earlier private registration does no harm.
     if (watch.registration === undefined) this.#cancelStopRetry(watch)
     this.#window.enqueue(watch, () => this.#request(watch, request))
   }
@@ -109,7 +112,7 @@ export class WatchRequests {
       watch.request = { unsubscribe: this.#options.clock.schedule(backoff(attempt), retry) }
     }
     this.#events.unanswered(watch)
-    // Last, as the callback may end the watch.
+    // Reported last, because the callback may end the watch.
     this.#events.report(error)
   }
 
@@ -126,7 +129,7 @@ export class WatchRequests {
     this.#events.report(error)
     // A retry must not end the registration of a newer watch.
     if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS || this.#events.isRegistered(watch.key)) return
-    // The STOPs of two successive watches may both have failed: one retry is enough for both.
+    // The STOPs of two successive watches may both have failed; one retry is enough for both.
     if (this.#stopRetries.has(watch.key.id)) return
     const retry = (): void => {
       this.#stopRetries.delete(watch.key.id)
@@ -141,7 +144,7 @@ export class WatchRequests {
   }
 }
 
-/** Bounds how long watches need to notice that a store has started. */
+/** Maximum pause, ms. It bounds the time in which watches notice that a store has started. */
 const MAX_PAUSE_MS = 700
 
 /**
@@ -167,7 +170,7 @@ export class NoStoreRetry {
   storeSeen(): void {
     if (this.#attempt === 0) return
     this.#reset()
-    // A retry may remove others, or make them wait again.
+    // Iterates over a copy, because a retry may remove other retries or make them wait again.
     for (const retry of Array.from(this.#waiting)) if (this.#waiting.delete(retry)) retry()
   }
 
@@ -202,7 +205,10 @@ interface QueuedRequest<K> {
   readonly start: () => Subscription
 }
 
-/** Limits in-flight requests; the others are queued in order, one per owner: a newer one replaces it. */
+/**
+ * Limits in-flight requests; the others are queued in order, one per owner: a newer request of an owner replaces the
+ * queued one.
+ */
 export class RequestWindow<K> {
   readonly #limit: number
   readonly #queue = new Fifo<QueuedRequest<K>>()

@@ -3,7 +3,10 @@ import type { GoneReason } from '../../core/protocol/properties.js'
 import type { DecodeError } from '../../core/util/errors.js'
 import type { ReadResult } from '../requests/commands.js'
 
-/** An entry before decoding. `version` is missing for a key that was not found: the protocol gives it none. */
+/**
+ * An entry before decoding. `version` is missing for a key that was not found, because the protocol gives such a key no
+ * version.
+ */
 export interface RawEntry {
   readonly op: 'set' | 'delete' | 'absent'
   readonly value: Uint8Array | undefined
@@ -12,7 +15,7 @@ export interface RawEntry {
   readonly reason?: GoneReason | undefined
 }
 
-/** A change as notified; an old store may omit version or value. */
+/** A notified change; an old store may omit the version or the value. */
 export interface NotifiedChange {
   readonly op: 'set' | 'delete'
   readonly value: Uint8Array | undefined
@@ -28,15 +31,15 @@ export interface WatchState {
   /** Whether the value was ever read. */
   readonly isKnown: boolean
   /**
-   * Whether a possibly queued notification matched a value read on this connection. Those behind it are from this store
-   * instance and newer, as notifications of a key arrive in order (MQTT 5.0, section 4.6).
+   * Whether a possibly queued notification matched a value read on this connection. The notifications behind it are
+   * from this store instance and newer, because notifications of a key arrive in order (MQTT 5.0, section 4.6).
    */
   readonly isVerified: boolean
   /** Whether the last read cannot be ordered relative to notifications: a change received now may be older. */
   readonly isUnordered: boolean
   /** Whether a certain change was applied since GET was sent, so the response may be older. */
   readonly hasRaced: boolean
-  /** Whether a change lacked value or version: only a GET sent after it can show it. */
+  /** Whether a change lacked its value or version, so that only a GET sent after it can show the change. */
   readonly needsRead: boolean
   /** Changes received since GET was sent that only its response can order. */
   readonly held: readonly ReceivedChange[]
@@ -44,7 +47,7 @@ export interface WatchState {
   readonly unverified: NotifiedChange | undefined
   /** Newest version known on this connection; older changes are not emitted. */
   readonly floor: Hlc | undefined
-  /** Whether the floor comes from a change that was trusted only for its position behind a verified one. */
+  /** Whether the floor comes from a change that was trusted only because it followed a verified one. */
   readonly isFloorInferred: boolean
   readonly entry: RawEntry | undefined
 }
@@ -59,10 +62,10 @@ export type WatchEvent =
   /** `rejoined`: changes notified to an earlier watch of the key may still arrive. */
   | { readonly type: 'connected'; readonly rejoined: boolean }
   | { readonly type: 'disconnected' }
-  /** Time to verify that the store still has the registration. */
+  /** The store must be asked whether it still has the registration. */
   | { readonly type: 'verify' }
   | { readonly type: 'unanswered' }
-  /** The first change of the key since its glob was registered is about to be applied. */
+  /** The first change of the key since the registration of its glob is about to be applied. */
   | { readonly type: 'appeared' }
   | { readonly type: 'registered' }
   | { readonly type: 'read'; readonly reading: ReadResult }
@@ -97,7 +100,7 @@ export type Entry<T> =
 
 interface EntryBase {
   readonly key: string
-  /** Missing for an absent key, to which the protocol gives none. */
+  /** Version of the value; missing for an absent key, to which the protocol gives none. */
   readonly version: Hlc | undefined
   readonly source: 'snapshot' | 'notification' | 'resync'
 }

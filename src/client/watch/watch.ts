@@ -6,14 +6,14 @@ import { INITIAL, type RawEntry, type WatchState } from './watch-state.js'
 export interface WatchObserver {
   /**
    * Receives the current entry and its freshness, synchronously for a new observer, then after every change. `entry` is
-   * missing for a key that was not read yet, and at the end of the watch, where it has not changed.
+   * missing for a key that was not read yet, and at the end of the watch, which does not change the entry.
    */
   signal(entry: RawEntry | undefined, freshness: Freshness): void
   error(error: StateStoreError): void
   complete(): void
 }
 
-/** A glob registration that serves the watches of its keys, which then send no KEYNOTIFY. */
+/** A glob registration that serves the watches of its keys, which therefore send no KEYNOTIFY. */
 export interface SharedRegistration {
   readonly isRegistered: boolean
 }
@@ -26,7 +26,7 @@ export interface KnownState {
 const NO_OBSERVERS: readonly WatchObserver[] = []
 const NO_NOTIFICATIONS: (() => void)[] = []
 
-/** One watched key of a client. Kept small, as a client may have ten thousand. */
+/** One watched key of a client. Kept small, because a client may have ten thousand watches. */
 export class Watch {
   readonly key: KeyName
   /** The shared registration that serves this watch; `undefined` if it has a private one. */
@@ -38,7 +38,7 @@ export class Watch {
   // Copied on write: observers may join and leave while they are notified.
   #observers = NO_OBSERVERS
   #isNotifying = false
-  /** Notifications caused by observers during a notification, delivered after it. */
+  /** Notifications that observers cause during a notification, delivered after it. */
   #queued: (() => void)[] = NO_NOTIFICATIONS
 
   constructor(key: KeyName, registration?: SharedRegistration) {
@@ -55,8 +55,9 @@ export class Watch {
   }
 
   /**
-   * Switches to a shared registration that is about to notify the key's first change and all later ones, instead of waiting
-   * for a response. Returns false while a private registration is pending: it must be confirmed, or it would never be ended.
+   * Switches to a shared registration that is about to notify the key's first change and all later ones, instead of
+   * waiting for a response. Returns false while a private registration is pending: an unconfirmed registration would
+   * never be ended.
    */
   tryFollow(registration: SharedRegistration): boolean {
     const { phase, isSynced } = this.state
@@ -66,7 +67,7 @@ export class Watch {
     return true
   }
 
-  /** Returns whether a shared registration serves this watch; a confirmed one replaces another that is pending. */
+  /** Returns whether a shared registration serves this watch; a confirmed registration replaces a pending one. */
   tryAdopt(registration: SharedRegistration): boolean {
     if (registration.isRegistered && this.registration?.isRegistered === false) this.registration = registration
     return this.registration === registration
@@ -80,7 +81,7 @@ export class Watch {
     return this.#observers.includes(observer)
   }
 
-  /** Returns whether the observer was joined. */
+  /** Removes an observer. Returns whether it had joined. */
   leave(observer: WatchObserver): boolean {
     const others = this.#observers.filter(other => other !== observer)
     const wasJoined = others.length < this.#observers.length
@@ -115,7 +116,8 @@ export class Watch {
     const observers = this.#observers
     this.#observers = NO_OBSERVERS
     this.#queued = NO_NOTIFICATIONS
-    // No entry, as dropped ones may precede it. Freshness goes to all observers first: ending one may tear down another.
+    // The signal has no entry, because dropped entries may precede it. Freshness goes to all observers first, because
+    // ending one may tear down another.
     for (const observer of observers) observer.signal(undefined, freshness)
     for (const observer of observers) {
       if (error) observer.error(error)
