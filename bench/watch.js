@@ -12,8 +12,8 @@ import { bytes, median, ms, progress, spread, times } from './report.js'
  */
 const synced = (store, keys) =>
   new Promise(resolve => {
-    const subscription = store.status$.subscribe(status => {
-      if (status.state !== 'connected' || status.synced !== keys) return
+    const subscription = store.stats$.subscribe(({ synced }) => {
+      if (synced !== keys) return
       resolve(undefined)
       queueMicrotask(() => subscription.unsubscribe())
     })

@@ -1,4 +1,4 @@
-import type { StateStore, Status } from 'rx-statestore'
+import type { ClientStats, StateStore, Status } from 'rx-statestore'
 import { connect } from 'rx-statestore'
 import type { Counts } from './counts.js'
 import type { FaultTarget } from './fault-injector.js'
@@ -67,6 +67,7 @@ export class Participant {
   #urls: string[] = []
   #store: StateStore | undefined
   #status: Status = { state: 'connecting' }
+  #stats: ClientStats = { keys: 0, synced: 0 }
   #isStopping = false
 
   constructor(context: ChaosContext, number: number, random: Random) {
@@ -98,13 +99,12 @@ export class Participant {
 
   /** Returns whether it is connected and has read all its keys over this connection. */
   get isSynced() {
-    const status = this.#status
-    return status.state === 'connected' && status.keys === status.synced
+    return this.#status.state === 'connected' && this.#stats.keys === this.#stats.synced
   }
 
   /** For messages. */
   get description() {
-    return `${this.name}.${this.incarnation} ${JSON.stringify(this.#profile)} ${JSON.stringify(this.#status)}`
+    return `${this.name}.${this.incarnation} ${JSON.stringify(this.#profile)} ${JSON.stringify(this.#status)} ${JSON.stringify(this.#stats)}`
   }
 
   async start() {
@@ -148,7 +148,9 @@ export class Participant {
     })
     this.#store = store
     this.#status = { state: 'connecting' }
+    this.#stats = { keys: 0, synced: 0 }
     store.status$.subscribe(status => this.#handleStatus(status))
+    store.stats$.subscribe(stats => this.#handleStats(stats))
     const { unavailableCodes: absences, expectedCodes: reports } = this.#context
     store.errors$.subscribe(error => {
       this.reportedErrors++
@@ -169,15 +171,18 @@ export class Participant {
     }
     if (status.state === 'closed' && !this.#isStopping) this.#reportViolation('closed unexpectedly', status.cause)
     if (status.state !== 'connected') return
-    if (before.state === 'connected') {
-      // A new instance of the store: missed changes are read as on a new connection.
-      if (this.#context.options.mosquitto && status.synced === 0 && before.synced > 0) this.lostConnections++
-      if (this.lostConnections > 0) this.#context.counts.resyncs += Math.max(0, status.synced - before.synced)
-      return
-    }
     this.connectedAt = now()
     this.reportedErrors = 0
     if (before.state === 'reconnecting') this.#context.counts.reconnects++
+  }
+
+  #handleStats(stats: ClientStats) {
+    const before = this.#stats
+    this.#stats = stats
+    if (this.#status.state !== 'connected') return
+    // A new instance of the store: missed changes are read as on a new connection.
+    if (this.#context.options.mosquitto && stats.synced === 0 && before.synced > 0) this.lostConnections++
+    if (this.lostConnections > 0) this.#context.counts.resyncs += Math.max(0, stats.synced - before.synced)
   }
 
   #reportViolation(kind: string, detail: unknown) {

@@ -6,6 +6,7 @@ import { expectTypeOf } from 'vitest'
 import {
   boolean,
   bytes,
+  type ClientStats,
   type Codec,
   connect,
   type DecodeError,
@@ -64,6 +65,7 @@ export function watching(): void {
   expectTypeOf(key).toExtend<AsyncIterable<Entry<number>>>()
   expectTypeOf(key.entries()).toEqualTypeOf<AsyncIterator<Entry<number>, undefined> & AsyncIterable<Entry<number>>>()
   expectTypeOf(store.status$).toEqualTypeOf<Observable<Status>>()
+  expectTypeOf(store.stats$).toEqualTypeOf<Observable<ClientStats>>()
   expectTypeOf(store.errors$).toEqualTypeOf<Observable<StateStoreError>>()
   key.value$.subscribe(value => {
     // @ts-expect-error there may be no such key
@@ -77,6 +79,8 @@ export function watching(): void {
   store.status$.subscribe(status => {
     // @ts-expect-error an established connection has no cause
     status.cause
+    // @ts-expect-error counts are in stats$, which may emit often
+    status.synced
     if (status.state === 'reconnecting') expectTypeOf(status.cause).toEqualTypeOf<StateStoreError>()
     if (status.state === 'closed') expectTypeOf(status.cause).toEqualTypeOf<StateStoreError | undefined>()
   })

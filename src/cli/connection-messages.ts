@@ -87,8 +87,6 @@ function reportConnection(status$: Observable<Status>, broker: string, greets: b
   let [reached, connected, isReported, address] = [false, false, greets, broker]
   const printed = new PrintedMessages()
   return status$.pipe(
-    // The progress of a resync is not reported, only its end.
-    distinctUntilChanged((a, b) => a.state === 'connected' && b.state === 'connected'),
     map(status => {
       const [again, lost, tried] = [reached, connected, address]
       connected = status.state === 'connected'

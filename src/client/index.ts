@@ -23,7 +23,7 @@ export {
   TimeoutError,
 } from '../core/util/errors.js'
 export type { ItemResult, WithItem } from '../core/util/with-item.js'
-export type { Status } from './connect/client.js'
+export type { ClientStats, Status } from './connect/client.js'
 export { StateStore } from './connect/client.js'
 export type { BrokerAddress } from './connect/connect.js'
 export { type ClientOptions, type ConnectOptions, connect } from './connect/connect.js'

@@ -3,6 +3,7 @@ import { find } from './find.js'
 import { timeOf } from './time.js'
 
 /** @typedef {import('rx-statestore').Status} Status */
+/** @typedef {import('rx-statestore').ClientStats} ClientStats */
 
 /** Refresh interval of the countdown to the next attempt, ms. */
 const TICK = 500
@@ -10,34 +11,35 @@ const TICK = 500
 /**
  * The state of the connection in plain words, and a pip for every key, lit when its value is current.
  *
- * @param {import('rxjs').Observable<Status>} status$
+ * @param {import('rx-statestore').StateStore} store
  * @param {import('../keys.js').Keys} keys
  */
-export function showConnection(status$, keys) {
-  const wasLive$ = status$.pipe(scan((was, status) => was || isLive(status), false))
+export function showConnection({ status$, stats$ }, keys) {
+  const wasLive$ = stats$.pipe(scan((was, stats) => was || isLive(stats), false))
   // All keys share the connection, so that any of them says since when.
-  return combineLatest([status$, keys.setPoint.freshness$, wasLive$, timer(0, TICK)]).pipe(
-    map(([status, freshness, wasLive]) => inWords(status, freshness, wasLive, Date.now())),
+  return combineLatest([status$, stats$, keys.setPoint.freshness$, wasLive$, timer(0, TICK)]).pipe(
+    map(([status, stats, freshness, wasLive]) => inWords(status, stats, freshness, wasLive, Date.now())),
     tap(said => show(said, Object.keys(keys).length)),
   )
 }
 
-/** @param {Status} status */
-const isLive = status => status.state === 'connected' && status.keys > 0 && status.synced === status.keys
+/** @param {ClientStats} stats */
+const isLive = ({ keys, synced }) => keys > 0 && synced === keys
 
 /**
  * @param {Status} status
+ * @param {ClientStats} stats
  * @param {import('rx-statestore').Freshness} freshness
  * @param {boolean} wasLive
  * @param {number} now - ms since the Unix epoch
  */
-function inWords(status, freshness, wasLive, now) {
+function inWords(status, stats, freshness, wasLive, now) {
   switch (status.state) {
     case 'connecting':
       return { state: 'connecting', words: 'Connecting to the store' }
     case 'connected': {
-      const { keys, synced } = status
-      if (isLive(status)) return { state: 'live', words: `Live: all ${keys} keys are current`, synced }
+      const { keys, synced } = stats
+      if (isLive(stats)) return { state: 'live', words: `Live: all ${keys} keys are current`, synced }
       return { state: 'resyncing', words: `${wasLive ? 'Resyncing' : 'Reading'} ${synced} of ${keys} keys`, synced }
     }
     case 'reconnecting': {

@@ -20,7 +20,7 @@ merge(
   showReadings(keys),
   showChanges(keys),
   showTimeline(keys, historyOf(store)),
-  showConnection(store.status$, keys),
+  showConnection(store, keys),
   store.errors$.pipe(tap(({ message }) => showFailure(message))),
 ).subscribe({ error: ({ message }) => showFailure(`This page has stopped: ${message}`) })
 

@@ -136,15 +136,15 @@ describe('a watch that a handler changes', () => {
     expect(states).toEqual(['live', 'resyncing', 'live'])
   })
 
-  it('a key that is watched again from status$ after its last unsubscribe is registered', () => {
+  it('a key that is watched again from stats$ after its last unsubscribe is registered', () => {
     const store = several()
     const key = store.client.key('a', text)
     const watching = key.value$.subscribe()
     store.answer()
     let isBack = false
     const seen: (string | undefined)[] = []
-    store.client.status$.subscribe(status => {
-      if (isBack || status.state !== 'connected' || status.keys > 0) return
+    store.client.stats$.subscribe(({ keys }) => {
+      if (isBack || keys > 0) return
       isBack = true
       key.value$.subscribe(value => seen.push(value))
     })
@@ -168,18 +168,14 @@ describe('status$', () => {
   it('every subscriber receives all states in order, even if one causes another', () => {
     const store = open()
     const [first, second]: [string[], string[]] = [[], []]
-    const words = (status: { state: string; keys?: number }): string => `${status.state} ${status.keys ?? '-'}`
-    let asked = false
-    store.client.status$.subscribe(status => {
-      first.push(words(status))
-      if (status.state !== 'connected' || asked) return
-      asked = true
-      store.client.key('a', text).value$.subscribe()
+    store.client.status$.subscribe(({ state }) => {
+      first.push(state)
+      if (state === 'connected') store.disconnect()
     })
-    store.client.status$.subscribe(status => second.push(words(status)))
+    store.client.status$.subscribe(({ state }) => second.push(state))
     store.connect()
     expect(second).toEqual(first)
-    expect(second.at(-1)).toBe('connected 1')
+    expect(second).toEqual(['connecting', 'connected', 'reconnecting'])
   })
 
   it('status$ completes after closed, even if a subscriber closes the client', () => {
@@ -191,6 +187,32 @@ describe('status$', () => {
     store.client.status$.subscribe({ next: ({ state }) => states.push(state), complete: () => states.push('complete') })
     store.connect()
     expect(states).toEqual(['connecting', 'connected', 'closed', 'complete'])
+  })
+})
+
+describe('stats$', () => {
+  it('every subscriber receives the latest counts, even if one causes another change', () => {
+    const store = open()
+    store.connect()
+    const [first, second]: [number[], number[]] = [[], []]
+    store.client.stats$.subscribe(({ keys }) => {
+      first.push(keys)
+      if (keys === 1) store.client.key('b', text).value$.subscribe()
+    })
+    store.client.stats$.subscribe(({ keys }) => second.push(keys))
+    store.client.key('a', text).value$.subscribe()
+    expect(first).toEqual([0, 1, 2])
+    expect(second).toEqual([0, 2, 2])
+  })
+
+  it('stats$ counts keys that are watched before the connection, and completes after closed', async () => {
+    const store = open()
+    const seen: unknown[] = []
+    store.client.stats$.subscribe({ next: stats => seen.push(stats), complete: () => seen.push('complete') })
+    store.client.status$.subscribe({ complete: () => seen.push('closed') })
+    store.client.key('a', text).value$.subscribe()
+    await store.client.close()
+    expect(seen).toEqual([{ keys: 0, synced: 0 }, { keys: 1, synced: 0 }, 'closed', { keys: 0, synced: 0 }, 'complete'])
   })
 })
 
@@ -216,8 +238,8 @@ describe('an optimistic view', () => {
     store.connect()
     const view = optimistic(store.client.key('a', text))
     const watching = new Subscription()
-    store.client.status$.subscribe(status => {
-      if (status.state === 'connected' && status.keys > 0) watching.unsubscribe()
+    store.client.stats$.subscribe(({ keys }) => {
+      if (keys > 0) watching.unsubscribe()
     })
     watching.add(view.state$.subscribe())
     store.answer()
@@ -251,8 +273,8 @@ describe('a set of keys', () => {
     store.answer()
     // While the first set is unsubscribed, a handler supplies the next.
     let isReplaced = false
-    store.client.status$.subscribe(status => {
-      if (isReplaced || status.state !== 'connected' || status.keys > 2) return
+    store.client.stats$.subscribe(({ keys }) => {
+      if (isReplaced || keys > 2) return
       isReplaced = true
       keys$.next(['c', 'd'])
     })
@@ -275,8 +297,8 @@ describe('an optimistic view that a handler uses', () => {
     const looking = view.state$.subscribe()
     store.answer()
     const shown: string[] = []
-    const again = store.client.status$.subscribe(status => {
-      if (status.state !== 'connected' || status.keys > 0) return
+    const again = store.client.stats$.subscribe(({ keys }) => {
+      if (keys > 0) return
       again.unsubscribe()
       view.state$.subscribe(({ state, value }) => shown.push(`${state} ${value}`))
     })

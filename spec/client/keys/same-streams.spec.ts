@@ -13,7 +13,7 @@ const { store } = fakeStore(() => NEVER)
 
 /** Objects with streams, and the names of the streams. */
 const HOLDERS: readonly (readonly [string, object, readonly string[]])[] = [
-  ['store', store, ['status$', 'errors$']],
+  ['store', store, ['status$', 'stats$', 'errors$']],
   ['key', store.key('k', number), ['entries$', 'value$', 'freshness$', 'errors$']],
   ['matching', matching(store, 'k*', number), ['entries$', 'map$', 'freshness$']],
   ['lease', lease(store, 'k', { duration: 1_000 }), ['holder$']],

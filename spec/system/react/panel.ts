@@ -65,8 +65,8 @@ export function Warm({ store, name }: Props & { readonly name: string }): ReactN
 }
 
 export function Connection({ store }: Props): ReactNode {
-  const status = useStatus(store)
-  return h('output', { title: 'status' }, status.state === 'connected' ? `connected ${status.keys}` : status.state)
+  const { state } = useStatus(store)
+  return h('output', { title: 'status' }, state)
 }
 
 /** Renders itself and its children again whenever the client reports a fault. */

@@ -75,9 +75,8 @@ const controls = {
   close: (): Promise<void> => store.close(),
   /** Settles in a connection state; for `connected`, after all keys have been read. */
   until: async (state: Status['state']): Promise<void> => {
-    const isSo = (status: Status): boolean =>
-      status.state === state && (status.state !== 'connected' || status.keys === status.synced)
-    await firstValueFrom(status$.pipe(filter(isSo)))
+    await firstValueFrom(status$.pipe(filter(status => status.state === state)))
+    if (state === 'connected') await firstValueFrom(store.stats$.pipe(filter(({ keys, synced }) => keys === synced)))
   },
   /** Settles when all earlier requests are complete. */
   settled: async (): Promise<void> => void (await firstValueFrom(store.key('marker', text).get())),

@@ -1,4 +1,4 @@
-import { merge, type Observable, ReplaySubject, Subject } from 'rxjs'
+import { map, merge, type Observable, ReplaySubject, Subject, startWith } from 'rxjs'
 import { INSTANCE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../../core/protocol/topics.js'
 import type { Clock } from '../../core/util/clock.js'
 import {
@@ -40,6 +40,11 @@ export class StateStore extends StoreView implements AsyncDisposable {
    */
   readonly status$: Observable<Status>
   /**
+   * Emits measurements of the client, starting with the latest. Emits after every change, such as each key that is read,
+   * so that {@link status$} does not have to. Completes after the status `closed`.
+   */
+  readonly stats$: Observable<ClientStats>
+  /**
    * Emits the errors that do not end a stream: values that cannot be decoded, malformed messages, and failed requests
    * of watches, which are retried and of which at most ten per code are emitted in ten seconds. Hot; subscribing is
    * optional.
@@ -52,6 +57,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #status: Status = { state: 'connecting' }
   /** Statuses that were queued while another one was being emitted. */
   #queuedStatuses: Status[] | undefined
+  readonly #statsChanged$ = new Subject<void>()
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #responseTopic: string
   readonly #notificationPrefix: string
@@ -77,6 +83,11 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.clientId = clientId
     this.status$ = this.#status$.asObservable()
     this.#emitStatus({ state: 'connecting', url: session.url })
+    // Read at each emission, so that every subscriber receives the latest, even if another one causes a change.
+    this.stats$ = this.#statsChanged$.pipe(
+      startWith(undefined),
+      map(() => this.#readStats()),
+    )
     this.errors$ = this.#errors$.asObservable()
     this.#session = session
     this.#responseTopic = responseTopic(clientId)
@@ -92,7 +103,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
       stopDelay,
       verifyEvery,
       report,
-      changed: () => this.#emitProgress(),
+      changed: () => this.#emitStats(),
     })
     this[HOST] = {
       store,
@@ -199,7 +210,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #onReady(info: ConnectionInfo): void {
     if (this.#isEnding) return
     this.#invoker.ready(info)
-    this.#emitStatus(this.#connectedStatus())
+    this.#emitStatus({ state: 'connected', url: this.#session.url })
   }
 
   #onRefused(what: 'responses' | 'notifications', error: RequestRejectedError, isPermanent: boolean): void {
@@ -221,11 +232,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
     this.#emitStatus({ state: 'reconnecting', url: this.#session.url, cause, attempt, retryAt })
+    this.#emitStats()
     if (this.#isClosing) this.#stop()
-  }
-
-  #emitProgress(): void {
-    if (this.#status.state === 'connected' && !this.#isEnding) this.#emitStatus(this.#connectedStatus())
   }
 
   #emitStatus(status: Status): void {
@@ -241,9 +249,13 @@ export class StateStore extends StoreView implements AsyncDisposable {
     if (this.#status.state === 'closed') this.#status$.complete()
   }
 
-  #connectedStatus(): Status {
+  #emitStats(): void {
+    if (!this.#isEnding) this.#statsChanged$.next()
+  }
+
+  #readStats(): ClientStats {
     const { size: keys, synced } = this.#registry
-    return { state: 'connected', url: this.#session.url, keys, synced }
+    return { keys, synced }
   }
 
   #onMessage(message: InboundMessage): void {
@@ -256,7 +268,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #onStoreChanged(isAvailable: boolean): void {
     this.#registry.disconnected()
-    this.#emitProgress()
+    this.#emitStats()
     if (isAvailable) this.#subscriptionManager.resubscribe()
   }
 
@@ -264,6 +276,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#isEnding = true
     this.#endStreams(cause)
     this.#emitStatus({ state: 'closed', cause })
+    this.#statsChanged$.next()
+    this.#statsChanged$.complete()
     this.#errors$.complete()
     this.#resolveClosed()
   }
@@ -301,14 +315,7 @@ export interface ClientHost extends KeyHost {
  */
 export type Status =
   | { readonly state: 'connecting'; readonly url?: string | undefined }
-  | {
-      readonly state: 'connected'
-      readonly url?: string | undefined
-      /** Number of watched keys. */
-      readonly keys: number
-      /** Watched keys whose value has been read on this connection; the others are being read. */
-      readonly synced: number
-    }
+  | { readonly state: 'connected'; readonly url?: string | undefined }
   | {
       readonly state: 'reconnecting'
       readonly url?: string | undefined
@@ -327,3 +334,11 @@ export type Status =
       /** Undefined after `close()`. */
       readonly cause: StateStoreError | undefined
     }
+
+/** Measurements of a client. */
+export interface ClientStats {
+  /** Number of watched keys. */
+  readonly keys: number
+  /** Watched keys whose value has been read on this connection; the others wait for it, or are being read. */
+  readonly synced: number
+}

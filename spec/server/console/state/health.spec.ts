@@ -10,7 +10,7 @@ const lineEvent: FeedEvent = { type: 'line', line: { type: 'clients', clients: [
 const lost: FeedEvent = { type: 'lost', cause: new TypeError('network') }
 const well: ConnectionHealth = {
   feed: lineEvent,
-  status: { state: 'connected', keys: 1, synced: 1 },
+  status: { state: 'connected' },
   frozenUntil: undefined,
 }
 const reconnecting: ConnectionHealth = {
