@@ -7,11 +7,14 @@ import { ArgumentError, reason } from '../core/util/errors.js'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const DEFAULT_PORT = 8883
-/** Maxima of two and four byte integers: MQTT 5.0, sections 3.1.2.10 and 3.1.2.11.2. */
+/** Maxima of two-byte and four-byte integers (MQTT 5.0, sections 3.1.2.10 and 3.1.2.11.2). */
 const MAX_UINT16 = 65_535
 const MAX_UINT32 = 4_294_967_295
 
-/** Returns the broker's URL or URLs, or `undefined` if the environment has none. Throws {@link ArgumentError}. */
+/**
+ * Returns the broker's URL or URLs, or `undefined` if the environment names no broker. Throws {@link ArgumentError} for
+ * invalid variables.
+ */
 export function urlsFromEnv(env: Environment): string | readonly string[] | undefined {
   const hosts = read(env, 'AIO_BROKER_HOSTNAME')
   const port = readInteger(env, 'AIO_BROKER_TCP_PORT', 1, MAX_UINT16)
@@ -84,7 +87,9 @@ function readToken(env: Environment): ConnectOptions['authentication'] {
   return data && { method: 'K8S-SAT', data, expiresAt: expiryOf(data) }
 }
 
-/** Returns the expiry of a JWT, ms since the Unix epoch, if it has one (RFC 7519, section 4.1.4). */
+/**
+ * Returns the expiry of a JWT, ms since the Unix epoch, or `undefined` if the token has none (RFC 7519, section 4.1.4).
+ */
 function expiryOf(token: Buffer): number | undefined {
   try {
     const { exp }: { readonly exp?: unknown } = JSON.parse(
@@ -96,7 +101,7 @@ function expiryOf(token: Buffer): number | undefined {
   }
 }
 
-// Editors append a line end, which is not part of the password.
+// Editors append a line end that is not part of the password.
 const readSecret = (env: Environment, name: string): string | undefined =>
   readFileVariable(env, name)
     ?.toString()

@@ -6,8 +6,8 @@ import { checkObject } from '../core/util/check.js'
 import { ArgumentError, formatValue } from '../core/util/errors.js'
 
 /**
- * Keeps unsent writes in a directory, one file per key: they survive the process, and only one of several processes
- * sends each of them. Only the owner can read the files. Throws `argument` unless the directory is a path.
+ * Keeps unsent writes in a directory, one file per key. The writes survive the process, and only one of several
+ * processes sends each write. Only the owner can read the files. Throws `argument` unless the directory is a path.
  *
  * @param directory - created if missing; use one per state store
  * @example
@@ -26,7 +26,7 @@ export function fileStorage(directory: string): WriteStorage {
         (best, one) => (one && (best === undefined || one.at > best.at) ? one : best),
         undefined,
       )
-      // Two processes may have saved concurrently; the older write must not be found after the newest was sent.
+      // Two processes may have saved concurrently. The older write must not be found after the newest was sent.
       for (const [at, file] of files.entries())
         if (contents[at] !== newest) await rm(join(directory, file), { force: true })
       return newest
@@ -52,7 +52,7 @@ export function fileStorage(directory: string): WriteStorage {
   }
 }
 
-/** Keys may be longer than file names. */
+/** Returns a hash for a file name, because keys may be longer than file names. */
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 const prefixOf = (key: string): string => `${hash(key)}-`
 
@@ -66,7 +66,6 @@ async function filesOf(directory: string, key: string): Promise<string[]> {
   }
 }
 
-/** Writes a file atomically. */
 async function writeAtomically(directory: string, name: string, { value, base, ...rest }: StoredWrite): Promise<void> {
   const draft = join(directory, `${randomUUID()}.tmp`)
   try {
@@ -77,7 +76,7 @@ async function writeAtomically(directory: string, name: string, { value, base, .
     })
     await rename(draft, join(directory, name))
   } catch (error) {
-    // Frees the space if the disk is full.
+    // Frees the space of the draft, because the disk may be full.
     await rm(draft, { force: true })
     throw error
   }

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/** Path of package.json, resolved by the package name: a bundler may put this module into any file. */
+/**
+ * Returns the path of package.json. It is resolved by the package name, because a bundler may put this module into any
+ * file.
+ */
 const manifestPath = (): string => createRequire(import.meta.url).resolve('rx-statestore/package.json')
 
 /** Returns the URL of a file or folder in this package. */

@@ -20,7 +20,7 @@ export class Hlc {
   readonly wallClock: number
   /** Orders readings of the same millisecond. */
   readonly counter: number
-  /** The node that read the clock; orders otherwise equal readings. */
+  /** The node that read the clock. Orders otherwise equal readings. */
   readonly nodeId: string
 
   /**
@@ -48,7 +48,7 @@ export class Hlc {
 
   /**
    * Returns a negative number, zero or a positive number if this reading is older than, equal to or newer than the
-   * other. A total order.
+   * other one. The order is total.
    */
   compareTo(other: Hlc): number {
     if (this.wallClock !== other.wallClock) return this.wallClock - other.wallClock
@@ -75,7 +75,10 @@ const malformed = (text: string): HlcError =>
 
 const isUnsigned = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
-/** Parses digits in a loop: a regular expression would take longer than everything else done with a request's clock. */
+/**
+ * Parses digits in a loop, because a regular expression would take longer than all other work with the clock of a
+ * request.
+ */
 function unsignedAt(text: string, from: number, to: number): number | undefined {
   if (to <= from) return undefined
   let value = 0
@@ -149,8 +152,8 @@ export class HlcClock {
   }
 
   /**
-   * Returns a reading greater than `received` as well. Throws {@link HlcError} (`drift`, `overflow`) without changing
-   * the clock.
+   * Returns a reading that is greater than `received` and all earlier ones. Throws {@link HlcError} (`drift`,
+   * `overflow`) without changing the clock.
    */
   merge(received: Hlc, now: number): Hlc {
     return this.#advance(laterTime(this.#last, received), now)
@@ -163,8 +166,8 @@ export class HlcClock {
 }
 
 /**
- * The pure update rule: returns the first reading of `nodeId` after `floor` at wall time `now` (ms). Throws {@link
- * HlcError}: `drift` if it would lead `now` by more than `maxDriftMs`, `overflow` if the counter is exhausted.
+ * Returns the first reading of `nodeId` after `floor` at wall time `now` (ms). Pure. Throws {@link HlcError}: `drift`
+ * if the reading would lead `now` by more than `maxDriftMs`, `overflow` if the counter is exhausted.
  */
 export function advance(floor: Hlc, now: number, nodeId: string, maxDriftMs: number = MAX_DRIFT_MS): Hlc {
   const wall = Math.floor(now)
@@ -175,7 +178,7 @@ export function advance(floor: Hlc, now: number, nodeId: string, maxDriftMs: num
   return next
 }
 
-/** Returns the reading with the later time. The node id is irrelevant, because the counter will exceed both. */
+/** Returns the reading with the later time. The node id is irrelevant, because the next counter will exceed both. */
 export function laterTime(a: Hlc, b: Hlc): Hlc {
   if (a.wallClock !== b.wallClock) return a.wallClock > b.wallClock ? a : b
   return a.counter >= b.counter ? a : b

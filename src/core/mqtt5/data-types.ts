@@ -26,7 +26,7 @@ export function putUint16(bytes: Uint8Array, at: number, value: number): number 
 
 export const uint16 = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 
-/** Writes a variable byte integer (MQTT 5.0, section 1.5.5); returns the offset after it. */
+/** Writes a variable byte integer (MQTT 5.0, section 1.5.5). Returns the offset after it. */
 export function putVarint(bytes: Uint8Array, at: number, value: number): number {
   let position = at
   let rest = value
@@ -65,7 +65,7 @@ export function contentStart(frame: Uint8Array): number {
   return at + 1
 }
 
-/** Packets with a one-byte length are shorter than this. */
+/** Limit below which a packet has a one-byte length. */
 const SMALL_PACKET_BYTES = 130
 
 /**
@@ -80,7 +80,7 @@ export function checkedContentStart(frame: Uint8Array, version: Version): number
   return at
 }
 
-/** Returns a view, no copy; faster than `subarray`, and never a Buffer. */
+/** Returns a view without copying; faster than `subarray`, and never a Buffer. */
 export const viewOf = (bytes: Uint8Array, from: number, to: number): Uint8Array =>
   new Uint8Array(bytes.buffer, bytes.byteOffset + from, to - from)
 
@@ -117,7 +117,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Default limit per packet: a user property costs far more time and memory than its bytes. */
+/** Default limit per packet, because a user property costs far more time and memory than its bytes. */
 export const MAX_USER_PROPERTIES = 1_000
 
 /** Reads the data types of MQTT 5.0, section 1.5. Reading past the end throws `malformed`. */
@@ -156,7 +156,7 @@ export class MqttReader {
     return this.uint16() * 0x1_0000 + this.uint16()
   }
 
-  /** At most four bytes, minimally encoded (section 1.5.5). */
+  /** Reads a variable byte integer of at most four bytes, minimally encoded (section 1.5.5). */
   varint(): number {
     let value = 0
     for (let i = 0; i < MAX_VARINT_BYTES; i++) {
@@ -186,7 +186,7 @@ export class MqttReader {
 
 const encoder = new TextEncoder()
 
-/** MQTT 5.0, sections 1.5.4 and 1.5.6. */
+/** Maximum length of text and binary data (MQTT 5.0, sections 1.5.4 and 1.5.6). */
 const MAX_FIELD_BYTES = 65_535
 
 /** Writes the data types of MQTT 5.0, section 1.5, to memory that grows. */
@@ -224,14 +224,14 @@ export class MqttWriter {
     this.at += bytes.length
   }
 
-  /** Writes length and bytes. Throws {@link ArgumentError} beyond 65,535. */
+  /** Writes the length and the bytes. Throws {@link ArgumentError} beyond 65,535 bytes. */
   binary(bytes: Uint8Array): void {
     checkField(bytes.length)
     this.uint16(bytes.length)
     this.raw(bytes)
   }
 
-  /** Throws {@link ArgumentError} beyond 65,535 bytes. */
+  /** Writes the length and the text as UTF-8. Throws {@link ArgumentError} beyond 65,535 bytes. */
   text(text: string): void {
     // A UTF-16 code unit takes at most three bytes of UTF-8.
     this.reserve(2 + 3 * text.length)

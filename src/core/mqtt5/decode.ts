@@ -21,12 +21,12 @@ import * as REASON from './reason-codes.js'
 import { checkTopicName, SHARE_PREFIX } from './topic.js'
 
 /**
- * Decodes a client's packet, all types but PUBLISH, as strictly as the standard requires; byte strings are views of the
- * frame. The broker checks the syntax of topic filters, because it responds to each one; see `isTopicFilter`.
+ * Decodes a client's packet of any type but PUBLISH, as strictly as the standard requires. Byte strings are views of
+ * the frame. The broker checks the syntax of topic filters, because it responds to each one; see `isTopicFilter`.
  *
  * @param frame - one whole packet, as cut by `FrameCutter`
- * @param version - of the connection; ignored for a CONNECT, which contains its own
- * @param maxUserProperties - maximum per packet; default 1,000
+ * @param version - version of the connection; ignored for a CONNECT, which contains its own version
+ * @param maxUserProperties - maximum number per packet; default 1,000
  * @throws PacketError with the reason code for the client
  * @example
  * ```ts
@@ -78,7 +78,7 @@ function decode(reader: MqttReader, first: number, version: Version): ClientPack
   throw malformed(`The packet type ${type} is reserved`)
 }
 
-/** MQTT 5.0, section 2.1.3. PUBLISH has variable flags. */
+/** Checks the fixed header flags (MQTT 5.0, section 2.1.3), which are variable for PUBLISH. */
 function checkFlags(type: number, flags: number): void {
   const fixed = type === PACKET.pubrel || type === PACKET.subscribe || type === PACKET.unsubscribe ? FIXED_FLAGS : 0
   if (flags !== fixed && type !== PACKET.publish) throw malformed(`Flags ${flags} are reserved for packet type ${type}`)
@@ -95,7 +95,7 @@ const CONNECT_FLAG = {
   username: 0b1000_0000,
 } as const
 
-/** Session expiry of a persistent session of MQTT 3.1.1, s: never. */
+/** Session expiry of a persistent session of MQTT 3.1.1, which never expires, s. */
 const NEVER_EXPIRES = 0xffff_ffff
 const MAX_UINT16 = 0xffff
 
@@ -134,7 +134,7 @@ function decodeConnect(reader: MqttReader): Connect {
   }
 }
 
-/** MQTT 3.1 has the name `MQIsdp` and level 3. */
+/** Reads the protocol name and level. MQTT 3.1 has the name `MQIsdp` and level 3. */
 function readVersion(reader: MqttReader): Version {
   const name = reader.text()
   const level = reader.byte()
@@ -184,7 +184,7 @@ function readWill(reader: MqttReader, version: Version, flags: number): Will {
   }
 }
 
-/** Per packet: each filter costs far more time than its bytes suggest. */
+/** Maximum number of filters per packet, because each filter costs far more time than its bytes suggest. */
 const MAX_FILTERS = 10_000
 
 /** Decodes SUBSCRIBE (MQTT 5.0, section 3.8). */
@@ -225,7 +225,9 @@ function readSubscription(reader: MqttReader, version: Version): SubscriptionReq
   return { filter, qos, noLocal, retainAsPublished, retainHandling }
 }
 
-/** Section 3.8.3.1; in MQTT 3.1.1 (section 3.8.3) all other bits than the QoS are reserved. */
+/**
+ * Reads subscription options (section 3.8.3.1). In MQTT 3.1.1 (section 3.8.3), all bits except the QoS are reserved.
+ */
 function readOptions(bits: number, version: Version): SubscriptionOptions {
   if (bits >> (version === 5 ? 6 : 2) !== 0) throw malformed('Reserved bits of subscription options are set')
   const retainHandling = (bits >> 4) & 0b11
@@ -243,7 +245,10 @@ function qosOf(bits: number): Qos {
   return bits === 0 ? 0 : bits === 1 ? 1 : 2
 }
 
-/** Decodes PUBACK, PUBREC, PUBREL or PUBCOMP (MQTT 5.0, sections 3.4 to 3.7). Omitted trailing fields have defaults. */
+/**
+ * Decodes PUBACK, PUBREC, PUBREL or PUBCOMP (MQTT 5.0, sections 3.4 to 3.7). Trailing fields may be omitted and have
+ * defaults.
+ */
 function decodeAcknowledgement(reader: MqttReader, type: Acknowledgement['type'], version: Version): Acknowledgement {
   const packetId = readPacketId(reader)
   if (version === 4 || reader.remaining === 0) return { type, packetId, reasonCode: REASON.success }
@@ -253,7 +258,7 @@ function decodeAcknowledgement(reader: MqttReader, type: Acknowledgement['type']
   return { type, packetId, reasonCode, reasonString, userProperties }
 }
 
-/** Decodes DISCONNECT (MQTT 5.0, section 3.14). Omitted trailing fields have defaults. */
+/** Decodes DISCONNECT (MQTT 5.0, section 3.14). Trailing fields may be omitted and have defaults. */
 function decodeDisconnect(reader: MqttReader, version: Version): Disconnect {
   const type = 'disconnect'
   if (version === 4 || reader.remaining === 0) return { type, reasonCode: REASON.success }
@@ -268,7 +273,7 @@ function decodeDisconnect(reader: MqttReader, version: Version): Disconnect {
 /** Decodes AUTH (MQTT 5.0, section 3.15). */
 function decodeAuth(reader: MqttReader): Auth {
   const type = 'auth'
-  // If omitted it would be success (section 3.15.2.1), which a client must not send.
+  // An omitted reason code means success (section 3.15.2.1), which a client must not send.
   const reasonCode = readReason(reader, type)
   const properties = readProperties(reader, 5, type)
   const { authenticationMethod, authenticationData, reasonString, userProperties } = properties

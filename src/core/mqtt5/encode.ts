@@ -9,11 +9,12 @@ const INITIAL_BYTES = 64
 const NO_BYTES = new Uint8Array(0)
 
 /**
- * Encodes a server's packet, all types but PUBLISH. MQTT 3.1.1 has no AUTH and no DISCONNECT of the server: these
+ * Encodes a server's packet of any type but PUBLISH. MQTT 3.1.1 has no AUTH and no DISCONNECT of the server, so these
  * encode to zero bytes.
  *
- * @param maximumPacketSize - of the client, bytes; user properties and then the reason string are omitted to fit (MQTT
- * 5.0, sections 3.2.2.3.9, 3.4.2.2.2 and others). A packet that is still too large is returned regardless.
+ * @param maximumPacketSize - maximum of the client, bytes. To fit, the user properties and then the reason string are
+ * omitted (MQTT 5.0, sections 3.2.2.3.9, 3.4.2.2.2 and others). A packet that is still too large is returned
+ * regardless.
  * @example
  * ```ts
  * socket.write(encodePacket({ type: 'pingresp' }, 5))
@@ -66,14 +67,16 @@ function withHeader(writer: MqttWriter, type: PacketType): Uint8Array {
   return writer.bytes.subarray(start, writer.at)
 }
 
-/** MQTT 5.0, section 3.2. A failure has no session (MQTT-3.2.2-6). */
+/** Writes a CONNACK (MQTT 5.0, section 3.2). A failure has no session (MQTT-3.2.2-6). */
 function writeConnack(writer: MqttWriter, packet: Connack, version: Version): void {
   writer.byte(packet.sessionPresent && packet.reasonCode === REASON.success ? 1 : 0)
   writer.byte(version === 4 ? returnCodeOf(packet.reasonCode) : packet.reasonCode)
   if (version === 5) writeProperties(writer, packet.type, packet)
 }
 
-/** MQTT 5.0, sections 3.4 to 3.7: success without properties can be omitted. */
+/**
+ * Writes a PUBACK, PUBREC, PUBREL or PUBCOMP (MQTT 5.0, sections 3.4 to 3.7). Success without properties is omitted.
+ */
 function writeAcknowledgement(writer: MqttWriter, packet: Acknowledgement, version: Version): void {
   writer.uint16(packet.packetId)
   if (version === 4) return
@@ -82,7 +85,7 @@ function writeAcknowledgement(writer: MqttWriter, packet: Acknowledgement, versi
   if (!plain) writeProperties(writer, packet.type, packet)
 }
 
-/** MQTT 5.0, sections 3.9 and 3.11. */
+/** Writes a SUBACK or UNSUBACK (MQTT 5.0, sections 3.9 and 3.11). */
 function writeSubscriptionAcknowledgement(
   writer: MqttWriter,
   packet: SubscriptionAcknowledgement,

@@ -8,8 +8,8 @@ const PUBACK = PACKET.puback << 4
 
 /**
  * Cuts the data of a connection into packets, one at a time, so that the reader can stop in between. A packet that
- * arrives in one chunk is a view of it. A fragmented packet is assembled in memory that grows with the data, to at most
- * twice its size and never beyond the packet's end: linear time, and no allocation for announced data.
+ * arrives in one chunk is a view of that chunk. A fragmented packet is assembled in memory that grows with the data, to
+ * at most twice its size and never beyond the packet's end: linear time, and no allocation for announced data.
  *
  * @example
  * ```ts
@@ -19,14 +19,14 @@ const PUBACK = PACKET.puback << 4
  */
 export class FrameCutter {
   readonly #maxPacketSize: number
-  /** Unread bytes lie between the two offsets; memory behind them is free if it was allocated here. */
+  /** Unread bytes lie between the two offsets. The memory behind them is free if it was allocated here. */
   #bytes: Uint8Array = NO_BYTES
   #at = 0
   #end = 0
   /** Bytes that arrived after the end of the assembled packet. */
   #rest: Uint8Array = NO_BYTES
 
-  /** @param maxPacketSize - including the fixed header, bytes */
+  /** @param maxPacketSize - maximum including the fixed header, bytes */
   constructor(maxPacketSize: number) {
     this.#maxPacketSize = maxPacketSize
   }
@@ -54,8 +54,8 @@ export class FrameCutter {
   }
 
   /**
-   * Removes the next packet and returns its packet id if it is a PUBACK with success only; otherwise returns 0. Every
-   * other packet of a busy connection is one, and a view of each would dominate its cost.
+   * Removes the next packet and returns its packet id if the packet is a PUBACK that only reports success; otherwise
+   * returns 0. On a busy connection every other packet is such a PUBACK, and a view of each would dominate its cost.
    */
   nextPuback(): number {
     const bytes = this.#bytes
@@ -115,7 +115,9 @@ export class FrameCutter {
     this.#fill(chunk, Number.POSITIVE_INFINITY)
   }
 
-  /** Bytes missing from the first packet; 0 if it is complete or its length is unknown. */
+  /**
+   * Returns the number of bytes missing from the first packet; 0 if the packet is complete or its length is unknown.
+   */
   #missingBytes(): number {
     // Memory behind the last received byte is not part of the length.
     const end = packetEnd(this.#bytes.subarray(0, this.#end), this.#at)

@@ -1,5 +1,5 @@
-// Separate exports, so that a client bundles only those it uses. Packet types, in the high half of the first byte (MQTT
-// 5.0, section 2.1.2).
+// Packet types, in the high half of the first byte (MQTT 5.0, section 2.1.2). They are separate exports, so that a
+// client bundles only the ones it uses.
 
 export const connect = 1
 export const connack = 2

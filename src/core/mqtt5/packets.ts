@@ -9,12 +9,12 @@ export type Qos = 0 | 1 | 2
 /** User properties in the order received; names may repeat (MQTT 5.0, section 2.2.2.2). */
 export type UserProperties = readonly (readonly [name: string, value: string])[]
 
-/** Message that the broker publishes if the client disconnects abnormally (MQTT 5.0, section 3.1.2.5). */
+/** The message that the broker publishes if the client disconnects abnormally (MQTT 5.0, section 3.1.2.5). */
 export interface Will extends Incoming {
   readonly retain: boolean
   /** s */
   readonly delay: number
-  /** Encoded properties that a PUBLISH forwards unchanged; excludes delay and expiry. */
+  /** Encoded properties that a PUBLISH forwards unchanged, without delay and expiry. */
   readonly carried: Uint8Array
 }
 
@@ -23,17 +23,17 @@ export interface Connect {
   readonly type: 'connect'
   readonly version: Version
   readonly cleanStart: boolean
-  /** s; 0 for none */
+  /** In seconds; 0 for none. */
   readonly keepAlive: number
-  /** Empty if the broker should assign one. */
+  /** Empty if the broker should assign an id. */
   readonly clientId: string
   readonly username: string | undefined
   readonly password: Uint8Array | undefined
   readonly will: Will | undefined
-  /** s; with MQTT 3.1.1 0 for a clean session, 0xffffffff otherwise. */
+  /** In seconds. With MQTT 3.1.1: 0 for a clean session, 0xffffffff otherwise. */
   readonly sessionExpiry: number
   readonly receiveMaximum: number
-  /** bytes; `undefined` for no limit */
+  /** In bytes; `undefined` for no limit. */
   readonly maximumPacketSize: number | undefined
   readonly topicAliasMaximum: number
   readonly requestResponseInformation: boolean
@@ -81,7 +81,7 @@ export interface SubscriptionOptions {
   readonly qos: Qos
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
-  /** 0: send retained messages; 1: only if the subscription is new; 2: do not send. */
+  /** 0: send retained messages. 1: send them only if the subscription is new. 2: do not send them. */
   readonly retainHandling: 0 | 1 | 2
 }
 
@@ -162,9 +162,9 @@ export interface Content {
   /** s */
   readonly messageExpiry?: number | undefined
   readonly userProperties: PropertiesByName
-  /** Further user properties, shared by many messages: one object is encoded only once. */
+  /** Further user properties that many messages share. The same object is encoded only once. */
   readonly commonProperties?: PropertiesByName | undefined
-  /** Encoded properties of a forwarded PUBLISH; if set, the others except `messageExpiry` are ignored. */
+  /** Encoded properties of a forwarded PUBLISH. If set, all other properties except `messageExpiry` are ignored. */
   readonly carried?: Uint8Array | undefined
 }
 
@@ -184,29 +184,29 @@ export interface InboundPublish extends Incoming {
   readonly retain: boolean
   /** 1 to 65,535; 0 with QoS 0. */
   readonly packetId: number
-  /** Assigned to the topic; with an empty topic it stands for an earlier one (section 3.3.2.3.4). */
+  /** An alias for the topic; with an empty topic it stands for the topic of an earlier message (section 3.3.2.3.4). */
   readonly topicAlias?: number | undefined
   /** Identifiers of the matching subscriptions (section 3.3.2.3.8); a client must not send any. */
   readonly subscriptionIds: readonly number[]
   /**
    * Encoded properties except alias, expiry and subscription identifiers (section 3.3.2-18 and others). Empty if
-   * received from a server: a client forwards nothing.
+   * received from a server, because a client forwards nothing.
    */
   readonly carried: Uint8Array
 }
 
-/** Delivery options that differ between receivers of a content. */
+/** Delivery options, which may differ between the receivers of a content. */
 export interface Envelope {
   /** 1 to 65,535; 0 with QoS 0. */
   readonly packetId: number
   readonly qos: 0 | 1 | 2
   readonly dup: boolean
   readonly retain: boolean
-  /** s; overrides the expiry of the content. */
+  /** In seconds; overrides the expiry of the content. */
   readonly messageExpiry: number | undefined
   readonly subscriptionIds: readonly number[]
   /** Sent with the topic to define an alias, or with an empty topic to use one. */
   readonly topicAlias: number | undefined
-  /** 4: no properties. */
+  /** Protocol version of the receiver; 4 has no properties. */
   readonly version: 4 | 5
 }

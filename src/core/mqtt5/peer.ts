@@ -10,18 +10,19 @@ export interface ClientAccount {
 
 export interface Client {
   readonly clientId: string
-  /** The principal charged, fixed at login; `undefined` if there are no quotas. */
+  /** The principal that is charged, fixed at login; `undefined` if there are no quotas. */
   readonly account?: ClientAccount | undefined
   readonly open: boolean
   subscribes(topic: string): boolean
   /**
-   * Delivers to this client, regardless of its subscriptions: with QoS 1, or 0 if that was granted. A content sent to
-   * many clients is one object. Kept bytes are copied if they are a view of much larger memory.
+   * Delivers a message to this client regardless of its subscriptions, with QoS 1, or with QoS 0 if that was granted.
+   * Callers pass the same content object for many clients. Kept bytes are copied if they are a view of much larger
+   * memory.
    */
   deliver(topic: string, content: Content): void
 }
 
-/** Why a PUBLISH is rejected; with a `disconnect` reason code, the connection is closed too. */
+/** Why a PUBLISH is rejected; with a `disconnect` reason code, the connection is also closed. */
 export interface PublishRejection {
   readonly reason: string
   readonly disconnect?: ReasonCode

@@ -4,7 +4,8 @@ import { PacketError } from './packet-error.js'
 import type { PropertiesByName, UserProperties } from './packets.js'
 import * as REASON from './reason-codes.js'
 
-// Separate exports, so that a client bundles only those it uses. Property identifiers (MQTT 5.0, section 2.2.2.2).
+// Property identifiers (MQTT 5.0, section 2.2.2.2). They are separate exports, so that a client bundles only the ones
+// it uses.
 
 export const payloadFormat = 0x01
 export const messageExpiry = 0x02
@@ -47,7 +48,7 @@ export function checkUserProperties(count: number, limit: number): void {
   if (count > limit) throw new PacketError(REASON.quotaExceeded, `A packet has more than ${limit} user properties`)
 }
 
-/** A name may repeat, up to the packet's limit (MQTT 5.0, section 3.3.2.3.7). */
+/** Adds a user property. A name may repeat, up to the packet's limit (MQTT 5.0, section 3.3.2.3.7). */
 export function addUserProperty(properties: MutableProperties, name: string, value: string): void {
   const before = properties[name]
   if (before === undefined) properties[name] = value
@@ -65,8 +66,8 @@ export function namedUserProperties(pairs: UserProperties): PropertiesByName {
 const NO_BYTES = new Uint8Array(0)
 
 /**
- * Collects the properties forwarded with a message: a view if they are contiguous, otherwise a copy. Reused for one
- * block after another.
+ * Collects the properties forwarded with a message: a view if they are contiguous, otherwise a copy. One object is
+ * reused for successive blocks.
  */
 export class ForwardedProperties {
   #from = 0
@@ -85,7 +86,7 @@ export class ForwardedProperties {
     this.#from = to
   }
 
-  /** Returns all properties except skipped ones. @param end - end of the block */
+  /** Returns all properties except the skipped ones. @param end - end of the block */
   of(bytes: Uint8Array, end: number): Uint8Array {
     const last = end > this.#from ? viewOf(bytes, this.#from, end) : NO_BYTES
     if (this.#pieces === undefined) return last

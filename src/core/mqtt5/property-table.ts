@@ -15,8 +15,8 @@ const message = bits('publish', 'will')
 const response = bits('connack', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback', 'disconnect', 'auth')
 
 /**
- * The properties of MQTT 5.0, section 2.2.2.2: type, and the packets that may contain it. `bit` and `flag` are bytes of 0
- * or 1; a `positive` value must not be 0.
+ * The properties of MQTT 5.0, section 2.2.2.2, each with its type and the packets that may contain it. `bit` and `flag`
+ * are bytes of 0 or 1; a `positive` value must not be 0.
  */
 const PROPERTIES = [
   { name: 'payloadFormat', id: PROPERTY.payloadFormat, type: 'bit', in: message },
@@ -118,7 +118,7 @@ export const NO_PAIRS: readonly (readonly [string, string])[] = Object.freeze([]
 
 /**
  * Reads the properties of a packet or a will (MQTT 5.0, section 2.2.2); MQTT 3.1.1 has none. An identifier that is
- * unknown or not allowed is malformed (section 2.2.2.2), a repeated property a protocol error.
+ * unknown or not allowed is malformed (section 2.2.2.2); a repeated property is a protocol error.
  *
  * @param forwarded - notified of properties that are not forwarded
  */

@@ -32,13 +32,13 @@ const NO_IDS: readonly number[] = Object.freeze([])
 type MutablePublish = { -readonly [K in keyof InboundPublish]: InboundPublish[K] }
 
 export interface PublishDecoderOptions {
-  /** Of the connection. Default 5. */
+  /** Protocol version of the connection. Default 5. */
   readonly version?: Version
   /** The peer; only a server sends subscription identifiers. Default `client`. */
   readonly sender?: 'client' | 'server'
-  /** A topic whose messages are not forwarded; `carried` stays empty. */
+  /** A topic whose messages are not forwarded, so that their `carried` stays empty. */
   readonly endTopic?: string | undefined
-  /** Maximum per packet. Default 1,000. */
+  /** Maximum number per packet. Default 1,000. */
   readonly maxUserProperties?: number
 }
 
@@ -76,7 +76,7 @@ export class PublishDecoder {
   }
 
   /**
-   * Decodes one whole PUBLISH. Aliases are not resolved: the topic may be empty.
+   * Decodes one whole PUBLISH. Aliases are not resolved, so the topic may be empty.
    *
    * @throws PacketError with the reason code for the sender
    */
@@ -180,7 +180,7 @@ export class PublishDecoder {
     }
   }
 
-  /** MQTT 5.0, section 3.3.4: a client must not send any. */
+  /** Reads a subscription identifier, which a client must not send (MQTT 5.0, section 3.3.4). */
   #readSubscriptionId(): number {
     if (this.#sender === 'client') throw protocolError('A client must not send a subscription identifier')
     const id = this.#reader.varint()
@@ -194,7 +194,7 @@ export class PublishDecoder {
     return this.#texts.textOf(reader.bytes, reader.advance(length), length)
   }
 
-  /** Cached topics are not checked again. With an alias, the topic may be empty. */
+  /** Reads the topic. Cached topics are not checked again. With an alias, the topic may be empty. */
   #readTopic(): string {
     const length = this.#reader.uint16()
     return length === 0
@@ -221,12 +221,12 @@ interface CachedString {
 }
 
 const SLOT_COUNT = 32
-/** Capacity in bytes; when exceeded, the cache is cleared. */
+/** Capacity in bytes; the cache is cleared when it is exceeded. */
 const MAX_CACHE_BYTES = 1_024
 
 /**
- * Recent ASCII strings of one connection: property names and topics repeat with every packet. Comparing bytes takes
- * less than half the time of comparing them with a string.
+ * Caches the recent ASCII strings of one connection, because property names and topics repeat with every packet.
+ * Comparing bytes with bytes takes less than half the time of comparing them with a string.
  */
 export class StringCache {
   readonly #maxLength: number
@@ -234,7 +234,7 @@ export class StringCache {
   readonly #bytes = new Uint8Array(MAX_CACHE_BYTES)
   #end = 0
 
-  /** @param maxLength - maximum length cached, bytes; at most 1,024 */
+  /** @param maxLength - length of the longest strings to cache, bytes; at most 1,024 */
   constructor(maxLength: number) {
     this.#maxLength = maxLength
   }
@@ -257,7 +257,10 @@ export class StringCache {
     return fits ? cached : undefined
   }
 
-  /** Keeps the previous entry of the slot as well: otherwise two strings with the same slot would evict each other. */
+  /**
+   * Keeps the previous entry of the slot as well, because otherwise two strings with the same slot would evict each
+   * other.
+   */
   #store(slot: number, text: string, bytes: Uint8Array, at: number): void {
     if (this.#end + text.length > MAX_CACHE_BYTES) {
       this.#slots.length = 0

@@ -7,7 +7,7 @@ import * as PROPERTY from './properties.js'
 /** Memory for encoded packets. A view for each packet would cost more than encoding it. */
 export interface WriteBuffer {
   readonly block: Uint8Array
-  /** Allocates bytes, which are written synchronously; returns their offset in the block. */
+  /** Allocates bytes, which the caller writes synchronously. Returns their offset in the block. */
   allocate(bytes: number): number
 }
 
@@ -18,7 +18,7 @@ interface SharedProperties {
 
 const NO_BYTES: Uint8Array = new Uint8Array(0)
 const NO_IDS: readonly number[] = Object.freeze([])
-/** Up to this size, a loop is faster than creating a view and copying, bytes. */
+/** Size up to which a loop is faster than creating a view and copying, bytes. */
 const MAX_LOOP_BYTES = 64
 const EXPIRY_SIZE = 5
 const ALIAS_SIZE = 3
@@ -51,7 +51,7 @@ export class PublishEncoder {
    * const envelope = { ...envelopeOf(packetId), retain: true }
    * encoder.encodeTo('sensors/1', content, envelope, outflow)
    * ```
-   * @param apart - omits the payload, which must follow; default false
+   * @param apart - whether to omit the payload, which the caller then writes after the packet; default false
    */
   encodeTo(topic: string, content: Content, envelope: Envelope, room: WriteBuffer, apart = false): void {
     const remaining = this.#remainingLength(topic, content, envelope)
@@ -66,7 +66,7 @@ export class PublishEncoder {
     if (packetId !== 0) at = putUint16(bytes, at, packetId)
     if (version === 5) at = this.#putProperties(bytes, putVarint(bytes, at, this.#size), content, envelope)
     if (!apart) copyTo(payload, payload.length, bytes, at)
-    // A response has only one receiver, and may be a view of the data read with its request.
+    // A response has only one receiver, so it is not kept; it may be a view of the data that was read with its request.
     if (content.correlationData !== undefined) this.#content = undefined
   }
 
@@ -153,7 +153,9 @@ export class PublishEncoder {
     this.#block.text(value)
   }
 
-  /** Contents with the same properties usually have the same content type. */
+  /**
+   * Encodes the properties that contents share. Contents with the same properties usually have the same content type.
+   */
   #encodeCommon(contentType: string | undefined, properties: PropertiesByName): Uint8Array {
     const shared = this.#sharedProperties.get(properties)
     if (shared !== undefined && shared.contentType === contentType) return shared.encoded

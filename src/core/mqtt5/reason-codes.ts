@@ -1,6 +1,7 @@
 import type * as REASON from './reason-codes.js'
 
-// Separate exports, so that a client bundles only those it uses. MQTT 5.0, section 2.4; codes from 0x80 are failures.
+// Reason codes (MQTT 5.0, section 2.4); those from 0x80 are failures. They are separate exports, so that a client
+// bundles only the ones it uses.
 
 export const success = 0x00
 export const grantedQos1 = 0x01

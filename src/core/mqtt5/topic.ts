@@ -34,9 +34,12 @@ export function checkTopicName(topic: string): void {
   if (!isTopicName(topic)) throw protocolError('A topic name is empty or contains wildcards')
 }
 
-/** UTF-8 limit of EMQX 4. */
+/** Maximum length of a topic at EMQX 4, bytes of UTF-8. */
 export const MAX_PUBLISHABLE_BYTES = 4_096
-/** A receiver may end the connection over these (MQTT 5.0, section 1.5.4): control characters, non-characters, surrogates. */
+/**
+ * Control characters, non-characters and surrogates, for which a receiver may end the connection (MQTT 5.0, section
+ * 1.5.4).
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to find
 const FORBIDDEN_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\ufdd0-\ufdef]|[\ufffe\uffff]|\p{Cs}/u
 

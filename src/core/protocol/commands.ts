@@ -3,8 +3,9 @@ import { encodeArray } from '../resp3/encode.js'
 import { utf8 } from '../util/bytes.js'
 
 /**
- * `NX`: only if the key does not exist. `NEX`: only if it does not exist or holds `comparand`, by default the new
- * value. `IFVER`: only if it exists with exactly this version; an extension of this store, others reply `syntax error`.
+ * The condition of a SET. `NX`: only if the key does not exist. `NEX`: only if the key does not exist or holds
+ * `comparand`, by default the new value. `IFVER`: only if the key exists with exactly this version; an extension of
+ * this store, to which other stores reply `syntax error`.
  */
 export type SetCondition =
   | { readonly type: 'NX' }
@@ -27,8 +28,8 @@ export interface KeynotifyCommand {
 }
 
 /**
- * Watches all readable keys that match a glob, as KEYNOTIFY does for each. An extension of this store; others reply
- * `unknown command`, by which a client detects it.
+ * Watches all readable keys that match a glob, as KEYNOTIFY does for each. An extension of this store. Other stores
+ * reply `unknown command`, by which a client detects them.
  */
 export interface GlobnotifyCommand {
   readonly verb: 'GLOBNOTIFY'
@@ -36,7 +37,10 @@ export interface GlobnotifyCommand {
   readonly stop: boolean
 }
 
-/** Lists keys. Undocumented, but supported in the field: a glob, and the token of the previous page, if any. */
+/**
+ * Lists the keys that match a glob, from the token of the previous page if there is one. Undocumented, but supported in
+ * the field.
+ */
 export interface ScanCommand {
   readonly verb: 'SCAN'
   readonly glob: Uint8Array
@@ -99,7 +103,7 @@ const expiryOf = (px: number | undefined): Uint8Array[] => (px === undefined ? [
 
 export interface KeyName {
   readonly bytes: Uint8Array
-  /** Base16 of the bytes, which is unique. */
+  /** The bytes in Base16, which are unique. */
   readonly id: string
   readonly text: string
 }

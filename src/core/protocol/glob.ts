@@ -1,10 +1,10 @@
 export interface Glob {
-  /** Words of 32 states: the cost per byte of a key. */
+  /** Number of words of 32 states, which is the cost per byte of a key. */
   readonly words: number
   matches(key: Uint8Array): boolean
 }
 
-/** Bytes that a position of a glob matches: those in the ranges, or all others. */
+/** The bytes that a position of a glob matches: the ones in the ranges, or all others. */
 interface GlobPosition {
   readonly ranges: readonly (readonly [from: number, to: number])[]
   readonly negated: boolean
@@ -15,11 +15,11 @@ const ANY: GlobPosition = { ranges: [], negated: true }
 
 /**
  * Compiles a glob over bytes with the syntax of Redis: `*` matches any bytes, `?` any byte, `[abc]` and `[a-z]` one of
- * these, `[^a]` and `[!a]` any other byte, `\` escapes. Any bytes are a valid glob: an unclosed class extends to the
- * end, `[]` matches nothing.
+ * these bytes, `[^a]` and `[!a]` any other byte, and `\` escapes the next byte. Any bytes are a valid glob: an unclosed
+ * class extends to the end, and `[]` matches nothing.
  *
- * Matching takes one step per byte of the key and 32 bytes of the glob, for any input: it tracks the set of reachable
- * positions as bits and never backtracks.
+ * Matching takes one step per byte of the key and 32 bytes of the glob, for any input, because it tracks the set of
+ * reachable positions as bits and never backtracks.
  */
 export function compileGlob(glob: Uint8Array): Glob {
   const { positions, stars } = parse(glob)
@@ -44,7 +44,7 @@ export function compileGlob(glob: Uint8Array): Glob {
   }
 }
 
-/** Most globs are short: their positions fit one number, which is five times as fast. */
+/** Matches a short glob. The positions of most globs fit in one number, which is five times as fast. */
 function matchesShort(key: Uint8Array, moves: Uint32Array, stays: number, end: number): boolean {
   const last = 1 << end
   const endless = (stays & last) !== 0
@@ -105,7 +105,7 @@ function clearBit(words: Uint32Array, index: number): void {
 
 const hasBit = (words: Uint32Array, index: number): boolean => ((words[index >>> 5] ?? 0) & (1 << (index & 31))) !== 0
 
-/** A star is identified by the index of the position after it, or the end. */
+/** Parses a glob. A star is identified by the index of the position after it, or by the end. */
 function parse(glob: Uint8Array): { readonly positions: readonly GlobPosition[]; readonly stars: readonly number[] } {
   const [positions, stars]: [GlobPosition[], number[]] = [[], []]
   const reader = new GlobReader(glob)

@@ -4,7 +4,9 @@ import { displayText, utf8 } from '../util/bytes.js'
 import { PayloadError } from '../util/errors.js'
 import type { Dialect } from './replies.js'
 
-/** A change of a watched key ("KEYNOTIFY notification message format"). A SET may lack its value. */
+/**
+ * A change of a watched key ("KEYNOTIFY notification message format"). The notification of a SET may lack the value.
+ */
 export type Notification = { readonly op: 'set'; readonly value: Uint8Array | undefined } | { readonly op: 'delete' }
 
 /** Parses a notification in either dialect. Throws {@link PayloadError} if it is malformed. */

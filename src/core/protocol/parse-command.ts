@@ -19,7 +19,7 @@ export class CommandError extends Error {
 
 const MAX_GLOB_BYTES = 1_024
 
-/** Compiles the glob of a request. Throws {@link CommandError} `syntax-error` beyond 1,024 bytes. */
+/** Compiles the glob of a request. Throws {@link CommandError} (`syntax-error`) for a glob of more than 1,024 bytes. */
 export function compileRequestGlob(glob: Uint8Array): Glob {
   if (glob.length > MAX_GLOB_BYTES) throw new CommandError('syntax-error')
   return compileGlob(glob)
@@ -41,7 +41,8 @@ export function parseCommand(payload: Uint8Array): Command {
   return command
 }
 
-// No command has more than eight; parsing millions before rejecting them would cost time and memory.
+// Maximum number of items. No command has more than eight, and parsing millions before rejecting them would cost time
+// and memory.
 const MAX_ITEMS = 16
 
 const MAX_COUNT_DIGITS = 18
@@ -73,7 +74,7 @@ function readStrings(payload: Uint8Array): Uint8Array[] {
   }
 }
 
-/** Keywords and numbers of the protocol are ASCII, and not longer. */
+/** Maximum length of keywords and numbers, which are ASCII. */
 const MAX_WORD_BYTES = 16
 
 const textOf = (bytes: Uint8Array): string => (bytes.length <= MAX_WORD_BYTES ? toBinaryString(bytes) : '')
@@ -82,7 +83,7 @@ const checkArgumentCount = (count: number, words: readonly Uint8Array[]): void =
   if (words.length !== 2 + count) throw new CommandError('wrong-argument-count')
 }
 
-/** @param words - including the verb and the key */
+/** @param words - all words, including the verb and the key */
 type Parser = (key: Uint8Array, words: readonly Uint8Array[]) => Command
 
 const PARSE: Record<Command['verb'], Parser> = {
@@ -116,8 +117,8 @@ const PARSE: Record<Command['verb'], Parser> = {
 
 const PARSERS = Object.entries(PARSE).map(([verb, parse]) => ({ verb: utf8(verb), parse }))
 
-// Verbs are upper case ("Case sensitivity"): another case is an unknown command. Comparing bytes avoids creating a
-// string and looking it up.
+// Verbs are upper case ("Case sensitivity"), so another case is an unknown command. Comparing bytes avoids creating a
+// string to look up.
 function parserOf(verb: Uint8Array): Parser | undefined {
   for (const parser of PARSERS) if (sameBytes(parser.verb, verb)) return parser.parse
   return undefined

@@ -3,7 +3,10 @@ import { HlcError, PayloadError } from '../util/errors.js'
 
 /** MQTT 5 user properties of requests, responses and notifications. */
 export const PROPERTY = {
-  /** Hybrid logical clock: the requester's on a request, the value's version on a response or notification. */
+  /**
+   * A hybrid logical clock reading: of the requester on a request, the version of the value on a response or
+   * notification.
+   */
   timestamp: '__ts',
   fencingToken: '__ft',
   sourceId: '__srcId',
@@ -15,20 +18,20 @@ export const PROPERTY = {
   supportedMajorVersions: '__supProtMajVer',
   requestVersion: '__requestProtVer',
   /**
-   * On the response to a GET of an absent key, and to a GLOBNOTIFY: the last version assigned to any key, which orders
-   * the response among changes. An extension; the protocol gives these responses no version.
+   * The last version assigned to any key, which orders a response among changes. Sent on the response to a GET of an
+   * absent key and to a GLOBNOTIFY. An extension, because the protocol gives these responses no version.
    */
   position: '__pos',
   /** The client id, by which a broker may partition requests while keeping those of one client in order. */
   partition: '$partition',
-  /** Empty; brokers may prioritise these messages when their buffers are full of data. */
+  /** An empty property by which brokers may prioritise a message when their buffers are full of data. */
   highPriority: '$high_priority',
   /**
-   * On responses of an attached store: the instance that responds. Another instance does not have earlier
+   * The instance that responds, sent on responses of an attached store. Another instance does not have earlier
    * registrations. An extension.
    */
   instance: '__life',
-  /** On the notification of a DELETE: `deleted` or `expired`. An extension. */
+  /** The reason on the notification of a DELETE: `deleted` or `expired`. An extension. */
   reason: 'reason',
   /** `true` on a SET requests that the broker keeps the key on disk. */
   persist: 'aio-persistence',
@@ -37,10 +40,10 @@ export const PROPERTY = {
 /** RPC version of this library; other major versions are rejected. */
 export const PROTOCOL_VERSION = '1.0'
 
-/** RPC status of a response. A reply `-ERR ...` has status `ok` as well: the store processed the request. */
+/** RPC status of a response. A reply `-ERR ...` also has the status `ok`, because the store processed the request. */
 export const STATUS = { ok: 200, badRequest: 400, unavailable: 503, versionNotSupported: 505 } as const
 
-/** Content type of requests and responses; the official clients reject responses with another one. */
+/** Content type of requests and responses. The official clients reject responses with any other type. */
 export const CONTENT_TYPE = 'application/octet-stream'
 
 interface Versioned {
@@ -51,8 +54,8 @@ interface Versioned {
 export const readVersion = ({ userProperties }: Versioned): Hlc | undefined => hlcOf(userProperties[PROPERTY.timestamp])
 
 /**
- * Returns the position of a response without a version among all changes. An extension, so an unreadable value belongs
- * to another store and is ignored.
+ * Returns the position among all changes of a response without a version. The position is an extension, so an
+ * unreadable value belongs to another store and is ignored.
  */
 export function readPosition({ userProperties }: Versioned): Hlc | undefined {
   const text = userProperties[PROPERTY.position]
@@ -65,8 +68,8 @@ export function readPosition({ userProperties }: Versioned): Hlc | undefined {
 }
 
 /**
- * Why a key does not exist: deleted by a command, expired, or unknown, because other stores do not report it and a read only
- * finds no key.
+ * Why a key does not exist: deleted by a command, expired, or unknown, because other stores do not report the reason
+ * and a read only finds that there is no key.
  */
 export type GoneReason = 'deleted' | 'expired' | 'unknown'
 

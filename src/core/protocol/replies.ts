@@ -4,19 +4,18 @@ import { PayloadError, type ServiceErrorCode } from '../util/errors.js'
 import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from './service-errors.js'
 
 /**
- * Encoding where documents and official clients differ: `field` as the clients expect, `documented` as the protocol
- * page shows.
+ * The encoding where the documents and the official clients differ: `field` as the clients expect, or `documented` as
+ * the protocol page shows.
  */
 export type Dialect = 'field' | 'documented'
 
 /** A page of keys found by SCAN. Without a token it is the last one. An empty page may have a token. */
 export interface ScanPage {
   readonly keys: readonly Uint8Array[]
-  /** Opaque; passed in the request for the next page. */
+  /** An opaque token for the request of the next page. */
   readonly token: Uint8Array | undefined
 }
 
-/** A reply of the store. */
 export type Reply =
   | { readonly type: 'ok' }
   | { readonly type: 'value'; readonly value: Uint8Array }
@@ -57,7 +56,10 @@ export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Arra
   }
 }
 
-/** Reads the reply to SET or VDEL: `applied`, `refused` by its condition, or `missing` (VDEL of no key). */
+/**
+ * Reads the reply to SET or VDEL: `applied`, `refused` by its condition, or `missing` for a VDEL of a key that does not
+ * exist.
+ */
 export function readConditional(payload: Uint8Array, key: string): 'applied' | 'refused' | 'missing' {
   const reply = readReply(payload, key)
   if (reply.type === 'simple' && reply.text === 'OK') return 'applied'
@@ -101,7 +103,7 @@ export function readPage(payload: Uint8Array): ScanPage {
   const [list, token, ...more] = reply.type === 'array' ? reply.items : []
   if (list?.type !== 'array' || more.length > 0) throw notAPage(reply)
   const keys = list.items.map(item => bytesOf(item, reply))
-  // No key is empty; requesting it would fail as an invalid argument.
+  // No key is empty, and a request for an empty key would fail as an invalid argument.
   if (keys.some(key => key.length === 0)) throw notAPage(reply)
   return { keys, token: token && bytesOf(token, reply) }
 }

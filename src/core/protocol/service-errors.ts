@@ -1,7 +1,7 @@
 import { ServiceError, type ServiceErrorCode } from '../util/errors.js'
 
 /**
- * Texts of the store after `-ERR ` (state store protocol, "-ERR responses"): the single source of the store's replies
+ * The texts that follow `-ERR ` (state store protocol, "-ERR responses"), as the single source of the store's replies
  * and the client's codes.
  */
 export const SERVICE_ERRORS = {
@@ -23,7 +23,7 @@ export const SERVICE_ERRORS = {
 
 export type KnownServiceErrorCode = keyof typeof SERVICE_ERRORS
 
-// Older pages of the documents spell this one "lower version that"; only its beginning is reliable.
+// Older pages of the documents spell this text "lower version that", so only its beginning is reliable.
 const STALE_TOKEN_START = 'the request fencing token is a lower version'
 
 const CODES = new Map<string, ServiceErrorCode>(
@@ -32,7 +32,7 @@ const CODES = new Map<string, ServiceErrorCode>(
 
 /**
  * Converts a reply `-{line}` to an error: `ERR text`, `ERR: text` or any other text, which is kept verbatim. `advice`
- * explains a code for the request.
+ * explains a code in the context of the request.
  */
 export function serviceError(
   line: string,

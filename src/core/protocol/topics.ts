@@ -9,8 +9,8 @@ export const INVOKE_TOPIC = `${STORE_TOPIC}/command/invoke`
 export const RESERVED_RESPONSE_PREFIX = `clients/${STORE_TOPIC}`
 
 /**
- * Retained topic where an attached store announces its active instance, or that it has stopped. An extension; not below
- * `clients/`, whose topics belong to one client each.
+ * Retained topic where an attached store announces its active instance, or that it has stopped. An extension. It is not
+ * below `clients/`, where each topic belongs to one client.
  */
 export const INSTANCE_TOPIC = 'rx-statestore/v1/life'
 

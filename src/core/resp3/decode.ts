@@ -20,7 +20,7 @@ const MIN_ITEM_BYTES = 3
 
 /**
  * Decodes exactly one value from one or more chunks. Blobs are views of a single chunk, not copies. A length is checked
- * against the input before any allocation, so a hostile one costs nothing.
+ * against the input before any allocation, so a hostile length costs nothing.
  *
  * Throws {@link PayloadError} for any other input: truncated, trailing bytes, unknown type, invalid number, deep
  * nesting.
@@ -36,8 +36,8 @@ export function decode(...pieces: readonly Uint8Array[]): Resp3 {
 }
 
 /**
- * Like {@link decode}, but the last CRLF may be missing: the source documents show a `GET` reply and `-ERR syntax
- * error` without it (sections "GET response" and "Response format").
+ * Decodes like {@link decode}, except that the last CRLF may be missing: the source documents show a `GET` reply and
+ * `-ERR syntax error` without it (sections "GET response" and "Response format").
  */
 export const decodeReply = (payload: Uint8Array): Resp3 => new Decoder(payload, false).decode()
 
@@ -119,7 +119,10 @@ class Decoder {
     return displayText(this.#input.subarray(start))
   }
 
-  /** Reads the line of a small count, as nearly all are; returns `undefined` without advancing for any other line. */
+  /**
+   * Reads the line of a small count, which nearly all counts are. Returns `undefined` without advancing for any other
+   * line.
+   */
   #plainCount(): number | undefined {
     let count = 0
     for (let at = this.#at + 1; at <= this.#at + MAX_PLAIN_COUNT_BYTES; at++) {
@@ -152,8 +155,8 @@ const fault = (what: string, at: number): PayloadError =>
 const MAX_COUNT_LINE_BYTES = 9
 
 /**
- * Decodes an array of byte strings, as nearly all commands are, as views of the payload. Returns `undefined` for an
- * array of more than `maxCount`, and for any other or malformed input, which `decode` then diagnoses.
+ * Decodes an array of byte strings, the form of nearly all commands, to views of the payload. Returns `undefined` for
+ * an array of more than `maxCount` items, and for any other or malformed input, which `decode` then diagnoses.
  *
  * @example
  * ```ts

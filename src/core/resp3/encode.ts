@@ -2,7 +2,7 @@ import { concatBytes, utf8 } from '../util/bytes.js'
 
 const [ASTERISK, DOLLAR, ZERO, CR, LF] = [0x2a, 0x24, 0x30, 0x0d, 0x0a]
 
-/** `*n` and n blobs: a request or a notification (state store protocol, "Request format"). */
+/** Encodes `*n` and n blobs: a request or a notification (state store protocol, "Request format"). */
 export function encodeArray(items: readonly Uint8Array[]): Uint8Array {
   let length = 1 + digitsOf(items.length) + 2
   for (const item of items) length += 1 + digitsOf(item.length) + 2 + item.length + 2
@@ -16,7 +16,7 @@ export function encodeArray(items: readonly Uint8Array[]): Uint8Array {
   return bytes
 }
 
-/** `*n` and n encoded values. */
+/** Encodes `*n` and n values that are already encoded. */
 export const encodeNested = (values: readonly Uint8Array[]): Uint8Array =>
   concatBytes([utf8(`*${values.length}\r\n`), ...values])
 
@@ -43,7 +43,7 @@ function digitsOf(value: number): number {
   return digits
 }
 
-/** `$length` and the bytes; `null` is the nil blob `$-1`. */
+/** Encodes `$length` and the bytes; `null` becomes the nil blob `$-1`. */
 export function encodeBlob(bytes: Uint8Array | null): Uint8Array {
   if (bytes === null) return utf8('$-1\r\n')
   const blob = new Uint8Array(1 + digitsOf(bytes.length) + 2 + bytes.length + 2)

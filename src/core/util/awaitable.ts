@@ -6,7 +6,7 @@ import { AsyncSubject, firstValueFrom, Observable, type Subscriber, Subscription
  * nothing. To send again, create another request: `defer(() => group.send(21))`.
  *
  * Unsubscribing the last subscriber before the result cancels it. After that, and after an error, the next subscription
- * sends again: `retry` works. An `await` cannot be cancelled, and all of them settle with the first outcome. `pipe`
+ * sends again: `retry` works. An `await` cannot be cancelled, and all `await`s settle with the first outcome. `pipe`
  * returns a plain observable.
  *
  * @example
@@ -23,7 +23,7 @@ export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
     super(shareAttempt(new Observable(send)))
   }
 
-  // Getters, so that they have exactly the types of a promise's methods.
+  // These are getters, so that they have exactly the types of a promise's methods.
 
   /** Sends the request if it was not sent yet, and settles with its result. */
   // biome-ignore lint/suspicious/noThenProperty: a request can be awaited
@@ -31,12 +31,12 @@ export class Awaitable<T> extends Observable<T> implements PromiseLike<T> {
     return (fulfilled, rejected) => this.#settled().then(fulfilled, rejected)
   }
 
-  /** Like {@link then} without its first argument. */
+  /** Sends the request like {@link then}, with a handler for errors only. */
   get catch(): Promise<T>['catch'] {
     return rejected => this.#settled().catch(rejected)
   }
 
-  /** Like a promise's method. */
+  /** Sends the request like {@link then}, with a handler for any outcome. */
   get finally(): Promise<T>['finally'] {
     return settled => this.#settled().finally(settled)
   }
@@ -71,7 +71,7 @@ function shareAttempt<T>(source: Observable<T>): (subscriber: Subscriber<T>) => 
     const sent = source.subscribe({
       next: result => attempt.next(result),
       error: error => {
-        // First, because a subscriber may send again synchronously.
+        // Forgets the attempt first, because a subscriber may send again synchronously.
         forget()
         attempt.error(error)
       },
@@ -102,7 +102,7 @@ function shareAttempt<T>(source: Observable<T>): (subscriber: Subscriber<T>) => 
  * ```
  */
 export class StoreRequest<T> extends Awaitable<T> {
-  /** @param make - called once per attempt; an error it throws is the attempt's error */
+  /** @param make - creates the request; called once per attempt, and an error that it throws is the attempt's error */
   constructor(make: () => Observable<T>) {
     super(subscriber => make().subscribe(subscriber))
   }

@@ -12,7 +12,7 @@ export const randomOf = ({ random = Math.random }: BackoffOptions = {}): (() => 
 
 /**
  * Exponential backoff with jitter: the delay before attempt `attempt` (1 is the first retry) is between half of
- * `initial * 2^(attempt - 1)` and all of it, capped at `max`. The jitter spreads the reconnects of many clients.
+ * `initial * 2^(attempt - 1)` and the whole of it, capped at `max`. The jitter spreads the reconnects of many clients.
  *
  * @example
  * ```ts

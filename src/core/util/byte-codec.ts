@@ -30,7 +30,7 @@ export class ByteWriter {
     this.#at += 4
   }
 
-  /** Also exact for integers up to 2^53. */
+  /** Writes a number, which is exact for integers up to 2^53. */
   float64(value: number): void {
     this.#reserve(8)
     this.#view.setFloat64(this.#at, value)
@@ -64,7 +64,7 @@ export class ByteWriter {
 
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length)
-    // For few bytes, calling `set` takes longer than the loop.
+    // For a few bytes, calling `set` takes longer than the loop.
     if (bytes.length > MAX_LOOP_BYTES) this.#bytes.set(bytes, this.#at)
     else for (let i = 0; i < bytes.length; i++) this.#bytes[this.#at + i] = bytes[i] ?? 0
     this.#at += bytes.length

@@ -4,15 +4,15 @@ const encoder = /* @__PURE__ */ new TextEncoder()
 const strictDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** Longer strings are left to the system's encoder, UTF-16 code units. */
+/** Maximum length for the loop, UTF-16 code units. Longer strings are left to the system's encoder. */
 const MAX_LOOP_LENGTH = 256
 const HEX_DIGITS = '0123456789ABCDEF'
 
 export const utf8 = (text: string): Uint8Array => encoder.encode(text)
 
 /**
- * Writes a short ASCII string, for which calling the system's encoder would take longer. Returns its length, or
- * `undefined` for any other string. The caller provides the room.
+ * Writes a short ASCII string, for which calling the system's encoder would take longer. Returns the length of the
+ * string, or `undefined` if the string is not short ASCII. The caller provides the memory.
  */
 export function putAscii(bytes: Uint8Array, from: number, text: string): number | undefined {
   const { length } = text
@@ -48,7 +48,7 @@ export function toHex(bytes: Uint8Array): string {
     digits[2 * i] = HEX_DIGITS.charCodeAt(byte >> 4)
     digits[2 * i + 1] = HEX_DIGITS.charCodeAt(byte & 15)
   }
-  // One flat string: concatenation would leave a tree of pieces in the heap.
+  // Creates one flat string, because concatenation would leave a tree of pieces in the heap.
   return toBinaryString(digits)
 }
 
@@ -66,7 +66,7 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return true
 }
 
-/** Copies bytes before keeping them, if more than an eighth of the underlying memory is not theirs. */
+/** Copies bytes that are to be kept if more than an eighth of the underlying memory is not theirs. */
 export const copyIfSparse = (bytes: Uint8Array): Uint8Array =>
   8 * bytes.byteLength >= 7 * bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 
@@ -99,5 +99,5 @@ export function fromBinaryString(text: string): Uint8Array {
 // Spreading would iterate over the bytes one by one.
 const charactersOf = (codes: Uint8Array): string => Reflect.apply(String.fromCharCode, undefined, codes)
 
-/** Unguessable random bytes, for ids and correlation data. */
+/** Returns unguessable random bytes, for ids and correlation data. */
 export const randomBytes = (length: number): Uint8Array => globalThis.crypto.getRandomValues(new Uint8Array(length))

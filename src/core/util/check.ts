@@ -25,7 +25,7 @@ export function checkHas(name: string, value: unknown, methods: readonly string[
   if (wrong !== undefined) throw new ArgumentError(`Expected \`${name}\` to have a method \`${wrong}\``)
 }
 
-/** Throws {@link ArgumentError} unless the value is a boolean: text such as `'false'` would count as true. */
+/** Throws {@link ArgumentError} unless the value is a boolean, because text such as `'false'` would count as true. */
 export function checkFlag(name: string, value: unknown): void {
   if (typeof value === 'boolean') return
   throw new ArgumentError(`Expected \`${name}\` to be true or false, got \`${formatValue(value)}\` (${typeof value})`)
@@ -36,7 +36,7 @@ export function checkChoice(name: string, value: string, choices: readonly strin
   throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${formatValue(value)}\``)
 }
 
-/** Names of options; the compiler requires all of them and allows no other. */
+/** The names of options. The compiler requires all of them and allows no other. */
 export type OptionNames<T> = { readonly [K in keyof Required<T>]: true }
 
 export type ForeignOptionNames = Readonly<Record<string, string>>
@@ -44,9 +44,9 @@ export type ForeignOptionNames = Readonly<Record<string, string>>
 const MAX_EDIT_DISTANCE = 2
 
 /**
- * Throws {@link ArgumentError} for unknown options: a misspelt option would be ignored silently.
+ * Throws {@link ArgumentError} for unknown options, because a misspelt option would be ignored silently.
  *
- * @param call - the function whose options they are, for the message
+ * @param call - name of the function that takes the options, for the message
  */
 export function checkOptionNames(
   call: string,

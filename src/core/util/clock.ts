@@ -1,5 +1,5 @@
 /**
- * The only source of time: all code that waits or needs the time takes a clock, so that tests and simulations can
+ * The only source of time. All code that waits or needs the time takes a clock, so that tests and simulations can
  * replace it.
  */
 export interface Clock {
@@ -7,11 +7,11 @@ export interface Clock {
   now(): number
   /** Monotonic clock, ms from an arbitrary start. */
   monotonic(): number
-  /** Runs `task` once after `delay` ms; the returned function cancels it. */
+  /** Runs `task` once after `delay` ms. Returns a function that cancels the task. */
   schedule(delay: number, task: () => void): () => void
   /**
-   * Runs `task` after data that has already arrived is read. Otherwise a deadline could expire although the data is
-   * there, because a blocked event loop runs timers before it reads. Undefined if there is no such data.
+   * Runs `task` after data that has already arrived is read. Otherwise a deadline could expire although the data has
+   * arrived, because a blocked event loop runs timers before it reads. Undefined for a clock without such data.
    */
   afterInput?(task: () => void): void
 }
@@ -19,7 +19,7 @@ export interface Clock {
 /** Runs a task after the event loop has processed the data it has read; without Node, after the current task. */
 export const afterIo: (task: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 
-// setTimeout fires immediately for longer delays (32-bit overflow).
+// For longer delays, setTimeout fires immediately (32-bit overflow).
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 export function afterInput(clock: Clock, task: () => void): void {
@@ -27,7 +27,7 @@ export function afterInput(clock: Clock, task: () => void): void {
   else task()
 }
 
-/** The system's clock. Its timers keep a Node process alive until they fire or are cancelled. */
+/** The system clock. Its timers keep a Node process alive until they fire or are cancelled. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -41,7 +41,7 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
   afterInput(task) {
-    // After the phase that reads sockets; browsers use a message queue.
+    // The task runs after the phase that reads sockets; browsers use a message queue instead.
     if (typeof setImmediate === 'function') setImmediate(task)
     else {
       const { port1, port2 } = new MessageChannel()

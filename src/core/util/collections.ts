@@ -1,6 +1,6 @@
 /**
- * A FIFO queue in constant time at any length. A `Set` or `Map` could be used alike, but iterates over all deleted
- * entries before its first one.
+ * A FIFO queue that takes constant time at any length. A `Set` or `Map` could be used in the same way, but iterates
+ * over all deleted entries before its first one.
  *
  * @example
  * ```ts
@@ -28,9 +28,9 @@ export class Fifo<T> {
   shift(): T | undefined {
     if (this.#head === this.#items.length) return undefined
     const item = this.#items[this.#head]
-    // Released immediately: a long-lived array would retain the item.
+    // The item is released immediately, because a long-lived array would retain it.
     this.#items[this.#head++] = undefined
-    // Compacts in batches; each item moves once on average.
+    // Compacts in batches, so that each item moves once on average.
     if (this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
@@ -105,8 +105,9 @@ export class CountedFifo<T> {
 }
 
 /**
- * Items under small numbers, which are reused. A `Map` works alike, but if its entries change constantly, the tables it
- * discards keep each other and their former entries alive until the next full garbage collection.
+ * Stores items under small numbers, which are reused. A `Map` works in the same way, but if its entries change
+ * constantly, the tables that it discards keep each other and their former entries alive until the next full garbage
+ * collection.
  *
  * @example
  * ```ts
@@ -128,7 +129,7 @@ export class SlotMap<T extends object> {
     return this.#items.filter(item => item !== undefined)
   }
 
-  /** Adds an item and returns its number, which may be a reused one. */
+  /** Adds an item and returns its number, which may be reused. */
   add(item: T): number {
     const index = this.#free.pop() ?? this.#items.length
     this.#items[index] = item

@@ -1,13 +1,13 @@
 export interface Deadline<T> {
   readonly at: number
   readonly item: T
-  /** Index in the heap, -1 once removed. Managed by the queue. */
+  /** Index in the heap; -1 once removed. Managed by the queue. */
   position: number
 }
 
 /**
- * Items ordered by time: a binary heap in which each entry knows its index, so that adding and removing take O(log n),
- * and removed entries are freed. The owner needs only one timer, for {@link earliest}.
+ * Orders items by time in a binary heap. Each entry knows its index, so that adding and removing take O(log n), and
+ * removed entries are freed. The owner needs only one timer, for {@link earliest}.
  *
  * @example
  * ```ts
@@ -24,7 +24,7 @@ export class DeadlineQueue<T> {
     return this.#heap.length
   }
 
-  /** Time of the first entry; `Infinity` if empty. */
+  /** Time of the first entry; `Infinity` for an empty queue. */
   get earliest(): number {
     return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY
   }

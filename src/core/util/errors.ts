@@ -57,7 +57,8 @@ export class StateStoreError extends Error {
 }
 
 /**
- * The call was invalid, and nothing was sent. Thrown by the call, or raised by the operator that received the value.
+ * The call was invalid, and nothing was sent. The call throws this error, or the operator that received the value
+ * raises it.
  */
 export class ArgumentError extends StateStoreError {
   override readonly name = 'ArgumentError'
@@ -67,7 +68,7 @@ export class ArgumentError extends StateStoreError {
   }
 }
 
-/** The store replied `-ERR {text}`. `text` is verbatim, even if this library does not know it. */
+/** The store replied `-ERR {text}`. `text` is verbatim, even if this library does not know the text. */
 export class ServiceError extends StateStoreError {
   override readonly name = 'ServiceError'
   readonly text: string
@@ -121,7 +122,7 @@ export class OutcomeUnknownError extends StateStoreError {
   }
 }
 
-/** The client was closed by its caller, or permanently by the broker (then `cause` says why). */
+/** The client was closed by its caller, or permanently by the broker, in which case `cause` contains the reason. */
 export class ClosedError extends StateStoreError {
   override readonly name = 'ClosedError'
 
@@ -163,10 +164,10 @@ export class ConnectionRefusedError extends StateStoreError {
   }
 }
 
-/** The connection was lost. Seen as the cause of `reconnecting`, never as the end of a watch. */
+/** The connection was lost. This error is the cause of `reconnecting` and never ends a watch. */
 export class ConnectionLostError extends StateStoreError {
   override readonly name = 'ConnectionLostError'
-  /** MQTT 5 reason code (MQTT 5.0, section 2.4) with which the broker closed it, if any. */
+  /** MQTT 5 reason code (MQTT 5.0, section 2.4) with which the broker closed the connection, if any. */
   readonly reasonCode: number | undefined
 
   constructor(message = 'The connection to the broker was lost', options?: ErrorOptions, reasonCode?: number) {
@@ -175,7 +176,7 @@ export class ConnectionLostError extends StateStoreError {
   }
 }
 
-/** Data from the network that violates the protocol. */
+/** Data from the network violates the protocol. */
 export class PayloadError extends StateStoreError {
   override readonly name = 'PayloadError'
 
@@ -184,7 +185,7 @@ export class PayloadError extends StateStoreError {
   }
 }
 
-/** A stored value that its key's codec cannot decode. The watch continues. */
+/** The codec of a key cannot decode the stored value. The watch continues. */
 export class DecodeError extends StateStoreError {
   override readonly name = 'DecodeError'
   readonly key: string
@@ -204,7 +205,7 @@ export class DecodeError extends StateStoreError {
   }
 }
 
-/** A hybrid logical clock reading that is malformed, overflows, or is too far ahead of the wall clock. */
+/** A hybrid logical clock reading is malformed, overflows, or is too far ahead of the wall clock. */
 export class HlcError extends StateStoreError {
   override readonly name = 'HlcError'
   readonly problem: 'malformed' | 'overflow' | 'drift'
@@ -216,7 +217,7 @@ export class HlcError extends StateStoreError {
 }
 
 /**
- * The request was rejected before it reached the store: an RPC status other than 200, or a PUBACK with a reason code.
+ * The request was rejected before it reached the store, by an RPC status other than 200 or a PUBACK with a reason code.
  */
 export class RequestRejectedError extends StateStoreError {
   override readonly name = 'RequestRejectedError'
@@ -262,8 +263,8 @@ function objectTag(value: unknown): string {
 const UNPRINTABLE = 'something that cannot be shown as text'
 
 /**
- * Returns the innermost cause of an error. Node reports several failed addresses of a host as an error without a
- * message.
+ * Returns the message of the innermost cause of an error. Node reports several failed addresses of a host as an error
+ * without a message.
  */
 export function rootCause(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
@@ -275,7 +276,8 @@ export function rootCause(error: unknown): string {
 const IDENTIFIER = /^[\w.-]{1,64}$/
 
 /**
- * Returns name and code of an error, for logs: its message may contain an address or a password.
+ * Returns the name and code of an error, for logs. The message is omitted because it may contain an address or a
+ * password.
  *
  * @example
  * ```ts

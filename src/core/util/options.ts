@@ -1,14 +1,14 @@
 import { POSITIVE_INTEGER } from './check.js'
 import { ArgumentError, formatValue } from './errors.js'
 
-/** The values of an option, and their text form. */
+/** The kind of values that an option has, and their text form. */
 export interface OptionKind<T> {
   /** Placeholder in help, such as `<n>`; empty for a switch. */
   readonly sign: string
   /** Description in errors, such as `a positive integer`. */
   readonly expected: string
   readonly choices?: readonly T[]
-  /** Whether the value is a list, and a text is one item. */
+  /** Whether the value is a list, of which a text is one item. */
   readonly isList?: true
   is(value: unknown): value is T
   /** Parses a text; the result may be invalid. */
@@ -16,18 +16,18 @@ export interface OptionKind<T> {
 }
 
 /**
- * An option, defined once: for the check of the function that takes it, for the flag and help of the command line, and
- * for a settings file.
+ * An option. One definition serves the checks of the function that takes the option, the flag and help of the command
+ * line, and settings files.
  */
 export interface OptionEntry<T> {
   readonly kind: OptionKind<T>
-  /** Undefined if it depends on other options. */
+  /** The default; undefined if it depends on other options. */
   readonly default?: T
-  /** Description of the default in help; the value if undefined. */
+  /** Description of the default in help. If undefined, help shows the value. */
   readonly without?: string
   /** Description. An option without one is not a flag. */
   readonly help?: string
-  /** The flag, if it is not `--` and the name. */
+  /** The flag, if it is not `--` followed by the name. */
   readonly flag?: string
 }
 
@@ -43,7 +43,7 @@ export type OptionDefaults<T extends OptionTable> = {
   readonly [K in keyof T as T[K] extends { readonly default: unknown } ? K : never]: ValueOf<T[K]>
 }
 
-/** Checked options: each has a value, except those listed in `Unset`. */
+/** Checked options, which all have a value except the ones listed in `Unset`. */
 export type Checked<T, Unset extends keyof T = never> = {
   readonly [K in keyof T]-?: K extends Unset ? T[K] | undefined : Exclude<T[K], undefined>
 }
@@ -64,7 +64,7 @@ export function givenOf(table: OptionTable, options: Readonly<Record<string, unk
   return Object.fromEntries(entries)
 }
 
-/** Returns the options that have a default: given values or defaults. */
+/** Returns all options that have a default, with the given values or the defaults. */
 export function withDefaults<T extends OptionTable>(table: T, options: OptionValues<T>): OptionDefaults<T>
 export function withDefaults(table: OptionTable, options: Readonly<Record<string, unknown>>): object {
   const defaults = Object.entries(table).filter(([, entry]) => entry.default !== undefined)

@@ -1,6 +1,6 @@
 import { sameBytes } from './bytes.js'
 
-/** Maximum depth compared: values may be cyclic. */
+/** Maximum depth of the comparison, because values may be cyclic. */
 const MAX_DEPTH = 64
 
 /**

@@ -1,13 +1,13 @@
 /**
- * V8 hashes a longer string by its length only (`String::kMaxHashCalcLength`): all keys of one length collide and are
- * compared character by character.
+ * V8 hashes a longer string by its length only (`String::kMaxHashCalcLength`): all longer keys of one length collide
+ * and are compared character by character.
  */
 const MAX_HASHED_LENGTH = 16_383
 
 /**
- * A `Map` for keys chosen by clients: the cost of a key depends only on its length, never on other keys. A long key is
- * hashed in pieces, each of which leads to the map of the next. Short keys cost as much as in a `Map`. Iteration is in
- * insertion order, with long keys last.
+ * A `Map` for keys that clients choose. The cost of a key depends only on its length, never on other keys. A long key
+ * is hashed in pieces, each of which leads to the map of the next piece. Short keys cost as much as in a `Map`.
+ * Iteration is in insertion order, with long keys last.
  *
  * @example
  * ```ts
@@ -75,7 +75,7 @@ export class StringMap<V extends NonNullable<unknown>> {
 
   *[Symbol.iterator](): Generator<[key: string, value: V], void> {
     yield* this.#values
-    // Not recursive, because clients choose the length of keys.
+    // The loop is not recursive, because clients choose the length of keys.
     const rest: [string, StringMap<V>][] = [...(this.#nextPieces ?? [])]
     for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
       const [head, map] = next
@@ -114,7 +114,7 @@ interface PathStep<V extends NonNullable<unknown>> {
 }
 
 const pieceOf = (key: string, at: number): string => key.slice(at, at + MAX_HASHED_LENGTH)
-/** Offset of the last piece of a key, which is never empty. */
+/** Returns the offset of the last piece of a key; the piece is never empty. */
 const lastPieceStart = (key: string): number => key.length - 1 - ((key.length - 1) % MAX_HASHED_LENGTH)
 const lastPieceOf = (key: string): string => key.slice(lastPieceStart(key))
 

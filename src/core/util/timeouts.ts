@@ -2,8 +2,8 @@ import type { Clock } from './clock.js'
 import { type Deadline, DeadlineQueue } from './deadlines.js'
 
 /**
- * One timer for the earliest of many deadlines. It may fire early, for a deadline that was removed, but never late. Its
- * callback handles what is due and sets the timer again.
+ * One timer for the earliest of many deadlines. It may fire early, for a deadline that was removed, but never late. The
+ * callback handles the due items and sets the timer again.
  *
  * @example
  * ```ts
@@ -16,7 +16,10 @@ export class DeadlineTimer {
   readonly #onFire: (late: number) => void
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
 
-  /** @param onFire - called with the delay by the wall clock, ms: large after the computer slept, because timers stop */
+  /**
+   * @param onFire - called with the delay by the wall clock, ms, which is large after the computer slept, because
+   * timers stop
+   */
   constructor(clock: Clock, onFire: (late: number) => void) {
     this.#clock = clock
     this.#onFire = onFire
@@ -40,7 +43,7 @@ export class DeadlineTimer {
 }
 
 /**
- * Calls back for items that are due, with one timer for all of them.
+ * Calls back for items that are due. All items share one timer.
  *
  * @example
  * ```ts

@@ -14,9 +14,9 @@ export interface DumpLine {
   readonly bytes?: string
   /** Version of the value, such as `1696374425000:1:StateStore`. */
   readonly version?: string
-  /** When the key expires, ms since the Unix epoch. */
+  /** Time when the key expires, ms since the Unix epoch. */
   readonly expiresAt?: number
-  /** Later writes must have this token or a newer one. */
+  /** The fencing token of the key: later writes must have this token or a newer one. */
   readonly fencingToken?: string
 }
 
@@ -25,7 +25,7 @@ export interface DumpRecord {
   readonly value: Uint8Array
   readonly version: Hlc | undefined
   readonly fencingToken: Hlc | undefined
-  /** ms since the Unix epoch. */
+  /** Time when the key expires, ms since the Unix epoch. */
   readonly expiresAt: number | undefined
 }
 
@@ -84,7 +84,7 @@ export class DumpReader {
 
   /**
    * Returns the record of the next line, or `undefined` for a blank line, a header or a trailer. Throws for any
-   * deviation from the format: an ignored member would be lost silently.
+   * deviation from the format, because an ignored member would be lost silently.
    */
   read(line: DumpLine | string): DumpRecord | undefined {
     this.#lineNumber++
@@ -163,7 +163,7 @@ function parse(line: string): unknown {
   try {
     return JSON.parse(line)
   } catch (cause) {
-    // The parser's message quotes the line, which may have megabytes.
+    // The parser's message is not used, because it quotes the line, which may have megabytes.
     throw new ArgumentError('it is not valid JSON', { cause })
   }
 }
@@ -187,7 +187,7 @@ function fromText(name: string, text: unknown): Uint8Array {
 function fromBase64(name: string, text: unknown): Uint8Array {
   if (typeof text === 'string') {
     const bytes = Buffer.from(text, 'base64')
-    // Node skips invalid characters and would store something else.
+    // Node skips invalid characters, so a different value would be stored.
     if (bytes.toString('base64') === text) return bytes
   }
   throw new ArgumentError(`its \`${name}\` is not Base64`)
@@ -222,7 +222,8 @@ const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 
 /**
- * Maximum line, bytes: a value of 16 MiB, the default packet limit of a store, whose characters JSON escapes with six.
+ * Maximum length of a line, bytes. It fits a value of 16 MiB, the default packet limit of a store, even if JSON escapes
+ * each character with six.
  */
 export const MAX_LINE_BYTES = 128 * 1024 * 1024
 
@@ -232,13 +233,13 @@ const LINE_FEED = 0x0a
  * Yields the lines of a UTF-8 stream without their ends; the last one may be unterminated. Throws `argument`, with the
  * line number, if a line is too long or not UTF-8. Errors of the stream pass through.
  *
- * @param maxBytes - bytes
+ * @param maxBytes - maximum length of a line, bytes
  */
 export async function* linesOf(
   source: AsyncIterable<Uint8Array>,
   maxBytes = MAX_LINE_BYTES,
 ): AsyncGenerator<string, void> {
-  // Fatal: an invalid byte must not become another character.
+  // Decoding is fatal, because an invalid byte must not become another character.
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let parts: Uint8Array[] = []
   let [length, number] = [0, 1]
@@ -267,8 +268,8 @@ export async function* linesOf(
 }
 
 /**
- * Yields the lines of a dump in a file or a request body, like {@link linesOf}. Throws `argument` if there are none:
- * even the dump of an empty store has a header and a trailer.
+ * Yields the lines of a dump in a file or a request body, like {@link linesOf}. Throws `argument` if there are no
+ * lines, because even the dump of an empty store has a header and a trailer.
  */
 export async function* dumpLinesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
   let isEmpty = true

@@ -1,6 +1,6 @@
 import { isLoopback } from '../../core/util/host-name.js'
 
-/** Returns whether an address is of this machine, which includes local proxies. */
+/** Returns whether an address belongs to this machine, as the addresses of local proxies do. */
 export const isThisMachine = (address: string): boolean =>
   address === '::1' || isLoopback(address.replace(/^::ffff:/i, ''))
 
@@ -17,7 +17,10 @@ export function networkOf(address: string): string {
   return `${all.slice(0, 4).join(':')}::/64`
 }
 
-/** Identifies an open connection: with TLS, the upper and lower sockets are different objects. */
+/**
+ * Returns a name that identifies an open connection, because with TLS the upper and lower sockets are different
+ * objects.
+ */
 export const connectionName = ({ localPort, remoteAddress, remotePort }: ConnectionEnds): string =>
   `${localPort} ${remoteAddress} ${remotePort}`
 

@@ -1,8 +1,8 @@
-/** Burst allowance: time that a quiet sender may be ahead of its rate, ms. */
+/** The burst allowance: the time that a quiet sender may be ahead of its rate, ms. */
 const BURST_MS = 1_000
 
 /**
- * A rate limiter that rejects nothing: all amounts are charged, and a sender ahead of its rate must wait.
+ * A rate limiter that rejects nothing. All amounts are charged, and a sender ahead of its rate must wait.
  *
  * @example
  * ```ts
@@ -13,7 +13,7 @@ const BURST_MS = 1_000
  */
 export class RateLimiter {
   readonly #perMs: number
-  /** When everything charged is paid, ms of the monotonic clock. */
+  /** Time when all charged amounts are paid, ms of the monotonic clock. */
   #paidAt = Number.NEGATIVE_INFINITY
 
   constructor(perSecond: number) {
@@ -38,7 +38,7 @@ export class RateLimiter {
   }
 }
 
-/** Below this size, expired entries are not swept. */
+/** Minimum size at which expired entries are swept. */
 const MIN_SWEEP_SIZE = 1_024
 
 /**

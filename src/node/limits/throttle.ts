@@ -1,22 +1,24 @@
 import type { Clock } from '../../core/util/clock.js'
 import { networkOf } from './network.js'
 
-/** Failures per address without a delay, as people mistype. */
+/** Number of failures per address without a delay, because people mistype. */
 const FREE_FAILURES = 5
 /** Delay after the next failure, doubled with each further one, and its maximum, ms. */
 const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
 /** Failures expire after this time, ms. */
 const FAILURE_EXPIRY_MS = 600_000
-/** Maximum addresses tracked, and names with a successful login; the least recent ones are dropped. */
+/**
+ * Maximum number of tracked addresses, and of tracked names with a successful login. The least recent ones are dropped.
+ */
 const MAX_ADDRESSES = 10_000
 const MAX_NAMES = 10_000
-/** Longer names are not tracked, UTF-16 code units. */
+/** Maximum length of a tracked name, UTF-16 code units. */
 const MAX_NAME_LENGTH = 256
 
 interface Failures {
   readonly count: number
-  /** ms of the monotonic clock. */
+  /** Time of the last failure, ms of the monotonic clock. */
   readonly last: number
 }
 
@@ -25,7 +27,7 @@ const NO_FAILURES: Failures = { count: 0, last: Number.NEGATIVE_INFINITY }
 /**
  * Slows down password guessing: after failed logins, an address must wait for a growing delay of up to a minute. IPv6
  * addresses count by their /64 network, which belongs to one client. A name that has logged in from an address is
- * delayed only by failures of that name: behind a proxy, all clients share an address.
+ * delayed only by failures of that name, because all clients behind a proxy share an address.
  *
  * @example
  * ```ts
@@ -43,14 +45,18 @@ export class LoginThrottle {
 
   /**
    * Yields the addresses, or networks, with failures in the last ten minutes, and the number of failures less than ten
-   * minutes apart. Successful logins do not reset it: otherwise the owner of one account could keep guessing others.
+   * minutes apart. Successful logins do not reset the number; otherwise the owner of one account could keep guessing
+   * the passwords of others.
    */
   *failures(): Iterable<[network: string, count: number]> {
     const now = this.#clock.monotonic()
     for (const [network, { count, last }] of this.#failures) if (now - last < FAILURE_EXPIRY_MS) yield [network, count]
   }
 
-  /** Returns how long logins from an address must wait, ms; with a name, logins of that name from it. */
+  /**
+   * Returns the time that logins from an address must wait, ms, or with a name, the time that logins with that name
+   * must wait.
+   */
   pause(address: string, name?: string): number {
     const network = networkOf(address)
     const { count, last } = this.#knownNames.get(keyOf(network, name)) ?? this.#failures.get(network) ?? NO_FAILURES
@@ -79,7 +85,10 @@ export class LoginThrottle {
   }
 }
 
-/** Only names that have logged in are tracked: clients choose the length of names. */
+/**
+ * Returns the key of a tracked name. Only names that have logged in are tracked, because clients choose the length of
+ * names.
+ */
 const keyOf = (network: string, name: string | undefined): string => (name === undefined ? '' : `${network} ${name}`)
 
 /** Moves an entry to the end and drops the oldest one above the limit. */

@@ -9,7 +9,7 @@ export const warnProcess: Warn = message => process.emitWarning(message, { code:
 export const warnAnonymous = (host: string, warn: Warn): void => warn(`anonymous clients on ${host} have full access`)
 
 /**
- * Warns once a server with anonymous access listens beyond loopback. Returns a function that cancels this.
+ * Warns as soon as a server with anonymous access listens beyond loopback. Returns a function that cancels the warning.
  *
  * @example
  * ```ts

@@ -2,15 +2,15 @@ import { type Observable, Subject } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 
 /**
- * An event for operators of a store or hub: a login, or a rejection. Contains no secrets or values; each text has at
- * most 256 characters.
+ * An event for the operators of a store or hub: a login, a rejection or an operation. It contains no secrets or values,
+ * and each text has at most 256 characters.
  */
 export interface AuditEvent {
   /** ISO 8601, such as `2026-01-02T12:15:16.017Z`. */
   readonly time: string
   /**
    * `order`: an operation by a user of the console. `cut`: `count` connections ended because of a limit. `suppressed`:
-   * `count` further events in the same second, which are not reported individually.
+   * `count` further events in the same second, which are only counted.
    */
   readonly event: 'login' | 'refused' | 'order' | 'cut' | 'suppressed'
   readonly clientId?: string | undefined
@@ -29,7 +29,7 @@ export interface AuditEvent {
   readonly count?: number | undefined
 }
 
-/** Maximum events per second: repeated rejections must not fill the disk. */
+/** Maximum number of events per second, because repeated rejections must not fill the disk. */
 const MAX_EVENTS_PER_SECOND = 200
 const SECOND_MS = 1_000
 const MAX_TEXT_LENGTH = 256
@@ -58,7 +58,7 @@ export class Audit {
     if (++this.#eventCount <= MAX_EVENTS_PER_SECOND) this.#emit(event)
   }
 
-  /** Reports a connection ended because of a limit; similar ones are reported as a count. */
+  /** Reports a connection that was ended because of a limit; similar ones are reported as a count. */
   reportCut(cut: Disconnection): void {
     if (this.isObserved) this.#disconnectionAudit.report(cut)
   }
@@ -80,7 +80,7 @@ export class Audit {
   }
 }
 
-/** Clients choose the length of these. */
+/** Shortens the texts, because clients choose their length. */
 function shortenTexts(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'> {
   const short = { ...event }
   for (const name of ['clientId', 'username', 'target', 'reason'] as const) {
@@ -94,12 +94,12 @@ export interface Disconnection {
   readonly reason: string
   readonly address: string | undefined
   readonly listener: string
-  /** Of an authenticated client. */
+  /** The id of an authenticated client. */
   readonly clientId?: string | undefined
   readonly username?: string | undefined
 }
 
-/** Connections with the same limit, address and client; without an address, of many clients. */
+/** A report of connections with the same limit, address and client. Without an address it covers many clients. */
 interface CutReport extends Omit<Disconnection, 'address'> {
   readonly event: 'cut'
   readonly address?: string | undefined
@@ -108,14 +108,14 @@ interface CutReport extends Omit<Disconnection, 'address'> {
 
 type Event = Omit<CutReport, 'count'>
 
-/** The first of similar events is reported immediately, the others after this interval, ms. */
+/** The interval after which similar events are reported, ms. The first of them is reported immediately. */
 const REPORT_INTERVAL_MS = 10_000
-/** Maximum groups of similar events per interval; others are reported together. */
+/** Maximum number of groups of similar events per interval; all other events are reported together. */
 const MAX_SEPARATE = 100
 
 /**
- * Reports connections ended because of a limit. Such clients reconnect thousands of times per second and must not fill
- * the audit log: the first is reported immediately, then the number of further ones.
+ * Reports connections that were ended because of a limit. Clients may reconnect thousands of times per second and must
+ * not fill the audit log, so the first connection is reported immediately, and then the number of further ones.
  *
  * @example
  * ```ts

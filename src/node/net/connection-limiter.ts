@@ -4,19 +4,19 @@ import type { Disconnection } from './audit.js'
 
 export interface ConnectionLimits {
   readonly maxConnections: number
-  /** Per address, or /64 network of IPv6; this machine, including local proxies, is exempt. */
+  /** Maximum per address, or per /64 network of IPv6. This machine, including local proxies, is exempt. */
   readonly maxConnectionsPerAddress: number
 }
 
 export interface AddressConnections {
   readonly connections: number
-  /** Refused connections since the oldest current one. */
+  /** Number of refused connections since the oldest current one. */
   readonly refused: number
 }
 
 type OnConnectionRefused = (cut: Disconnection) => void
 
-/** Counts connections as they are accepted, and closes those beyond a limit before any work is done. */
+/** Counts connections as they are accepted, and closes those beyond a limit before any other work is done. */
 export class ConnectionLimiter {
   readonly #quotas: ConnectionLimits
   readonly #cut: OnConnectionRefused
@@ -41,7 +41,7 @@ export class ConnectionLimiter {
     return this.#byAddress
   }
 
-  /** Hides refused connections from a server. @param listener - its name in the audit log */
+  /** Hides refused connections from a server. @param listener - name of the server in the audit log */
   guard(server: Server, listener: string): void {
     // A `connection` listener could not hide the event from other listeners.
     const { emit }: Pick<Server, 'emit'> = server
@@ -82,8 +82,8 @@ export class ConnectionLimiter {
 }
 
 /**
- * Returns the address of an HTTP client: for a request forwarded by a proxy on this machine, the last address in
- * `X-Forwarded-For`, which the proxy adds. Earlier ones may be forged.
+ * Returns the address of an HTTP client: for a request that a proxy on this machine forwarded, the last address in
+ * `X-Forwarded-For`, which the proxy adds. Earlier addresses may be forged.
  *
  * @param trustProxy - whether to trust a proxy on this machine
  */
@@ -99,6 +99,6 @@ export function clientAddress(
   return isIP(forwardedAddress) === 0 ? address : forwardedAddress
 }
 
-/** Some proxies add the port, which differs between connections. */
+/** Removes the port, which some proxies add and which differs between connections. */
 const withoutPort = (address: string): string =>
   /^\[([^\]]*)\](:\d+)?$/.exec(address)?.[1] ?? /^(\d+(?:\.\d+){3}):\d+$/.exec(address)?.[1] ?? address

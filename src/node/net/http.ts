@@ -7,12 +7,13 @@ export type GivenServer = HttpServer | HttpsServer
 export interface Mounted<A extends readonly unknown[]> {
   isOurs(request: IncomingMessage): boolean
   ours(request: IncomingMessage, ...rest: A): void
-  /** Called for other requests if the server has no other listener. */
+  /** Called for all other requests, if the server has no other listener. */
   unclaimed(request: IncomingMessage, ...rest: A): void
 }
 
 /**
- * Handles some requests of a given server; others go to earlier listeners. Returns a function that restores the server.
+ * Handles some requests of a given server and passes the others to earlier listeners. Returns a function that restores
+ * the server.
  *
  * @example
  * ```ts
@@ -24,7 +25,7 @@ export function mountOn<A extends readonly unknown[]>(
   event: 'request' | 'upgrade',
   { isOurs, ours, unclaimed }: Mounted<A>,
 ): () => void {
-  // Other listeners would respond to the same request.
+  // Removes the other listeners, which would respond to the same request.
   const before = server.rawListeners(event)
   const listen = (request: IncomingMessage, ...rest: A): void => {
     if (isOurs(request)) ours(request, ...rest)
@@ -47,7 +48,7 @@ export function isBelow(path: string, { url = '' }: IncomingMessage): boolean {
   return requestPath === path || requestPath.startsWith(`${path}/`)
 }
 
-/** Maximum time for the head of an HTTP request, from the connection on, ms. */
+/** Maximum time for the head of an HTTP request, counted from the start of the connection, ms. */
 const HEAD_TIMEOUT_MS = 10_000
 /** How often Node checks for overdue heads, ms; its default is 30 s. */
 const CHECK_INTERVAL_MS = 1_000

@@ -3,9 +3,10 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 
 /**
- * Decides which browser pages may connect, by their `Origin`. Other programs send none and cannot be tricked into
- * connecting. Allowed are pages of this machine, of the requested host, and of listed origins. The requested host must
- * be ours: otherwise a page whose name was pointed at this server would share its origin (DNS rebinding).
+ * Decides by their `Origin` which browser pages may connect. Other programs send no origin and cannot be tricked into
+ * connecting. Pages of this machine, of the requested host and of listed origins are allowed. The requested host must
+ * be a name of this server; otherwise a page whose name was pointed at this server would share its origin (DNS
+ * rebinding).
  */
 export class Origins {
   readonly #host: string
@@ -13,7 +14,7 @@ export class Origins {
   readonly #allowedHosts: ReadonlySet<string>
 
   /**
-   * @param host - name or address listened on
+   * @param host - name or address on which the server listens
    * @param allowed - further origins, such as `https://panel.example`
    */
   constructor(host: string, allowed: readonly string[]) {

@@ -6,10 +6,10 @@ import { connectionName } from '../limits/network.js'
 
 /** Certificates and key of a server, as PEM texts. */
 export interface TlsMaterial {
-  /** Server certificate, followed by intermediate ones. */
+  /** The server certificate, followed by the intermediate ones. */
   readonly cert: string
   readonly key: string
-  /** Authorities of client certificates; without them, none is requested. */
+  /** The authorities of client certificates. Without them, no client certificate is requested. */
   readonly clientCa?: string | undefined
 }
 
@@ -17,8 +17,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000
 
 /**
  * Options of a server for TLS 1.2 or later. A client with a missing or untrusted certificate passes the handshake, so
- * that it can be refused with a message. Session tickets are disabled: a client could resume although its authority is
- * no longer trusted.
+ * that it can be refused with a message. Session tickets are disabled, because a client could resume although its
+ * authority is no longer trusted.
  */
 export const tlsOptions = ({ cert, key, clientCa }: TlsMaterial): TlsOptions => ({
   cert,
@@ -46,7 +46,7 @@ export function checkTls(material: TlsMaterial): void {
     throw new ArgumentError('Expected `tls.clientCa` to hold a certificate in PEM')
 }
 
-/** Sockets in a TLS handshake, which Node does not expose. A failed one is closed. */
+/** Sockets in a TLS handshake, which Node does not expose. The socket of a failed handshake is closed. */
 export class TlsHandshakes {
   readonly #sockets = new Map<string, Socket>()
 
@@ -57,7 +57,7 @@ export class TlsHandshakes {
       socket.once('close', () => this.#forget(name, socket))
     })
     server.on('secureConnection', (socket: TLSSocket) => this.#sockets.delete(connectionName(socket)))
-    // Node leaves this to the application, also after a handshake timeout.
+    // Node leaves closing the socket to the application, even after a handshake timeout.
     server.on('tlsClientError', (_error: Error, socket: TLSSocket) => void socket.destroy())
   }
 

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { connectionName, networkOf } from '../limits/network.js'
 
 /**
- * Items by address: at a limit, the address with the most items loses its oldest.
+ * Holds items by address, so that at a limit the address with the most items loses its oldest item.
  *
  * @example
  * ```ts
@@ -50,7 +50,8 @@ export class AddressSlots<T> {
 
 /**
  * Limits connections that are not authenticated yet, including TLS handshakes. Beyond the limit, the address with the
- * most loses its oldest: slow or silent clients cannot keep out others, which authenticate within moments.
+ * most connections loses its oldest one, so slow or silent clients cannot keep out others, which authenticate within
+ * moments.
  */
 export class UnauthenticatedConnections {
   readonly #limit: number
@@ -63,7 +64,7 @@ export class UnauthenticatedConnections {
     this.#cut = cut
   }
 
-  /** Adds a connection, below TLS if it uses TLS; evicts one beyond the limit. */
+  /** Adds a connection, by its socket below TLS if it uses TLS. Beyond the limit, evicts a connection. */
   add(socket: Socket): void {
     if (socket.destroyed) return
     const name = connectionName(socket)
@@ -76,7 +77,7 @@ export class UnauthenticatedConnections {
     if (this.#addressSlots.size > this.#limit) this.#evict()
   }
 
-  /** Releases an authenticated connection, given its socket above or below TLS. */
+  /** Releases an authenticated connection. @param socket - the socket above or below TLS */
   onAuthenticated(socket: Socket): void {
     this.#delete(connectionName(socket))
   }
