@@ -3,7 +3,7 @@ import { ArgumentError } from '../../../src/core/util/errors.js'
 import { certificates, parseSubject } from '../../../src/server/access/certificates.js'
 import type { ClientCertificate, LoginRequest } from '../../../src/server/access/login.js'
 
-// Example from AIO's page on authentication.
+// Example from AIO's documentation page on authentication.
 const KNOWN = [
   { subject: 'CN = Contoso Root CA Cert, OU = Engineering, C = US', attributes: { organization: 'contoso' } },
   { subject: 'CN = Contoso Intermediate CA', attributes: { city: 'seattle', foo: 'bar' } },
@@ -48,15 +48,18 @@ describe('certificate authentication', () => {
   it.each([
     [['CN=panel, O=contoso'], ['CN=panel', 'O=contoso']],
     [['CN=panel\nO=contoso'], ['CN=panel', 'O=contoso']],
-  ])('a subject %j is not confused with %j', async (odd, other) => {
-    const known = certificates([{ subject: other.join(', '), attributes: { role: 'admin' } }])
-    const [one, two] = [await known(login({ subjects: [odd] })), await known(login({ subjects: [other] }))]
-    expect(two).toMatchObject({ principal: { attributes: { role: 'admin' } } })
-    expect(one).toMatchObject({ principal: { attributes: undefined } })
-    expect(Object(one).principal.id).not.toBe(Object(two).principal.id)
-  })
+  ])(
+    'the attributes of the known subject %j are not granted to a certificate with the subject %j',
+    async (odd, other) => {
+      const known = certificates([{ subject: other.join(', '), attributes: { role: 'admin' } }])
+      const [one, two] = [await known(login({ subjects: [odd] })), await known(login({ subjects: [other] }))]
+      expect(two).toMatchObject({ principal: { attributes: { role: 'admin' } } })
+      expect(one).toMatchObject({ principal: { attributes: undefined } })
+      expect(Object(one).principal.id).not.toBe(Object(two).principal.id)
+    },
+  )
 
-  it('a request without a certificate is left to other methods', async () => {
+  it('certificate authentication passes a request without a certificate to the next method', async () => {
     expect(await method(login(undefined))).toBeUndefined()
   })
 

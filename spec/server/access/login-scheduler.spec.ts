@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.js'
 const NEVER = new Promise<never>(() => undefined)
 const ELSEWHERE = '198.51.100.1'
 
-/** Records started logins, and rejected ones with their reason, in order. */
+/** Records the logins that were started, and the rejected logins with the reasons, in order. */
 function open() {
   const clock = new ManualClock()
   const scheduler = new LoginScheduler(clock)
@@ -32,7 +32,7 @@ function open() {
 }
 
 describe('logins of one address', () => {
-  it('logins above the limit of an address are queued, those of other addresses are not', async () => {
+  it('logins above the limit of an address are queued, but logins of other addresses are not', async () => {
     const { started, login, settled } = open()
     let finish: (value: object) => void = () => undefined
     for (let i = 0; i < 16; i++) login('slow', new Promise(resolve => (finish = resolve)))
@@ -91,7 +91,7 @@ describe('logins of one address', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('with a thousand logins queued, only one of a user name with fewer of them is still queued', async () => {
+  it('with a thousand logins queued at one address, a login of a new user name displaces one of the user name with the most', async () => {
     const { started, rejected, startHanging, login, settled, pass } = open()
     startHanging(16 + 1_000, 'hangs')
     startHanging(1, 'hangs')
@@ -104,7 +104,7 @@ describe('logins of one address', () => {
     expect(started).toContain('good')
   })
 
-  it('with ten thousand logins queued at all addresses, another one is rejected immediately', async () => {
+  it('a login that would be queued is rejected immediately while ten thousand logins are queued in total', async () => {
     const { rejected, startHanging, login, settled, started } = open()
     for (let at = 0; at < 10; at++) startHanging(16 + 1_000, n => `${n}`, `192.0.2.${at}`)
     startHanging(17, 'late', ELSEWHERE)
@@ -115,7 +115,7 @@ describe('logins of one address', () => {
   })
 })
 
-it('a login that fails with an error releases its slot', async () => {
+it('a login that fails with an error frees its slot', async () => {
   const { clock, started, login, startHanging, settled } = open()
   const scheduler = new LoginScheduler(clock)
   await expect(scheduler.run(ELSEWHERE, 'a', async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')

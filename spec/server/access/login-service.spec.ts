@@ -28,7 +28,7 @@ const requestOf = (of: Partial<LoginRequest>): LoginRequest => ({
   ...of,
 })
 
-/** Accepts any user name with the right password, as the principal named by `nameOf`. */
+/** Accepts every user name with the right password. `nameOf` returns the user name of the principal. */
 function open(nameOf: (username: string | undefined) => string | undefined) {
   const right = 'right'
   const logins = new LoginService(({ username, password }) => {
@@ -47,7 +47,7 @@ function open(nameOf: (username: string | undefined) => string | undefined) {
 }
 
 describe('the login service', () => {
-  it('a user name that has logged in from an address is not delayed by failed guesses at other names', async () => {
+  it('failed guesses at other names do not delay a user name that has logged in from the same address', async () => {
     const { login, guess, isThrottled } = open(username => username)
     await login('panel')
     await guess('reader')
@@ -57,7 +57,7 @@ describe('the login service', () => {
   })
 
   it.each([['token'], [undefined]])(
-    'a success of a principal named %s does not reset the throttle of another user name',
+    'a successful login as a principal named %s does not reset the throttle of another user name',
     async own => {
       const { login, guess, isThrottled } = open(() => own)
       await login('panel')
@@ -66,7 +66,7 @@ describe('the login service', () => {
     },
   )
 
-  it('a verifiable proof is neither throttled nor queued behind guessable ones, and its failures are not counted', async () => {
+  it('verifiable proofs are neither throttled nor queued behind guessable proofs, and their failures are not counted', async () => {
     let pending = 0
     const authenticate = async ({ password }: LoginRequest): Promise<LoginResult> => {
       if (password === undefined) return { refused: 'credentials', reason: 'the token is invalid' }
@@ -84,7 +84,7 @@ describe('the login service', () => {
     expect(await logins.login(token)).toMatchObject({ refused: 'credentials' })
   })
 
-  it('the method that decides also classifies the proof', () => {
+  it('the method that decides a login also determines whether the proof is guessable', () => {
     const password = new Passwords('').method
     const { method: token } = new Tokens({ jwks: '{"keys":[]}', audiences: ['a'] })
     const certificate = { trusted: false, subjects: [], commonNames: [], fingerprint: '', validTo: 0 }
@@ -115,8 +115,8 @@ describe('the login service', () => {
   })
 })
 
-describe('checks of certificates and tokens', () => {
-  it('at most four checks of certificates and tokens run per address, and other addresses do not wait for them', async () => {
+describe('certificate and token checks', () => {
+  it('at most four certificate and token checks run per address, and other addresses do not wait for them', async () => {
     const open: (() => void)[] = []
     const authenticate = async (): Promise<LoginResult> => {
       await new Promise<void>(resolve => open.push(resolve))

@@ -12,7 +12,7 @@ export interface PlainRule {
 
 export type Question = { readonly what: 'Connect' | 'Publish' | 'Subscribe' | 'Read' | 'Write'; readonly name: string }
 
-/** Independent second evaluation, by regular expressions and enumeration, that shares no code with the tested one. */
+/** Evaluates a policy by regular expressions and enumeration, and shares no code with the tested implementation. */
 export function isAllowedNaively(rules: readonly PlainRule[], subject: Subject, { what, name }: Question): boolean {
   return rules
     .filter(rule => appliesTo(rule, subject))
@@ -41,7 +41,7 @@ function appliesTo({ principals }: PlainRule, { username, clientId, attributes =
 
 const PLACES = /\{principal\.([a-zA-Z.]+)\}/g
 
-/** Fills placeholders with `quote(value)`; undefined if a value is missing. */
+/** Fills placeholders with `quote(value)`. Returns undefined if a value is missing. */
 function fillPlaceholders(text: string, subject: Subject, quote: (value: string) => string): string | undefined {
   let isIncomplete = false
   const whole = text.replace(PLACES, (_, place: string) => {
@@ -58,7 +58,7 @@ function fillPlaceholders(text: string, subject: Subject, quote: (value: string)
   return isIncomplete ? undefined : whole
 }
 
-// Supports only what the generators produce: `*`, `?`, two classes and an escaped star.
+// Supports only the syntax that the generators produce: `*`, `?`, two classes and an escaped star.
 function globMatches(glob: string, subject: Subject, name: string): boolean {
   const classes = glob.replaceAll('[ab]', '\u0003').replaceAll('[^a]', '\u0004').replaceAll('\\*', '\u0001')
   const marked = fillPlaceholders(classes, subject, value => value.replaceAll('*', '\u0001').replaceAll('?', '\u0002'))
@@ -84,7 +84,7 @@ function keyMatches(type: string, key: string, subject: Subject, name: string): 
 
 const LEVELS = ['a', 'b', 'c', '$x', '', 'new']
 
-/** A filter is allowed if every topic that it matches is, among all topics of these levels and one unused level. */
+/** Allows a filter if every matching topic is allowed, among all topics with the levels in use and one unused level. */
 function topicMatches(topic: string, subject: Subject, filter: string): boolean {
   const pattern = fillPlaceholders(topic, subject, value => (/[+#]/.test(value) ? '\0' : value))
   if (pattern === undefined || pattern.includes('\0')) return false

@@ -1,4 +1,4 @@
-/** Verbatim examples of AIO's pages "Configure MQTT broker authorization" and of its API. */
+/** Verbatim examples from AIO's page "Configure MQTT broker authorization" and from the API reference. */
 
 export const USERNAMES_AND_ATTRIBUTES = `
 apiVersion: mqttbroker.iotoperations.azure.com/v1beta1

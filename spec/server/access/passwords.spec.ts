@@ -4,7 +4,7 @@ import { utf8 } from '../../../src/core/util/bytes.js'
 import type { LoginRequest } from '../../../src/server/access/login.js'
 import { formatPasswordFile, hashPassword, Passwords, parsePasswordFile } from '../../../src/server/access/passwords.js'
 
-/** Hash of the password `wonder`, with a negligible cost. */
+/** A hash of the password `wonder` with a negligible cost. */
 const HASH = `$scrypt$ln=1,r=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$${await cheapDigest()}`
 
 async function cheapDigest(): Promise<string> {
@@ -32,7 +32,7 @@ const login = (
 const WRONG = { refused: 'credentials', reason: 'user name or password is wrong' }
 
 describe('password authentication', () => {
-  it('a correct password identifies the user, with the attributes of the file', async () => {
+  it('a correct password identifies the user, with the attributes from the file', async () => {
     const { method } = new Passwords(`# users\n\nalice:${HASH}:building=17&site=a%3Ab\nbob:${HASH}\n`)
     const attributes = { building: '17', site: 'a:b' }
     const alice = { principal: { id: 'password alice', username: 'alice', attributes } }
@@ -58,7 +58,7 @@ describe('password authentication', () => {
     ['a request without credentials', login(undefined, undefined)],
     ['a user name without password', login('alice', undefined)],
     ['enhanced authentication', { ...login('alice', 'wonder'), method: 'K8S-SAT' }],
-  ])('%s is left to other methods', async (_, request) => {
+  ])('password authentication passes %s to the next method', async (_, request) => {
     expect(await new Passwords(`alice:${HASH}`).method(request)).toBeUndefined()
   })
 
@@ -71,7 +71,7 @@ describe('password authentication', () => {
     expect(await passwords.method(login('bob', 'wonder'))).toHaveProperty('principal')
   })
 
-  it('a reload during a check counts as far as it changes the entry of that user', async () => {
+  it('a reload during a password check affects the result only if the entry of that user changes', async () => {
     const other = await hashPassword(utf8('another'))
     const checkDuringReload = async (password: string, file: string) => {
       const passwords = new Passwords(`alice:${HASH}`)
@@ -87,7 +87,7 @@ describe('password authentication', () => {
     expect(await checkDuringReload('wonder', `bob:${HASH}`)).toEqual(WRONG)
   })
 
-  it('one password has different hashes, and matches each of them', async () => {
+  it('hashing one password twice yields different hashes, and the password matches both', async () => {
     const [one, two] = [await hashPassword(utf8('wonder')), await hashPassword(utf8('wonder'))]
     expect(one).not.toBe(two)
     const { method } = new Passwords(`a:${one}\nb:${two}`)
@@ -99,7 +99,7 @@ describe('password authentication', () => {
 })
 
 describe('password checks', () => {
-  /** A client that guesses fast; `done` has the outcomes in order. */
+  /** Opens a queue for a client that guesses fast. `done` lists the outcomes in order. */
   const open = () => {
     const { method } = new Passwords(`alice:${HASH}`)
     const done: string[] = []
@@ -110,7 +110,7 @@ describe('password checks', () => {
     return { ask, done }
   }
 
-  it('password checks are served round-robin by address', async () => {
+  it('password checks alternate between addresses', async () => {
     const { ask, done } = open()
     const guesses = Array.from({ length: 200 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
     await ask('alice', { remoteAddress: '192.0.2.2' }, 'wonder')
@@ -118,7 +118,7 @@ describe('password checks', () => {
     await Promise.all(guesses)
   })
 
-  it('with a full queue, checks of the address with the most are rejected as too many', async () => {
+  it('with a full queue, a check of the address with the most queued checks is rejected as too many', async () => {
     const { ask, done } = open()
     const guesses = Array.from({ length: 1_002 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
     const late = ask('late', { remoteAddress: '192.0.2.1' })
@@ -145,7 +145,7 @@ describe('a password file', () => {
     ['a name without hash', 'alice', /^line 1: expected a hash/],
     ['a password instead of a hash', '\nalice:wonder', /^line 2: expected a hash/],
     ['no name', `:${HASH}`, /^line 1: expected a user name/],
-    ['a name twice', `a:${HASH}\nb:${HASH}\na:${HASH}`, /^line 3: the user a already has a line$/],
+    ['a duplicate name', `a:${HASH}\nb:${HASH}\na:${HASH}`, /^line 3: the user a already has a line$/],
     ['an unknown field', `a:${HASH}:x=1:y`, /^line 1: expected a hash/],
     [
       'a hash that exceeds the memory limit',
@@ -161,7 +161,7 @@ describe('a password file', () => {
     expect(() => parsePasswordFile(text)).toThrow(words)
   })
 
-  it('users with any attributes survive a round trip', () => {
+  it('formatting and parsing a password file preserves users with any attributes', () => {
     const name = fc.stringMatching(/^[a-zA-Z0-9 _.-]{1,20}$/).filter(text => !text.startsWith(' '))
     const attributes = fc.dictionary(fc.string({ minLength: 1 }), fc.string())
     const user = fc.record({ name, attributes, hash: fc.constant(HASH) })

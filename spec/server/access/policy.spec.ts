@@ -9,7 +9,7 @@ const rule = (text: string): string => `authorizationPolicies:\n  rules:\n  - pr
 
 describe('parsePolicy', () => {
   it.each([USERNAMES_AND_ATTRIBUTES, CLIENT_IDS, SERVICE_ACCOUNT, STATE_STORE])(
-    "AIO's example %# is accepted",
+    "parsePolicy accepts AIO's example %#",
     text => {
       expect(parsePolicy(text).rules).toHaveLength(1)
     },
@@ -147,18 +147,18 @@ describe('parsePolicy', () => {
     ['two documents', '[]\n---\n[]', expect.stringMatching(/^line \d: .*multiple documents/)],
     ['invalid YAML', 'a: [', expect.stringMatching(/^line \d: /)],
     ['a custom tag', '!!js/function "x"', expect.stringMatching(/^line 1: /)],
-  ])('a policy with %s is rejected', (_, text, message) => {
+  ])('parsePolicy rejects a policy with %s', (_, text, message) => {
     expect(() => parsePolicy(text)).toThrow(ArgumentError)
     expect(() => parsePolicy(text)).toThrow(expect.objectContaining({ message }))
   })
 
-  it('an exponential expansion of aliases is rejected', () => {
+  it('parsePolicy rejects an exponential expansion of aliases', () => {
     const lines = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`)
     expect(() => parsePolicy(`a0: &a0 [x]\n${lines.join('\n')}`)).toThrow(ArgumentError)
     expect(() => parsePolicy(' '.repeat(1024 * 1024 + 1))).toThrow(ArgumentError)
   })
 
-  it('any other text parses or raises an ArgumentError', () => {
+  it('parsePolicy parses any other text or throws an ArgumentError', () => {
     const piece = fc.constantFrom(
       ...STATE_STORE.split(/(?<=[\n\s:,{}[\]"])/),
       ...[

@@ -7,7 +7,7 @@ import { effort } from '../../support/effort.js'
 import { isAllowedNaively, type PlainRule, type Question } from './naive-rights.js'
 
 const CHARACTERS = ['\\', '[', ']', '-', '^', '!']
-// Words without special characters are frequent, otherwise nothing would match.
+// Favors words without special characters, because otherwise nothing would match.
 const text = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom('a', 'b', 'c', '*', '?', 'ab', 'a*', '+', '#', 'a/b', '$x') },
   { weight: 1, arbitrary: fc.constantFrom(...CHARACTERS, '[a]', '^a', 'a-c', '\\*') },
@@ -107,7 +107,7 @@ function actionOf({ what, name }: Question): Action {
 const RUNS = effort(600, 30)
 
 describe('a random policy', () => {
-  it('a random policy grants the same rights as a naive evaluation', () => {
+  it('a random policy grants the same rights as a naive evaluation of its rules', () => {
     let allowed = 0
     fc.assert(
       fc.property(
@@ -126,7 +126,7 @@ describe('a random policy', () => {
       ),
       { numRuns: RUNS },
     )
-    // Guards against a test that denies everything.
+    // Fails if the policies deny almost everything.
     expect(allowed).toBeGreaterThan(RUNS / 10)
   }, 60_000)
 })

@@ -14,7 +14,7 @@ const write = (key: string): Action => ({ type: 'write', key: utf8(key) })
 const rightsOf = (policy: string, subject: Partial<Subject>): Rights =>
   new Rights(parsePolicy(policy), { clientId: 'c', ...subject })
 
-/** A policy with one rule, for the user `u`. */
+/** Returns a policy with one rule, for the user `u`. */
 const rule = (resources: object): string =>
   JSON.stringify({ authorizationPolicies: { rules: [{ principals: { usernames: ['u'] }, ...resources }] } })
 
@@ -122,7 +122,7 @@ describe("AIO's examples", () => {
       true,
     ],
     [
-      'a service account may not subscribe to the topic it publishes to',
+      'a service account may not subscribe to the topic on which it publishes',
       SERVICE_ACCOUNT,
       { attributes: { group: 'authz-sat' } },
       subscribe('odd-numbered-orders'),
@@ -134,12 +134,12 @@ describe("AIO's examples", () => {
     ['? does not match two characters', STATE_STORE, sensor, read('myotherkey77'), false],
     ['a class matches a digit', STATE_STORE, sensor, read('mynumerickeysuffix7'), true],
     ['a class of digits does not match a letter', STATE_STORE, sensor, read('mynumerickeysuffixa'), false],
-    ['keys with the own client id may be read', STATE_STORE, sensor, read('clients:17-a:x'), true],
-    ['keys with another client id may not be read', STATE_STORE, sensor, read('clients:17-b:x'), false],
+    ["keys with the client's own id may be read", STATE_STORE, sensor, read('clients:17-a:x'), true],
+    ['keys with the id of another client may not be read', STATE_STORE, sensor, read('clients:17-b:x'), false],
     ['a Base64 key may be written', STATE_STORE, sensor, write('116 101 115 116'), true],
-    ['the Base64 text of a key is another key', STATE_STORE, sensor, read('MTE2IDEwMSAxMTUgMTE2'), false],
-    ['a star in a topic is literal', STATE_STORE, sensor, publish('sensors/17/17-a/telemetry/*'), true],
-    ['a star in a topic is no wildcard', STATE_STORE, sensor, publish('sensors/17/17-a/telemetry/x'), false],
+    ['the Base64 text of a binary key is a different key', STATE_STORE, sensor, read('MTE2IDEwMSAxMTUgMTE2'), false],
+    ['a star in a topic matches a literal star', STATE_STORE, sensor, publish('sensors/17/17-a/telemetry/*'), true],
+    ['a star in a topic does not match other text', STATE_STORE, sensor, publish('sensors/17/17-a/telemetry/x'), false],
   ])('%s', (_, policy, subject, action, allowed) => {
     expect(rightsOf(policy, subject).allows(action)).toBe(allowed)
   })
@@ -155,7 +155,7 @@ describe('the rights of a client', () => {
     }
   })
 
-  it('the rights of a client name the rule that decides', () => {
+  it('the rights of a client name the rule that decided', () => {
     const policy =
       '[{principals: {usernames: [v]}}, {principals: {clientIds: [c]}, brokerResources: [{method: Connect}]}]'
     expect(rightsOf(policy, { username: 'u' }).sourceOf(connect)).toBe('rules[1].brokerResources[0]')
@@ -164,7 +164,7 @@ describe('the rights of a client', () => {
   })
 
   it.each(['*', '?', '[a-z]', '[^q]', '\\', '[', '*?[]\\'])(
-    'the rights of a client treat %j in a client property as literal text in a key glob',
+    'the rights of a client treat a client property %j as literal text in a key glob',
     sign => {
       const subject = { username: 'u', clientId: sign, attributes: { a: sign } }
       const policies = [
@@ -183,7 +183,7 @@ describe('the rights of a client', () => {
   )
 
   it.each(['+', '#', 'a/+', 'a/#', 'a#', '\0'])(
-    'the rights of a client exclude every topic for a client property that contains %j',
+    'the rights of a client exclude every topic whose placeholder is filled with text that contains %j',
     sign => {
       const topics = ['t/{principal.clientId}/x', 't/{principal.attributes.a}', '{principal.clientId}']
       const policy = rule({
@@ -205,7 +205,7 @@ describe('the rights of a client', () => {
     ['a missing attribute', { clientId: 'c', username: 'u' }],
     ['an empty attribute', { clientId: 'c', username: 'u', attributes: { site: '' } }],
     ['an attribute named like an object property', { clientId: 'c', username: 'u', attributes: {} }],
-  ])('the rights of a client exclude placeholders for %s', (_, subject) => {
+  ])('the rights of a client exclude topics and keys with a placeholder for %s', (_, subject) => {
     const policy = `[{principals: {clientIds: [c]}, stateStoreResources: [
       {method: Read, keyType: Pattern, keys: ['{principal.attributes.site}*', '{principal.attributes.toString}*']}]}]`
     expect(rightsOf(policy, subject).allows(read('k'))).toBe(false)
@@ -215,19 +215,19 @@ describe('the rights of a client', () => {
     ['Read', true, false],
     ['Write', false, true],
     ['ReadWrite', true, true],
-  ])('the rights of a client separate reading and writing: %s', (method, reads, writes) => {
+  ])('the rights of a client separate reading from writing: %s', (method, reads, writes) => {
     const rights = rightsOf(keys(method, 'String', 'a*'), { username: 'u' })
     expect([rights.allows(read('a*')), rights.allows(write('a*'))]).toEqual([reads, writes])
     expect([rights.allows(read('ab')), rights.allows(write('A*'))]).toEqual([false, false])
   })
 
-  it('the rights of a client cover binary keys', () => {
+  it('the rights of a client include binary keys', () => {
     const rights = rightsOf(keys('Read', 'Binary', '/wA='), { username: 'u' })
     expect(rights.allows({ type: 'read', key: Uint8Array.of(255, 0) })).toBe(true)
     expect(rights.allows({ type: 'read', key: Uint8Array.of(255) })).toBe(false)
   })
 
-  it("the rights of a client exclude a glob that gets too long with the client's properties", () => {
+  it("the rights of a client exclude a glob that becomes too long when the client's properties are inserted", () => {
     const policy = keys('Read', 'Pattern', '{principal.clientId}*')
     expect(rightsOf(policy, { username: 'u', clientId: 'x'.repeat(1_023) }).allows(read('x'.repeat(1_023)))).toBe(true)
     expect(rightsOf(policy, { username: 'u', clientId: 'x'.repeat(1_024) }).allows(read('x'.repeat(1_024)))).toBe(false)

@@ -74,7 +74,7 @@ describe('token authentication', () => {
     ['no credentials', {}],
     ['a user name and its password', { username: 'alice', password: utf8('x') }],
     ['another method', { method: 'SCRAM', data: utf8('x') }],
-  ])('a request with %s is left to other methods', async (_, of) => {
+  ])('token authentication passes a request with %s to the next method', async (_, of) => {
     expect(await new Tokens({ jwks, audiences: AUDIENCES }).method(login(of))).toBeUndefined()
   })
 
@@ -114,14 +114,14 @@ describe('token authentication', () => {
     expect(await method(loginBySat(await sign({ iss: 'https://elsewhere' })))).toEqual(REFUSED)
   })
 
-  it('tokens of different subjects or issuers belong to different principals', async () => {
+  it('tokens of different subjects or issuers identify different principals', async () => {
     const { method } = new Tokens({ jwks, audiences: AUDIENCES })
     const claims = [{}, { sub: 'a","b' }, { iss: 'x' }, { iss: 'x","y' }]
     const results = await Promise.all(claims.map(async claim => method(loginBySat(await sign(claim)))))
     expect(new Set(results.map(result => JSON.stringify(result))).size).toBe(4)
   })
 
-  it('token keys can be replaced, and invalid new keys leave the previous ones in place', async () => {
+  it('token keys can be replaced, and invalid new keys leave the previous keys in effect', async () => {
     const tokens = new Tokens({ jwks, audiences: AUDIENCES })
     expect(() => tokens.load('{')).toThrow(ArgumentError)
     expect(await tokens.method(loginBySat(await sign()))).toHaveProperty('principal')
@@ -130,7 +130,7 @@ describe('token authentication', () => {
     expect(await tokens.method(loginBySat(await sign({}, otherKeys)))).toHaveProperty('principal')
   })
 
-  it('token keys are fetched from a URL, and logins are refused while it is unavailable', async () => {
+  it('token keys are fetched from a URL, and logins are refused while the URL is unavailable', async () => {
     let answer: string | undefined
     const server = createServer((_, response) => {
       response.writeHead(answer === undefined ? 500 : 200, { 'content-type': 'application/json' }).end(answer)
@@ -152,7 +152,7 @@ describe('token authentication', () => {
   })
 })
 
-/** Algorithm confusion: the public key as the secret of HS256. */
+/** Signs a token by algorithm confusion: the public key serves as the secret of HS256. */
 async function signedByPublicKey(): Promise<string> {
   const secret = utf8(JSON.stringify(await exportJWK(issuerKeys.publicKey)))
   return new SignJWT({ sub: SUBJECT, aud: 'my-audience', exp: inAnHour() })

@@ -50,7 +50,7 @@ describe('attach', () => {
     await expect(attach('http://localhost')).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('attach rejects a policy without an identity property, with an explanation', async () => {
+  it('attach rejects a policy without an identity property, and the message explains why', async () => {
     await expect(attach('mqtt://localhost:1', { policy: POLICY })).rejects.toMatchObject({
       code: 'argument',
       message: expect.stringMatching(/requires `identityProperty`/),
@@ -103,7 +103,7 @@ describe('attach', () => {
     expect(new Set(lives).size).toBe(2)
   })
 
-  it('a request repeated by the broker gets the same response, however late, and is reported as repeated', async () => {
+  it('a request repeated by the broker gets the same response even after its expiry, and is reported as repeated', async () => {
     const url = await brokerUrl()
     let later = 0
     const clock: Clock = { ...systemClock, now: () => Date.now() + later }
@@ -118,7 +118,7 @@ describe('attach', () => {
     expect(reports.values.slice(-2).map(({ repeated }) => repeated)).toEqual([false, true])
   })
 
-  it('statistics and dump of an attached store show its content', async () => {
+  it('statistics and dump of an attached store include its keys', async () => {
     const url = await brokerUrl()
     const store = await openAttached(url)
     const key = openClient(url).key('a', text)
@@ -129,7 +129,7 @@ describe('attach', () => {
     expect([...store.dump()]).toMatchObject([{ key: 'a', value: 'v' }])
   })
 
-  it('a standby takes over a directory when the active store releases it', { tags: 'slow' }, async () => {
+  it('a standby takes over a directory after the active store releases it', { tags: 'slow' }, async () => {
     const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
     await using first = await openAttached(url, { data })
     await openClient(url).key('a', text).set('v')
@@ -142,7 +142,7 @@ describe('attach', () => {
   })
 
   describe('with a policy and an identity property', () => {
-    it('with a policy, each client has its rights, and requests without a trusted identity are rejected', async () => {
+    it('with a policy, each client has the rights of its rules, and requests without a trusted identity are rejected', async () => {
       const url = await brokerUrl()
       const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
       const refused: unknown[] = []
@@ -156,7 +156,7 @@ describe('attach', () => {
       expect(await ask('SET other v', { client_id: 'panel-7' })).toBe('200 -ERR not authorized')
       expect(await ask('SET panel/1 v', {})).toBe('400')
       expect(refused).toEqual([['refused', 'write', 'panel-7', 'other']])
-      // Neither forged request gets a response.
+      // Neither of the two forged requests gets a response.
       const heard: string[] = []
       for (const client_id of [['panel-7', 'panel-7'], 'panel-8'])
         ask('SET panel/1 v', { client_id })

@@ -8,12 +8,12 @@ const asks = (
   vouched?: string,
 ) => identifyRequester({ payload: new Uint8Array(0), responseTopic, userProperties }, vouched)
 
-describe('the sender of a request through a broker', () => {
-  it('the sender of a request is the owner of the response topic', () => {
+describe('the sender of a request that arrives through a broker', () => {
+  it('the sender of a request is the client that owns the response topic', () => {
     expect(asks(topicOf('panel-7'))).toEqual({ clientId: 'panel-7' })
   })
 
-  it('the sender of a request is recognised by the Base16 form of its id in the response topic', () => {
+  it('the sender of a request is the client whose id in Base16 is in the response topic, if the request names this client', () => {
     const hex = Buffer.from('panel-7').toString('hex').toUpperCase()
     expect(asks(topicOf(hex), { __srcId: 'panel-7' })).toEqual({ clientId: 'panel-7' })
     expect(asks(topicOf(hex), { __srcId: 'panel-8' })).toEqual({ clientId: hex })
@@ -40,15 +40,15 @@ describe('the sender of a request through a broker', () => {
     topicOf('a'.repeat(4_096)),
     topicOf('a\u0001'),
     topicOf('a\uffff'),
-  ])('the sender of a request gets no response on a topic that brokers may reject', responseTopic => {
+  ])('the sender of a request gets no response on a response topic that brokers may reject', responseTopic => {
     expect(asks(responseTopic)).toHaveProperty('unanswerable')
   })
 
-  it('the sender of a request gets a response on a topic with sixteen levels', () => {
+  it('the sender of a request gets a response on a response topic with sixteen levels', () => {
     expect(asks(`clients/a/services/statestore/${'x/'.repeat(11)}x`)).toEqual({ clientId: 'a' })
   })
 
-  it('the sender of a request is the client in the identity property, if that is unique and owns the response topic', () => {
+  it('the sender of a request is the client in the identity property, if that property is unique and its client owns the response topic', () => {
     expect(asks(topicOf('a'), { who: 'a' }, 'who')).toEqual({ clientId: 'a' })
     expect(asks(topicOf('a'), {}, 'who')).toHaveProperty('refused')
     for (const who of [

@@ -14,7 +14,7 @@ import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
 
 const EVENTS = 'events/+/disconnected'
 
-/** A store whose clock `wait` advances. */
+/** Opens a store with a manual clock, which `wait` advances. */
 async function openAttachedStore(options: AttachOptions = {}) {
   const broker = await openBroker()
   const url = `mqtt://127.0.0.1:${broker.port}`
@@ -35,7 +35,7 @@ const idsOf = (clients: Iterable<{ readonly clientId: string }>): readonly strin
   Array.from(clients, ({ clientId }) => clientId)
 
 describe('an attached store', () => {
-  it('an attached store has the URL of its broker without user name and password', async () => {
+  it("the URL of an attached store is the broker's URL without user name and password", async () => {
     const store = await attach('mqtt://user:secret@localhost:1/')
     onTestFinished(async () => store.close())
     expect(store.url).toBe('mqtt://localhost:1')
@@ -44,7 +44,7 @@ describe('an attached store', () => {
     expect(other.url).toBe('ws://localhost:1/mqtt')
   })
 
-  it('an attached store lists clients that watch or sent a request in the last minute, with the time of their first request', async () => {
+  it('an attached store lists clients that watch a key or sent a request in the last minute, with the time of their first request', async () => {
     const { url, store, clock, wait } = await openAttachedStore()
     const before = clock.now()
     const [alice, bob] = [await RawClient.ready(url, 'alice'), await RawClient.ready(url, 'bob')]
@@ -95,7 +95,7 @@ describe('an attached store', () => {
     await expect(store.load(['nonsense'])).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('an attached store has no keys and rejects a load on standby and when it is closed', async () => {
+  it('an attached store has no keys and rejects a load while it is on standby or closed', async () => {
     const { url } = await openAttachedStore()
     const store = await attach(url, { reconnect: { initial: 20, max: 200 } })
     onTestFinished(async () => store.close())

@@ -7,12 +7,12 @@ import { RawClient } from '../../support/raw-client.js'
 import { notificationTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
-// Like those of EMQX and rmqtt, but on a topic that the client in the broker's role may publish to.
+// The topic filter resembles those of EMQX and rmqtt, but the client that acts as the broker may publish to these topics.
 const EVENTS = 'events/brokers/+/clients/+/disconnected'
 const EVENT = (clientId: string): string => `events/brokers/emqx@127.0.0.1/clients/${clientId}/disconnected`
 const PAYLOAD = JSON.stringify({ clientid: 'alice', reason: 'tcp_closed', disconnected_at: 1_700_000_000_000 })
 
-/** A store that handles these events, with three keys watched by `alice`. */
+/** Opens a store that handles these events, with three keys watched by `alice`. */
 async function openWithWatches() {
   const { port } = await openBroker()
   const url = `mqtt://127.0.0.1:${port}`
@@ -29,7 +29,7 @@ async function openWithWatches() {
 }
 
 describe('a notification without a receiver', () => {
-  it("a notification without a receiver ends the client's registrations for that key, glob registrations included, and no others", async () => {
+  it("a notification without a receiver ends the client's registrations for that key, including matching globs, and no others", async () => {
     const { port } = await openBroker()
     const url = `mqtt://127.0.0.1:${port}`
     const store = await openAttached(url)
@@ -49,7 +49,7 @@ describe('a notification without a receiver', () => {
 })
 
 describe('a disconnect message of the broker', () => {
-  it('a disconnect message of the broker ends all registrations of that client and of no other', async () => {
+  it('a disconnect message of the broker ends all registrations of the disconnected client, but of no other client', async () => {
     const { store, broker, wait } = await openWithWatches()
     await broker.request(command('KEYNOTIFY d'))
     wait(10_000)
@@ -57,7 +57,7 @@ describe('a disconnect message of the broker', () => {
     await eventually(() => store.stats.watches === 1)
   })
 
-  it('a disconnect message of the broker is ignored shortly after a request of the client, which has reconnected', async () => {
+  it('a disconnect message of the broker is ignored if it arrives shortly after a request, because the client has reconnected', async () => {
     const { store, alice, broker, wait } = await openWithWatches()
     wait(10_000)
     await alice.request(command('KEYNOTIFY a'))
@@ -68,7 +68,7 @@ describe('a disconnect message of the broker', () => {
     expect([told?.topic, store.stats.watches]).toEqual([notificationTopicOf('alice', 'a'), 3])
   })
 
-  it('a disconnect message of the broker with malformed or foreign content has no effect', async () => {
+  it('a disconnect message of the broker is ignored if its content is malformed or foreign', async () => {
     const { store, broker, wait } = await openWithWatches()
     wait(10_000)
     const names = ['', 'nobody', '__proto__', 'alice ', 'ALICE', 'x'.repeat(60_000)]

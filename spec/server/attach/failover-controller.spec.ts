@@ -13,7 +13,7 @@ import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
 
 const TIMEOUT = new StateStoreError('timeout', 'for the test')
 
-/** A controller at a broker without a store; `attempts` are the results of connecting to the log, in order. */
+/** Opens a controller at a broker without a store. `attempts` are the results of connecting to the log, in order. */
 async function open(...attempts: readonly Observable<Stream>[]) {
   const broker = await openBroker()
   const opened: number[] = []
@@ -34,7 +34,7 @@ async function open(...attempts: readonly Observable<Stream>[]) {
 const newStream = (): Stream =>
   Object.assign(new FakeStream(new FakeCluster(systemClock), 1024 * 1024), { close: () => EMPTY })
 
-it('an activation cancels the pending retry, and closing leaves no connection behind', async () => {
+it('an activation cancels the pending retry, and closing the controller leaves no connection open', async () => {
   const second$ = new Subject<Stream>()
   const { broker, controller, clock, opened } = await open(
     throwError(() => TIMEOUT),
@@ -49,7 +49,7 @@ it('an activation cancels the pending retry, and closing leaves no connection be
   await eventually(() => Array.from(broker.connections).length === 0)
 })
 
-it('an activation that cannot open its log retries after a second, and then serves', async () => {
+it('an activation that cannot open its log is retried after a second and then serves', async () => {
   const { controller, clock, opened } = await open(
     throwError(() => TIMEOUT),
     throwError(() => TIMEOUT),
@@ -61,7 +61,7 @@ it('an activation that cannot open its log retries after a second, and then serv
   expect(opened).toHaveLength(3)
 })
 
-it('an attempt that fails while the controller is closing schedules no retry', async () => {
+it('an activation that fails while the controller is closing schedules no retry', async () => {
   const first$ = new Subject<Stream>()
   const { controller, clock, opened } = await open(first$)
   await eventually(() => opened.length === 1)

@@ -24,7 +24,7 @@ function open() {
 }
 
 describe('the inbound queue', () => {
-  it('the inbound queue acknowledges messages in order of arrival, once they are handled', () => {
+  it('the inbound queue acknowledges messages in order of arrival, after they are handled', () => {
     const { inbound, acknowledged, done } = open()
     for (const id of [1, 2, 3]) inbound.push(messageOf(id))
     inbound.skip(messageOf(4))
@@ -35,7 +35,7 @@ describe('the inbound queue', () => {
     expect(acknowledged).toEqual([1, 2, 3, 4])
   })
 
-  it('the inbound queue does not acknowledge QoS 0', () => {
+  it('the inbound queue does not acknowledge messages with QoS 0', () => {
     const { inbound, acknowledged, done } = open()
     inbound.push(messageOf(0))
     done(0)

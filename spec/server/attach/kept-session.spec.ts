@@ -7,8 +7,8 @@ import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/s
 const LIFE_TOPIC = 'rx-statestore/v1/life'
 const NO_MATCHING_SUBSCRIBERS = 16
 
-// HiveMQ CE stops delivering in a session in which in-flight messages expired during an interruption.
-describe('a store whose broker does not deliver in the resumed session', () => {
+// HiveMQ CE delivers nothing more in a session whose in-flight messages expired during an interruption.
+describe('a store whose broker does not deliver messages in the resumed session', () => {
   const broker = async (clientId: string, delivers: (side: BrokerSide) => boolean) =>
     scriptedBroker(
       ({ connect, send }) =>
@@ -22,7 +22,7 @@ describe('a store whose broker does not deliver in the resumed session', () => {
       },
     )
 
-  it('a store starts a new session with a new instance id when its own announcement does not arrive', {
+  it('a store starts a new session with a new instance id if its own announcement does not arrive', {
     tags: 'slow',
   }, async () => {
     const clientId = `store-${randomUUID()}`

@@ -53,7 +53,7 @@ describe('the outbound queue', () => {
     ])
   })
 
-  it('the outbound queue reports a loss after a notification that is too large or rejected', () => {
+  it('the outbound queue reports a loss after a notification was too large or rejected, but not after a response was too large', () => {
     const { outbound, connect, push, sent } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11, { isNotification: true })
@@ -65,7 +65,7 @@ describe('the outbound queue', () => {
     expect(outbound.takeNotificationLoss()).toBe(false)
   })
 
-  it('the outbound queue lets responses to other clients overtake all but 256 notifications', () => {
+  it('the outbound queue sends a response to another client before all notifications except the first 256', () => {
     const { connect, push, topics, sent } = open()
     connect()
     for (let i = 0; i < 1_000; i++) push(`n${i}`, 1, { isNotification: true, receiver: 'watcher' })
@@ -85,7 +85,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['watcher: change', 'other: answer', 'watcher: answer to GET', 'watcher: next change'])
   })
 
-  it('the outbound queue sends a notification despite a client that floods requests, even at a receive maximum of 1', () => {
+  it('the outbound queue sends a notification even while a client floods it with requests at a receive maximum of 1', () => {
     const { connect, push, topics, sent } = open()
     connect({ receiveMaximum: 1 })
     for (let i = 0; i < 10; i++) push(`asker: answer ${i}`, 1, { receiver: 'asker' })
@@ -104,7 +104,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['a1', 'b1', 'c1', 'a2', 'a3'])
   })
 
-  it('the outbound queue resends unacknowledged messages first and in order when the session is resumed', () => {
+  it('the outbound queue resends unacknowledged messages first and in order when the session resumes', () => {
     const { outbound, connect, push, topics, sent, outcomes } = open()
     connect()
     for (const topic of ['a', 'b', 'c']) push(topic)
@@ -121,7 +121,7 @@ describe('the outbound queue', () => {
     ])
   })
 
-  it('the outbound queue drops unacknowledged messages with the session, and keeps unsent ones', () => {
+  it('the outbound queue drops unacknowledged messages when the session is lost, and keeps unsent messages', () => {
     const { outbound, connect, push, topics } = open()
     connect({ receiveMaximum: 1 })
     for (const topic of ['a', 'b']) push(topic)
@@ -138,7 +138,7 @@ describe('the outbound queue', () => {
     expect([topics(), outcomes]).toEqual([['small'], ['large ok']])
   })
 
-  it('the outbound queue is bounded, and reports backpressure and losses', () => {
+  it('the outbound queue is bounded and reports backpressure and losses', () => {
     const { outbound, connect, push, sent, outcomes, drained } = open()
     connect({ receiveMaximum: 1 })
     push('a', 33 * MiB)
@@ -155,7 +155,7 @@ describe('the outbound queue', () => {
 })
 
 describe('a message that may have closed the connection', () => {
-  it('a suspected message is resent in groups of doubling size, with nothing else in flight', () => {
+  it('suspected messages are resent in groups of doubling size, with nothing else in flight', () => {
     const { outbound, connect, push, topics, sent } = open()
     connect()
     for (const topic of ['a', 'b', 'c', 'd']) push(topic)
@@ -172,7 +172,7 @@ describe('a message that may have closed the connection', () => {
     expect(groups).toEqual([['a'], ['b', 'c'], ['d'], ['new'], []])
   })
 
-  it('a suspected message is dropped permanently if it was alone in flight and the broker gave a matching reason code', () => {
+  it('a suspected message is dropped permanently if it was alone in flight and the broker closed the connection with a matching reason code', () => {
     const { outbound, connect, push, topics, outcomes, drops } = open()
     connect()
     push('poison')
@@ -185,7 +185,7 @@ describe('a message that may have closed the connection', () => {
     expect(drops).toEqual(['poison connection-ended 144'])
   })
 
-  it('a suspected message is dropped after three losses alone in flight without a matching reason code, and watchers must register again', () => {
+  it('a suspected message is dropped after the connection was lost three times with only this message in flight and without a matching reason code, and watchers must register again', () => {
     const { outbound, connect, push, topics, drops } = open()
     connect()
     push('poison')
@@ -198,7 +198,7 @@ describe('a message that may have closed the connection', () => {
     expect(topics()).toEqual(['poison', 'poison', 'poison'])
   })
 
-  it.each([1, 2, 7, 100])('a suspected message is found among %i others, and none of them is lost', count => {
+  it.each([1, 2, 7, 100])('a suspected message among %i others is found, and none of the others is lost', count => {
     const { outbound, connect, push, topics, sent, outcomes, drops } = open()
     const names = [...Array.from({ length: count }, (_, i) => String(i))]
     names.splice(Math.floor(count / 2), 0, 'poison')
@@ -208,7 +208,7 @@ describe('a message that may have closed the connection', () => {
       const group = topics().slice(known)
       const acknowledged = sent.slice(known)
       known = sent.length
-      // The client reads up to the message that ends the connection, and acknowledges none of that read.
+      // The client reads up to the message that ends the connection, and acknowledges no message from that read.
       if (group.includes('poison')) {
         outbound.onDisconnected(130)
         connect({ sessionPresent: true })

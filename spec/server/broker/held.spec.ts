@@ -5,9 +5,7 @@ const MB = 1_000_000
 const LARGE = 'x'.repeat(90_000)
 const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } }
 
-/**
- * A broker on which clients named `unauthenticated` never finish authentication, and an offline session with a queued message.
- */
+/** Opens a broker on which clients named `unauthenticated` never finish authentication, and an offline session with a queued message. */
 function open() {
   const scene = openCore(
     {
@@ -32,7 +30,7 @@ function open() {
 }
 
 describe('packets sent before authentication', () => {
-  it('packets sent before authentication are discarded before any session ends when memory is exhausted, the largest connection first', () => {
+  it('packets sent before authentication are discarded, the largest connection first, before any session ends when memory is exhausted', () => {
     const { core, connect, write, sendEarly, unauthenticated } = open()
     for (let n = 0; n < 5; n++) write()
     for (const packets of [3, 10, 5, 10, 4]) sendEarly(packets)
@@ -45,7 +43,7 @@ describe('packets sent before authentication', () => {
     expect(written).toBeGreaterThan(5)
   })
 
-  it('packets sent before authentication are discarded when a reservation that may fail exceeds the budget', () => {
+  it('packets sent before authentication are discarded after a retained message was rejected for lack of memory', () => {
     const { core, clock, writer, sendEarly, unauthenticated } = open()
     for (const packets of [10, 10, 10, 10, 4]) sendEarly(packets)
     const retain = (topic: string): unknown => writer.publish(topic, LARGE, { retain: true }).at(-1)
@@ -58,7 +56,7 @@ describe('packets sent before authentication', () => {
 })
 
 describe('a client that is being admitted', () => {
-  it('a client that is being admitted is not evicted because of the will of the connection that it replaces', () => {
+  it('a client that is being admitted is not evicted because of the will of the connection it replaces', () => {
     const scene = openCore({}, { memoryBudget: MB })
     for (let n = 0; n < 10; n++) {
       const successor = scene.connect(`heir ${n}`, PERSISTENT)

@@ -6,12 +6,12 @@ const willTo = (topic: string) => ({ will: { topic, payload: Buffer.from('gone')
 
 const topicsOf = ({ messages }: ScriptedClient): string[] => messages.map(({ topic }) => topic)
 
-/** Two subscribers that are too slow for a message, and others before and after them. */
+/** Two subscribers that are too slow for a message, and other subscribers before and after them. */
 function scene(refuse: (topic: string) => undefined = () => undefined) {
   const failures: unknown[] = []
   let areConnected = false
   const { connect } = openCore({
-    // Called for the will on CONNECT as well.
+    // Also called for the will on CONNECT.
     checkPublish: (_, { topic }) => (areConnected ? refuse(topic) : undefined),
     onError: error => void failures.push(error),
   })
@@ -28,13 +28,13 @@ function scene(refuse: (topic: string) => undefined = () => undefined) {
 }
 
 describe('the will of a client that is too slow for a message', () => {
-  it('the will of a client that is too slow for a message is published after the message, for every subscriber', () => {
+  it('the will of a client that is too slow for a message is published after the message has been routed to every subscriber', () => {
     const { first, slow, last } = scene()
     expect(slow.map(({ ended }) => ended)).toEqual([true, true])
     for (const client of [first, last]) expect(topicsOf(client)).toEqual(['news', 'will/one', 'will/two'])
   })
 
-  it('the will of a client that is too slow for a message does not affect other wills or the publisher when it cannot be published', () => {
+  it('the will of a client that is too slow for a message affects neither other wills nor the publisher when publishing the will fails', () => {
     const fault = new RangeError('a fault')
     const { last, publisher, answer, failures } = scene(topic => {
       if (topic === 'will/one') throw fault
@@ -57,7 +57,7 @@ describe('a client with queued work', () => {
     return { subscriber, client }
   }
 
-  it('a client with queued work completes its work after DISCONNECT and leaves no will', () => {
+  it('a client with queued work completes the work after DISCONNECT and leaves no will', () => {
     const { subscriber, client } = waiting()
     client.say({ cmd: 'disconnect', reasonCode: 0 })
     expect([topicsOf(subscriber), client.ended]).toEqual([['late'], true])
@@ -69,7 +69,7 @@ describe('a client with queued work', () => {
     expect(topicsOf(subscriber)).toEqual([])
   })
 
-  it('a client with queued work leaves a will after a DISCONNECT that requests it, or without DISCONNECT', () => {
+  it('a client with queued work leaves a will after a DISCONNECT that requests the will, or without DISCONNECT', () => {
     for (const leave of ['goodbye with will', 'break'] as const) {
       const { subscriber, client } = waiting()
       if (leave === 'break') client.lose()

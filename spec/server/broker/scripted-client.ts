@@ -6,7 +6,7 @@ import { openHandler } from '../../support/open-broker.js'
 import { bytesOf } from '../../support/packets.js'
 import { SimLink } from './simulation/sim-link.js'
 
-/** A broker without sockets, on a manual clock, with scripted clients. */
+/** Opens a broker without sockets on a manual clock, with scripted clients. */
 export function openCore(handler: Partial<BrokerHandler> = {}, bounds: Partial<CoreOptions> = {}) {
   const clock = new ManualClock()
   const options = { clock, maximumPacketSize: 100_000, maxKeepAliveSeconds: 0, memoryBudget: 1e9, ...bounds }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 
-/** Sections of MQTT 5.0 that have normative statements, with the numbers of the first and the last. */
+/** The sections of MQTT 5.0 that have normative statements, with the first and the last number of the statements. */
 const STATEMENTS: readonly (readonly [section: string, first: number, last: number])[] = [
   ['1.5.4', 1, 3],
   ['1.5.5', 1, 1],
@@ -75,7 +75,7 @@ const rows = Array.from(
 )
 const filesOf = (by: string): string[] => Array.from(by.matchAll(/`(spec\/[^`]+)`/g), ([, file = '']) => file)
 
-/** Returns the statements that a spec names, individually or as `a to b`. */
+/** Returns the statements that a spec names, either individually or as `a to b`. */
 function namedIn(file: string): ReadonlySet<string> {
   const text = textOf(file)
   const ranges = Array.from(text.matchAll(/(\d[\d.]+)-(\d+) to \1-(\d+)/g), ([, section = '', first, last]) =>
@@ -84,18 +84,18 @@ function namedIn(file: string): ReadonlySet<string> {
   return new Set([...ranges.flat(), ...(text.match(/(?<![\d.])\d\.\d+(?:\.\d+)?-\d+/g) ?? [])])
 }
 
-it('The MQTT 5 table lists every normative statement once', () => {
+it('The MQTT 5 table lists every normative statement exactly once', () => {
   const all = STATEMENTS.flatMap(([section, first, last]) => numbers(section, first, last))
   expect(all).toHaveLength(251)
   expect(rows.map(({ id }) => id)).toEqual(all)
 })
 
-it('The MQTT 5 table gives a spec or a reason for every statement', () => {
+it('The MQTT 5 table names a spec or a reason for every statement', () => {
   const odd = rows.filter(({ by }) => filesOf(by).length === 0 && !/^(client's side|by choice, because .+)$/.test(by))
   expect(odd).toEqual([])
 })
 
-it('Every spec in the MQTT 5 table contains the number of its statement', () => {
+it('Every spec in the MQTT 5 table contains the number of the statement', () => {
   const names = new Map([...new Set(rows.flatMap(({ by }) => filesOf(by)))].map(file => [file, namedIn(file)]))
   const lost = rows.flatMap(({ id, by }) =>
     filesOf(by).flatMap(file => (names.get(file)?.has(id) ? [] : [`${id} in ${file}`])),

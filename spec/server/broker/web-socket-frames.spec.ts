@@ -22,7 +22,7 @@ async function openSocket(): Promise<WebSocket> {
   return socket
 }
 
-it('Over WebSocket the broker selects the subprotocol mqtt and sends binary frames [6.0.0-1, 6.0.0-4]', async () => {
+it('over WebSocket, the broker selects the subprotocol mqtt and sends binary frames [6.0.0-1, 6.0.0-4]', async () => {
   const socket = await openSocket()
   expect(socket.protocol).toBe('mqtt')
   socket.send(CONNECT)
@@ -30,13 +30,13 @@ it('Over WebSocket the broker selects the subprotocol mqtt and sends binary fram
   expect(isBinary).toBe(true)
 })
 
-it('Over WebSocket a text frame ends the connection [6.0.0-1]', async () => {
+it('over WebSocket, a text frame ends the connection [6.0.0-1]', async () => {
   const socket = await openSocket()
   socket.send(CONNECT.toString('latin1'))
   await once(socket, 'close')
 })
 
-it('Over WebSocket packets may be split between frames, and frames may hold several packets [6.0.0-2]', async () => {
+it('over WebSocket, packets may be split between frames, and a frame may contain several packets [6.0.0-2]', async () => {
   const socket = await openSocket()
   let came = Buffer.alloc(0)
   socket.on('message', (data: Buffer) => {

@@ -6,14 +6,14 @@ import { type OpenConsole, openConsole, rawRequest } from './open-console.js'
 const now = (): string => `${Date.now()}:0:client`
 const hex = (text: string): string => Buffer.from(text, 'latin1').toString('hex').toUpperCase()
 
-/** Status and JSON of a response. */
+/** Returns the status and the JSON of a response. */
 const answerOf = async (response: Promise<Response>): Promise<readonly [number, unknown]> => {
   const answer = await response
   return [answer.status, await answer.json()]
 }
 
 describe('GET /api/store', () => {
-  it('the store response contains the addresses and whether there is a seed', async () => {
+  it('the store response contains the addresses and whether the store has a seed', async () => {
     const { store, callApi } = await openConsole()
     const facts = { url: store.url, wsUrl: store.wsUrl, seeded: false, version: '1.2.3' }
     expect(await answerOf(callApi('api/store'))).toEqual([200, facts])
@@ -23,7 +23,7 @@ describe('GET /api/store', () => {
 })
 
 describe('POST /api/keys', () => {
-  it('facts are returned for existing keys only', async () => {
+  it('details are returned only for existing keys', async () => {
     const { store, callApi } = await openConsole()
     const [alice, fencingToken] = [await RawClient.ready(store.url, 'alice'), now()]
     await alice.request(command('KEYNOTIFY k'))
@@ -43,7 +43,7 @@ describe('POST /api/keys', () => {
     ])
   })
 
-  it('more than a thousand keys are rejected', { tags: 'slow' }, async () => {
+  it('a request for more than a thousand keys is rejected', { tags: 'slow' }, async () => {
     const { callApi } = await openConsole()
     const ids = (count: number) => ({ ids: Array.from({ length: count }, (_, at) => hex(`key${at}`)) })
     expect(await answerOf(callApi('api/keys', ids(1_000)))).toEqual([200, { keys: [] }])
@@ -81,7 +81,7 @@ describe('Clients', () => {
     expect(await answerOf(callApi('api/cut', { clientId: 'alice' }))).toMatchObject([404, { code: 'not-found' }])
   })
 
-  it('an unknown client is answered with 404', async () => {
+  it('a cut of an unknown client is answered with 404', async () => {
     const { callApi } = await openConsole()
     for (const clientId of ['nobody', '', '__proto__']) {
       expect(await answerOf(callApi('api/client', { clientId }))).toMatchObject([404, { code: 'not-found' }])
@@ -92,7 +92,7 @@ describe('Clients', () => {
 })
 
 describe('Freezing and restarting', () => {
-  it('a freeze ends early with 0 ms', async () => {
+  it('a freeze of 0 ms ends the current freeze', async () => {
     const { store, clock, callApi } = await openConsole()
     expect(await answerOf(callApi('api/freeze', { ms: 600_000 }))).toEqual([200, {}])
     expect(store.frozenUntil).toBe(clock.now() + 600_000)

@@ -13,13 +13,13 @@ import { openConsoleOf } from './open-console.js'
 const QUICK: AttachOptions = { reconnect: { initial: 20, max: 200 } }
 const now = (): string => `${Date.now()}:0:client`
 
-/** Status and JSON of a response. */
+/** Returns the status and the JSON of a response. */
 const answerOf = async (response: Promise<Response>): Promise<readonly [number, unknown]> => {
   const answer = await response
   return [answer.status, await answer.json()]
 }
 
-/** A store attached to an external broker, and its console. */
+/** Opens a store that is attached to an external broker, and its console. */
 async function openAttachedConsole(options: Parameters<typeof openConsoleOf>[1] = {}) {
   const broker = await openBroker()
   const url = `mqtt://127.0.0.1:${broker.port}`
@@ -29,7 +29,7 @@ async function openAttachedConsole(options: Parameters<typeof openConsoleOf>[1] 
   return { broker, url, brokerUrl, store, ...(await openConsoleOf(store, { brokerUrl, ...options })) }
 }
 
-/** The pulses of a console, in order. */
+/** Returns the pulses of a console in order. */
 async function pulsesOf(store: AttachedStore, clock: ManualClock, callApi: (path: string) => Promise<Response>) {
   const { body } = await callApi('api/stream')
   if (body === null) throw new Error('no body')
@@ -40,7 +40,7 @@ async function pulsesOf(store: AttachedStore, clock: ManualClock, callApi: (path
   }
   const lines = linesOf(chunks())
   return {
-    /** Settles when the store is in this state. */
+    /** Resolves when the store is in the given state. */
     until: async (state: AttachedStore['state']['state']) => {
       if (store.state.state !== state) await untilState(store, state)
       clock.advance(1_000)
@@ -55,7 +55,7 @@ async function pulsesOf(store: AttachedStore, clock: ManualClock, callApi: (path
 }
 
 describe('The console of an attached store', () => {
-  it('the store response says that the store is attached, and contains the broker URL for browsers', async () => {
+  it('the store response reports that the store is attached, and contains the broker URL for browsers', async () => {
     const { url, brokerUrl, callApi, server } = await openAttachedConsole()
     const facts = { url, wsUrl: brokerUrl, attached: true, seeded: false, version: '1.2.3' }
     expect(await answerOf(callApi('api/store'))).toEqual([200, facts])
@@ -63,7 +63,7 @@ describe('The console of an attached store', () => {
     expect(headers.get('content-security-policy')).toContain(`connect-src 'self' ${brokerUrl};`)
   })
 
-  it('the broker login is returned only with the token', async () => {
+  it('the broker login is returned only to requests with the token', async () => {
     const brokerLogin = { username: 'page', password: 'seven words' }
     const { callApi, server } = await openAttachedConsole({ brokerLogin })
     expect(await (await callApi('api/store')).json()).toMatchObject({ brokerLogin })
@@ -73,7 +73,7 @@ describe('The console of an attached store', () => {
     }
   })
 
-  it('keys, clients and their watches are returned', async () => {
+  it('the console returns keys, clients and the keys that the clients watch', async () => {
     const { url, store, callApi } = await openAttachedConsole()
     await untilState(store, 'serving')
     const alice = await RawClient.ready(url, 'alice')
@@ -101,7 +101,7 @@ describe('The console of an attached store', () => {
     expect(await answerOf(callApi(`api/${path}`, body))).toMatchObject([409, { code: 'attached' }])
   })
 
-  it('dump, load and reset work for an attached store', async () => {
+  it('an attached store can be dumped, loaded and reset', async () => {
     const { store, callApi } = await openAttachedConsole({ seed: [{ key: 's', value: '1' }] })
     await untilState(store, 'serving')
     expect(await answerOf(callApi('api/reset', {}))).toEqual([200, { deleted: 0, set: 1 }])
@@ -111,7 +111,7 @@ describe('The console of an attached store', () => {
     expect(keys.map(line => JSON.parse(line).key)).toEqual(['s', 'k'])
   })
 
-  it('every pulse contains the state of the attached store and why it is not active', async () => {
+  it('every pulse contains the state of the attached store and the reason why it is not active', async () => {
     const clock = new ManualClock()
     const { broker, store, url, callApi } = await openAttachedConsole({ clock })
     const pulses = await pulsesOf(store, clock, callApi)

@@ -22,13 +22,13 @@ describe('Malformed HTTP', () => {
     ['nothing known', 'hello\r\n\r\n'],
     ['MQTT', '\x10\x0c\x00\x04MQTT\x05\x02\x00\x00\x00\x00\x00'],
     ['no host', 'GET / HTTP/1.1\r\n\r\n'],
-    ['a head without an end', `GET / HTTP/1.1\r\nx: ${'x'.repeat(100_000)}`],
+    ['an unterminated header section', `GET / HTTP/1.1\r\nx: ${'x'.repeat(100_000)}`],
     ['two lengths', 'POST /api/load HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n'],
     [
-      'length and chunks',
+      'both a length and chunks',
       'POST /api/load HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
     ],
-  ])('%s is rejected without affecting other clients', async (_, text) => {
+  ])('%s is rejected, and other clients are not affected', async (_, text) => {
     const open = await openConsole()
     expect(await send(open, text)).toMatch(/^HTTP\/1\.1 4\d\d /)
     await expectUnharmed(open)
@@ -52,13 +52,13 @@ describe('Malformed HTTP', () => {
 })
 
 describe('Clients without the token', () => {
-  it('a body sent without the token is read and discarded', async () => {
+  it('a body that is sent without the token is read and discarded', async () => {
     const open = await openConsole()
     const { hostname } = new URL(open.server.url)
     const raw = await RawSocket.open(open.server.url)
     await raw.send(`POST /api/load HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 50000000\r\n\r\n`)
     for (let sent = 0; sent < 50; sent++) await raw.send(Buffer.alloc(1_000_000, '{'))
-    // The response to a second request on the connection shows that the first is complete.
+    // The response to a second request on the connection shows that the first request is complete.
     await raw.send(`GET /api/store HTTP/1.1\r\nhost: ${hostname}\r\nconnection: close\r\n\r\n`)
     await raw.closed
     const answer = String(await raw.first())
@@ -67,7 +67,7 @@ describe('Clients without the token', () => {
     await expectUnharmed(open)
   })
 
-  it('a client that disconnects at any moment does not affect others', async () => {
+  it('a client that disconnects at any moment does not affect other clients', async () => {
     const open = await openConsole()
     const { token } = open.server
     const requests = [
@@ -98,7 +98,7 @@ describe('ConsoleServer', () => {
     await expect(ConsoleServer.start(store, options)).rejects.toMatchObject({ code: 'EADDRINUSE', port })
   })
 
-  it('close frees the port, may be called twice, and leaves the store running', async () => {
+  it('close frees the port, can be called twice, and does not stop the store', async () => {
     const open = await openConsole()
     const { server, store } = open
     await expectUnharmed(open)

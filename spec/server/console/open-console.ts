@@ -9,12 +9,12 @@ import type { AttachedStore, ServeOptions, StoreServer } from '../../../src/serv
 import { ManualClock } from '../../support/manual-clock.js'
 import { openStore } from '../../support/open-store.js'
 
-/** A console and its store, closed at the end of the test. */
+/** A console and its store. Both close at the end of the test. */
 export interface OpenConsole {
   readonly store: StoreServer
   readonly clock: ManualClock
   readonly server: ConsoleServer
-  /** Sends a request with the token. Anything but a string or bytes is sent as JSON. */
+  /** Sends a request with the token. A body that is neither a string nor bytes is sent as JSON. */
   callApi(path: string, body?: unknown): Promise<Response>
 }
 
@@ -45,7 +45,7 @@ export async function openConsoleOf(
 const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>
   typeof body === 'string' || body instanceof Uint8Array ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body)
 
-/** A folder of files, removed at the end of the test. */
+/** Creates a folder of files that is removed at the end of the test. */
 export async function pageOf(files: Readonly<Record<string, string>>): Promise<URL> {
   const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-page-'))
   onTestFinished(async () => rm(folder, { recursive: true }))
@@ -63,7 +63,7 @@ export interface RawAnswer {
   readonly text: string
 }
 
-/** Sends a request with path and headers unchanged. */
+/** Sends a request with the given path and headers unchanged. */
 export const rawRequest = (
   { server }: { readonly server: { readonly url: string } },
   path: string,

@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 
 const PAGE = new URL('../../../console', import.meta.url).pathname
 
-/** Library internals that the page may import; everything else comes from `rx-statestore`, as in any app. */
+/** The library internals that the page may import. Everything else comes from `rx-statestore`, as in any app. */
 const INSIDES = ['../src/core/util/backoff.js', '../src/core/util/bytes.js', '../src/server/console/contract.js']
-/** Permitted imports per folder. */
+/** The permitted imports per folder. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   model: [],
   api: [],
@@ -31,7 +31,7 @@ describe('The console page', () => {
     expect([...new Set(inside.map(({ target }) => target))].sort()).toEqual(INSIDES)
   })
 
-  it('views import state, state imports models, and never the reverse', () => {
+  it('views import state and state imports models, never the reverse', () => {
     const forbidden = imports.filter(({ file, target }) => {
       const [from = '', to = ''] = [file.split('/')[0], target.split('/')[1]]
       return target.startsWith('src/') && from in MAY_IMPORT && from !== to && !MAY_IMPORT[from]?.includes(to)

@@ -92,7 +92,7 @@ describe('The page', () => {
     expect(JSON.parse(answer.text)).toMatchObject({ code: 'not-found' })
   })
 
-  it('the policy permits only the page itself, its server and the broker', async () => {
+  it('the content security policy permits only the page itself, its server and the broker', async () => {
     const console = await open()
     const { headers } = await rawRequest(console, '/', { headers: { host: 'localhost:8080' } })
     const policy = String(headers['content-security-policy'])
@@ -108,7 +108,7 @@ describe('The page', () => {
     })
   })
 
-  it('a broker on all addresses is permitted by the host name of the page', async () => {
+  it('for a broker on all addresses, the content security policy permits the host name of the page', async () => {
     const page = await pageOf(FILES)
     const console = await openConsole({ page, serve: { host: '0.0.0.0', allowAnonymous: true } })
     const { port } = new URL(console.store.wsUrl)
@@ -122,7 +122,7 @@ describe('The page', () => {
     })
   })
 
-  it('files accept only GET and HEAD', async () => {
+  it('page files accept only GET and HEAD', async () => {
     const console = await open()
     expect(await rawRequest(console, '/', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' })
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
@@ -130,7 +130,7 @@ describe('The page', () => {
     }
   })
 
-  it('a page that is not built is answered with instructions', async () => {
+  it('a request for a page that is not built is answered with instructions', async () => {
     const console = await openConsole({ page: new URL('file:///nowhere/at/all/') })
     const answer = await rawRequest(console, '/')
     expect(answer).toMatchObject({ status: 503, headers: { 'content-type': 'text/plain; charset=utf-8' } })

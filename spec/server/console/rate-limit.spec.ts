@@ -4,7 +4,7 @@ import { openConsole, rawRequest } from './open-console.js'
 
 const FAR = { 'x-forwarded-for': '203.0.113.9, 192.0.2.1' }
 
-/** A console behind a proxy on this machine, which sends the client's address. */
+/** Opens a console behind a proxy on this machine, which sends the client's address. */
 async function open() {
   const console = await openConsole({ publicUrl: 'https://panel.example/console/' })
   const events: AuditEvent[] = []
@@ -17,7 +17,7 @@ async function open() {
 }
 
 describe('The rate limit of the console', () => {
-  it('an address is limited after five failed logins, but requests with the token are served', async () => {
+  it('an address is limited after five failed logins, but its requests with the token are still served', async () => {
     const { callApi, clock, server, events } = await open()
     for (let i = 0; i < 5; i++) expect((await callApi('/api/store')).status).toBe(401)
     expect(await callApi('/api/store')).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
@@ -32,7 +32,7 @@ describe('The rate limit of the console', () => {
   it('requests without the token are limited per address and second', async () => {
     const { callApi, clock } = await open()
     const statuses: number[] = []
-    // The burst is one second's worth; one more request is accepted and delays the others.
+    // The burst is one second's worth of requests. One more request is accepted and delays the following ones.
     for (let i = 0; i < 101; i++) statuses.push((await callApi('/nothing.js')).status)
     expect(new Set(statuses)).toEqual(new Set([404]))
     expect((await callApi('/nothing.js')).status).toBe(429)

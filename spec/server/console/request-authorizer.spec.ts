@@ -4,7 +4,7 @@ import { openConsole, pageOf, rawRequest } from './open-console.js'
 describe('The token', () => {
   it('the token is long and random', async () => {
     const [a, b] = [await openConsole(), await openConsole()]
-    // 32 bytes.
+    // The token has 32 bytes.
     expect(a.server.token).toMatch(/^[\w-]{43}$/)
     expect(a.server.token).not.toBe(b.server.token)
     expect(a.server.link).toBe(`${a.server.url}#token=${a.server.token}`)
@@ -33,7 +33,7 @@ describe('The token', () => {
     }
   })
 
-  it('a request with a partial token, or with the token in the wrong place, is rejected', async () => {
+  it('a request is rejected if its token is incomplete, altered, or in the wrong place', async () => {
     const open = await openConsole()
     const { token } = open.server
     for (const part of [token.slice(1), token.slice(0, -1), `${token}x`, token.toUpperCase()]) {
@@ -85,7 +85,7 @@ describe('Host and origin checks', () => {
     expect(await rawRequest(open, '/api/store', { headers })).toMatchObject({ status: 200 })
   })
 
-  it('requests of the console page are accepted by any of its host names', async () => {
+  it("requests of the console page are accepted under any of the page's host names", async () => {
     const open = await openConsole()
     for (const host of ['127.0.0.1:8080', 'localhost:8080', '[::1]:8080']) {
       const headers = {
@@ -105,7 +105,7 @@ describe('Host and origin checks', () => {
     { origin: '' },
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
-  ])('a request of another origin is rejected even with the token: %j', async foreign => {
+  ])('a request from another origin is rejected even with the token: %j', async foreign => {
     const open = await openConsole()
     const headers = { ...authorized(open.server.token), host: '127.0.0.1:8080', ...foreign }
     const answer = await rawRequest(open, '/api/store', { headers })

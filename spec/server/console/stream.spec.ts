@@ -11,7 +11,7 @@ const now = (): string => `${Date.now()}:0:client`
 
 interface Reader {
   next(): Promise<StreamLine>
-  /** Disconnects. */
+  /** Disconnects from the stream. */
   leave(): Promise<void>
 }
 
@@ -34,13 +34,13 @@ async function read({ callApi }: OpenConsole): Promise<Reader> {
   }
 }
 
-/** A client that requests the stream and does not read it. */
+/** Returns the socket of a client that requests the stream and does not read it. */
 async function neverRead({ server }: OpenConsole): Promise<Socket> {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname)
   onTestFinished(() => void socket.destroy())
   socket.write(`GET /api/stream HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${server.token}\r\n\r\n`)
-  // Some tests wait for its end, with or without an error.
+  // Some tests wait for the end of the connection, with or without an error.
   const closed = new Promise<void>(resolve => socket.on('error', () => undefined).once('close', () => resolve()))
   await Promise.race([new Promise<void>(resolve => socket.once('data', () => resolve())), closed])
   socket.pause()
@@ -60,7 +60,7 @@ describe('GET /api/stream', () => {
     expect(await stream.next()).toEqual({ type: 'clients', clients: [{ clientId: 'alice', since: at, watches: 0 }] })
   })
 
-  it('a pulse with the counts of the last second follows every second', async () => {
+  it('every second, a pulse with the counts of the last second follows', async () => {
     const open = await openConsole()
     const { store, clock } = open
     const start = clock.now()
@@ -76,13 +76,13 @@ describe('GET /api/stream', () => {
     expect(await stream.next()).toMatchObject({ type: 'pulse', ...second })
     expect(await stream.next()).toEqual({ type: 'clients', clients: [{ clientId: 'alice', since: start, watches: 1 }] })
     clock.advance(1_000)
-    // No line of clients, which are unchanged.
+    // The stream omits the line of clients, which are unchanged.
     expect(await stream.next()).toMatchObject({ type: 'pulse', requests: 0, errors: 0, notifications: 0, keyspace: 2 })
     clock.advance(1_000)
     expect(await stream.next()).toMatchObject({ type: 'pulse', at: start + 3_000 })
   })
 
-  it('a pulse contains the drift of versions after the clock was set back, until it has caught up', async () => {
+  it('after the clock was set back, every pulse contains the drift of versions until the clock has caught up', async () => {
     const open = await openConsole()
     const { store, clock } = open
     await store.load([{ key: 'k', value: '' }])
@@ -119,7 +119,7 @@ describe('GET /api/stream', () => {
     expect(await stream.next()).toMatchObject({ type: 'clients', clients: [{ clientId: 'bob' }] })
   })
 
-  it('statistics are collected once for all readers, and only while there are any', async () => {
+  it('statistics are collected once for all readers, and only while at least one reader is connected', async () => {
     const open = await openConsole()
     const { clock } = open
     expect(clock.pending).toBe(0)
@@ -158,7 +158,7 @@ describe('GET /api/stream', () => {
     expect(await stream.next()).toMatchObject({ clients: expect.objectContaining({ length: 1_000 }) })
   })
 
-  it('little is buffered for a slow reader, which receives the current state when it resumes', {
+  it('little is buffered for a slow reader, which receives the current state when it resumes reading', {
     tags: 'slow',
   }, async () => {
     const open = await openConsole()
@@ -184,7 +184,7 @@ describe('GET /api/stream', () => {
     expect(length).toBeLessThan(10_000_000)
   })
 
-  it('a stream that is not read is closed', async () => {
+  it('a stream is closed if its client does not read it', async () => {
     const open = await openConsole({ idleTimeout: 100 })
     await neverRead(open)
     // Nothing is written while the clock stands still, as on a blocked connection.

@@ -7,7 +7,7 @@ import { type OpenConsole, openConsole } from './open-console.js'
 const now = (): string => `${Date.now()}:0:client`
 
 describe('GET /api/dump', () => {
-  it('a dump contains every key, and reproduces the store when loaded', async () => {
+  it('a dump contains every key and reproduces the store when it is loaded', async () => {
     const { store, clock, callApi } = await openConsole()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v PX 60000'), { timestamp: now(), fencingToken: now() })
@@ -49,10 +49,10 @@ describe('GET /api/dump', () => {
     expect([...store.dump()].map(({ key, value }) => ({ key, value }))).toEqual(lines)
   })
 
-  /** A client that requests a dump and reads only its beginning. */
+  /** A client that requests a dump and reads only the beginning. */
   interface IdleReader {
     readonly socket: Socket
-    /** Reads the rest; settles with the number of bytes when the connection has ended. */
+    /** Reads the rest. Resolves with the number of bytes when the connection has ended. */
     readOn(): Promise<number>
   }
 
@@ -77,7 +77,7 @@ describe('GET /api/dump', () => {
     return { socket, readOn }
   }
 
-  /** Opens as many as are accepted. */
+  /** Opens as many readers as the console accepts. */
   async function readersOf({ store, server }: OpenConsole): Promise<readonly IdleReader[]> {
     await store.load(Array.from({ length: 20_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(1_000) })))
     return Promise.all([1, 2, 3, 4].map(async () => readIdly(new URL(server.url), server.token)))
@@ -100,7 +100,7 @@ describe('GET /api/dump', () => {
     expect((await (await nextDump(open)).text()).split('\n')).toHaveLength(20_003)
   })
 
-  it('a dump that is not read is closed', { tags: 'slow' }, async () => {
+  it('a dump is closed if its client does not read it', { tags: 'slow' }, async () => {
     const open = await openConsole({ idleTimeout: 200 })
     const readers = await readersOf(open)
     await (await nextDump(open)).body?.cancel()
@@ -110,7 +110,7 @@ describe('GET /api/dump', () => {
 })
 
 describe('POST /api/load', () => {
-  it('a load is atomic, and an error names the invalid line', async () => {
+  it('a load is atomic, and its error names the invalid line', async () => {
     const { store, callApi } = await openConsole()
     const good = '{"key":"k","value":"v"}\n'
     for (const [bad, words] of [
@@ -148,7 +148,7 @@ describe('POST /api/load', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('an aborted load changes nothing and permits the next one', async () => {
+  it('an aborted load changes nothing, and the next load is accepted', async () => {
     const { store, server, callApi } = await openConsole()
     const { hostname, port } = new URL(server.url)
     const socket = connect(Number(port), hostname)

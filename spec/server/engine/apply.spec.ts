@@ -41,7 +41,7 @@ const clocks: fc.Arbitrary<ApplyContext> = fc.record({
 
 const anyInput = fc.tuple(fc.option(record, { nil: undefined }), recordCommand, clocks)
 
-/** All arguments as text, to detect mutation. */
+/** Serializes all arguments as text, to detect mutations. */
 const serialize = (...values: unknown[]): string =>
   JSON.stringify(values, (_, value) => (value instanceof Uint8Array ? textOf(value) : value))
 
@@ -71,7 +71,7 @@ describe('apply', () => {
     )
   })
 
-  it('a command without a change returns the same record and its version', () => {
+  it('a command that changes nothing returns the same record with its version', () => {
     fc.assert(
       fc.property(anyInput, ([stored, command, at]) => {
         const { record: after, reply, version, change } = apply(stored, command, at)
@@ -83,7 +83,7 @@ describe('apply', () => {
     )
   })
 
-  it('a change and the written record get the next version', () => {
+  it('a change and the record that it writes get the next version', () => {
     fc.assert(
       fc.property(anyInput, ([stored, command, at]) => {
         const { record: after, version, change } = apply(stored, command, at)
@@ -96,7 +96,7 @@ describe('apply', () => {
     )
   })
 
-  it('the fencing token of a record never gets older and is never removed', () => {
+  it('the fencing token of a record is never replaced by an older token and never removed', () => {
     fc.assert(
       fc.property(record, recordCommand, clocks, (stored, command, at) => {
         const { record: after } = apply(stored, command, at)
@@ -107,7 +107,7 @@ describe('apply', () => {
     )
   })
 
-  it('a write to a protected record requires a token that is not older', () => {
+  it('a write to a protected record requires a token that is at least as new', () => {
     fc.assert(
       fc.property(record, recordCommand, clocks, (stored, command, at) => {
         const { change } = apply(stored, command, at)
@@ -118,7 +118,7 @@ describe('apply', () => {
     )
   })
 
-  it('the time to live starts at the given time', () => {
+  it('the time to live starts at the time passed to apply', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1e9 }), fc.nat(), (ttl, now) => {
         const write: RecordCommand = { verb: 'SET', key, value: key, condition: undefined, px: ttl }

@@ -37,7 +37,7 @@ describe('Engine', () => {
     expect(execute(engine, 'GET k').position).toBe(deleted?.version)
   })
 
-  it('the next deadline follows SETs, renewals and deletions', () => {
+  it('the next deadline changes with SETs, renewals and deletions', () => {
     const engine = new Engine<string>()
     const deadlines = [
       'SET a v PX 300',
@@ -55,7 +55,7 @@ describe('Engine', () => {
     expect(seen).toEqual([300, 100, 100, 200, 300, 50, undefined])
   })
 
-  it('thousands of keys with one deadline expire in one entry, each with its own version', () => {
+  it('thousands of keys with the same deadline expire in one entry, each with a separate version', () => {
     const engine = new Engine<string>()
     for (let i = 0; i < 5_000; i++) execute(engine, `SET key${i} v PX 1000`)
     expect(expire(engine, START + 999)).toEqual([])
@@ -67,7 +67,7 @@ describe('Engine', () => {
     expect([engine.size, engine.nextDeadline, expire(engine, START + 2_000).length]).toEqual([0, undefined, 0])
   })
 
-  it('an overdue expiry is reported before the change of the request that finds it', () => {
+  it('an overdue expiry is reported before the change of the request that detects it', () => {
     const engine = new Engine<string>()
     execute(engine, 'SET old v PX 10')
     const { changes, version } = execute(engine, 'SET new v', START + 50)
@@ -78,7 +78,7 @@ describe('Engine', () => {
     expect(changes[1]?.version).toBe(version)
   })
 
-  it('an overdue expiry is reported with the reply to an invalid command', () => {
+  it('an overdue expiry is reported together with the reply to an invalid command', () => {
     const engine = new Engine<string>()
     execute(engine, 'SET old v PX 10')
     const answer = execute(engine, 'nonsense', START + 10)

@@ -10,7 +10,7 @@ const anyGlob = fc.array(character, { maxLength: 8 }).map(characters => characte
 const anyKey = fc
   .array(fc.constantFrom('a', 'b', '/', '*', '\\', '\0', '\xff'), { maxLength: 8 })
   .map(characters => characters.join(''))
-/** Keys and globs with a common prefix longer than the indexed length. */
+/** Keys and globs with a common prefix that is longer than the indexed length. */
 const long = 'factory/'.repeat(9)
 const anything = fc.tuple(fc.constantFrom('', long, long.slice(0, 63), long.slice(0, 64)), anyGlob, anyKey)
 
@@ -23,7 +23,7 @@ function indexOf(globs: Iterable<string>): GlobIndex<string> {
 const matching = (index: GlobIndex<string>, key: string): string[] =>
   Array.from(index.matching(key), ({ id }) => id).sort()
 
-/** Reference: compares a key with every glob. */
+/** Returns a reference implementation that compares a key with every glob. */
 function matchEach(globs: readonly string[]): (key: string) => string[] {
   const compiled = globs
     .map(glob => ({ glob, matcher: compileRequestGlob(bytes(glob)) }))
@@ -32,7 +32,7 @@ function matchEach(globs: readonly string[]): (key: string) => string[] {
 }
 
 describe('GlobIndex', () => {
-  it('the index finds the same globs as comparing a key with each, after any additions and removals', {
+  it('after any additions and removals, the index finds the same globs as a comparison of the key with every glob', {
     timeout: 60_000,
   }, () => {
     fc.assert(
@@ -53,7 +53,7 @@ describe('GlobIndex', () => {
     )
   })
 
-  it('a key is compared only with globs that share its prefix', () => {
+  it('a key is compared only with globs whose literal prefix it has', () => {
     const rooms = Array.from({ length: 1_000 }, (_, i) => `room/${i}/*`)
     const index = indexOf(rooms)
     expect(matching(index, 'room/7/lamp')).toEqual(['room/7/*'])

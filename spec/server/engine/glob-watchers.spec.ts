@@ -18,7 +18,7 @@ describe('Glob watchers', () => {
     expect([watchers.count, watchers.bytes, watchers.globs.size]).toEqual([0, 0, 0])
   })
 
-  it('the bytes charged for a glob equal the announced bytes', () => {
+  it('the bytes charged for a glob equal the bytes announced for it', () => {
     const watchers = new Watchers<string>()
     const cost = watchers.globs.addedBytes('alice', 'k*')
     watchers.addGlob('alice', 'k*')
@@ -27,11 +27,11 @@ describe('Glob watchers', () => {
     const more = watchers.globs.addedBytes('bob', 'k*')
     watchers.addGlob('bob', 'k*')
     expect(watchers.bytes).toBe(cost + more)
-    // 1 KiB per 32 characters: the matcher's state.
+    // The matcher's state takes 1 KiB per 32 characters.
     expect(watchers.globs.addedBytes('bob', '?'.repeat(1_000))).toBeGreaterThan(32 * 1_024)
   })
 
-  it('one owner may use a quarter of the globs that share a prefix', () => {
+  it('one owner can use at most a quarter of the globs that share a prefix', () => {
     const watchers = new Watchers<string>(QUOTAS)
     for (let i = 0; i < 32; i++) watchers.addGlob(`a${i}`, `*${i}`)
     expect(() => watchers.addGlob('a0', '*more')).toThrow('quota-exceeded')
@@ -43,7 +43,7 @@ describe('Glob watchers', () => {
     watchers.addGlob('a0', '*again')
   })
 
-  it('a glob whose owner leaves is charged to the owner of another watcher', () => {
+  it('when the owner of a glob leaves, the glob is charged to the owner of another watcher', () => {
     for (const drops of [true, false]) {
       const watchers = new Watchers<string>(QUOTAS)
       const globs = Array.from({ length: 32 }, (_, i) => `*${i}`)
@@ -51,7 +51,7 @@ describe('Glob watchers', () => {
       watchers.addGlob('b', '*own')
       if (drops) watchers.removeConnection('a')
       else for (const glob of globs) watchers.removeGlob('a', glob)
-      // All are charged to her, although she could not have added as many.
+      // All globs are charged to b, although b could not have added as many.
       expect(() => watchers.addGlob('b', '*more')).toThrow('quota-exceeded')
       for (const glob of globs) watchers.addGlob('a', `${glob}a`)
       expect(() => watchers.addGlob('a', '*more')).toThrow('quota-exceeded')
@@ -87,14 +87,14 @@ describe('Glob watchers', () => {
     watchers.addGlob('alice', '*x')
   })
 
-  it('a single long glob is accepted beyond the owner’s limit', () => {
+  it('a single long glob is accepted even if it exceeds the owner’s limit', () => {
     const watchers = new Watchers<string>(QUOTAS)
     watchers.addGlob('a', '?'.repeat(1_024))
     expect(() => watchers.addGlob('a', '*')).toThrow('quota-exceeded')
     expect(() => watchers.addGlob('b', '?'.repeat(1_025))).toThrow('syntax-error')
   })
 
-  it('nested prefixes of an owner have a common limit, in any order of registration', () => {
+  it('nested prefixes of an owner have a common limit, regardless of the order of registration', () => {
     const key = 'sensor/building-17/floor-3/room-12/temperature/current/celsius/v'
     for (const lengths of [Array.from(key, (_, i) => i), Array.from(key, (_, i) => key.length - i)]) {
       const watchers = new Watchers<string>(QUOTAS)
@@ -119,7 +119,7 @@ describe('Glob watchers', () => {
     }
   })
 
-  it('one owner may watch a thousand globs with distinct prefixes besides some with shorter ones', () => {
+  it('one owner can watch a thousand globs with distinct prefixes in addition to some with shorter prefixes', () => {
     const watchers = new Watchers<string>({ ...QUOTAS, max: 200_000, maxPerOwner: 200_000 })
     for (let i = 0; i < 1_000; i++) watchers.addGlob('a', `panel/${i}/*`)
     for (let i = 0; i < 31; i++) watchers.addGlob('a', `*/kind${i}`)

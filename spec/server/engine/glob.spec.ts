@@ -6,7 +6,7 @@ import { bytes } from '../../support/words.js'
 
 const matches = (glob: string, key: string): boolean => compileRequestGlob(bytes(glob)).matches(bytes(key))
 
-/** Reference: a backtracking matcher. */
+/** Matches by backtracking, as a reference. */
 function backtrack(glob: string, key: string): boolean {
   const [sign = '', ...rest] = glob
   const after = rest.join('')
@@ -20,7 +20,7 @@ function backtrack(glob: string, key: string): boolean {
   return sign === first && backtrack(after, key.slice(1))
 }
 
-/** Class members in regular expression syntax: `a`, `\a`, `a-b`, with either end escaped. */
+/** Class members in regular expression syntax: `a`, `\a` and `a-b`, in which either end may be escaped. */
 const MEMBER = /^(\\[\s\S]|[^\]])(?:-(\\[\s\S]|[^\]]))?/
 
 function backtrackClass(glob: string, first: string, key: string): boolean {
@@ -37,7 +37,7 @@ function backtrackClass(glob: string, first: string, key: string): boolean {
 }
 
 describe('Globs', () => {
-  it('a glob matches the same keys as a backtracking matcher, for any bytes', () => {
+  it('a glob matches the same keys as a backtracking matcher, for arbitrary bytes', () => {
     const sign = fc.constantFrom('*', '*', '?', '[', ']', '^', '!', '-', '\\', 'a', 'b', 'c', '\0', '\xff')
     const glob = fc.array(sign, { maxLength: 9 }).map(signs => signs.join(''))
     const key = fc.array(fc.constantFrom('a', 'b', 'c', '-', '^', '\\', ']', '\0', '\xff'), { maxLength: 6 })

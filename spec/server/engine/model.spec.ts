@@ -86,7 +86,7 @@ describe('An engine after a random history', () => {
     )
   })
 
-  it('each change has a version newer than all earlier ones and than its timestamp', () => {
+  it('the version of each change is newer than all earlier versions and than the timestamp of the request', () => {
     fc.assert(
       fc.property(fc.array(anyRequest, { maxLength: 60 }), history => {
         const engine = new Engine<string>()
@@ -108,7 +108,7 @@ describe('An engine after a random history', () => {
     )
   })
 
-  it('a change is reported if and only if GET returns a different result', () => {
+  it('a change is reported if and only if GET then returns a different result', () => {
     fc.assert(
       fc.property(fc.array(anyRequest, { maxLength: 40 }), history => {
         const engine = new Engine<string>()

@@ -10,7 +10,7 @@ const origin = (id: string, messageExpiry?: number): Origin => ({
 })
 
 describe('Cached replies', () => {
-  it('a reply is found until its request expires', () => {
+  it('a cached reply is found until its request expires', () => {
     const cache = new ReplyCache()
     cache.add(origin('1', 2), 1_000, { type: 'ok' }, undefined)
     cache.add(origin('2'), 1_000, { type: 'refused' }, undefined)
@@ -33,7 +33,7 @@ describe('Cached replies', () => {
     expect(many).toBeLessThan(280_000)
   })
 
-  it('a client id and correlation data are not confused', () => {
+  it('a cached reply is not found under another split of the same bytes into client id and correlation data', () => {
     const cache = new ReplyCache()
     cache.add({ ...origin('c'), clientId: 'ab' }, 0, { type: 'ok' }, undefined)
     expect(cache.find({ ...origin('bc'), clientId: 'a' }, 0)).toBeUndefined()

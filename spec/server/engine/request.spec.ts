@@ -48,14 +48,14 @@ describe('Reading a request', () => {
     expect(set(undefined, `${NOW}:0:LOCK`)).toBe('timestamp-missing')
   })
 
-  it('clocks up to the latest accepted time are valid, however far behind', () => {
+  it('clocks up to the latest accepted time are valid, even if they are far behind', () => {
     expect(set(`${NOW + 60_000}:0:CLIENT`, `${NOW + 60_000}:0:LOCK`)).toBe('accepted')
     expect(set('0:0:CLIENT', '0:0:LOCK')).toBe('accepted')
     expect(set(`${NOW + 60_001}:0:CLIENT`)).toBe('clock-skew')
     expect(set(`${NOW}:0:CLIENT`, `${NOW + 60_001}:0:LOCK`)).toBe('fencing-token-skew')
   })
 
-  it('the clocks of a GET are validated', () => {
+  it('the clocks of a GET are validated, although GET requires none', () => {
     expect(get('now')).toBe('timestamp-malformed')
     expect(get(undefined, 'now')).toBe('timestamp-malformed')
     expect(get(`${NOW + 60_001}:0:CLIENT`)).toBe('clock-skew')

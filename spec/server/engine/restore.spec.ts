@@ -42,7 +42,7 @@ const describeRecords = (engine: Engine<string>): Record<string, unknown> =>
 const versionsOf = ({ changes }: RestoreResult): string[] => changes.map(({ version }) => String(version))
 
 describe('Loading a dump', () => {
-  it('versions newer than all assigned ones are kept, in order', () => {
+  it('versions that are newer than all assigned versions are kept, in order', () => {
     const engine = new Engine<string>()
     const restored = restore(engine, [item('b', { version: '7:0:S' }), item('a', { version: '5:1:S' })], START)
     expect(restored).toMatchObject({ loaded: 2, versionsKept: 2, expired: 0, deleted: 0 })
@@ -50,7 +50,7 @@ describe('Loading a dump', () => {
     expect(isNewer(String(execute(engine, 'SET c v', 3).version), '7:0:S')).toBe(true)
   })
 
-  it('records with an older version or none get a new version, newer than all kept ones', () => {
+  it('records with an older version or none get a new version, which is newer than all kept versions', () => {
     const engine = new Engine<string>()
     const { version } = execute(engine, 'SET a v')
     const kept = `${START + 1_000}:3:S`
@@ -75,14 +75,14 @@ describe('Loading a dump', () => {
     expect(execute(engine, 'SET k v').reply).toEqual({ type: 'ok' })
   })
 
-  it('the later of two records of a key wins', () => {
+  it('the later of two records of the same key wins', () => {
     const engine = new Engine<string>()
     const twice = [item('k', { value: '1', version: '9:0:S' }), item('k', { value: '2', version: '5:0:S' })]
     expect(restore(engine, twice, START)).toMatchObject({ loaded: 1, versionsKept: 1 })
     expect(describeRecords(engine)).toMatchObject({ k: { value: '2', version: '5:0:S' } })
   })
 
-  it('expired records are skipped, and others keep their expiry', () => {
+  it('expired records are skipped, and other records keep their expiry', () => {
     const engine = new Engine<string>()
     execute(engine, 'SET over here')
     const lines = [item('over', { expiresAt: START }), item('k', { expiresAt: START + 1 })]
@@ -98,7 +98,7 @@ describe('Loading a dump', () => {
     expect(engine.nextDeadline).toBeUndefined()
   })
 
-  it('a load requires no fencing token, and no token gets older', () => {
+  it('a load requires no fencing token, and no token is replaced by an older one', () => {
     const engine = new Engine<string>()
     const [older, newer] = [`${START}:0:lock`, `${START}:1:lock`]
     execute(engine, 'SET a v', START, newer)
@@ -135,7 +135,7 @@ describe('Loading a dump', () => {
     expect(() => restore(engine, four, START, true)).toThrow(expect.objectContaining({ code: 'quota-exceeded' }))
   })
 
-  it('values are copied, and created and deleted keys are counted', () => {
+  it('a load copies the values, and counts created and deleted keys', () => {
     const engine = new Engine<string>()
     const line = item('k', { value: 'value' })
     restore(engine, [line], START)
@@ -185,7 +185,7 @@ const step = fc.record({
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** Versions observed by a watch of each key; fails unless each is newer than the last. */
+/** Collects the versions that a watch of each key observes. Fails unless each version is newer than the previous one. */
 class VersionObserver {
   readonly #seen = new Map<string, string>()
 
@@ -218,7 +218,7 @@ function live(
 }
 
 describe('A dump', () => {
-  it('a dump loaded into a new store reproduces the original', () => {
+  it('a dump that is loaded into a new store reproduces the original', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), fc.nat(50), (history, later) => {
         const [old, fresh] = [new Engine<string>(), new Engine<string>()]

@@ -53,7 +53,7 @@ describe('A SCAN page', () => {
     expect(pagesOf(engine, '*').map(({ keys }) => keys.length)).toEqual([3, 3, 3, 1, 1, 1])
   })
 
-  it('a page is empty but not the last when none of 10,000 keys matches', () => {
+  it('a page without matches among 10,000 keys is empty but not the last one', () => {
     const pages = pagesOf(filled(25_000), 'key24999')
     expect(pages.map(({ keys }) => keys.length)).toEqual([0, 0, 1])
   })
@@ -64,7 +64,7 @@ describe('A SCAN page', () => {
     expect(pagesOf(engine, 'y')).toHaveLength(1)
   })
 
-  it('a key longer than the limits still gets a page', () => {
+  it('a key that is longer than the limits still gets a page', () => {
     expect(
       pagesOf(
         filled(2, index => `${index}`.repeat(5_000_000)),
@@ -73,7 +73,7 @@ describe('A SCAN page', () => {
     ).toEqual([1, 1])
   })
 
-  it('gaps count as positions, and are closed when they outnumber the keys', { tags: 'slow' }, () => {
+  it('gaps of deleted keys count towards a page, and are closed when they outnumber the keys', { tags: 'slow' }, () => {
     const engine = filled(30_000)
     for (let index = 0; index < 14_000; index++) execute(engine, ['DEL', `key${index}`])
     expect(pagesOf(engine, 'none')).toHaveLength(3)
@@ -122,7 +122,7 @@ describe('A scan during changes', () => {
   const existing = (engine: Engine<string>, names: Iterable<string>): string[] =>
     Array.from(names).filter(key => engine.peek(bytes(key)) !== undefined)
 
-  it('a scan returns every key that exists throughout, and no key twice', () => {
+  it('a scan returns every key that exists throughout the scan, and no key twice', () => {
     fc.assert(
       fc.property(acts, fc.array(acts, { maxLength: 12 }), (before, between) => {
         const engine = new Engine<string>()
@@ -151,7 +151,7 @@ describe('A scan during changes', () => {
     )
   })
 
-  it('a scan ends while keys are added faster than it reads', () => {
+  it('a scan ends even if keys are added faster than it reads', () => {
     const engine = filled(3_000)
     let [page, pages] = [pageOf(engine, '*'), 1]
     for (; page.token !== undefined; pages++) {
@@ -163,7 +163,7 @@ describe('A scan during changes', () => {
 })
 
 describe('KeyOrder', () => {
-  it('the order equals a sorted list after a random history', () => {
+  it('after a random history, the order equals a sorted list', () => {
     const order = new KeyOrder<string>()
     const list: { readonly number: number; readonly key: string }[] = []
     fc.assert(
@@ -183,7 +183,7 @@ describe('KeyOrder', () => {
     )
   })
 
-  it('a walk resumes where it was stopped', () => {
+  it('a walk resumes at the position at which it stopped', () => {
     const order = new KeyOrder<string>()
     for (const key of 'abcdef') order.add(key)
     const seen: string[] = []

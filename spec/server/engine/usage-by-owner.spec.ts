@@ -6,7 +6,7 @@ import { recordBytes } from '../../../src/server/engine/records.js'
 import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
 import { anyEntry } from '../log/any-entry.js'
 
-/** Reference: counts all records. */
+/** Counts all records, as a reference. */
 function recount(engine: Engine<never>): Record<string, { keys: number; bytes: number }> {
   const usage: Record<string, { keys: number; bytes: number }> = {}
   for (const [key, record] of engine.records()) {
@@ -18,7 +18,7 @@ function recount(engine: Engine<never>): Record<string, { keys: number; bytes: n
 }
 
 describe('Usage per owner', () => {
-  it('usage equals a full count after any entries, and after restoring the state', () => {
+  it('usage equals a full count after any entries and after restoring the state', () => {
     fc.assert(
       fc.property(fc.array(anyEntry, { maxLength: 12 }), entries => {
         const engine = new Engine<never>()

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { DeferredTasks } from '../../../../src/server/broker/core/broker-core.js'
 
 describe('DeferredTasks', () => {
-  it('a deferred task runs immediately when no work is running', () => {
+  it('a deferred task runs immediately when no other work is running', () => {
     const log: string[] = []
     new DeferredTasks().defer(() => log.push('will'))
     expect(log).toEqual(['will'])
   })
 
-  it('deferred tasks run after the running work, in order', () => {
+  it('deferred tasks run in order after the running work', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
     const result = afterwards.run(() => {
@@ -20,7 +20,7 @@ describe('DeferredTasks', () => {
     expect([result, log]).toEqual([7, ['message', 'first', 'second']])
   })
 
-  it('a deferred task may defer another task', () => {
+  it('a deferred task can defer another task', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
     const will = () => afterwards.run(() => afterwards.defer(() => log.push('another')))
@@ -28,7 +28,7 @@ describe('DeferredTasks', () => {
     expect(log).toEqual(['another'])
   })
 
-  it('deferred tasks run even if the work throws', () => {
+  it('deferred tasks run even if the running work throws', () => {
     const log: string[] = []
     const afterwards = new DeferredTasks()
     const work = () => {

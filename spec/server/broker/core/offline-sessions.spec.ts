@@ -62,7 +62,7 @@ describe('OfflineSessions', () => {
     }
   })
 
-  it('the longest-offline session ends when the limit is exceeded', () => {
+  it('when the limit is exceeded, the session that has been offline the longest ends', () => {
     for (let n = 0; n < LIMIT.offlineSessions + 2; n++) leave('', `c-${n}`)
     expect(ended).toEqual(['c-0', 'c-1'])
   })

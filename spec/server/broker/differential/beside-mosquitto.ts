@@ -7,13 +7,13 @@ import { LENGTH } from './generate-script.js'
 import type { Target } from './run-script.js'
 import type { Flavour } from './script.js'
 
-/** The nightly run has more than 100,000 steps. */
+/** The numbers of steps. The nightly run has more than 100,000 steps in total. */
 const STEPS = nightly<Record<Flavour, number>>(
   { disjoint: 48_000, overlapping: 40_000, shared: 12_800 },
   { disjoint: 8_000, overlapping: 8_000, shared: 3_200 },
 )
 
-/** Compares our broker with Mosquitto in random scripts and known regressions. `SEED=n` starts with that seed. */
+/** Compares our broker with Mosquitto in random scripts and known regressions. `SEED=n` starts with the given seed. */
 export function besideMosquitto(
   flavour: Flavour,
   regressions: readonly (readonly [what: string, seed: number])[] = [],

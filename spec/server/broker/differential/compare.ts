@@ -2,7 +2,7 @@ import { generateScript } from './generate-script.js'
 import { runScript, type Target, type Transcript } from './run-script.js'
 import { CLIENTS, type Flavour, type Script, type Step } from './script.js'
 
-/** Describes the first difference between two brokers; `undefined` without one. */
+/** Describes the first difference between two brokers. Returns `undefined` if there is none. */
 export async function difference(script: Script, [one, other]: readonly [Target, Target]): Promise<string | undefined> {
   const [first, second] = await Promise.allSettled([runScript(one, script), runScript(other, script)])
   if (first.status === 'rejected') return `${one.name}: ${first.reason}`
@@ -26,7 +26,7 @@ function firstDifference(
   return undefined
 }
 
-/** Shrinks a failing script by dropping steps, many at a time at first, while it still fails. */
+/** Shrinks a failing script by dropping steps as long as the script still fails. It first drops many steps at a time. */
 export async function shrink(script: Script, targets: readonly [Target, Target]): Promise<Script> {
   let { steps } = script
   for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -58,7 +58,7 @@ export interface Extent {
   readonly enough?: number
 }
 
-/** Scripts that run concurrently, each with separate topics and clients. */
+/** The number of scripts that run concurrently, each with separate topics and clients. */
 const CONCURRENCY = 24
 
 export async function compareAll(

@@ -32,17 +32,17 @@ type Options = Pick<Filter, 'noLocal' | 'retainAsPublished'>
 const PLAIN: Options = { noLocal: false, retainAsPublished: false }
 
 /**
- * Returns the script of a seed. It avoids known errors of Mosquitto 2.0.11, which would hide other differences:
+ * Returns the script of a seed. The script avoids known errors of Mosquitto 2.0.11, which would hide other differences:
  *
- * - a SUBSCRIBE that replaces another one keeps its No Local and Retain As Published (3.8.4-3);
+ * - a SUBSCRIBE that replaces another one keeps the old No Local and Retain As Published (3.8.4-3);
  * - a message too large for its receiver occupies the receive window permanently (3.1.2-24, 4.9);
  * - a shared subscription receives retained messages (4.8.2);
- * - the will of a connection on a session takeover is lost, or goes to the new connection (3.1.2.5, 3.1.4);
- *   here such connections are closed first;
- * - a delayed will waits for its delay although the session has ended (3.1.3.2.2), even by a clean start, and one for a
- *   group may go to its own client;
- * - a session resumed with a smaller receive maximum exceeds it, and one acknowledgement may release several messages
- *   (4.9-1, 4.9-2).
+ * - on a session takeover, the will of the old connection is lost or replaced by the new will (3.1.2.5, 3.1.4), so
+ * scripts close such connections first;
+ * - a delayed will waits for its delay although the session has ended (3.1.3.2.2), even by a clean start, and a will for
+ * a group may be delivered to the client that left the will;
+ * - a session resumed with a smaller receive maximum exceeds the maximum, and one acknowledgement may release several
+ * messages (4.9-1, 4.9-2).
  */
 export function generateScript(flavour: Flavour, seed: number): Script {
   return new Generator(flavour, seed).script()
@@ -55,7 +55,7 @@ class Generator {
   readonly #versions: Record<ClientName, Version>
   readonly #windows: boolean
   /**
-   * Whether QoS 1 messages are repeated; otherwise QoS 2 exchanges are broken off. Both together would reveal which
+   * Whether QoS 1 messages are repeated. Otherwise QoS 2 exchanges are broken off. Combining both would reveal which
    * method of section 4.3.3 a broker implements.
    */
   readonly #repeats: boolean
@@ -82,7 +82,7 @@ class Generator {
   }
 
   #version(): Version {
-    // The received messages must not depend on the chosen member of a group.
+    // The received messages must not depend on which group member is chosen.
     return this.#flavour === 'shared' || this.#random.chance(0.75) ? 5 : 4
   }
 
@@ -106,8 +106,9 @@ class Generator {
     const kept = this.#flavour !== 'shared' && random.chance(0.7)
     const five = version === 5
     const clean = five ? random.chance(0.25) : !kept
-    // Scripts never lower the maximum packet size, as the brokers differ: for a QoS 2 message that no longer fits, ours
-    // sends PUBREL (section 4.3.3), Mosquitto sends nothing and keeps the packet id. The specs in `standard` cover it.
+    // Scripts never lower the maximum packet size, because the brokers differ. For a QoS 2 message that no longer fits, our
+    // broker sends PUBREL (section 4.3.3), whereas Mosquitto sends nothing and keeps the packet id. The specs in `standard`
+    // test this case.
     return {
       do: 'connect',
       client,
@@ -154,7 +155,7 @@ class Generator {
   #filter(client: ClientName): Filter {
     const random = this.#random
     const filter = random.pick(this.#filters)
-    // Retained messages of several topics arrive in any order, which a receive window would reveal.
+    // Retained messages of several topics arrive in any order, which would be visible with a receive window.
     const several = this.#windows && /[+#]/.test(filter)
     const retainHandling = random.pick([0, 0, 1, 2] as const)
     if (filter.startsWith('$share')) return { filter, ...PLAIN, qos: filter.includes('odd') ? 1 : 2, retainHandling: 2 }

@@ -5,21 +5,21 @@ import type { Flavour } from './script.js'
 export interface Context {
   readonly flavour: Flavour
   readonly prefix: string
-  /** Number of transmissions per message; `undefined` for a broker that sends one copy per matching filter. */
+  /** The number of transmissions per message. `undefined` for a broker that sends one copy per matching filter. */
   readonly sends: ReadonlyMap<string, number> | undefined
-  /** The step broke off a connection, so that its last acknowledgements are undetermined. */
+  /** Whether the step broke off a connection, so that its last acknowledgements are undetermined. */
   readonly isBrokenOff: boolean
 }
 
 /**
- * Returns the packets of a step without what the specification leaves open:
+ * Returns the packets of a step without the details that the specification leaves open:
  *
  * - packet ids (except that a message keeps its id), and the order across topics and packet types;
  * - limits that the server chooses (CONNACK), reason strings and user properties of acknowledgements;
  * - PUBACK and PUBREC 0x10 (no matching subscribers) instead of 0, PUBCOMP 0x92 for a repeated PUBREL;
- * - the QoS 2 method (4.3.3), A or B: the packets of a broken-off exchange before it continues;
- * - overlapping filters (3.3.4): one copy with all identifiers and the highest QoS, or one for each;
- * - shared subscriptions (4.8.2): which member;
+ * - the QoS 2 method (4.3.3), A or B: the packets of a broken-off exchange before the exchange continues;
+ * - overlapping filters (3.3.4): one copy with all identifiers and the highest QoS, or one copy for each filter;
+ * - shared subscriptions (4.8.2): which member receives a message;
  * - the DISCONNECT on a session takeover (3.1.4-3), which Mosquitto 2.0 does not send;
  * - topic aliases to the client; a few seconds of the remaining expiry.
  */
@@ -78,7 +78,7 @@ class Lines {
       topic,
       qos: packet.qos,
       retain: packet.retain,
-      // With method A, the sender may have received its own message before the break and receives it again.
+      // With method A, the sender may have received its own message before the break, and then receives it again.
       dup: packet.dup && !isBrokenOff,
       identifiers: new Set([subscriptionIdentifier ?? []].flat()),
       rest: `${packet.payload.length} bytes ${described(properties)}`,
@@ -115,7 +115,7 @@ class Lines {
   #other(packet: Packet, label = ''): void {
     const line = this.#lineOf(packet, label)
     if (line === undefined) return
-    // PUBREL packets follow the order of PUBREC across topics.
+    // PUBREL packets follow the order of PUBREC packets across topics.
     this.#line(packet.cmd === 'pubrel' ? line : packet.cmd, line)
   }
 
@@ -145,7 +145,7 @@ class Lines {
   }
 }
 
-/** Expiry is rounded to thousands of seconds, as it counts down. */
+/** Expiry counts down, so it is rounded to thousands of seconds. */
 function described({ messageExpiryInterval, ...properties }: NonNullable<IPublishPacket['properties']>): string {
   const left = messageExpiryInterval === undefined ? [] : [`expires ${Math.round(messageExpiryInterval / 1_000)}`]
   const others = Object.entries(properties)

@@ -17,7 +17,7 @@ interface Outgoing {
   received: boolean
 }
 
-/** A client of a script across its connections. */
+/** A client of a script, with all its successive connections. */
 export class Participant {
   wire: TestClient | undefined
   terms: Connect | undefined
@@ -119,7 +119,7 @@ export class Participant {
     this.send(this.#aliased({ ...packet, messageId }, alias))
   }
 
-  /** Acknowledges one held message: the same one with every broker, regardless of their order. */
+  /** Acknowledges one held message. The choice is the same with every broker, regardless of the order of arrival. */
   answerOne(): void {
     const [first] = [...this.#unanswered].sort((a, b) => compare(a.label, b.label) || compare(a.cmd, b.cmd))
     if (first === undefined) return

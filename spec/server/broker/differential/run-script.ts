@@ -15,11 +15,11 @@ import {
 export interface Target {
   readonly name: string
   readonly port: number
-  /** Whether a client receives one copy of a message that matches several of its filters. */
+  /** Whether a client receives one copy of a message that matches several of the client's filters. */
   readonly mergesOverlapping: boolean
 }
 
-/** Received packets per client and step, and those received by any member of a group. */
+/** The received packets per client and step, and the packets received by any member of a group. */
 export type Transcript = readonly Readonly<Record<ClientName | 'a group', readonly string[]>>[]
 
 let runs = 0
@@ -82,7 +82,7 @@ class Run {
     const participant = this.#participants[step.client]
     const isBrokenOff = step.do === 'publish, broken off'
     if (step.do === 'connect' || participant.isConnected) await this.#take(step, participant)
-    // Waits until the broker has completed the step, then until its packets have arrived.
+    // Waits until the broker has completed the step, and then until the broker's packets have arrived.
     await (participant.isConnected ? participant : this.#observer).settled()
     await Promise.all(
       CLIENTS.filter(client => client !== step.client).map(client => this.#participants[client].settled()),
@@ -128,7 +128,7 @@ class Run {
       case 'cut':
         return participant.end()
       case 'disconnect': {
-        // A session that ends with its connection cannot get an expiry interval (3.14.2.2.2).
+        // A session that ends with its connection cannot get an expiry interval in DISCONNECT (3.14.2.2.2).
         const expiry = participant.isPersistent && !participant.hasDelayedWill ? step.expiry : undefined
         participant.send({
           cmd: 'disconnect',
@@ -165,7 +165,7 @@ class Run {
     })
   }
 
-  /** Only in a persistent session whose client acknowledges everything and has no will; see the QoS 2 method. */
+  /** Breaks off an exchange only in a persistent session whose client acknowledges everything and has no will. See the QoS 2 method. */
   async #publishBroken({ client, message, when }: BrokenPublish, participant: Participant): Promise<void> {
     const { terms } = participant
     if (terms === undefined) return
@@ -203,7 +203,7 @@ class Run {
   }
 }
 
-/** Moves messages for shared subscriptions (topics below `a`) from their receivers to the group. */
+/** Moves messages for shared subscriptions (topics below `a`) from the individual receivers to the group. */
 function extractGroupMessages(lines: Record<ClientName, readonly string[]>, flavour: Flavour): Transcript[number] {
   if (flavour !== 'shared') return { ...lines, 'a group': [] }
   const isOfGroup = (line: string): boolean => /^(publish a|pubrel)/.test(line)
@@ -212,7 +212,7 @@ function extractGroupMessages(lines: Record<ClientName, readonly string[]>, flav
   return { ann: others('ann'), bob: others('bob'), cyd: others('cyd'), 'a group': group }
 }
 
-/** Distinct from the packet ids of messages. */
+/** Differs from the packet ids of messages. */
 const SUBSCRIBE_ID = 65_000
 const OBSERVER: Connect = { do: 'connect', client: 'ann', version: 5, clean: true, expiry: 0, answers: 'all' }
 const EMPTY: Message = { number: 0, topic: '', qos: 0, retain: true, size: 0, properties: {} }

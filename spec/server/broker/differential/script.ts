@@ -5,7 +5,7 @@ export type Version = 4 | 5
 export const CLIENTS = ['ann', 'bob', 'cyd'] as const
 export type ClientName = (typeof CLIENTS)[number]
 
-/** Properties of a message; expiry in s. */
+/** The properties of a message. `expiry` is in seconds. */
 export interface MessageProperties {
   readonly userProperties?: Record<string, string | string[]>
   readonly contentType?: string
@@ -15,13 +15,13 @@ export interface MessageProperties {
   readonly messageExpiryInterval?: number
 }
 
-/** A message to publish, now or as a will. Its number is unique in the script and is in the payload. */
+/** A message to publish, immediately or as a will. The payload contains the message's number, which is unique in the script. */
 export interface Message {
   readonly number: number
   readonly topic: string
   readonly qos: QoS
   readonly retain: boolean
-  /** Payload size, bytes; 0 deletes a retained message. */
+  /** The payload size in bytes. A size of 0 deletes a retained message. */
   readonly size: number
   readonly properties: MessageProperties
 }
@@ -39,10 +39,10 @@ export interface Filter {
   readonly retainHandling: 0 | 1 | 2
 }
 
-/** Which packets a client acknowledges automatically: all, none, or with `half` all except PUBCOMP. */
+/** The packets that a client acknowledges automatically: all, none, or all except PUBCOMP (`half`). */
 export type Answers = 'all' | 'none' | 'half'
 
-/** Where a QoS 2 exchange is broken off before the next connection continues it. */
+/** The point at which a QoS 2 exchange is broken off before the next connection continues it. */
 export type Break = 'after PUBLISH' | 'after PUBREC' | 'after PUBREL'
 
 export interface Connect {
@@ -93,8 +93,8 @@ export type Step =
   | { readonly do: 'answer'; readonly client: ClientName }
 
 /**
- * What a script is about. `disjoint`: no message matches two filters, so that windows and withheld acknowledgements can
- * be compared packet by packet. `overlapping`: all kinds of filters. `shared`: groups, whose members are all connected.
+ * The subject of a script. `disjoint`: no message matches two filters, so that windows and withheld acknowledgements can
+ * be compared packet by packet. `overlapping`: filters of all kinds. `shared`: groups whose members are all connected.
  */
 export type Flavour = 'disjoint' | 'overlapping' | 'shared'
 

@@ -24,7 +24,7 @@ describe('BrokerMemoryBudget', () => {
     expect(budget.tryReserve(30)).toBe(true)
   })
 
-  it('an adjustment is counted even beyond the limit, and reports the excess', () => {
+  it('an adjustment is counted even beyond the limit, and the budget reports the excess', () => {
     const budget = new BrokerMemoryBudget(100)
     budget.adjust(101)
     expect(budget.isExceeded).toBe(true)
@@ -84,19 +84,19 @@ describe('MemoryEvictor', () => {
   const connection = (name: string, size: number, owner?: string, underway = 0): void => {
     connections.add(evictable(name, size, owner, self => connections.delete(self), underway))
   }
-  /** @param sizes - of the queued messages of one session each, KiB */
+  /** @param sizes - the sizes of the queued messages in KiB, one session each */
   const hold = (...sizes: readonly number[]): void => {
     for (const [name, size] of sizes.entries()) session(`s${name}`, size)
   }
 
-  it('eviction frees an eighth of the budget by ending the largest sessions', () => {
+  it('eviction ends the largest sessions until an eighth of the budget is free', () => {
     hold(100, 300, 200, 250, 350)
     evictor.evict()
     expect(ended).toEqual(['s4'])
     expect(budget.used).toBe(850 * KIB)
   })
 
-  it('repeated evictions within the same millisecond all free memory', () => {
+  it('each of several evictions within the same millisecond frees memory', () => {
     for (let round = 0; round < 10; round++) {
       hold(...Array.from({ length: 20 }, () => 90))
       evictor.evict()
@@ -112,7 +112,7 @@ describe('MemoryEvictor', () => {
     expect(budget.used).toBeLessThanOrEqual((7 / 8) * LIMIT)
   })
 
-  it('eviction spares sessions that hold little when others use up the budget', () => {
+  it('eviction spares sessions that hold little memory when others use up the budget', () => {
     budget.adjust(LIMIT)
     hold(1, 2, 3)
     evictor.evict()
@@ -145,7 +145,7 @@ describe('MemoryEvictor', () => {
     expect(ended).toEqual(['large'])
   })
 
-  it('connections are evicted before sessions, unauthenticated ones first, the largest first', () => {
+  it('connections are evicted before sessions, unauthenticated connections first and then the largest', () => {
     session('large', 400)
     connection('small', 60)
     connection('friend', 300, 'panel')
@@ -156,7 +156,7 @@ describe('MemoryEvictor', () => {
     expect(ended).toEqual(['another', 'stranger', 'friend', 'large'])
   })
 
-  it('sessions are not evicted while connections hold enough memory', () => {
+  it('sessions are not evicted while evicting connections frees enough memory', () => {
     session('large', 600)
     connection('a', 70)
     connection('b', 160)
@@ -165,7 +165,7 @@ describe('MemoryEvictor', () => {
     expect(ended).toEqual(['c'])
   })
 
-  it('transient memory of connections is evicted before sessions, from the owner with the most of it', () => {
+  it('transient memory of connections is evicted before sessions, starting with the owner that has the most transient memory', () => {
     session('large', 90, 'panel')
     connection('reader', 0, 'panel', 80)
     for (let n = 0; n < 10; n++) connection(`m${n}`, 0, 'mallory', 90)
@@ -173,14 +173,14 @@ describe('MemoryEvictor', () => {
     expect(ended).toEqual(['m0', 'm1'])
   })
 
-  it('transient memory is not evicted while other memory suffices', () => {
+  it('transient memory is not evicted while evicting other memory is sufficient', () => {
     connection('reader', 0, 'mallory', 880)
     connection('half', 200, 'panel')
     evictor.evict()
     expect(ended).toEqual(['half'])
   })
 
-  it('the owner with the most memory in total is evicted first, not the owner of the largest item', () => {
+  it('the owner that holds the most memory in total is evicted first, not the owner of the largest item', () => {
     session('innocent', 200, 'panel')
     for (let n = 0; n < 10; n++) session(`m${n}`, 90, 'mallory')
     evictor.evict()
@@ -198,7 +198,7 @@ describe('MemoryEvictor', () => {
     expect(budget.tryReserve(100 * KIB)).toBe(true)
   })
 
-  it('scheduled evictions keep the minimum interval', () => {
+  it('scheduled evictions observe the minimum interval', () => {
     hold(1_020)
     for (let n = 0; n < 5; n++) {
       expect(budget.tryReserve(100 * KIB)).toBe(false)

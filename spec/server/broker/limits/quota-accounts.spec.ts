@@ -32,7 +32,7 @@ describe('the quota account of a client', () => {
     expect(accounts.of(ownerOf('is bob'), FAR)).not.toBe(account)
   })
 
-  it('the quota account of a client belongs to its address if the client is anonymous, for IPv6 to the network', () => {
+  it('the quota account of a client belongs to its address if the client is anonymous, or to the network for an IPv6 address', () => {
     const { accounts } = open()
     const account = accounts.of(undefined, '2001:db8::1')
     expect(account?.name).toBe('at 2001:db8:0:0::/64')
@@ -40,7 +40,7 @@ describe('the quota account of a client', () => {
     expect(accounts.of(undefined, '2001:db8:0:1::1')).not.toBe(account)
   })
 
-  it('the quota account of a client does not exist for a local anonymous client, which has no rate limit', () => {
+  it('a local anonymous client has no quota account and no rate limit', () => {
     const { accounts } = open()
     for (const address of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1', '', undefined]) {
       expect(accounts.of(undefined, address)).toBeUndefined()
@@ -48,7 +48,7 @@ describe('the quota account of a client', () => {
     }
   })
 
-  it('the quota account of a client includes the total rate limit if there is one', () => {
+  it('the quota account of a client includes the total rate limit if one is configured', () => {
     const { accounts } = open({ ...NO_QUOTAS, total: { ...NO_QUOTAS.total, packetsPerSecond: 5 } })
     expect(accounts.rateAccountsOf('127.0.0.1')).toHaveLength(1)
     expect(accounts.rateAccountsOf(FAR)).toHaveLength(2)
@@ -56,7 +56,7 @@ describe('the quota account of a client', () => {
 })
 
 describe('QuotaAccounts', () => {
-  it('accounts are forgotten when they hold nothing and their rates have recovered', () => {
+  it('accounts are removed when they hold nothing and their rates have recovered', () => {
     const { accounts, wait } = open({ ...NO_QUOTAS, principal: { ...NO_QUOTAS.principal, packetsPerSecond: 1 } })
     const [rich, hasty] = [accounts.of(ownerOf('rich'), FAR), accounts.of(ownerOf('hasty'), FAR)]
     rich?.subscriptions.tryReserve()

@@ -28,7 +28,7 @@ const trieOf = (filters: Iterable<string>): FilterTrie<string> => {
 const manyFilters = fc.array(fewFilters, { maxLength: 12 })
 
 describe('FilterTrie', () => {
-  it('match visits exactly the matching filters', () => {
+  it('match visits all matching filters and no others', () => {
     fc.assert(
       fc.property(manyFilters, fewTopics, (filters, topic) => {
         const expected = [...new Set(filters)].filter(filter => matchesByTheRules(filter, topic)).sort()
@@ -41,7 +41,7 @@ describe('FilterTrie', () => {
     )
   })
 
-  it('remove removes exactly the given item', () => {
+  it('remove removes only the given item', () => {
     fc.assert(
       fc.property(manyFilters, manyFilters, fewTopics, (kept, removed, topic) => {
         const trie = trieOf([...kept, ...removed])
@@ -65,7 +65,7 @@ describe('FilterTrie', () => {
     )
   })
 
-  it('a filter holds several items', () => {
+  it('one filter can hold several items', () => {
     const trie = new FilterTrie<string>()
     for (const item of ['x', 'y', 'x']) trie.add('a/+', item)
     expect(matchesOf(trie, 'a/b')).toEqual(['x', 'y'])
@@ -87,7 +87,7 @@ describe('FilterTrie', () => {
     expect(trie.isEmpty).toBe(true)
   })
 
-  it('levels longer than one key are compared completely', () => {
+  it('levels that are longer than one key are compared completely', () => {
     const long = 'x'.repeat(3 * MAX_HASHED_LENGTH)
     const trie = trieOf([`${long}y/a`, `${long}z/a`, '+/a', `${long}/a`, `+/${long}y`])
     expect(matchesOf(trie, `${long}y/a`)).toEqual(['+/a', `${long}y/a`])
@@ -97,7 +97,7 @@ describe('FilterTrie', () => {
   })
 })
 
-/** Topics with levels around the length limit. */
+/** Topics with levels near the length limit. */
 const longTopics = fc
   .array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 2 * MAX_HASHED_LENGTH + 2 })), {
     minLength: 1,
@@ -106,11 +106,11 @@ const longTopics = fc
   .map(levels => levels.map(([letter, length]) => letter.repeat(length)).join('/'))
 
 describe('levelsOf', () => {
-  it('the levels of a topic include empty ones', () => {
+  it('the levels of a topic include empty levels', () => {
     expect(levelKeysOf('/a//b/')).toEqual(['', 'a', '', 'b', ''])
   })
 
-  it('no key exceeds the hashed length, and the keys contain the whole topic', () => {
+  it('no key exceeds the hashed length, and the keys contain the complete topic', () => {
     fc.assert(
       fc.property(longTopics, topic => {
         const keys = levelKeysOf(topic)
@@ -124,7 +124,7 @@ describe('levelsOf', () => {
 })
 
 describe('isTooDeep', () => {
-  it('a topic is too deep if it exceeds the level limit', () => {
+  it('a topic is too deep if it has more levels than the limit', () => {
     const levels = (count: number): string => Array.from({ length: count }, () => 'a').join('/')
     expect(isTooDeep(levels(LIMIT.topicLevels))).toBe(false)
     expect(isTooDeep(levels(LIMIT.topicLevels + 1))).toBe(true)
@@ -156,7 +156,7 @@ describe('matchesFilter', () => {
     expect(matchesFilter(filter, topic)).toBe(matches)
   })
 
-  it('any filter and topic match according to the specification', () => {
+  it('all pairs of filter and topic match according to the specification', () => {
     fc.assert(
       fc.property(fewFilters, fewTopics, (filter, topic) => {
         expect(matchesFilter(filter, topic)).toBe(matchesByTheRules(filter, topic))

@@ -25,7 +25,7 @@ describe('RetainedMessages', () => {
     Object.assign(LIMIT, USUAL)
   })
 
-  it('match returns the last message of each matching topic, and the memory is counted', () => {
+  it('match returns the last message of each matching topic, and the budget counts the memory', () => {
     const change = fc.tuple(fewTopics, fc.option(fc.string({ minLength: 1 }), { nil: undefined }))
     fc.assert(
       fc.property(fc.array(change, { maxLength: 20 }), fewFilters, (changes, filter) => {
@@ -53,7 +53,7 @@ describe('RetainedMessages', () => {
     )
   })
 
-  it('the memory of topics with many levels is counted', () => {
+  it('the budget counts the memory of topics with many levels', () => {
     const { retained, budget } = open(10_000)
     expect(retained.set(messageOf('a'.repeat(99)), 0)).toBe(true)
     expect(retained.set(messageOf('/'.repeat(99)), 0)).toBe(false)
@@ -71,7 +71,7 @@ describe('RetainedMessages', () => {
     expect(budget.used).toBe(retainedBytesOf(messageOf('b')))
   })
 
-  it('a message beyond the limit is rejected, but a replacement is accepted', () => {
+  it('a message beyond the limit is rejected, unless the message replaces another', () => {
     Object.assign(LIMIT, { retainedMessages: 2 })
     const { retained } = open()
     expect(['a', 'b', 'c'].map(topic => retained.set(messageOf(topic), 0))).toEqual([true, true, false])
@@ -85,7 +85,7 @@ describe('RetainedMessages', () => {
     expect(retained.set(messageOf('c'), 100)).toBe(true)
   })
 
-  it('expired messages do not count towards the byte limit or the quota of the publisher, even for small messages', () => {
+  it("expired messages count neither towards the byte limit nor towards the publisher's quota, even if the messages are small", () => {
     const [size, account] = [
       retainedBytesOf(messageOf('a')),
       new QuotaAccounts(NO_QUOTAS, () => 0).of(undefined, '192.0.2.1'),
@@ -98,7 +98,7 @@ describe('RetainedMessages', () => {
     expect([retained.count, account?.retained.used, retained.bytes - budget.used]).toEqual([1, 0, 0])
   })
 
-  it('a message without expiry, or with a later one, replaces an expiring message', () => {
+  it('a message without expiry or with a later expiry replaces an expiring message', () => {
     const { retained } = open()
     retained.set(messageOf('a', { expiresAt: 100 }), 0)
     retained.set(messageOf('a'), 0)
@@ -117,7 +117,7 @@ describe('RetainedMessages', () => {
     expect(budget.isExceeded).toBe(false)
   })
 
-  it('a topic with levels too long to compare in constant time is rejected', () => {
+  it('a topic whose levels are too long to compare in constant time is rejected', () => {
     const { retained } = open()
     expect(retained.set(messageOf('x'.repeat(MAX_HASHED_LENGTH + 1)), 0)).toBe(false)
   })

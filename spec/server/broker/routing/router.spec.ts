@@ -20,7 +20,7 @@ describe('Router', () => {
     expect([...(recipient.got[0]?.subscriptionIds ?? [])].sort()).toEqual([1, 7])
   })
 
-  it('a message is delivered with at most its own QoS', () => {
+  it('a message is delivered with a QoS no higher than its own', () => {
     const { router, recipient } = setUp(['a', { qos: 2 }])
     for (const qos of [0, 1, 2] as const) router.route(messageOf('a', { qos }), undefined)
     expect(recipient.got.map(({ qos }) => qos)).toEqual([0, 1, 2])
@@ -150,7 +150,7 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([1, 0])
   })
 
-  it('unacknowledged messages of a member are not passed to members without capacity', () => {
+  it('an unacknowledged message of a member is not passed to a member without capacity', () => {
     const { group, members, counts } = setUpGroup(2)
     group.deliver(messageOf('a'))
     for (const member of members) member.hasRoom = false
@@ -165,7 +165,7 @@ describe('SharedGroup', () => {
     expect(group.deliver(messageOf('a'))).toBe(false)
   })
 
-  it('the order continues when a member leaves', () => {
+  it('the delivery order continues when a member leaves', () => {
     const { group, subscriptions, counts } = setUpGroup(3)
     group.deliver(messageOf('a'))
     const [first] = subscriptions
@@ -175,7 +175,7 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([1, 2, 2])
   })
 
-  it('a message that a member did not acknowledge is passed to another', () => {
+  it('a message that one member did not acknowledge is passed to another member', () => {
     const { group, members, subscriptions, counts } = setUpGroup(2)
     group.deliver(messageOf('a', { qos: 2, expiresAt: 5 }))
     const [first] = subscriptions

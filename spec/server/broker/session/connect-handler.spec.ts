@@ -21,11 +21,11 @@ const WELCOME = { clientId: 'ann', sessionPresent: false, authenticationData: un
 
 describe('keepAliveSecondsOf', () => {
   it.each([
-    ['what it asks for where there is no longest one', 5, 30, 0, 30],
-    ['what it asks for if that is not too long', 5, 30, 60, 30],
-    ['the longest one', 5, 90, 60, 60],
-    ['the longest one if it wants none', 5, 0, 60, 60],
-    ['what it asks for with MQTT 3.1.1, which cannot be told', 4, 90, 60, 90],
+    ['the requested one if the broker has no maximum', 5, 30, 0, 30],
+    ['the requested one if it does not exceed the maximum', 5, 30, 60, 30],
+    ['the maximum if the client requests a longer one', 5, 90, 60, 60],
+    ['the maximum if the client requests none', 5, 0, 60, 60],
+    ['the requested one with MQTT 3.1.1, in which the broker cannot announce a maximum', 4, 90, 60, 90],
   ] as const)('the keep-alive of a client is %s', (_, version, keepAlive, longest, expected) => {
     expect(keepAliveSecondsOf({ ...CONNECT, version, keepAlive }, longest)).toBe(expected)
   })
@@ -46,7 +46,7 @@ describe('connackOf', () => {
     expect(connack).toMatchObject(expected)
   })
 
-  it('CONNACK contains response information if the client requests it and the handler has some', () => {
+  it('CONNACK contains response information if the client requests it and the handler provides some', () => {
     const asking = { ...CONNECT, requestResponseInformation: true }
     const host = { ...HOST, handler: { ...openHandler, responseInformation: (id: string) => `clients/${id}` } }
     expect(connackOf(asking, WELCOME, host).responseInformation).toBe('clients/ann')
@@ -58,13 +58,13 @@ describe('connackOf', () => {
 describe('protocolVersionOf', () => {
   const connect = { cmd: 'connect', clientId: 'ann', protocolId: 'MQTT', clean: true, keepalive: 0 } as const
 
-  it('the version for responses is that of CONNECT', () => {
+  it('responses have the MQTT version of CONNECT', () => {
     expect(protocolVersionOf(bytesOf({ ...connect, protocolVersion: 5 }))).toBe(5)
     expect(protocolVersionOf(bytesOf({ ...connect, protocolVersion: 4 }, 4))).toBe(4)
     expect(protocolVersionOf(bytesOf({ ...connect, protocolId: 'MQIsdp', protocolVersion: 3 }, 4))).toBe(4)
   })
 
-  it('the version for responses to a malformed CONNECT is 3.1.1', () => {
+  it('responses to a malformed CONNECT have MQTT version 3.1.1', () => {
     for (const bytes of [
       [0x10, 0],
       [0x10, 2, 0xff, 0xff],
@@ -110,7 +110,7 @@ const setUp = (authenticate?: Authenticate, connect: Partial<Connect> = {}) => {
 }
 
 describe('AuthenticationExchange', () => {
-  it('without a handler, every client is accepted except those that request enhanced authentication', () => {
+  it('without a handler, every client is accepted unless it requests enhanced authentication', () => {
     const plain = setUp(undefined, { authenticationMethod: undefined })
     plain.begin()
     expect(plain.verdicts).toEqual([{ type: 'accepted' }])
@@ -122,7 +122,7 @@ describe('AuthenticationExchange', () => {
   it.each([
     ['synchronously', (verdict: Verdict) => verdict],
     ['asynchronously', (verdict: Verdict) => Promise.resolve(verdict)],
-  ])('the state of each step is passed to the next when verdicts arrive %s', async (_, give) => {
+  ])('the state that one step returns is passed to the next step when verdicts arrive %s', async (_, give) => {
     const steps: Pick<ConnectCredentials, 'data' | 'state'>[] = []
     const { verdicts, begin, proceed } = setUp((_, { data, state }) => {
       steps.push({ data, state })
@@ -152,7 +152,7 @@ describe('AuthenticationExchange', () => {
     expect(states).toEqual([undefined, undefined, 1])
   })
 
-  it('a step that was not requested is rejected', () => {
+  it('an authentication step that the broker did not request is rejected', () => {
     const { begin, proceed } = setUp(() => ({ type: 'accepted' }))
     begin()
     expect(() => proceed(auth(REASON.continueAuthentication))).toThrow(protocolError)
@@ -164,7 +164,7 @@ describe('AuthenticationExchange', () => {
     expect(() => proceed(auth(REASON.reAuthenticate))).toThrow(protocolError)
   })
 
-  it('another step is rejected while a verdict is pending', () => {
+  it('another authentication step is rejected while a verdict is pending', () => {
     let asked = 0
     const { authentication, begin, proceed } = setUp(() => {
       asked++
@@ -177,7 +177,7 @@ describe('AuthenticationExchange', () => {
     expect(asked).toBe(2)
   })
 
-  it('a method that differs from CONNECT is rejected, and any method if CONNECT had none', () => {
+  it('an authentication method that differs from CONNECT is rejected, and every method is rejected if CONNECT had none', () => {
     const { begin, proceed } = setUp(() => MORE)
     begin()
     expect(() => proceed(auth(REASON.continueAuthentication, 'songs'))).toThrow(protocolError)
@@ -186,7 +186,7 @@ describe('AuthenticationExchange', () => {
     expect(() => plain.proceed(auth(REASON.reAuthenticate))).toThrow(protocolError)
   })
 
-  it('a failed verdict is reported', async () => {
+  it('a rejected promise for a verdict is reported as a failure', async () => {
     const fault = new Error('no riddles left')
     const { failures, verdicts, begin } = setUp(() => Promise.reject(fault))
     begin()

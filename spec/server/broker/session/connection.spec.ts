@@ -27,7 +27,7 @@ describe('a connection', () => {
     expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.protocolError })
   })
 
-  it('a connection receives a generated client id in CONNACK if it has none', () => {
+  it('a connection receives a generated client id in CONNACK if CONNECT has none', () => {
     const client = openCore().connect('')
     expect(client.last).toMatchObject({
       cmd: 'connack',
@@ -35,7 +35,7 @@ describe('a connection', () => {
     })
   })
 
-  it('a connection receives the maximum keep-alive in CONNACK and is limited to it', () => {
+  it('a connection receives the maximum keep-alive in CONNACK, and the maximum applies', () => {
     const { connect, clock } = openCore({}, { maxKeepAliveSeconds: 10 })
     const client = connect('ann', { keepalive: 600 })
     expect(client.last).toMatchObject({ properties: { serverKeepAlive: 10 } })
@@ -61,7 +61,7 @@ describe('a connection', () => {
     expect(client.ended).toBe(true)
   })
 
-  it('a connection receives reason strings only if it requests problem information, except when it ends [3.1.2-29]', () => {
+  it('a connection receives reason strings only if it requests problem information, except in DISCONNECT [3.1.2-29]', () => {
     const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const properties = { requestProblemInformation: false }
     const [puback] = connect('ann', { properties }).publish('a', '1')
@@ -86,7 +86,7 @@ describe('a connection', () => {
 })
 
 describe('enhanced authentication', () => {
-  it('enhanced authentication exchanges AUTH packets until the client is accepted, and rejects a step during a pending verdict [4.12.0-2, 4.12.0-5]', () => {
+  it('enhanced authentication exchanges AUTH packets until the client is accepted, and rejects a step while a verdict is pending [4.12.0-2, 4.12.0-5]', () => {
     const { connect, core } = openCore({
       authenticate: (_, { state }) =>
         state === undefined
@@ -111,7 +111,7 @@ describe('enhanced authentication', () => {
     expect(early.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.protocolError })
   })
 
-  it('enhanced authentication keeps the order of packets that arrive during a pending verdict', async () => {
+  it('enhanced authentication keeps the order of packets that arrive while a verdict is pending', async () => {
     const { connect } = openCore({ authenticate: () => Promise.resolve({ type: 'accepted' }) })
     const client = connect('ann')
     client.subscribe('a')
@@ -135,7 +135,7 @@ describe('enhanced authentication', () => {
     expect([client.ended, core.connectionCount]).toEqual([true, 0])
   })
 
-  it('enhanced authentication can be repeated on an open connection, and ends the connection on failure [4.12.0-5, 4.12.1-2]', () => {
+  it('enhanced authentication can be repeated on an open connection, and a failure ends the connection [4.12.0-5, 4.12.1-2]', () => {
     let asked = 0
     const { connect } = openCore({
       authenticate: () =>
@@ -157,8 +157,12 @@ describe('A reason string', () => {
   const small = { properties: { maximumPacketSize: 30 } }
 
   it.each([
-    ['is told where there is room', {}, reason],
-    ['is left out of what it would make too large [3.2.2-19, 3.4.2-2, 3.5.2-2, 3.14.2-3]', small, undefined],
+    ['is sent if the packet has room', {}, reason],
+    [
+      'is omitted from PUBACK, PUBREC, CONNACK and DISCONNECT that it would make too large [3.2.2-19, 3.4.2-2, 3.5.2-2, 3.14.2-3]',
+      small,
+      undefined,
+    ],
   ])('%s', (_, of, expected) => {
     const { connect } = openCore({ checkPublish: () => ({ reason }) })
     const [puback, pubrec] = [1, 2].map(
@@ -175,7 +179,7 @@ describe('A reason string', () => {
     expect(told).toEqual(Array(4).fill(expected))
   })
 
-  it('is omitted where it would exceed the maximum packet size of the client [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]', () => {
+  it('is omitted from every packet that it would make exceed the maximum packet size of the client [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]', () => {
     const { connect } = openCore()
     const client = connect('ann', { properties: { maximumPacketSize: 20 } })
     client.subscribe('a', 2)
@@ -191,7 +195,7 @@ describe('A reason string', () => {
 })
 
 describe('a message', () => {
-  it('a message is sent with a topic alias after its first use, within the alias maximum of the client', () => {
+  it('a message is sent with a topic alias after the first use of its topic, within the alias maximum of the client', () => {
     const client = openCore().connect('ann', { properties: { topicAliasMaximum: 1 } })
     client.subscribe('#', 0)
     for (const topic of ['a', 'a', 'b', 'b']) client.publish(topic, '1', { qos: 0 })
@@ -203,7 +207,7 @@ describe('a message', () => {
     ])
   })
 
-  it('a message is sent without a topic alias that would make it too large', () => {
+  it('a message is sent without a topic alias if the alias would make the message too large', () => {
     const sizes = Array.from({ length: 12 }, (_, i) => {
       const properties = { maximumPacketSize: 24, topicAliasMaximum: 5 }
       const client = openCore().connect('ann', { properties })
@@ -215,7 +219,7 @@ describe('a message', () => {
     expect(sizes.flat().filter(size => size === 24)).toHaveLength(2)
   })
 
-  it('a message with QoS 2 is completed even if it expires after it was sent [4.3.3-7]', () => {
+  it('a message with QoS 2 is retransmitted even if it expires after the first transmission [4.3.3-7]', () => {
     const { connect, clock } = openCore()
     const kept = { clean: false, properties: { sessionExpiryInterval: 100 } }
     const ann = connect('ann', kept)
@@ -254,7 +258,7 @@ describe('a message', () => {
     expect(ann.publish('a', '1')).toMatchObject([{ cmd: 'puback', reasonCode: REASON.noMatchingSubscribers }])
   })
 
-  it('a queued message keeps its properties, and its expiry interval is reduced by the time it waited', () => {
+  it('a queued message keeps its properties, except that its expiry interval is reduced by the waiting time', () => {
     const { connect, clock } = openCore()
     const ann = connect('ann', { clean: false, properties: { sessionExpiryInterval: 100 } })
     ann.subscribe('a')

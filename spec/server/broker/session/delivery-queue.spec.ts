@@ -18,7 +18,7 @@ const deliveryOf = (topic: string, of: Partial<Delivery> = {}): Delivery => ({
   ...of,
 })
 
-/** Accepts every message that does not exceed its size limit. */
+/** Accepts every message within its size limit. */
 class Wire implements Sender {
   readonly sent: Sent[] = []
   readonly released: number[] = []
@@ -54,7 +54,7 @@ const setUp = (receiveMaximum = 10) => {
 }
 
 describe('DeliveryQueue', () => {
-  it('the delivery queue sends up to the receive maximum, and more with each acknowledgement', () => {
+  it('the delivery queue sends messages up to the receive maximum, and another one after each acknowledgement', () => {
     const { queue, wire } = setUp(2)
     for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     expect(wire.names).toEqual(['a', 'b'])
@@ -62,7 +62,7 @@ describe('DeliveryQueue', () => {
     expect(wire.names).toEqual(['a', 'b', 'c'])
   })
 
-  it('the delivery queue copies a queued view of a larger buffer, but sends other messages without a copy', () => {
+  it('the delivery queue copies a queued message that is a view of a larger buffer, but sends other messages without a copy', () => {
     const seen: (Uint8Array | undefined)[] = []
     const queue = new DeliveryQueue(new BrokerMemoryBudget(1e9))
     const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
@@ -92,7 +92,7 @@ describe('DeliveryQueue', () => {
     )
   })
 
-  it('the delivery queue retransmits PUBREL but not the message after PUBREC', () => {
+  it('after PUBREC, the delivery queue retransmits PUBREL but not the message', () => {
     const { queue, wire, again } = setUp()
     queue.deliver(deliveryOf('a', { qos: 2 }), true)
     expect(queue.pubrec(wire.sent[0]?.packetId ?? 0, true)).toBe(true)
@@ -138,7 +138,7 @@ describe('DeliveryQueue', () => {
     expect(wire.names).toEqual(['a', 'b', 'd'])
   })
 
-  it('the delivery queue passes unacknowledged shared messages to other members, except QoS 2 messages that were sent [4.8.2-5]', () => {
+  it('the delivery queue passes unacknowledged shared messages to other members, except QoS 2 messages that were already sent [4.8.2-5]', () => {
     const { queue } = setUp(2)
     const given: string[] = []
     const reassign = ({ topic }: Delivery): void => void given.push(topic)
@@ -150,7 +150,7 @@ describe('DeliveryQueue', () => {
     expect(given).toEqual(['a', 'c'])
   })
 
-  it('the delivery queue charges messages until they are acknowledged, except retained ones', () => {
+  it('the delivery queue charges all messages except retained ones until they are acknowledged', () => {
     const { queue, wire, budget } = setUp(1)
     queue.deliver(deliveryOf('a'), true)
     const one = budget.used
@@ -162,7 +162,7 @@ describe('DeliveryQueue', () => {
     expect(queue.replayedCount).toBe(0)
   })
 
-  it('the delivery queue does not store a message that is never retransmitted', () => {
+  it('the delivery queue does not store a message that will never be retransmitted', () => {
     const { queue, wire, budget } = setUp()
     queue.deliver(deliveryOf('a'), false)
     expect(budget.used).toBe(0)
@@ -170,7 +170,7 @@ describe('DeliveryQueue', () => {
   })
 })
 
-/** A client that receives all messages, and its possible next steps. */
+/** The possible next steps of a client that receives all messages. */
 type Event = 'deliver' | 'acknowledge first' | 'acknowledge last' | 'reconnect' | 'settle'
 
 describe('DeliveryQueue with random events', () => {
@@ -179,7 +179,7 @@ describe('DeliveryQueue with random events', () => {
     { maxLength: 60 },
   )
 
-  it('the delivery queue delivers all messages in order within the receive maximum, with unique packet ids', () => {
+  it('the delivery queue delivers all messages in order within the receive maximum and with unique packet ids', () => {
     fc.assert(
       fc.property(events, fc.integer({ min: 1, max: 4 }), fc.constantFrom<1 | 2>(1, 2), (all, maximum, qos) => {
         const { queue, budget, ...first } = setUp(maximum)

@@ -12,7 +12,7 @@ const setUp = () => {
   return { clock, keepAlive, silences }
 }
 
-describe('KeepAlive', () => {
+describe('the keep-alive times out if the client does not authenticate in time, regardless of other packets', () => {
   it('the keep-alive times out if the client does not authenticate in time, whatever else it sends', () => {
     const { clock, keepAlive, silences } = setUp()
     clock.advance(9_999)
@@ -52,7 +52,7 @@ describe('KeepAlive', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('the keep-alive sets no timer on activity', () => {
+  it('the keep-alive sets no timer when activity is recorded', () => {
     const { clock, keepAlive } = setUp()
     keepAlive.start(3_000)
     const before = clock.scheduled

@@ -24,12 +24,12 @@ const open = () => {
 }
 
 describe('AliasTable', () => {
-  it('the alias table does not change a message with a topic and no alias', () => {
+  it('the alias table does not change a message that has a topic and no alias', () => {
     const message = publish('a')
     expect(open().table.resolve(message)).toBe(message)
   })
 
-  it('the alias table resolves an alias to the last topic that was assigned to it', () => {
+  it('the alias table resolves an alias to the last topic assigned to this alias', () => {
     const { table } = open()
     table.resolve(publish('a', 1))
     table.resolve(publish('b', 2))
@@ -38,7 +38,7 @@ describe('AliasTable', () => {
     expect([1, 2].map(alias => table.resolve(publish('', alias)).topic)).toEqual(['c', 'b'])
   })
 
-  it('the alias table accepts aliases up to the maximum of CONNACK', () => {
+  it('the alias table accepts aliases up to the maximum announced in CONNACK', () => {
     const { table } = open()
     expect(table.resolve(publish('a', LIMIT.inboundAliases)).topic).toBe('a')
     const over = expect.objectContaining({ reasonCode: REASON.topicAliasInvalid })
@@ -50,7 +50,7 @@ describe('AliasTable', () => {
     expect(() => open().table.resolve(publish('', 1))).toThrow(unknown)
   })
 
-  it('the alias table charges the topics that it holds and releases them', () => {
+  it('the alias table charges its topics to the memory budget, and releases the memory', () => {
     const { table, budget } = open()
     table.resolve(publish('a'.repeat(1_000), 1))
     const first = budget.used

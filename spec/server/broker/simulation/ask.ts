@@ -3,7 +3,7 @@ import type { SimClient } from './sim-client.js'
 
 type Else = 'wait' | 'connect' | 'publish' | 'kill'
 
-/** Performs the actions of a client that concern its own connection and not its messages. */
+/** Performs client actions that concern the connection rather than messages. */
 export function ask(client: SimClient, action: Exclude<Action, { type: Else }>): void {
   switch (action.type) {
     case 'subscribe': {

@@ -22,10 +22,10 @@ export interface ConnectionRecord {
   readonly aliases: Map<number, string>
   session: SessionModel | undefined
   lastSeen: number
-  /** When the client did not read, so that the broker did not read from it, ms. */
+  /** The last time, in milliseconds, at which the broker paused reading because the client did not read. */
   unreadAt: number
   clientDisconnect: IDisconnectPacket | undefined
-  /** Received or sent DISCONNECT of the broker. */
+  /** The DISCONNECT that the broker sent or received. */
   serverDisconnect: IDisconnectPacket | undefined
   isOver: boolean
   lastRetransmitted: number

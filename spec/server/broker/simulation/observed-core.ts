@@ -3,7 +3,7 @@ import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 import type { Session } from '../../../../src/server/broker/session/session.js'
 import type { Oracle } from './oracle.js'
 
-/** A broker that reports messages to the oracle before it routes them. */
+/** A broker that reports messages to the oracle before routing them. */
 export class ObservedCore extends BrokerCore {
   oracle: Oracle | undefined
   flush: () => void = () => undefined

@@ -24,7 +24,7 @@ export class Oracle {
   readonly #all: SessionModel[] = []
   readonly #retained = new Map<string, { publication: Publication; expiresAt: number | undefined }>()
   readonly #lastAccepted = new Map<string, number>()
-  /** Messages rejected once. Their retransmissions may be accepted out of order. */
+  /** Messages that were rejected once. Their retransmissions may be accepted out of order. */
   readonly #rejected = new Set<number>()
   #connecting: ConnectionRecord | undefined
   #batch = 0
@@ -107,7 +107,7 @@ export class Oracle {
     this.#shared.onPublished(publication, expiresAt, alive)
   }
 
-  /** Called when a retained message exceeds a limit; it is not routed. */
+  /** Called when a retained message exceeds a limit and is not routed. */
   onRetainRejected(message: Message): void {
     const publication = this.publications.get(numberIn(message))
     if (!this.#tight) this.reportViolation('a retained message was rejected within the limits')
@@ -131,7 +131,7 @@ export class Oracle {
     publication.accepted++
   }
 
-  /** Called when a client passes a message to its application. */
+  /** Called when a client passes a message to the application. */
   onDelivered(link: SimLink, packet: IPublishPacket): void {
     const session = this.#connections.get(link)?.session
     const number = numberOf(packet)
@@ -150,7 +150,7 @@ export class Oracle {
     for (const connection of this.#connections.values()) if (!connection.isOver) this.#checkConnection(connection)
   }
 
-  /** Called at the end, after all clients have received all messages. */
+  /** Checks the final state, after all clients have received all messages. */
   checkEnd(): void {
     if (!this.#tight) this.#shared.checkEnd()
     for (const session of this.#sessions.values()) {
@@ -374,8 +374,8 @@ export class Oracle {
   }
 
   /**
-   * With tight limits, the message may have got its packet id on an earlier connection; it does not expire after that
-   * (MQTT 5.0, section 3.3.2.3.3).
+   * With tight limits, the message may have got its packet id on an earlier connection, and from then on a message does
+   * not expire (MQTT 5.0, section 3.3.2.3.3).
    */
   #hasStartedEarlier({ link }: ConnectionRecord, session: SessionModel, packet: IPublishPacket): boolean {
     const { qos, dup, retain, messageId = 0 } = packet
@@ -390,7 +390,7 @@ export class Oracle {
     return true
   }
 
-  /** With tight limits, retained messages wait for capacity, and the current ones are sent. */
+  /** With tight limits, retained messages wait for capacity, and those that are current at that time are sent. */
   #expectLateReplay(
     { link }: ConnectionRecord,
     session: SessionModel,
@@ -413,7 +413,7 @@ export class Oracle {
     return expected
   }
 
-  /** Removes messages in flight on earlier connections. @param before - only those with a lower order */
+  /** Removes messages in flight on earlier connections. @param before - removes only messages with a lower order */
   #discardUnsent(connection: ConnectionRecord, session: SessionModel, previous = Number.POSITIVE_INFINITY): void {
     for (const [packetId, flight] of session.inFlight) {
       if (flight.isReleased || flight.link === connection.link || flight.order >= previous) continue
@@ -429,7 +429,7 @@ export class Oracle {
 
   #onFirstShared(connection: ConnectionRecord, session: SessionModel, packet: IPublishPacket): void {
     const { clientId, link } = connection
-    // All messages share one queue, so unsendable ones before this one have been discarded.
+    // All messages share one queue, so the broker has discarded all unsendable messages before this one.
     if (packet.qos > 0)
       for (const expected of session.expected) expected.isOptional ||= this.#isUnsendable(connection, expected)
     const post = this.#shared.onSent(session, numberOf(packet) ?? 0, packet, this.#isEnding)
@@ -452,7 +452,7 @@ export class Oracle {
       this.reportViolation(`${clientId} received ${number} with a wrong ${problem}`)
   }
 
-  /** PUBREL without PUBREC: the broker could not retransmit the message. */
+  /** Handles PUBREL without a preceding PUBREC: the broker could not retransmit the message. */
   #onPubrel({ clientId, small, session, link }: ConnectionRecord, packetId: number): void {
     const flight = session?.inFlight.get(packetId)
     if (flight === undefined || flight.isReleased) return
@@ -465,11 +465,11 @@ export class Oracle {
     return this.#isLate(expected) || (small && expected.publication.what === 'large')
   }
 
-  /** At limits, retained and QoS 0 messages may be dropped. */
+  /** At limits, the broker may drop retained and QoS 0 messages. */
   readonly #isOptional = ({ retain, qos, isOptional = false }: Expected): boolean =>
     isOptional || (this.#tight && (retain || qos === 0))
 
-  /** With tight limits, a connection may end in the turn in which a message exceeds them. */
+  /** With tight limits, a connection may end in the turn in which a message exceeds the limits. */
   #mayBeDiscarded({ expected }: InFlight): boolean {
     return expected.qos === 1 && (this.#isLate(expected) || (this.#tight && expected.publication.what === 'large'))
   }
@@ -487,7 +487,7 @@ export class Oracle {
       count(session.expectedCounts, keyOf(expected.publication.number, 0), -1)
     }
     session.immediate = []
-    // All messages within the receive maximum have been sent or discarded.
+    // The broker has sent or discarded all messages within the receive maximum.
     if (unacknowledged.size < receiveMaximum) {
       const remaining = session.discardUnsendable(
         expected => this.#isUnsendable(connection, expected) || this.#isOptional(expected),
@@ -495,7 +495,7 @@ export class Oracle {
       if (remaining.length > 0) this.reportViolation(`${clientId} was not sent messages within its receive maximum`)
       this.#discardUnsent(connection, session)
     }
-    // The broker does not read from a client that does not read, and extends its keep-alive.
+    // The broker does not read from a client that does not read, and extends the client's keep-alive.
     if (connection.link.unsentBytes > LIMIT.readPauseBytes) connection.unreadAt = this.#now()
     else if (keepAliveTimeoutMs > 0 && this.#now() > Math.max(lastSeen, connection.unreadAt) + keepAliveTimeoutMs)
       this.reportViolation(`${clientId} was not disconnected after its keep-alive timeout`)

@@ -3,7 +3,7 @@ import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 
 type Qos = 0 | 1 | 2
 
-/** A published message. Its number is in the payload, or for empty payloads in the correlation data. */
+/** A published message. Its number is in the payload, or in the correlation data if the payload is empty. */
 export interface Publication {
   readonly number: number
   readonly kind: 'message' | 'will' | 'answer'
@@ -18,7 +18,7 @@ export interface Publication {
   sent: number
 }
 
-/** Exceeds the maximum packet size of small clients, bytes. */
+/** A payload size in bytes that exceeds the maximum packet size of small clients. */
 const LARGE_BYTES = 300
 
 export const SMALL_PACKET = 120
@@ -28,7 +28,7 @@ export function payloadOf({ number, what }: Publication): string {
   return what === 'large' ? `${number}`.padEnd(LARGE_BYTES, ' ') : `${number}`
 }
 
-/** Returns the number of a PUBLISH to a client; `undefined` for an empty one over MQTT 3.1.1. */
+/** Returns the number of a PUBLISH to a client, or `undefined` for an empty PUBLISH over MQTT 3.1.1. */
 export function numberOf({ payload, properties }: IPublishPacket): number | undefined {
   const text = payload.length > 0 ? payload : properties?.correlationData
   return text === undefined ? undefined : Number(text.toString())

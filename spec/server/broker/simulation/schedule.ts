@@ -2,7 +2,7 @@ import { Random } from '../../../simulation/random.js'
 
 type Qos = 0 | 1 | 2
 
-/** A will; `delay` and `expiry` in s. */
+/** A will. `delay` and `expiry` are in seconds. */
 export interface WillPlan {
   readonly topic: string
   readonly qos: Qos
@@ -19,7 +19,7 @@ export type Step =
       /** s */
       readonly expiry: number
       readonly receiveMaximum: number
-      /** Has a small maximum packet size. */
+      /** Whether the client has a small maximum packet size. */
       readonly small: boolean
       readonly aliases: number
       /** s */
@@ -66,7 +66,7 @@ export type Action = Step & { readonly moves: number }
 export interface Schedule {
   readonly seed: number
   readonly versions: readonly (4 | 5)[]
-  /** Whether limits are reached. */
+  /** Whether the limits are low enough to be reached. */
   readonly tight: boolean
   readonly ending: 'settled' | 'closed' | 'died'
   readonly actions: readonly Action[]
@@ -78,7 +78,7 @@ export const TOPICS = ['a/1', 'a/2', 'b/1', 'a'] as const
 const SHARED_TOPICS = ['s/x/1', 's/x/2'] as const
 const FILTERS = ['a/1', 'a/2', 'b/1', 'a/+', 'a/#', '+/1', 'a'] as const
 const SHARED_FILTERS = ['$share/g/s/x/+', '$share/h/s/x/1', '$share/g/s/x/1'] as const
-/** Session expiry intervals, s. */
+/** Session expiry intervals in seconds. */
 const EXPIRIES = [0, 3, 20, 1_000, 1_000] as const
 
 export function scheduleOf(seed: number): Schedule {

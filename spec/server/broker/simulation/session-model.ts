@@ -19,26 +19,26 @@ export interface Expected {
   readonly expiresAt: number | undefined
   /** Messages of one batch may arrive in any order. */
   readonly batch: number
-  /** Another message of its batch was sent when this one was unsendable, so the broker may have discarded it. */
+  /** Whether the broker may have discarded this message, because it was unsendable when another message of its batch was sent. */
   isOptional?: boolean
 }
 
 export interface InFlight {
   readonly expected: Expected
   readonly order: number
-  /** Whether PUBREC or PUBREL was sent. */
+  /** Whether PUBREC or PUBREL has been sent. */
   isReleased: boolean
   link: SimLink
 }
 
-/** A message may be expected several times, with different QoS. */
+/** Returns the key of a message, which may be expected several times with different QoS. */
 export const keyOf = (number: number, qos: number): number => 4 * number + qos
 
 type Predicate = (expected: Expected) => boolean
 
 const sorted = (ids: readonly number[]): string => [...ids].sort().join()
 
-/** Returns the fields that differ from the expectation. @param now - ms */
+/** Returns the fields that differ from the expectation. @param now - the current time in milliseconds */
 export function differences({ qos, retain, ids, expiresAt }: Expected, packet: IPublishPacket, now: number): string[] {
   const wrong: string[] = []
   if (packet.qos !== qos) wrong.push('QoS')
@@ -57,11 +57,11 @@ export type ReportViolation = (what: string) => void
 export class SessionModel {
   readonly clientId: string
   readonly subscriptions = new Map<string, Subscribed>()
-  /** Shared subscriptions, and whether there has ever been one. */
+  /** The shared subscriptions. `hasShared` reports whether the session ever had one. */
   readonly shared = new Map<string, Subscribed>()
   hasShared = false
   readonly inFlight = new Map<number, InFlight>()
-  /** QoS 1 and 2 messages in order; QoS 0 messages are expected immediately. */
+  /** The QoS 1 and 2 messages in order. QoS 0 messages are expected immediately. */
   expected: Expected[] = []
   immediate: Expected[] = []
   link: SimLink | undefined
@@ -70,9 +70,9 @@ export class SessionModel {
   /** ms */
   endsAt = 0
   isEnded = false
-  /** Whether the broker may have ended it at a limit. */
+  /** Whether the broker may have ended the session at a limit. */
   mayHaveEnded = false
-  /** By {@link keyOf}: how often a message was expected and received. */
+  /** How often each message was expected and received, by {@link keyOf}. */
   readonly expectedCounts = new Map<number, number>()
   readonly receivedCounts = new Map<number, number>()
   #order = 0
@@ -93,7 +93,7 @@ export class SessionModel {
     count(this.expectedCounts, keyOf(publication.number, qos))
   }
 
-  /** @param optional - may be omitted */
+  /** @param optional - whether the message may be omitted */
   takeExpected(
     packet: IPublishPacket,
     link: SimLink,
@@ -107,7 +107,7 @@ export class SessionModel {
     const candidates = list
       .filter((expected, i) => head === undefined || expected.batch === head.batch || i < list.indexOf(head))
       .filter(({ publication: { what, number: own } }) => (number === undefined ? what === 'empty' : own === number))
-    // It may be expected several times, and an earlier one may have been omitted: the packet decides.
+    // The message may be expected several times, and the broker may have omitted an earlier copy. The packet decides which copy matches.
     const found = candidates.find(expected => differences(expected, packet, now).length === 0) ?? candidates[0]
     if (found === undefined) return undefined
     const before = [...this.expected, ...this.immediate].filter(({ qos }) => qos > 0 === packet.qos > 0)
@@ -123,13 +123,13 @@ export class SessionModel {
     this.inFlight.set(packetId, { expected, order: ++this.#order, isReleased: false, link })
   }
 
-  /** Removes messages that are expired or too large; returns the others. */
+  /** Removes messages that are expired or too large, and returns the remaining messages. */
   discardUnsendable(isUnsendable: Predicate): readonly Expected[] {
     this.#skip([...this.expected, ...this.immediate].filter(isUnsendable))
     return [...this.expected, ...this.immediate]
   }
 
-  /** No longer expects a message that may or may not have arrived. */
+  /** Stops expecting a message that may or may not have arrived. */
   waive({ expected }: InFlight): void {
     const key = keyOf(expected.publication.number, expected.qos)
     if ((this.expectedCounts.get(key) ?? 0) > (this.receivedCounts.get(key) ?? 0)) count(this.expectedCounts, key, -1)

@@ -5,9 +5,9 @@ import type { ReportViolation, SessionModel } from './session-model.js'
 
 export interface SharedMessage {
   readonly publication: Publication
-  /** Expiry of its first transmission, ms. */
+  /** The expiry of the first transmission, in milliseconds. */
   readonly expiresAt: number | undefined
-  /** Possible receivers, per group. */
+  /** The possible receivers per group. */
   readonly groups: { readonly filter: string; readonly candidates: Set<SessionModel> }[]
   readonly sentTo: { readonly session: SessionModel; readonly qos: number }[]
   deliveryCount: number
@@ -17,7 +17,7 @@ type Judgement = (session: SessionModel) => boolean
 
 export const innerFilter = (filter: string): string => filter.split('/').slice(2).join('/')
 
-/** Messages of shared subscriptions: one member of each group receives each, chosen by the broker. */
+/** The messages of shared subscriptions. The broker delivers each message to one member of each group. */
 export class SharedModel {
   readonly #messages = new Map<number, SharedMessage>()
   readonly #reportViolation: ReportViolation
@@ -50,7 +50,7 @@ export class SharedModel {
   onSent(session: SessionModel, number: number, { qos }: IPublishPacket, isOver: Judgement): SharedMessage | undefined {
     const message = this.#messages.get(number)
     if (message === undefined) return undefined
-    // The member may have been chosen before it unsubscribed.
+    // The broker may have chosen the member before it unsubscribed.
     if (!session.hasShared)
       this.#reportViolation(`${number} went to ${session.clientId}, which has no shared subscription`)
     message.sentTo.push({ session, qos })

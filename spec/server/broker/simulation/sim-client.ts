@@ -26,7 +26,7 @@ export class SimClient {
   readonly #unacknowledged = new Map<number, Unacknowledged>()
   /** Unreleased QoS 2 messages by packet id. */
   readonly #received = new Map<number, number | undefined>()
-  /** Rejected messages by packet id, which are retransmitted if the rejection is lost. */
+  /** Rejected messages by packet id. A message is retransmitted if its rejection is lost. */
   readonly #rejected = new Map<number, number | undefined>()
   readonly #aliases = new Map<number, string>()
   readonly #announced = new Set<string>()
@@ -58,7 +58,7 @@ export class SimClient {
     this.#aliases.clear()
     this.#announced.clear()
     const { expiry, receiveMaximum, small, aliases, keepAlive } = step
-    // Its last CONNECT got no CONNACK, so it cannot know whether its session survived, and starts clean.
+    // The last CONNECT got no CONNACK. The client cannot know whether its session survived, so it starts clean.
     const unsure =
       this.#isConnackPending && (this.#requestedCleanStart || this.#unacknowledged.size + this.#received.size > 0)
     const clean = this.version === 4 ? unsure || expiry === 0 : unsure || step.clean
@@ -101,7 +101,7 @@ export class SimClient {
     if (this.ready) this.link?.up.push(packet(60_000 + ++this.#requests))
   }
 
-  /** Acknowledges the first or the last message held back. */
+  /** Acknowledges the first or the last message that the client held back. */
   acknowledge(refusing: boolean, last: boolean): void {
     if (!this.ready) return
     const packet = last ? this.#held.pop() : this.#held.shift()

@@ -13,7 +13,7 @@ export interface LinkObserver {
   reportViolation(what: string): void
 }
 
-/** Payloads of this size are written without a copy, bytes. */
+/** The size in bytes from which payloads are written without a copy. */
 const LARGE_BYTES = 100
 
 /** A network connection whose packets move one at a time. */
@@ -28,7 +28,7 @@ export class SimLink implements Link {
   readonly heldBytes = 0
   readonly transientBytes = 0
   isOver = false
-  /** The client sends nothing more; if `isGone`, it also receives nothing. */
+  /** Whether the client sends nothing more. If `isGone` is set, the client also receives nothing. */
   hasFinished = false
   isGone = false
   onWake = (): void => undefined
@@ -77,7 +77,7 @@ export class SimLink implements Link {
     this.dropDownstream()
   }
 
-  /** Decodes the reserved memory, which is filled by now. */
+  /** Decodes the reserved memory, which is filled by the time of this call. */
   flush(): void {
     const piece = this.#filling
     this.#filling = undefined

@@ -22,7 +22,7 @@ export class SimNetwork {
     return [...this.#connections.keys()]
   }
 
-  /** Possible next events: a packet moves, or an end detects a broken connection. */
+  /** The possible next events: either a packet moves, or one end detects a broken connection. */
   get moves(): (() => void)[] {
     return [...this.#connections].flatMap(([link, connection]) => this.#possible(link, connection))
   }
@@ -60,7 +60,7 @@ export class SimNetwork {
     if (link.isGone) return [() => this.notifyBroker(link)]
     const moves: (() => void)[] = []
     const client = this.#clients.find(client => client.link === link)
-    // The system accepts data for a client that has stopped reading.
+    // The operating system accepts data for a client that has stopped reading.
     if (link.down.length > 0 && (client === undefined || !client.stalled)) moves.push(() => this.#down(link, client))
     if (!connection.isStalled && (link.up.length > 0 || link.hasFinished)) moves.push(() => this.#up(link, connection))
     return moves
@@ -88,7 +88,7 @@ export class SimNetwork {
     while (!connection.isEnded && !connection.isStalled && connection.processNext());
   }
 
-  /** Reports the end of a connection after the packets in transit. */
+  /** Reports the end of a connection after all packets in transit have arrived. */
   #close(link: SimLink): void {
     const client = this.#clients.find(client => client.link === link)
     for (let packet = link.take(); packet !== undefined; packet = link.take()) client?.receive(link, packet)

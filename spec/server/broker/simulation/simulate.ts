@@ -21,7 +21,7 @@ export function reportOf(seed: number): string {
   ].join('\n')
 }
 
-/** Simulates seeds; returns the first failure and the number of moved packets. */
+/** Simulates the seeds. Returns the first failure and the number of moved packets. */
 export function simulateAll(seeds: Iterable<number>): { failure: string | undefined; moves: number } {
   let moves = 0
   for (const seed of seeds) {

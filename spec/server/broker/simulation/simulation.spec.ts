@@ -3,7 +3,7 @@ import { simulateSuite } from '../../../simulation/simulate-suite.js'
 import { SUITES } from '../../../simulation/suites.js'
 import { simulateAll } from './simulate.js'
 
-/** Seeds at which the broker, or its oracle, once failed. */
+/** Seeds at which the broker or its oracle once failed. */
 const REGRESSIONS: Record<string, number> = {
   'a clean start while a shared message is unacknowledged': 984_008_557,
   'a session that expires while a shared message is unacknowledged': 189_676_712,
@@ -26,7 +26,7 @@ const REGRESSIONS: Record<string, number> = {
 
 simulateSuite('the broker keeps the guarantees of its sessions', SUITES.broker)
 
-describe('The broker keeps the guarantees of its sessions', () => {
+describe('The broker keeps the guarantees of its sessions in the simulation', () => {
   it.each(Object.entries(REGRESSIONS))('with %s', (_, seed) => {
     expect(simulateAll([seed]).failure).toBeUndefined()
   })

@@ -8,7 +8,7 @@ interface Will {
   readonly dueAt: number
 }
 
-/** Pending wills of offline clients (MQTT 5.0, section 3.1.3.2.2). */
+/** The pending wills of offline clients (MQTT 5.0, section 3.1.3.2.2). */
 export class WillModel {
   readonly #pending = new Map<number, Will>()
   readonly #reportViolation: ReportViolation
@@ -35,7 +35,7 @@ export class WillModel {
       this.#reportViolation(`the will ${number} was published too early`)
   }
 
-  /** A broker that shuts down publishes no wills. */
+  /** Discards all wills, because a broker that shuts down publishes none. */
   discardAll(): void {
     this.#pending.clear()
   }

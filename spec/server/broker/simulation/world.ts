@@ -18,7 +18,7 @@ export interface Verdict {
   readonly moves: number
 }
 
-/** Limits that the schedule reaches, instead of limits that no correct broker reaches. */
+/** Limits that the schedule reaches. The default limits are never reached with a correct broker. */
 const TIGHT_LIMITS = {
   queuedMessages: 6,
   offlineSessions: 1,
@@ -27,11 +27,11 @@ const TIGHT_LIMITS = {
   backlogBytes: 600,
   qos0BacklogBytes: 400,
 }
-/** Maximum packets until a correct broker settles; more indicate an endless loop. */
+/** The maximum number of packets until a correct broker settles. More packets indicate an endless loop. */
 const MAX_MOVES = 20_000
 const QUIET = { clean: false, expiry: 1_000, small: false, aliases: 0, keepAlive: 0 } as const
 
-/** A broker and its clients in virtual time. Packets move in random order. */
+/** A broker and its clients in virtual time, with packets that move in random order. */
 export class World {
   readonly #schedule: Schedule
   readonly #random: Random
@@ -95,7 +95,7 @@ export class World {
     return {
       onDelivered: (link: SimLink, packet: IPublishPacket) => this.#oracle.onDelivered(link, packet),
       onAcknowledged: ({ number, topic, qos, sent, accepted }: Publication, refused: boolean) => {
-        // With QoS 1, only the first copy may have been accepted.
+        // With QoS 1, the broker may have accepted only the first copy.
         const once = qos !== 1 || sent === 1
         if (refused && accepted > 0 && once) this.#oracle.reportViolation(`${number} was rejected, but published`)
         if (refused && topic !== DENIED_TOPIC && !this.#schedule.tight)
@@ -162,7 +162,7 @@ export class World {
 
   #publish(client: SimClient, { topic, qos, retain, what, expiry, alias }: Extract<Action, { type: 'publish' }>): void {
     if (!client.ready) return
-    // Empty messages have no number in MQTT 3.1.1, and rejections end its connection.
+    // In MQTT 3.1.1, an empty message has no number, and a rejection ends the connection.
     const plain = client.version === 4
     const named = plain || topic.startsWith('s/')
     const publication = this.#publication({
@@ -177,7 +177,7 @@ export class World {
     client.publish(publication, alias)
   }
 
-  /** Moves one packet or reports a broken connection; returns `false` if neither exists. */
+  /** Moves one packet or reports a broken connection. Returns `false` if there is neither. */
   #move(): boolean {
     const [first, ...others] = this.#network.moves
     if (first === undefined) return false
@@ -204,7 +204,7 @@ export class World {
     // With a receive maximum of 1, no client exceeds the limits.
     const receiveMaximum = this.#schedule.tight ? 1 : 65_535
     const step = { type: 'connect', client: 0, moves: 0, will: undefined, receiveMaximum, ...QUIET } as const
-    // An overflowing session ends, and the next round starts another.
+    // A session that overflows ends, and the next round starts another one.
     for (let round = 0; round < 3; round++) {
       for (const client of this.#clients) {
         if (!client.link) this.#connect(client, step)

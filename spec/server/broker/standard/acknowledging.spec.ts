@@ -8,7 +8,7 @@ const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as con
 const QOS_2 = { nl: false, rap: false, rh: 0, qos: 2 } as const
 
 describe('a response', () => {
-  it('a response to CONNECT is one CONNACK, the first packet, without session present for a new session [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
+  it('a response to CONNECT is exactly one CONNACK, the first packet, without session present for a new session [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
     const client = TestClient.to(broker.url)
     const clientId = broker.name('new')
     client.send({ cmd: 'connect', clientId, protocolId: 'MQTT', protocolVersion: 5, keepalive: 0, ...kept })
@@ -17,7 +17,7 @@ describe('a response', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('a response to a refused CONNECT has no session present and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
+  it('a response to a refused CONNECT lacks session present and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
     const [client, connack] = await TestClient.greet(broker.url, broker.name('odd'), {
       ...kept,
       properties: { sessionExpiryInterval: 100, authenticationMethod: 'none-such' },
@@ -49,7 +49,7 @@ describe('a response', () => {
     expect(await client.next('unsuback')).toMatchObject({ messageId: 4712, granted: [0x11, 0] })
   })
 
-  it('a response to PUBLISH has its packet id, at QoS 1 and in each step of QoS 2 [2.2.1-5, 3.3.4-1, 4.3.2-4, 4.3.3-8, 4.3.3-11]', async () => {
+  it('a response to PUBLISH has the packet id of the PUBLISH, at QoS 1 and in each step of QoS 2 [2.2.1-5, 3.3.4-1, 4.3.2-4, 4.3.3-8, 4.3.3-11]', async () => {
     const [client, topic] = [await peer(), broker.name('t')]
     const message = { cmd: 'publish', topic, payload: 'x', dup: false, retain: false } as const
     client.send({ ...message, qos: 1, messageId: 21 })
@@ -76,7 +76,7 @@ describe('a packet without properties', () => {
 })
 
 describe('a topic and a filter', () => {
-  it('a topic and a filter may have up to 65,535 bytes [4.7.3-3]', async () => {
+  it('a topic and a filter may be up to 65,535 bytes long [4.7.3-3]', async () => {
     const [writer, reader] = [await peer(), await peer()]
     const topic = broker.name('long').padEnd(65_535, 'x')
     await reader.subscribe({ topic, qos: 1 })
@@ -108,7 +108,7 @@ describe('a message from the broker', () => {
     expect(new Set(ids.filter(id => id > 0)).size).toBe(2)
   })
 
-  it('a message from the broker with QoS 1 that was acknowledged, even with an error, is not retransmitted [4.3.2-3, 4.4.0-2]', async () => {
+  it('a message from the broker with QoS 1 is not retransmitted after an acknowledgement, even one with an error [4.3.2-3, 4.4.0-2]', async () => {
     const [writer, id] = [await peer(), broker.name('taker')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -121,7 +121,7 @@ describe('a message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('a message from the broker with QoS 2 is followed by PUBREL with its packet id and completed by PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
+  it('a message from the broker with QoS 2 is followed by PUBREL with the same packet id and completed by PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
     const [writer, id] = [await peer(), broker.name('exact')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -134,7 +134,7 @@ describe('a message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('a message from the broker arrives in the order of its publisher, even with unacknowledged messages [4.2-1, 4.6.0-5, 4.6.0-6, 4.9.0-3, 3.3.4-10]', async () => {
+  it('a message from the broker arrives in the order in which its publisher sent it, even with unacknowledged messages [4.2-1, 4.6.0-5, 4.6.0-6, 4.9.0-3, 3.3.4-10]', async () => {
     const [writer, topic] = [await peer(), broker.name('t')]
     const reader = await peer({ properties: { receiveMaximum: 2 } })
     await reader.subscribe(topic)

@@ -2,17 +2,17 @@ import { afterAll, beforeAll, vi } from 'vitest'
 import { serve } from '../../../../src/server/index.js'
 import { TestClient } from '../../../support/test-client.js'
 
-/** The broker of a spec file, with names that are unique in the file. */
+/** The broker under test in a spec file, with names that are unique in the file. */
 export interface BrokerUnderTest {
   readonly url: string
   name(stem: string): string
   elapse(seconds: number): Promise<void>
 }
 
-/** `BROKER_PORT=1883` runs these specs in real time against the broker on that port. */
+/** The value of `BROKER_PORT`. `BROKER_PORT=1883` runs these specs in real time against the broker on that port. */
 const FOREIGN = process.env['BROKER_PORT']
 
-/** Our broker, on a manual clock. */
+/** Opens our broker on a manual clock, or connects to the broker on `BROKER_PORT`. */
 export function brokerUnderTest(): BrokerUnderTest {
   let url = `mqtt://127.0.0.1:${FOREIGN}`
   let names = 0
@@ -43,7 +43,7 @@ export function brokerUnderTest(): BrokerUnderTest {
   }
 }
 
-/** Checks that a new client receives a response. */
+/** Checks that the broker still responds to a new client. */
 export async function expectWell({ url, name }: BrokerUnderTest): Promise<void> {
   const peer = await TestClient.connect(url, name('well'))
   await peer.settled()

@@ -32,24 +32,24 @@ const CONNECT: readonly Row[] = [
   ['flags in the first byte', '2.1.3-1', Buffer.from([0x11, ...connect().subarray(1)]), 'connack 0x81', 'closed'],
   ['a length of five bytes', '1.5.5', Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff, 0x01]), 'connack 0x81', 'closed'],
   ['another protocol name', '3.1.2-1', connect({ name: 'MQTX' }), 'connack 0x84', 'closed'],
-  ['a protocol name in small letters', '3.1.2-1', connect({ name: 'mqtt' }), 'connack 0x84', 'closed'],
+  ['a protocol name in lower case', '3.1.2-1', connect({ name: 'mqtt' }), 'connack 0x84', 'closed'],
   ['version 6', '3.1.2-2', connect({ version: 6, properties: properties() }), 'connack 0x84'],
   ['version 0', '3.1.2-2', connect({ version: 0, properties: properties() }), 'connack 0x84', 'connack 0x01', 'closed'],
   ['the reserved flag', '3.1.2-3', connect({ flags: 0x03 }), ...MALFORMED],
-  ['a QoS of no will', '3.1.2-11', connect({ flags: 0x0a }), ...EITHER],
+  ['a will QoS without a will', '3.1.2-11', connect({ flags: 0x0a }), ...EITHER],
   ['will retain without a will', '3.1.2-13', connect({ flags: 0x22 }), ...EITHER],
   ['a will of QoS 3', '3.1.2-12', connect({ flags: 0x1e, rest: will(text('t')) }), ...MALFORMED],
-  ['a will that is not there', '3.1.3', connect({ flags: WILL }), ...MALFORMED],
+  ['a will flag without a will', '3.1.3', connect({ flags: WILL }), ...MALFORMED],
   [
-    'a will without payload length',
+    'a will without a payload length',
     '3.1.3',
     connect({ flags: WILL, rest: [...properties(), ...text('t')] }),
     ...MALFORMED,
   ],
-  ['a user name that is not there', '3.1.2-17', connect({ flags: 0x82 }), ...MALFORMED],
-  ['a password that is not there', '3.1.2-19', connect({ flags: 0xc2, rest: text('u') }), ...MALFORMED],
-  ['a user name that no flag tells of', '3.1.2-16', connect({ rest: text('u') }), ...EITHER],
-  ['something after the end', '3.1.3', connect({ rest: [0] }), ...EITHER],
+  ['a user name flag without a user name', '3.1.2-17', connect({ flags: 0x82 }), ...MALFORMED],
+  ['a password flag without a password', '3.1.2-19', connect({ flags: 0xc2, rest: text('u') }), ...MALFORMED],
+  ['a user name without a user name flag', '3.1.2-16', connect({ rest: text('u') }), ...EITHER],
+  ['bytes after the end', '3.1.3', connect({ rest: [0] }), ...EITHER],
   ['an end before the client id', '3.1.3-3', connect({ encodedClientId: [] }), ...EITHER],
   ['an end within the client id', '3.1.3-3', connect({ encodedClientId: uint16(9) }), ...MALFORMED],
   ['properties longer than the packet', '2.2.2.1', connect({ properties: variable(100) }), ...MALFORMED],
@@ -59,7 +59,7 @@ const CONNECT: readonly Row[] = [
     connect({ properties: [0x80, 0x80, 0x80, 0x80, 0x00] }),
     ...MALFORMED,
   ],
-  ['properties that end within one', '2.2.2.2', connect({ properties: properties([0x11, 0, 0]) }), ...MALFORMED],
+  ['properties that end within a property', '2.2.2.2', connect({ properties: properties([0x11, 0, 0]) }), ...MALFORMED],
   ['a property that does not exist', '2.2.2.2', connect({ properties: properties([0x7f, 0]) }), ...EITHER],
   ['a property of another packet', '2.2.2.2', connect({ properties: properties(PROPERTY.topicAlias(1)) }), ...EITHER],
   [
@@ -123,13 +123,13 @@ const CONNECT: readonly Row[] = [
     ...PROTOCOL_ERROR,
   ],
   [
-    'a method that nobody knows',
+    'an unknown authentication method',
     '4.12.0-1',
     connect({ properties: properties(PROPERTY.authenticationMethod('nobody knows')) }),
     'connack 0x8c',
   ],
   [
-    'a user property without value',
+    'a user property without a value',
     '3.1.2.11.8',
     connect({ properties: properties([0x26, ...text('name')]) }),
     ...MALFORMED,
@@ -141,7 +141,7 @@ const CONNECT: readonly Row[] = [
     'connack 0x90',
     ...EITHER,
   ],
-  ['a will topic of no characters', '4.7.3-1', connect({ flags: WILL, rest: will([0, 0]) }), 'connack 0x90', ...EITHER],
+  ['an empty will topic', '4.7.3-1', connect({ flags: WILL, rest: will([0, 0]) }), 'connack 0x90', ...EITHER],
   [
     'a will property of CONNECT',
     '3.1.3.2',
@@ -167,7 +167,7 @@ const CONNECT: readonly Row[] = [
     ...PROTOCOL_ERROR,
   ],
   [
-    'a will that wants responses to a wildcard',
+    'a will whose response topic has a wildcard',
     '3.3.2-14',
     connect({ flags: WILL, rest: will(text('t'), properties(PROPERTY.responseTopic('a/+'))) }),
     'connack 0x90',
@@ -191,13 +191,13 @@ const CONNECT: readonly Row[] = [
       'connack 0x90',
     ],
   ),
-  ['a user name that is no UTF-8', '1.5.4-1', connect({ flags: 0x82, rest: text([0xff]) }), ...MALFORMED],
+  ['a user name that is not UTF-8', '1.5.4-1', connect({ flags: 0x82, rest: text([0xff]) }), ...MALFORMED],
 ]
 
-describe('A CONNECT is refused and the connection ended (MQTT 5.0) [3.1.4-1, 3.1.4-6, 4.13.2-1]', () => {
+describe('A malformed CONNECT (MQTT 5.0) [3.1.4-1, 3.1.4-6, 4.13.2-1]', () => {
   afterEach(() => expectWell(broker))
 
-  it.each(cases(CONNECT))('%s [%s]', async (_, __, { bytes, answers }) => {
+  it.each(cases(CONNECT))('is refused and ends the connection: %s [%s]', async (_, __, { bytes, answers }) => {
     const peer = TestClient.to(broker.url)
     peer.send(Buffer.concat([bytes, PINGREQ]))
     expect(answers).toContain(await answerTo(peer))
@@ -207,17 +207,17 @@ describe('A CONNECT is refused and the connection ended (MQTT 5.0) [3.1.4-1, 3.1
 const CONNECT_311: readonly Row[] = [
   ['level 3 with the name of level 4', '3.1.2-2', connect({ version: 3 }), 'connack 0x01', 'closed'],
   ['the reserved flag', '3.1.2-3', connect({ version: 4, flags: 0x03 }), 'closed'],
-  ['a QoS of no will', '3.1.2-13', connect({ version: 4, flags: 0x0a }), 'closed'],
+  ['a will QoS without a will', '3.1.2-13', connect({ version: 4, flags: 0x0a }), 'closed'],
   ['a will of QoS 3', '3.1.2-14', connect({ version: 4, flags: 0x1e, rest: [...text('t'), ...binary([1])] }), 'closed'],
   ['a password without a user name', '3.1.2-22', connect({ version: 4, flags: 0x42, rest: text('p') }), 'closed'],
   [
-    'no client id and a session to keep',
+    'no client id and no clean session',
     '3.1.3-8',
     connect({ version: 4, flags: 0, encodedClientId: [0, 0] }),
     'connack 0x02',
   ],
   [
-    'a client id that is no UTF-8',
+    'a client id that is not UTF-8',
     '1.5.3-1',
     connect({ version: 4, encodedClientId: text([0xff]) }),
     'closed',
@@ -225,7 +225,7 @@ const CONNECT_311: readonly Row[] = [
   ],
 ]
 
-describe('An MQTT 3.1.1 client that connects with', () => {
+describe('An MQTT 3.1.1 client whose CONNECT has', () => {
   afterEach(() => expectWell(broker))
 
   it.each(cases(CONNECT_311))('%s is refused [%s]', async (_, __, { bytes, answers }) => {

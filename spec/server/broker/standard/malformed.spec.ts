@@ -40,7 +40,7 @@ const FRAMES: readonly Row[] = [
   ['SUBSCRIBE without its flag', '3.8.1-1', packet(0x80, ID, properties(), text('t'), [0]), ...D_MALFORMED],
   ['UNSUBSCRIBE without its flag', '3.10.1-1', packet(0xa0, ID, properties(), text('t')), ...D_MALFORMED],
   ['PINGREQ with flags', '2.1.3-1', packet(0xc1), ...D_MALFORMED],
-  ['PINGREQ with something in it', '3.12', packet(0xc0, [0]), ...D_MALFORMED],
+  ['PINGREQ with a body', '3.12', packet(0xc0, [0]), ...D_MALFORMED],
   ['DISCONNECT with flags', '3.14.1-1', packet(0xe1), ...D_MALFORMED],
   ['AUTH with flags', '3.15.1-1', packet(0xf1), ...D_MALFORMED],
 ]
@@ -48,7 +48,7 @@ const FRAMES: readonly Row[] = [
 const PUBLISH: readonly Row[] = [
   ['QoS 3', '3.3.1-4', publish(text('t'), properties(), 0x36), ...D_MALFORMED],
   ['DUP with QoS 0', '3.3.1-2', publish(text('t'), properties(), 0x38), ...D_EITHER],
-  ['nothing at all', '3.3.2', packet(0x30), ...D_MALFORMED],
+  ['an empty packet', '3.3.2', packet(0x30), ...D_MALFORMED],
   ['an end within the topic', '3.3.2-1', packet(0x30, uint16(9), [0x61]), ...D_MALFORMED],
   ['an end before the packet id', '3.3.2', packet(0x32, text('t')), ...D_MALFORMED],
   ['an end before the properties', '3.3.2', packet(0x30, text('t')), ...D_MALFORMED],
@@ -71,7 +71,7 @@ const PUBLISH: readonly Row[] = [
     'disconnect 0x94',
   ],
   [
-    'an alias that means nothing yet',
+    'an alias without a topic',
     '3.3.2.3.4',
     publish([0, 0], properties(PROPERTY.topicAlias(1))),
     'disconnect 0x82',
@@ -123,13 +123,13 @@ const PUBLISH: readonly Row[] = [
     ...D_PROTOCOL,
   ],
   [
-    'a content type that is no UTF-8',
+    'a content type that is not UTF-8',
     '3.3.2-19',
     publish(text('t'), properties([0x03, ...text([0xff])])),
     ...D_MALFORMED,
   ],
   [
-    'a user property that is no UTF-8',
+    'a user property that is not UTF-8',
     '1.5.7-1',
     publish(text('t'), properties([0x26, ...text('a'), ...text([0xff])])),
     ...D_MALFORMED,
@@ -155,7 +155,7 @@ const ACKNOWLEDGEMENTS: readonly Row[] = (['PUBACK', 'PUBREC', 'PUBREL', 'PUBCOM
       [`${name} without a packet id`, '2.2.1', packet(header), ...D_MALFORMED],
       [`${name} with half a packet id`, '2.2.1', packet(header, [0]), ...D_MALFORMED],
       [`${name} with packet id 0`, '2.2.1', packet(header, uint16(0)), ...D_EITHER],
-      [`${name} with a reason that it does not have`, '3.4.2-1', packet(header, ID, [0x7f]), ...D_EITHER],
+      [`${name} with an undefined reason code`, '3.4.2-1', packet(header, ID, [0x7f]), ...D_EITHER],
       [
         `${name} with a property that it does not have`,
         '2.2.2.2',
@@ -200,7 +200,7 @@ const SUBSCRIBE: readonly Row[] = [
     ...D_PROTOCOL,
   ],
   [
-    'a property that it does not have',
+    'a property that SUBSCRIBE does not have',
     '2.2.2.2',
     subscribe(text('t'), 0, properties(PROPERTY.topicAlias(1))),
     ...D_EITHER,
@@ -208,10 +208,10 @@ const SUBSCRIBE: readonly Row[] = [
   ['a shared filter with no local', '3.8.3-4', subscribe(text('$share/g/t'), 4), ...D_PROTOCOL],
   ['an empty filter', '4.7.3-1', subscribe([0, 0]), ...FILTER],
   ['# before the end', '4.7.1-1', subscribe(text('a/#/b')), ...FILTER],
-  ['# that is not a level', '4.7.1-1', subscribe(text('a#')), ...FILTER],
-  ['+ that is not a level', '4.7.1-2', subscribe(text('a/b+')), ...FILTER],
-  ['a group without name', '4.8.2-1', subscribe(text('$share//t')), ...FILTER],
-  ['a group without filter', '4.8.2-2', subscribe(text('$share/g')), ...FILTER],
+  ['# that does not fill its level', '4.7.1-1', subscribe(text('a#')), ...FILTER],
+  ['+ that does not fill its level', '4.7.1-2', subscribe(text('a/b+')), ...FILTER],
+  ['a group without a name', '4.8.2-1', subscribe(text('$share//t')), ...FILTER],
+  ['a group without a filter', '4.8.2-2', subscribe(text('$share/g')), ...FILTER],
   ['a group with an empty filter', '4.8.2-2', subscribe(text('$share/g/')), ...FILTER],
   ['a group named +', '4.8.2-2', subscribe(text('$share/+/t')), ...FILTER],
   ['a group with # in its name', '4.8.2-2', subscribe(text('$share/g#/t')), ...FILTER],
@@ -238,7 +238,7 @@ const UNSUBSCRIBE: readonly Row[] = [
     ...D_EITHER,
   ],
   [
-    'a filter that is none',
+    'an invalid filter',
     '4.7.1-1',
     packet(0xa2, ID, properties(), text('a/#/b')),
     'unsuback 0x8f',
@@ -247,7 +247,7 @@ const UNSUBSCRIBE: readonly Row[] = [
     ...D_EITHER,
   ],
   [
-    'a filter that is no UTF-8',
+    'a filter that is not UTF-8',
     '3.10.3-1',
     packet(0xa2, ID, properties(), text([0xff])),
     'disconnect 0x81',
@@ -257,10 +257,10 @@ const UNSUBSCRIBE: readonly Row[] = [
 ]
 
 const LAST: readonly Row[] = [
-  ['DISCONNECT with a reason that only servers have', '3.14.2-1', packet(0xe0, [0x8b]), ...D_EITHER],
-  ['DISCONNECT with a reason that does not exist', '3.14.2-1', packet(0xe0, [0x03]), ...D_EITHER],
+  ['DISCONNECT with a reason code that only servers send', '3.14.2-1', packet(0xe0, [0x8b]), ...D_EITHER],
+  ['DISCONNECT with an undefined reason code', '3.14.2-1', packet(0xe0, [0x03]), ...D_EITHER],
   [
-    'DISCONNECT that keeps a session which was to end',
+    'DISCONNECT that sets a session expiry interval if CONNECT set none',
     '3.14.2.2.2',
     packet(0xe0, [0], properties(PROPERTY.sessionExpiry(9))),
     ...D_PROTOCOL,
@@ -280,14 +280,14 @@ const LAST: readonly Row[] = [
   ['DISCONNECT with properties longer than the packet', '2.2.2.1', packet(0xe0, [0], variable(9)), ...D_MALFORMED],
   ['AUTH without a method', '4.12.0-1', packet(0xf0, [0x18], properties()), ...D_EITHER],
   [
-    'AUTH that nobody asked for',
+    'an unsolicited AUTH',
     '4.12.1-1',
     packet(0xf0, [0x19], properties(PROPERTY.authenticationMethod('m'))),
     ...D_EITHER,
     'disconnect 0x8c',
   ],
   [
-    'AUTH with a reason that does not exist',
+    'AUTH with an undefined reason code',
     '3.15.2-1',
     packet(0xf0, [0x01], properties(PROPERTY.authenticationMethod('m'))),
     ...D_EITHER,
@@ -295,26 +295,26 @@ const LAST: readonly Row[] = [
 ]
 
 describe.each([
-  ['A packet', FRAMES],
+  ['packet', FRAMES],
   ['PUBLISH', PUBLISH],
-  ['An acknowledgement', ACKNOWLEDGEMENTS],
+  ['acknowledgement', ACKNOWLEDGEMENTS],
   ['SUBSCRIBE', SUBSCRIBE],
   ['UNSUBSCRIBE', UNSUBSCRIBE],
-  ['A last packet', LAST],
-] as const)('%s that is malformed ends its connection with the reason (MQTT 5.0) [4.13.1-1]', (_, rows) => {
+  ['last packet', LAST],
+] as const)('A malformed %s (MQTT 5.0) [4.13.1-1]', (_, rows) => {
   afterEach(() => expectWell(broker))
 
-  it.each(cases(rows))('%s [%s]', async (_, __, { bytes, answers }) => {
+  it.each(cases(rows))('gets a response that the specification permits: %s [%s]', async (_, __, { bytes, answers }) => {
     const peer = await TestClient.connect(broker.url, broker.name('wrong'))
     peer.send(Buffer.concat([bytes, PINGREQ]))
     expect(answers).toContain(await answerTo(peer))
   })
 })
 
-/** A 3.1.1 server cannot send DISCONNECT. */
+/** A server cannot send DISCONNECT in MQTT 3.1.1. */
 const OTHERS_311: readonly Row[] = [
   ['a second CONNECT', '3.1.0-2', connect({ version: 4 }), 'closed'],
-  ['AUTH, which it does not have', '2.2.1', packet(0xf0), 'closed'],
+  ['AUTH, which MQTT 3.1.1 does not define', '2.2.1', packet(0xf0), 'closed'],
   ['QoS 3', '3.3.1-4', packet(0x36, text('t'), ID), 'closed'],
   ['a topic with a wildcard', '3.3.2-2', packet(0x30, text('a/#')), 'closed'],
   ['an empty topic', '4.7.3-1', packet(0x30, [0, 0]), 'closed'],
@@ -323,7 +323,7 @@ const OTHERS_311: readonly Row[] = [
   ['SUBSCRIBE with options of MQTT 5', '3-8.3-4', packet(0x82, ID, text('t'), [0x04]), 'closed'],
   ['SUBSCRIBE without its flag', '3.8.1-1', packet(0x80, ID, text('t'), [0]), 'closed'],
   ['UNSUBSCRIBE without a filter', '3.10.3-2', packet(0xa2, ID), 'closed'],
-  ['DISCONNECT with a reason', '3.14', packet(0xe0, [0]), 'closed'],
+  ['DISCONNECT with a reason code', '3.14', packet(0xe0, [0]), 'closed'],
 ]
 
 describe('An MQTT 3.1.1 client that sends', () => {

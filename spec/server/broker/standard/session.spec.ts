@@ -6,7 +6,7 @@ import { brokerUnderTest } from './broker-under-test.js'
 const broker = brokerUnderTest()
 const persistent = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 
-/** The session of an offline client with a QoS 2 subscription to all topics below its client id. */
+/** Creates the session of an offline client with a QoS 2 subscription to all topics below its client id. */
 async function createOfflineSession(options: Parameters<typeof TestClient.connect>[2] = persistent): Promise<string> {
   const id = broker.name('away')
   const peer = await TestClient.connect(broker.url, id, options)
@@ -16,14 +16,14 @@ async function createOfflineSession(options: Parameters<typeof TestClient.connec
 }
 
 describe('CONNACK', () => {
-  it('CONNACK assigns a client id only to a client without one [3.2.2.3.7]', async () => {
+  it('CONNACK assigns a client id only to a client that has none [3.2.2.3.7]', async () => {
     const [, anonymous] = await TestClient.greet(broker.url, '')
     const [, named] = await TestClient.greet(broker.url, broker.name('named'))
     expect(anonymous.properties?.assignedClientIdentifier).toMatch(/./)
     expect(named.properties?.assignedClientIdentifier).toBeUndefined()
   })
 
-  it('CONNACK assigns a different client id to each client, with which it can resume its session [3.2.2-16]', async () => {
+  it('CONNACK assigns each client a different client id, with which the client can resume its session [3.2.2-16]', async () => {
     const connectPacket = connect('', { clean: false, properties: properties(PROPERTY.sessionExpiry(100)) })
     const connectWithoutId = async (): Promise<[TestClient, string]> => {
       const peer = TestClient.to(broker.url)
@@ -58,7 +58,7 @@ describe('a session', () => {
     expect([sessionPresent, await peer.texts()]).toEqual([true, ['still']])
   })
 
-  it('a session is identified by the client id and separate from other sessions [3.1.3-2]', async () => {
+  it('a session is identified by the client id and is independent of other sessions [3.1.3-2]', async () => {
     const [mine, other] = [await createOfflineSession(), await createOfflineSession()]
     const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const id of [mine, other]) await writer.publish(`${id}/t`, `for ${id}`, { qos: 1 })
@@ -66,7 +66,7 @@ describe('a session', () => {
     expect([sessionPresent, await peer.texts()]).toEqual([true, [`for ${mine}`]])
   })
 
-  it('a session lasts at least as long as its connection, however short its interval [4.1.0-1]', async () => {
+  it('a session lasts at least as long as its connection, even with a shorter interval [4.1.0-1]', async () => {
     const id = broker.name('open')
     const shortExpiry = { clean: false, properties: { sessionExpiryInterval: 1 } }
     const peer = await TestClient.connect(broker.url, id, shortExpiry)
@@ -92,12 +92,12 @@ describe('a session', () => {
     expect([sessionPresent, await peer.texts()]).toEqual([false, []])
   })
 
-  it('a session ends with the connection without an expiry interval [3.1.2.11.2]', async () => {
+  it('a session without an expiry interval ends with the connection [3.1.2.11.2]', async () => {
     const id = await createOfflineSession({ clean: false })
     expect((await TestClient.greet(broker.url, id, persistent))[1].sessionPresent).toBe(false)
   })
 
-  it('a session ends after its interval, not before [3.1.2.11.2, 4.1.0-2]', async () => {
+  it('a session ends after its interval and not before [3.1.2.11.2, 4.1.0-2]', async () => {
     const shortExpiry = { clean: false, properties: { sessionExpiryInterval: 3 } }
     const [early, late] = [await createOfflineSession(shortExpiry), await createOfflineSession(shortExpiry)]
     await broker.elapse(1)
@@ -154,7 +154,7 @@ describe('a session', () => {
     )
   })
 
-  it('a session continues a QoS 2 delivery where it stopped: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
+  it('a session continues a QoS 2 delivery at the step where the delivery stopped: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
     const id = broker.name('half')
     const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)
@@ -173,7 +173,7 @@ describe('a session', () => {
     expect(third.packets).toEqual([])
   })
 
-  it('a session does not deliver a message twice that its client retransmits at QoS 2 [4.3.3-10]', async () => {
+  it('a session delivers a message once even if its publisher retransmits it at QoS 2 [4.3.3-10]', async () => {
     const id = broker.name('repeats')
     const reader = await TestClient.connect(broker.url, broker.name('reader'))
     await reader.subscribe(`${id}/#`)
@@ -190,7 +190,7 @@ describe('a session', () => {
     expect(await reader.texts()).toEqual(['once'])
   })
 
-  it('a session retransmits a QoS 2 message even if it has expired since [4.3.3-7]', async () => {
+  it('a session retransmits a QoS 2 message even if the message has expired [4.3.3-7]', async () => {
     const id = broker.name('brief')
     const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)
@@ -204,7 +204,7 @@ describe('a session', () => {
     ])
   })
 
-  it('a session completes QoS 2 for a message that has expired for its receivers [4.3.3-13]', async () => {
+  it('a session completes the QoS 2 exchange for a message that has expired for its receivers [4.3.3-13]', async () => {
     const [id, writer] = [await createOfflineSession(), await TestClient.connect(broker.url, broker.name('writer'))]
     const properties = { messageExpiryInterval: 1 }
     const message = { cmd: 'publish', qos: 2, dup: false, retain: false, topic: `${id}/t`, payload: 'x' } as const
@@ -216,13 +216,13 @@ describe('a session', () => {
     expect(await writer.next('pubcomp')).toMatchObject({ messageId: 3, reasonCode: 0 })
   })
 
-  it('a session responds to a PUBREL without a PUBLISH with "packet identifier not found" [3.7.2.1]', async () => {
+  it('a session responds to PUBREL for an unknown packet id with "packet identifier not found" [3.7.2.1]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('confused'))
     peer.send({ cmd: 'pubrel', messageId: 99, reasonCode: 0 })
     expect((await peer.next('pubcomp')).reasonCode).toBe(0x92)
   })
 
-  it('a session accepts a packet id again after the first message with it is complete [2.2.1]', async () => {
+  it('a session accepts a packet id again after the first message with that id is complete [2.2.1]', async () => {
     const id = broker.name('again')
     const peer = await TestClient.connect(broker.url, id)
     await peer.subscribe({ topic: `${id}/#`, qos: 0 })
@@ -233,7 +233,7 @@ describe('a session', () => {
 })
 
 describe('keep-alive', () => {
-  it('a keep-alive ends a connection that is silent for one and a half times its duration [3.1.2-22, 3.2.2-22]', async () => {
+  it('a keep-alive ends a connection after a silence of one and a half times the keep-alive [3.1.2-22, 3.2.2-22]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('silent'), { keepalive: 2 })
     await broker.elapse(2)
     await peer.settled()

@@ -10,7 +10,7 @@ interface Scene {
   readonly reader: TestClient
 }
 
-/** A client with a will on its own topic, and a subscriber to it. */
+/** Connects a client that has a will, and a subscriber to the topic of the will. */
 async function scene({
   delay,
   expiry,
@@ -99,14 +99,14 @@ describe('a will', () => {
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('a will is published when the session ends before its delay [3.1.3.2.2]', async () => {
+  it('a will is published when the session ends before the delay has elapsed [3.1.3.2.2]', async () => {
     const { owner, reader } = await scene({ delay: 100, expiry: 1 })
     await owner.end()
     await broker.elapse(2)
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('a will is not published when the client reconnects before its delay ends [3.1.3-9]', async () => {
+  it('a will is not published when the client reconnects before the delay ends [3.1.3-9]', async () => {
     const { id, owner, reader } = await scene({ delay: 2, expiry: 100 })
     await owner.end()
     await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
@@ -135,7 +135,7 @@ describe('a will', () => {
     expect(await reader.texts()).toEqual([])
   })
 
-  it('a will is not delivered to its own session with No Local [3.8.3-3]', async () => {
+  it("a will is not delivered to the client that left it if the client's subscription has No Local [3.8.3-3]", async () => {
     const id = broker.name('own')
     const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
     const owner = await TestClient.connect(broker.url, id, { ...kept, will: { topic: id, payload: 'last', qos: 1 } })
@@ -145,7 +145,7 @@ describe('a will', () => {
     expect(await again.texts()).toEqual([])
   })
 
-  it('a will of an MQTT 3.1.1 client is published', async () => {
+  it('a will of an MQTT 3.1.1 client is published when the connection ends without DISCONNECT', async () => {
     const id = broker.name('old')
     const reader = await TestClient.connect(broker.url, broker.name('heir'))
     await reader.subscribe(id)

@@ -12,7 +12,7 @@ import { bytesOf } from '../../../support/packets.js'
 
 const turn = (): Promise<void> => new Promise(resolve => afterIo(() => afterIo(resolve)))
 
-/** Returns work with the given number of pieces, each of which takes `each` ms. */
+/** Returns work with the given number of pieces, each of which takes `each` milliseconds. */
 const worker = (clock: ManualClock, log: string[], name: string, pieces: number, each: number) => {
   let left = pieces
   return (until: number): boolean => {
@@ -27,14 +27,14 @@ const worker = (clock: ManualClock, log: string[], name: string, pieces: number,
 }
 
 describe('FairScheduler', () => {
-  it('the scheduler runs work that fits into a slice immediately', () => {
+  it('the scheduler immediately runs work that fits into a slice', () => {
     const clock = new ManualClock()
     const log: string[] = []
     new FairScheduler(clock).run(worker(clock, log, 'a', 5, 0.01))
     expect(log).toHaveLength(5)
   })
 
-  it('the scheduler limits many small pieces of work to the time of a large one', async () => {
+  it('the scheduler limits many small pieces of work to the same time as one large piece', async () => {
     const clock = new ManualClock()
     const scheduler = new FairScheduler(clock)
     let done = 0
@@ -51,7 +51,7 @@ describe('FairScheduler', () => {
     while (done < 200) await turn()
   })
 
-  it('the scheduler interrupts work that exceeds its slice and continues it in the next iteration', async () => {
+  it('the scheduler interrupts work that exceeds its slice, and continues the work in the next iteration', async () => {
     const clock = new ManualClock()
     const log: string[] = []
     new FairScheduler(clock).run(worker(clock, log, 'a', 30, 1))
@@ -62,7 +62,7 @@ describe('FairScheduler', () => {
     while (log.length < 30) await turn()
   })
 
-  it('the scheduler runs one slice of each waiting connection before the second slice of any', async () => {
+  it('the scheduler runs one slice of every waiting connection before it runs the second slice of any connection', async () => {
     const clock = new ManualClock()
     const log: string[] = []
     const scheduler = new FairScheduler(clock)
@@ -140,7 +140,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
 }
 
 describe('a connection that exceeds its rate', () => {
-  it('a connection that exceeds its rate gets exactly one second’s worth of packets immediately, even if more arrive in one chunk', async () => {
+  it('a connection that exceeds its rate gets exactly one second’s worth of packets immediately, even if more packets arrive in one chunk', async () => {
     const { openStream, settled, all, pass } = open()
     const stream = openStream()
     stream.push(connect('c'))
@@ -153,14 +153,14 @@ describe('a connection that exceeds its rate', () => {
     expect(all()).toBeGreaterThan(2 * RATE - 5)
   })
 
-  it('a connection that exceeds its rate cannot exceed it by sending everything together with CONNECT', async () => {
+  it('a connection that exceeds its rate is also limited if it sends everything together with CONNECT', async () => {
     const { openStream, settled, all } = open()
     openStream().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
     await settled()
     expect(all()).toBe(RATE)
   })
 
-  it('a connection that exceeds its rate cannot exceed it by opening many connections or by reconnecting', async () => {
+  it('a connection that exceeds its rate is also limited if the client opens many connections or reconnects', async () => {
     const { openStream, settled, all } = open()
     for (let n = 0; n < 20; n++) {
       const stream = openStream()
@@ -190,7 +190,7 @@ describe('a connection that exceeds its rate', () => {
     }
   })
 
-  it('a connection that exceeds its rate reaches its rate in the long run', async () => {
+  it('a connection that exceeds its rate reaches exactly the rate in the long run', async () => {
     const { openStream, settled, pass, all } = open({ packetsPerSecond: 5_000 })
     const stream = openStream()
     stream.push(connect('c'))
@@ -215,7 +215,7 @@ describe('a connection that exceeds its rate', () => {
     expect(all()).toBe(1_000)
   })
 
-  it('a connection that exceeds its rate gets one second’s worth of bytes and the chunk that exceeds it', async () => {
+  it('a connection that exceeds its rate gets one second’s worth of bytes, including the whole chunk that exceeds the limit', async () => {
     const { openStream, settled, all } = open({ bytesPerSecond: 1_000 })
     const stream = openStream()
     stream.push(connect('c'))
@@ -230,13 +230,13 @@ describe('a connection that exceeds its rate', () => {
 })
 
 describe('a client that sends much before authentication', () => {
-  it('a client that sends much before authentication is scheduled fairly after it', async () => {
+  it('a client that sends much before authentication is scheduled fairly afterwards', async () => {
     let letIn = (): void => undefined
     const { openStream, settled, all } = open({}, new Promise<void>(resolve => (letIn = resolve)), 1)
     openStream().push(Buffer.concat([connect('c'), flood('x', 100)]))
     for (let n = 0; n < 40; n++) await settled()
     letIn()
-    // Before the next iteration of the event loop.
+    // Runs the pending microtasks before the next iteration of the event loop.
     for (let n = 0; n < 50; n++) await Promise.resolve()
     expect(all()).toBeGreaterThan(0)
     expect(all()).toBeLessThan(20)

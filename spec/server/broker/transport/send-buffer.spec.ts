@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { runAtTurnEnd, SendBuffer } from '../../../../src/server/broker/transport/send-buffer.js'
 
-/** A send buffer on a stream that accepts data only when the test permits it. */
+/** Opens a send buffer on a stream that accepts data only when the test permits it. */
 function openSendBuffer() {
   const calls: Buffer[] = []
   const waiting: (() => void)[] = []
@@ -35,7 +35,7 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setI
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 
 describe('SendBuffer', () => {
-  it('the send buffer sends the writes of an event loop iteration as one piece', async () => {
+  it('the send buffer sends all writes of one event loop iteration as one piece', async () => {
     const { sendBuffer, calls, accept } = openSendBuffer()
     sendBuffer.write(bytes(1, 2))
     const at = sendBuffer.allocate(2)
@@ -57,9 +57,9 @@ describe('SendBuffer', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
-  it('the send buffer sends held data together with data written until the input is processed, after delayFlush', async () => {
+  it('after delayFlush, the send buffer sends held data together with the data that is written in the same iteration', async () => {
     const { sendBuffer, calls } = openSendBuffer()
-    // A response that is ready right after the disk write.
+    // A response that is ready immediately after the disk write.
     setImmediate(() => sendBuffer.write(bytes(2)))
     sendBuffer.hold()
     sendBuffer.write(bytes(1))
@@ -70,7 +70,7 @@ describe('SendBuffer', () => {
     expect(calls).toEqual([Buffer.from([1, 2])])
   })
 
-  it('the send buffer requires delayFlush for each release', () => {
+  it('the send buffer requires a call of delayFlush for each release', () => {
     const { sendBuffer, calls, accept } = openSendBuffer()
     sendBuffer.hold()
     sendBuffer.delayFlush()
@@ -82,7 +82,7 @@ describe('SendBuffer', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
-  it('the send buffer collects data while the network accepts none, and then sends it as one piece', async () => {
+  it('the send buffer collects data while the network accepts none, and then sends the data as one piece', async () => {
     const { sendBuffer, calls, accept, drainCount } = openSendBuffer()
     sendBuffer.write(bytes(1))
     await turn()
@@ -159,7 +159,7 @@ describe('SendBuffer', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('the send buffer does not end a frozen connection or a connection with an empty buffer', async () => {
+  it('the send buffer ends neither a frozen connection nor a connection with an empty buffer', async () => {
     const { stream, socket, sendBuffer, accept } = openSendBuffer()
     sendBuffer.write(new Uint8Array(65_537))
     await turn()
@@ -205,7 +205,7 @@ describe('runAtTurnEnd', () => {
     for (const listener of listeners) process.on('uncaughtException', listener)
   })
 
-  it('runAtTurnEnd runs tasks in order, and tasks added by them in the next iteration', async () => {
+  it('runAtTurnEnd runs tasks in order, and runs the tasks that they add in the next iteration', async () => {
     const done: string[] = []
     runAtTurnEnd(() => {
       done.push('a')
@@ -219,7 +219,7 @@ describe('runAtTurnEnd', () => {
     expect(done).toEqual(['a', 'b', 'c'])
   })
 
-  it('runAtTurnEnd runs the other tasks when one throws', async () => {
+  it('runAtTurnEnd runs the other tasks when one task throws', async () => {
     const done: string[] = []
     const error = new Error('ours')
     runAtTurnEnd(() => done.push('a'))

@@ -109,7 +109,7 @@ describe('SocketLink', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('the link charges incomplete packets, closes at the memory limit, and releases the memory immediately', async () => {
+  it('the link charges incomplete packets, closes the connection at the memory limit, and releases the memory immediately', async () => {
     const { receive, core, clock, writtenTypes } = setUp(300_000)
     await receive(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
     expect(core.budget.used).toBeGreaterThanOrEqual(200_000)
@@ -120,7 +120,7 @@ describe('SocketLink', () => {
     expect(writtenTypes()).toEqual([CONNACK, DISCONNECT])
   })
 
-  it('the link counts data that waits for the client as held, but not data that is being processed', async () => {
+  it('the link counts data that waits for the client as held, but does not count data that is being processed', async () => {
     const { receive, core, link } = setUp()
     await receive(CONNECT)
     const bytes = publish('x'.repeat(500_000))
@@ -136,7 +136,7 @@ describe('SocketLink', () => {
     expect([held, link.heldBytes]).toEqual([0, 0])
   })
 
-  it('the link holds no memory after an eviction, not even for unsent data', async () => {
+  it('the link holds no memory after an eviction, including memory for unsent data', async () => {
     const { receive, core, link, stream } = setUp()
     await receive(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
     stream.cork()
@@ -146,7 +146,7 @@ describe('SocketLink', () => {
     expect([link.heldBytes, core.budget.used]).toEqual([0, 0])
   })
 
-  it('the link processes packets sent before the client closed its side', async () => {
+  it('the link processes packets that arrived before the client closed its side', async () => {
     const { receive, stream, handled, core } = setUp()
     stream.push(Buffer.concat([CONNECT, publish('1'), publish('2')]))
     stream.push(null)
@@ -155,7 +155,7 @@ describe('SocketLink', () => {
     expect(core.connectionCount).toBe(0)
   })
 
-  it('the link releases everything when the network fails at any point', async () => {
+  it('the link releases all memory when the network fails at any point', async () => {
     const { receive, stream, core, clock } = setUp()
     await receive(CONNECT, publish('1'.repeat(1_000)).subarray(0, 500))
     stream.destroy(new Error('ECONNRESET'))
@@ -163,7 +163,7 @@ describe('SocketLink', () => {
     expect([core.connectionCount, core.sessionCount, core.budget.used, clock.pending]).toEqual([0, 0, 0, 0])
   })
 
-  it('the link closes a connection that the client does not close in time', async () => {
+  it('the link destroys a connection if the client does not close its side in time', async () => {
     const { receive, stream, clock } = setUp()
     await receive(CONNECT, CONNECT)
     expect(stream.destroyed).toBe(false)

@@ -28,7 +28,7 @@ const collected = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer[]> =
 }
 
 describe('ThrottledSocket', () => {
-  it('the throttled socket delivers all bytes in order in small pieces, and then the end', async () => {
+  it('the throttled socket delivers all bytes in order and in small pieces, and then ends', async () => {
     const { throttled, client } = await open()
     const sent = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * i) % 251))
     client.end(sent)
@@ -41,7 +41,7 @@ describe('ThrottledSocket', () => {
     const scheduler = new FairScheduler(systemClock)
     let isOver = false
     scheduler.run(() => {
-      // Occupies this iteration and the next ones.
+      // Occupies this iteration and the next iterations of the event loop.
       const end = performance.now() + 20
       while (performance.now() < end);
       return !isOver
@@ -62,7 +62,7 @@ describe('ThrottledSocket', () => {
     })
   })
 
-  it('the throttled socket writes its input and closes the socket at its end', async () => {
+  it('the throttled socket sends everything written to it, and closes the socket when it ends', async () => {
     const { throttled, client } = await open()
     throttled.cork()
     for (const text of ['one ', 'two ', 'three']) throttled.write(text)
@@ -71,7 +71,7 @@ describe('ThrottledSocket', () => {
     expect(Buffer.concat(await collected(client)).toString()).toBe('one two three end')
   })
 
-  it('the throttled socket is destroyed with its socket, and destroys it', async () => {
+  it('the throttled socket and its socket destroy each other', async () => {
     const [first, second] = [await open(), await open()]
     const closed = [first.throttled, second.socket].map(
       stream => new Promise<void>(resolve => stream.once('close', resolve)),
@@ -107,7 +107,7 @@ describe('WebSocketBufferMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('the meter charges nothing for pings, even within a fragmented message', () => {
+  it('the meter charges nothing for pings, even for those within a fragmented message', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     came(131)
@@ -139,7 +139,7 @@ describe('WebSocketBufferMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('the meter charges nothing for data that is read or arrives after the end', () => {
+  it('the meter charges nothing for data that is read after the end or arrives after the end', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     meter.onFrame(990)
@@ -151,7 +151,7 @@ describe('WebSocketBufferMeter', () => {
     expect([meter.heldBytes, budget.used]).toEqual([0, 0])
   })
 
-  it('the meter returns the charged bytes, and charges nothing for discarded data', () => {
+  it('the meter releases the charged bytes, and charges nothing for discarded data', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     meter.onFrame(990)

@@ -10,7 +10,7 @@ const LINE: StreamLine = { type: 'clients', clients: [] }
 
 const typesOf = (events: readonly FeedEvent[]): string => events.map(({ type }) => type).join(' ')
 
-/** Events of the feed in virtual time. */
+/** Returns the events of the feed in virtual time. */
 function timed(api: Parameters<typeof feed>[0], until: number): string[] {
   const events: string[] = []
   const scheduler = new TestScheduler(() => undefined)
@@ -25,7 +25,7 @@ function timed(api: Parameters<typeof feed>[0], until: number): string[] {
 }
 
 describe('The feed of the server', () => {
-  it('the feed emits the facts, then every line', async () => {
+  it('the feed emits the facts first, and then every line', async () => {
     const api = { facts: () => of(FACTS), stream: () => concat(of(LINE, LINE), NEVER) }
     expect(await firstValueFrom(feed(api).pipe(take(3), toArray()))).toEqual([
       { type: 'open', facts: FACTS },
@@ -55,7 +55,7 @@ describe('The feed of the server', () => {
     expect(timed({ facts: () => NEVER, stream }, 6_100)).toEqual(['6 lost'])
   })
 
-  it('the feed retries with backoff without limit', () => {
+  it('the feed retries without limit, with an increasing backoff', () => {
     const events = timed({ facts: () => throwError(() => new TypeError('network')), stream: () => NEVER }, 60_000)
     expect(events.length).toBeGreaterThan(14)
     expect(events.length).toBeLessThan(36)
@@ -67,7 +67,7 @@ describe('The feed of the server', () => {
     expect(await firstValueFrom(feed(api).pipe(toArray()))).toEqual([{ type: 'refused', cause }])
   })
 
-  it('unsubscribing from the feed aborts its request', () => {
+  it('unsubscribing from the feed aborts the request', () => {
     const lines$ = new Subject<StreamLine>()
     const subscription = feed({ facts: () => of(FACTS), stream: () => lines$ }).subscribe()
     expect(lines$.observed).toBe(true)

@@ -4,7 +4,7 @@ import { NdjsonReader } from '../../../../console/src/api/ndjson.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 
 describe('NdjsonReader', () => {
-  it('the lines do not depend on how the stream is chunked', () => {
+  it('the parsed lines do not depend on how the stream is chunked', () => {
     const values = [{ name: 'grün 𝄞' }, [1, 2], 'text\nof two lines', null]
     const bytes = utf8(values.map(value => `${JSON.stringify(value)}\n`).join(''))
     fc.assert(
@@ -17,16 +17,16 @@ describe('NdjsonReader', () => {
     )
   })
 
-  it('empty lines and CRLF are accepted', () => {
+  it('the reader accepts empty lines and CRLF', () => {
     expect(new NdjsonReader().read(utf8('\n1\r\n \n2\n'))).toEqual([1, 2])
   })
 
-  it('an incomplete line is kept for the next chunk', () => {
+  it('the reader keeps an incomplete line until the next chunk', () => {
     const reader = new NdjsonReader()
     expect([reader.read(utf8('{"a":')), reader.read(utf8('1}')), reader.read(utf8('\n'))]).toEqual([[], [], [{ a: 1 }]])
   })
 
-  it('the reader throws for invalid JSON and for a line that is too long', () => {
+  it('the reader throws on invalid JSON and on a line that is too long', () => {
     expect(() => new NdjsonReader().read(utf8('oops\n'))).toThrow(SyntaxError)
     const reader = new NdjsonReader()
     const endless = (): unknown => reader.read(new Uint8Array(1_048_576).fill(32))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { saveToken, type TokenSources, takeToken } from '../../../../console/src/api/token.js'
 
-/** A window with a URL and stored items. */
+/** Returns a window with a URL and stored items. */
 function windowAt(hash: string, stored: Record<string, string> = {}) {
   const location = { hash, pathname: '/', search: '?a=b' }
   const items = new Map(Object.entries(stored))
@@ -32,7 +32,7 @@ describe('The token of the page', () => {
     expect(takeToken(window)).toBe('new')
   })
 
-  it('without a token the result is undefined and the URL is unchanged', () => {
+  it('without a token, the result is undefined and the URL is unchanged', () => {
     const { window, location } = windowAt('#/keys')
     expect(takeToken(window)).toBeUndefined()
     expect(location.hash).toBe('#/keys')

@@ -19,7 +19,7 @@ describe('Entered values', () => {
     ['text', ' warm ', ' warm '],
     ['number', ' 21.5 ', '21.5'],
     ['json', '{ "a": 1 }', '{ "a": 1 }'],
-  ] as const)('text of type %s is converted to bytes', (type, typed, stored) => {
+  ] as const)('entered text of type %s is converted to bytes', (type, typed, stored) => {
     expect(parseValue(type, typed)).toEqual({ bytes: utf8(stored) })
   })
 
@@ -35,7 +35,7 @@ describe('Entered values', () => {
     ['hex', '0', /^Must be pairs/],
     ['hex', 'zz', /^Must be pairs/],
     ['text', '\ud83d', /^Invalid Unicode/],
-  ] as const)('text of type %s rejects %j', (type, typed, problem) => {
+  ] as const)('entered text of type %s is rejected: %j', (type, typed, problem) => {
     expect(parseValue(type, typed).problem).toMatch(problem)
   })
 
@@ -71,31 +71,31 @@ describe('The form that sets a key', () => {
     expect(convertDraft(draft, 'hex').text).toBe('7B 22 61 22 3A 31 7D')
   })
 
-  it('the form starts with the remaining time to live, so that an edit preserves it', () => {
+  it('the form starts with the remaining time to live, so that an edit does not change the expiry', () => {
     expect(startDraft(utf8('1'), 90_400).expires).toBe('91')
     expect(startDraft(utf8('1'), 20).expires).toBe('1')
     expect(parseDraft({ ...startDraft(utf8('1'), 90_000), name: 'a' }).write?.options).toEqual({ expiresIn: 90_000 })
   })
 
-  it('only JSON is validated while typing', () => {
+  it('while the user types, only JSON is validated', () => {
     expect(liveProblem({ ...BLANK, type: 'json', text: '{"a":' })).toMatch(/^Invalid JSON: /)
     expect(liveProblem({ ...BLANK, type: 'json', text: ' ' })).toBeUndefined()
     expect(liveProblem({ ...BLANK, type: 'json', text: '{}' })).toBeUndefined()
     expect(liveProblem({ ...BLANK, type: 'number', text: '-' })).toBeUndefined()
   })
 
-  it('every unedited value is stored byte for byte', () => {
+  it('every value that is not edited is stored byte for byte', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), value => {
         const { type } = startDraft(value)
         const { write } = parseDraft({ ...startDraft(value), name: 'a' })
-        // Whitespace around a number is dropped.
+        // The whitespace around a number is dropped.
         expect(type === 'number' ? 'fine' : write?.value).toEqual(type === 'number' ? 'fine' : value)
       }),
     )
   })
 
-  it('text with carriage returns is edited as hex, since a text area would drop them', () => {
+  it('text with carriage returns is edited as hex, because a text area would drop them', () => {
     const beginning = startDraft(utf8('a\r\nb'))
     expect(beginning).toMatchObject({ type: 'hex', text: '61 0D 0A 62' })
     expect(startDraft(utf8('{"a":\r1}')).type).toBe('hex')

@@ -8,18 +8,18 @@ describe('Visible rows', () => {
   const even = (count: number) => rowTops(Array.from({ length: count }), () => 34)
   const viewport = { scrollTop: 0, height: 340, tops: even(2_000) }
 
-  it('visible rows are those in the viewport and some around it', () => {
+  it('the visible rows are the rows in the viewport and some rows around it', () => {
     expect(visibleRows(viewport)).toEqual({ first: 0, end: 16 })
     expect(visibleRows({ ...viewport, scrollTop: 3_400 })).toEqual({ first: 94, end: 116 })
     expect(visibleRows({ ...viewport, scrollTop: 3_410 }, 0)).toEqual({ first: 100, end: 111 })
   })
 
-  it('visible rows end with the list', () => {
+  it('the visible rows end at the end of the list', () => {
     expect(visibleRows({ ...viewport, scrollTop: 67_660 })).toEqual({ first: 1_984, end: 2_000 })
     expect(visibleRows({ ...viewport, tops: even(3) })).toEqual({ first: 0, end: 3 })
   })
 
-  it('an empty list, or one shorter than the scroll position, has no visible rows', () => {
+  it('a list that is empty or shorter than the scroll position has no visible rows', () => {
     expect(visibleRows({ ...viewport, tops: even(0) })).toEqual({ first: 0, end: 0 })
     expect(visibleRows({ ...viewport, scrollTop: 60_000, tops: even(10) })).toEqual({ first: 4, end: 10 })
   })
@@ -42,7 +42,7 @@ describe('Visible rows', () => {
     )
   })
 
-  it('scrolling to a row takes the shortest way', () => {
+  it('scrolling to a row moves the viewport by the shortest distance', () => {
     const scrolled = { ...viewport, scrollTop: 340 }
     expect(scrollToShow(12, scrolled)).toBe(340)
     expect(scrollToShow(9, scrolled)).toBe(306)
@@ -53,12 +53,12 @@ describe('Visible rows', () => {
 describe('The active row', () => {
   const rows = (ids: string): readonly { readonly id: string }[] => Array.from(ids, id => ({ id }))
 
-  it('the active row follows its key', () => {
+  it('the active row follows its key when other rows change', () => {
     expect(currentRow(rows('abc'), 'b', 0)).toBe(1)
     expect(currentRow(rows('0123abc'), 'b', 1)).toBe(5)
   })
 
-  it('a removed key passes the active row to its index, unless the list is empty', () => {
+  it('when the active key is removed, the row at its index becomes active, unless the list is empty', () => {
     expect(currentRow(rows('acd'), 'b', 1)).toBe(1)
     expect(currentRow(rows('ab'), 'c', 2)).toBe(1)
     expect(currentRow([], 'a', 0)).toBe(-1)
@@ -66,7 +66,7 @@ describe('The active row', () => {
 })
 
 describe('Marbles', () => {
-  it('close changes share a marble', () => {
+  it('changes in quick succession share a marble', () => {
     const beats = [1_000, 1_900, 2_600, 9_000].reduce((times, at) => addChangeTime(times, 'set', at), NO_CHANGE_TIMES)
     expect(beats).toEqual({ sets: [0, 2_500, 7_500], deletes: [] })
   })
@@ -89,7 +89,7 @@ describe('Marbles', () => {
 })
 
 describe('Sparklines', () => {
-  it('the newest value is at the right and the highest at the top', () => {
+  it('the newest value is drawn at the right, and the highest value at the top', () => {
     expect(spark([0, 10, 5], 11, 100, 20, 4)).toEqual({
       line: 'M80 20L90 0L100 10',
       area: 'M80 20L90 0L100 10L100 20L80 20Z',
@@ -101,7 +101,7 @@ describe('Sparklines', () => {
     expect(spark([1], 11, 100, 20, 4)).toMatchObject({ line: 'M100 15', highest: 4 })
   })
 
-  it('only the newest values are drawn', () => {
+  it('only the newest values that fit are drawn', () => {
     expect(spark([9, 8, 1, 2], 2, 10, 10, 1).line).toBe('M0 5L10 0')
   })
 

@@ -39,7 +39,7 @@ describe('Durations', () => {
     [0, '0s'],
     [-1, '0s'],
     [59_500, '1m 00s'],
-  ])('a remaining time is 0 only at its end: %i ms is %s', (ms, expected) => {
+  ])('a remaining time of %i ms is formatted as %s, and as 0 only at the end', (ms, expected) => {
     expect(formatRemaining(ms)).toBe(expected)
   })
 })
@@ -47,7 +47,7 @@ describe('Durations', () => {
 describe('Times', () => {
   const at = new Date(2026, 1, 3, 4, 5, 6, 7).getTime()
 
-  it('a time of day includes ms', () => {
+  it('a time of day includes milliseconds', () => {
     expect(timeOfDay(at)).toBe('04:05:06.007')
     expect(dateAndTime(at)).toBe('2026-02-03 04:05:06.007')
   })
@@ -60,7 +60,7 @@ describe('Times', () => {
 })
 
 describe('Amounts', () => {
-  it('a count has separators and the right noun form', () => {
+  it('a count is formatted with separators and the correct noun form', () => {
     expect(formatCount(1_000_000)).toBe('1,000,000')
     expect([pluralize(0, 'key'), pluralize(1, 'key'), pluralize(2_000, 'key')]).toEqual([
       '0 keys',
@@ -84,7 +84,7 @@ describe('Amounts', () => {
 })
 
 describe('Summaries', () => {
-  it('the mean weights a value by its duration', () => {
+  it('the mean weights each value by its duration', () => {
     expect(summaryOf({ times: [0, 1_000, 4_000], values: [10, 20, 90] }, 5_000)).toEqual({
       min: 10,
       max: 90,
@@ -127,7 +127,7 @@ describe('Invisible characters in a key', () => {
     expect(visibleKey(name)).toBe(line)
   })
 
-  it('symbols are distinguished from the same characters in the key', () => {
+  it('symbols for invisible characters are distinguished from the same characters in the key', () => {
     expect(keyPieces('·\n')).toEqual([
       { at: 0, text: '·', isSymbol: false },
       { at: 1, text: '\\n', isSymbol: true },

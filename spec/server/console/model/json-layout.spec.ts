@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compactJson, isCompact, MAX_PRETTY_CHARS, prettyJson } from '../../../../console/src/model/json-layout.js'
 
-/** Compact JSON with numbers that no double can represent. */
+/** Compact JSON, in some cases with numbers that no double can represent. */
 const anyCompact = fc
   .json()
   .map(text => JSON.stringify(JSON.parse(text)))
@@ -13,7 +13,7 @@ describe('JSON layout', () => {
     expect(prettyJson('{"a":[1,{}],"b\\"":" x "}')).toBe('{\n  "a": [\n    1,\n    {}\n  ],\n  "b\\"": " x "\n}')
   })
 
-  it('compacting restores the original, digit by digit', () => {
+  it('compacting restores the original text, digit by digit', () => {
     fc.assert(
       fc.property(anyCompact, json => {
         expect(compactJson(prettyJson(json))).toBe(json)
@@ -22,7 +22,7 @@ describe('JSON layout', () => {
     )
   })
 
-  it('JSON that is formatted already, or long, is not pretty-printed', () => {
+  it('JSON that is already formatted or too long is not pretty-printed', () => {
     expect(isCompact('{"a": 1}')).toBe(false)
     expect(isCompact('[1]\n')).toBe(false)
     expect(isCompact(`"${'x'.repeat(MAX_PRETTY_CHARS)}"`)).toBe(false)

@@ -43,7 +43,7 @@ describe('The tree of keys', () => {
     ])
   })
 
-  it('branches that contain only one branch are merged into one row', () => {
+  it('branches that contain only one branch are merged with it into one row', () => {
     const rows = treeRows(keys('a/b/c/d', 'a/b/c/e'), () => true)
     expect(drawn(rows)).toEqual(['v a/b/c/ 2', '  d', '  e'])
     expect(rows.filter(isBranch).map(({ paths }) => paths)).toEqual([['a/', 'a/b/', 'a/b/c/']])
@@ -56,12 +56,12 @@ describe('The tree of keys', () => {
     expect(drawn(treeRows(keys('/a', '//'), () => true))).toEqual(['v / 2', '  /', '  a'])
   })
 
-  it('the depth is limited for any key', () => {
+  it('the depth of the tree is limited, even for a key with very many levels', () => {
     const [row] = treeRows(keys('x/'.repeat(20_000)), () => false)
     expect(row && isBranch(row) ? row.paths.length : 0).toBe(12)
   })
 
-  it('every key occurs once, with any set of open branches', () => {
+  it('every key occurs once, regardless of which branches are open', () => {
     const name = fc.array(fc.constantFrom('a', 'b', '/', 'c/'), { minLength: 1 }).map(parts => parts.join(''))
     fc.assert(
       fc.property(fc.uniqueArray(name), fc.func(fc.boolean()), (names, isOpen) => {

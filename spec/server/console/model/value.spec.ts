@@ -37,7 +37,7 @@ describe('previewValue', () => {
     expect(previewValue(new Uint8Array([0, 255, 16]))).toEqual({ kind: 'binary', line: '00 FF 10', number: undefined })
   })
 
-  it('several lines are joined into one', () => {
+  it('a value of several lines is joined into one line', () => {
     expect(previewValue(utf8('{\n  "a": 1,\n  "b": 2\n}')).line).toBe('{ "a": 1, "b": 2 }')
   })
 
@@ -46,13 +46,16 @@ describe('previewValue', () => {
     expect(previewValue(new Uint8Array(5_000)).line).toMatch(/^(00 ){48}…$/)
   })
 
-  it.each([0, 1, 2, 3])('a large text is detected even if its inspected part ends within a character (%i)', shift => {
-    const text = 'x'.repeat(shift) + '𝄞'.repeat(20_000)
-    expect(previewValue(utf8(text)).kind).toBe('text')
-    expect(text.startsWith(decodeReadable(utf8(text)) ?? '-')).toBe(true)
-  })
+  it.each([0, 1, 2, 3])(
+    'a large text is detected as text even if the inspected part ends within a character (%i)',
+    shift => {
+      const text = 'x'.repeat(shift) + '𝄞'.repeat(20_000)
+      expect(previewValue(utf8(text)).kind).toBe('text')
+      expect(text.startsWith(decodeReadable(utf8(text)) ?? '-')).toBe(true)
+    },
+  )
 
-  it('any bytes have a preview', () => {
+  it('arbitrary bytes have a preview', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
         expect(previewValue(bytes).line).not.toMatch(/\n/)
@@ -67,7 +70,7 @@ describe('jsonTokens', () => {
       .map(({ text }) => text)
       .join('')
 
-  it('the layout equals JSON.stringify', () => {
+  it('the layout equals the output of JSON.stringify', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {
         const json = JSON.stringify(value)

@@ -10,7 +10,7 @@ class FakeStorage {
 }
 
 describe('Open branches of the tree', () => {
-  it('open branches are remembered', () => {
+  it('open branches are remembered across reloads', () => {
     const stored = new FakeStorage()
     const folding = new Folding(stored)
     folding.toggle(['line-1/'])
@@ -19,7 +19,7 @@ describe('Open branches of the tree', () => {
     expect(new Folding(stored).fold$.value).toEqual({ tree: true, open: ['line-1/', 'a/b/'], closed: [] })
   })
 
-  it('branches closed during a search remain open afterwards', () => {
+  it('branches that are closed during a search are open again after the search', () => {
     const stored = new FakeStorage()
     const folding = new Folding(stored)
     folding.setOpen(['a/', 'b/'], false, true)
@@ -30,7 +30,7 @@ describe('Open branches of the tree', () => {
     expect(folding.fold$.value.closed).toEqual([])
   })
 
-  it('the number of remembered branches is limited to the most recent', () => {
+  it('only the most recently opened branches are remembered, up to a limit', () => {
     const stored = new FakeStorage()
     const folding = new Folding(stored)
     const many = Array.from({ length: 700 }, (_, i) => `${i}/`)
@@ -39,7 +39,7 @@ describe('Open branches of the tree', () => {
   })
 
   it.each([null, '', 'nonsense', 'null', '7', '[]', '{"tree":1,"open":{}}', '{"open":[7,null]}'])(
-    'the stored text %s restores no branches',
+    'the stored text %s restores no open branches',
     text => {
       const stored = new FakeStorage()
       stored.text = text

@@ -18,18 +18,18 @@ const reconnecting: ConnectionHealth = {
   status: { state: 'reconnecting', cause: new ConnectionLostError(), attempt: 1, retryAt: 0 },
 }
 
-/** The health after successive states, one second apart, starting at 1,000. */
+/** Returns the health after successive states, which are one second apart and start at 1,000. */
 const healthAfter = (...states: readonly ConnectionHealth[]): Health =>
   states.reduce<Health>((before, state, i) => healthOf(state, before, 1_000 * (i + 1)), CONNECTING)
 
 describe('Health', () => {
-  it('the health is connecting at first, and live with both connections', () => {
+  it('the health is connecting at first, and live when both connections are established', () => {
     expect(healthAfter({ ...well, feed: undefined })).toEqual(CONNECTING)
     expect(healthAfter({ ...well, status: { state: 'connecting' } })).toEqual(CONNECTING)
     expect(healthAfter(well)).toEqual(LIVE)
   })
 
-  it('the health is stale from the first loss, also after further failures', () => {
+  it('the health is stale from the first loss, and later failures do not change that time', () => {
     const stale = { state: 'stale', since: 2_000 }
     expect(healthAfter(well, reconnecting)).toEqual({ ...stale, why: 'No response from the store' })
     expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'Server unreachable' })
@@ -49,7 +49,7 @@ describe('Health', () => {
     })
   })
 
-  it('the health is not stale before it was live', () => {
+  it('the health is never stale before it was live', () => {
     expect(healthAfter({ ...well, feed: lost })).toEqual({ state: 'connecting', why: 'Server unreachable' })
   })
 

@@ -39,7 +39,7 @@ describe('HistoryRecorder', () => {
     expect({ total, op: entry?.op }).toEqual({ total: 5, op: 'delete' })
   })
 
-  it('the oldest changes and numbers are dropped, and the total includes them', () => {
+  it('the oldest changes and numbers are dropped, but still count towards the total', () => {
     const history = new HistoryRecorder()
     for (let i = 1; i <= MAX_NUMBERS + 10; i++) history.add(set(String(i), i), i)
     const { changes, total, series } = history.current
@@ -51,13 +51,13 @@ describe('HistoryRecorder', () => {
     })
   })
 
-  it('times of numbers ascend: the last of several in one ms wins', () => {
+  it('the times of numbers ascend, and the last of several numbers in one millisecond wins', () => {
     const history = new HistoryRecorder()
     for (const entry of [set('1', 10), set('2', 10), set('warm', 11), set('3', 9), set('4', 12)]) history.add(entry, 0)
     expect(history.current.series).toEqual({ times: [10, 12], values: [3, 4] })
   })
 
-  it('every change has a marble, except the initial value', () => {
+  it('every change except the initial value has a marble', () => {
     const history = new HistoryRecorder()
     history.add(set('1', 1), 10_000)
     expect(history.current.changeTimes.sets).toEqual([])

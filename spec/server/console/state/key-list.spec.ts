@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/client/index.js'
 import { openClient, type Recording, record } from '../../../support/open-client.js'
 import { openStore } from '../../../support/open-store.js'
 
-/** The list of a store with these keys, and the subjects that trigger a new listing. */
+/** Opens the list of a store with the given keys. Also returns the subjects that trigger a new listing. */
 async function listOf(names: readonly string[]) {
   const { store } = await openStore({ clock: systemClock })
   await store.load(names.map(key => ({ key, value: '1' })))
@@ -30,7 +30,7 @@ describe('The list of keys', () => {
     expect(names(last(lists))).toBe('line-2 line-10')
   })
 
-  it('the list is refreshed when keys change, and shows the old one until then', async () => {
+  it('the list is refreshed when keys change, and shows the old keys until then', async () => {
     const { lists, store, keyspace$ } = await listOf(['a'])
     await lists.until(recorded => last(recorded)?.state === 'listed')
     await store.load([{ key: 'b', value: '1' }])
@@ -39,7 +39,7 @@ describe('The list of keys', () => {
     expect(lists.values.slice(1).every(({ state, keys }) => state === 'listed' && keys.length > 0)).toBe(true)
   })
 
-  it('the list is limited, reports that more match, and grows on request', async () => {
+  it('the list is limited, reports that more keys match, and grows on request', async () => {
     const { lists, most$ } = await listOf(Array.from({ length: KEY_PAGE_SIZE + 5 }, (_, i) => `key ${i}`))
     await lists.until(recorded => last(recorded)?.state === 'listed')
     expect(last(lists)?.keys).toHaveLength(KEY_PAGE_SIZE)
@@ -51,7 +51,7 @@ describe('The list of keys', () => {
     expect(lists.values.slice(before).every(({ keys }) => keys.length >= KEY_PAGE_SIZE)).toBe(true)
   })
 
-  it('a failed listing reports its reason and is retried', { tags: 'slow' }, async () => {
+  it('a failed listing reports the reason and is retried', { tags: 'slow' }, async () => {
     const { lists, glob$ } = await listOf(['a'])
     await lists.until(recorded => last(recorded)?.state === 'listed')
     glob$.next('x'.repeat(1_025))

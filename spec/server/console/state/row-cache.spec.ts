@@ -40,7 +40,7 @@ describe('RowCache', () => {
     expect(row()).not.toHaveProperty('shown')
   })
 
-  it('watching a row again does not count as a change', () => {
+  it('watching the key of a row again does not count as a change', () => {
     book.setEntry(A.id, set('1', 1), 10_000)
     book.makeRoomFor([B])
     book.makeRoomFor([A, B])
@@ -54,7 +54,7 @@ describe('RowCache', () => {
     expect(book.rows.has('FF')).toBe(false)
   })
 
-  it('rows have their latest facts, and none after the key was deleted', () => {
+  it('rows have the latest details of their keys, and none after the key was deleted', () => {
     book.setFacts([A.id, B.id], [{ ...FACTS, id: A.id, expiresAt: 5 }])
     book.setEntry(A.id, set('1', 1), 0)
     expect(row()?.facts).toEqual({ ...FACTS, id: A.id, expiresAt: 5 })
@@ -64,7 +64,7 @@ describe('RowCache', () => {
     expect(row()?.preview?.line).toBe('1')
   })
 
-  it('rows are kept after they were displayed, up to a limit', () => {
+  it('rows that are no longer displayed are kept, up to a limit', () => {
     book.setEntry(A.id, set('1', 1), 0)
     const others = Array.from({ length: MAX_ROWS - 1 }, (_, i) => toListedKey(toHex(utf8(`other ${i}`))))
     book.makeRoomFor(others.slice(0, -2))
