@@ -60,23 +60,26 @@ async function bundle(entry) {
   return { initial: chunks.filter(chunk => initial.has(chunk)), later: chunks.filter(chunk => !initial.has(chunk)) }
 }
 
-/** Returns the built files of the console's page, divided into those its HTML loads and the others. */
+/** Returns the built files of the console's page: those its HTML loads, those loaded later, and the fonts. */
 function page() {
   const files = readdirSync(PAGE, { recursive: true, encoding: 'utf8' })
     .filter(file => /\.\w+$/.test(file) && file !== 'licences.md')
-    .map(file => ({ file, code: readFileSync(new URL(file, PAGE), 'utf8') }))
-  const html = files.find(({ file }) => file === 'index.html')?.code ?? ''
+    .map(file => ({ file, code: readFileSync(new URL(file, PAGE)) }))
+  const html = String(files.find(({ file }) => file === 'index.html')?.code ?? '')
   const linked = new Set([
     'index.html',
     ...Array.from(html.matchAll(/(?:src|href)="\.\/([^"]+)"/g), ([, file]) => file),
   ])
-  return { initial: files.filter(({ file }) => linked.has(file)), later: files.filter(({ file }) => !linked.has(file)) }
+  const fonts = files.filter(({ file }) => file.endsWith('.woff2'))
+  const later = files.filter(each => !linked.has(each.file) && !fonts.includes(each))
+  return { initial: files.filter(({ file }) => linked.has(file)), later, fonts }
 }
 
-/** @param {string} name @param {readonly { code: string }[]} chunks */
+/** @param {string} name @param {readonly { code: string | Buffer }[]} chunks */
 function row(name, chunks) {
   const { budget = 0, goal } = budgets[name] ?? {}
-  const size = (/** @type {(code: string) => number} */ of) => chunks.reduce((sum, { code }) => sum + of(code), 0)
+  const size = (/** @type {(code: string | Buffer) => number} */ of) =>
+    chunks.reduce((sum, { code }) => sum + of(code), 0)
   const zipped = size(code => gzipSync(code, { level: 9 }).length)
   const cells = { entry: name, minified: bytes(size(code => Buffer.byteLength(code))), 'min + gzip': bytes(zipped) }
   return { ...cells, budget: bytes(budget), goal: goal ? bytes(goal) : '', verdict: zipped > budget ? 'TOO BIG' : 'ok' }
@@ -89,8 +92,8 @@ for (const entry of COMBINATIONS) {
   if (later.length > 0) rows.push(row(`${entry}, protobuf`, later))
 }
 printTable({ title: 'Bundle sizes, without mqtt, rxjs, react and ws', rows })
-const { initial, later } = page()
-const pageRows = [row('console, initial', initial), row('console, on demand', later)]
+const { initial, later, fonts } = page()
+const pageRows = [row('console, initial', initial), row('console, on demand', later), row('console, fonts', fonts)]
 printTable({ title: 'Console page', rows: pageRows })
 if ([...rows, ...pageRows].some(({ verdict }) => verdict !== 'ok')) {
   console.error('\nA bundle exceeds its budget in bench/budgets.json: reduce it, or raise the budget')

@@ -16,7 +16,7 @@ const mqtt: Plugin = {
 export default defineConfig({
   root: at('.'),
   base: './',
-  plugins: [mqtt, licences('licences.md')],
+  plugins: [mqtt, licences('licences.md', at('.'))],
   resolve: {
     // RxJS is smaller as ES2015.
     conditions: ['es2015', ...defaultClientConditions],
@@ -29,6 +29,8 @@ export default defineConfig({
     outDir: at('../dist/server/console/page'),
     emptyOutDir: true,
     target: 'es2022',
+    // Browsers with `light-dark()`.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     modulePreload: { polyfill: false },
   },
 })

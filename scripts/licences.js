@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 /** Packages whose own files are bundles already, with what they depend on inside. */
 const BUNDLES = ['mqtt']
@@ -11,9 +11,10 @@ const TEXTS = new URL('./licences/', import.meta.url)
  * Writes the licences of all packages of which something is in a bundle into a file beside it.
  *
  * @param {string} fileName
+ * @param {string} root - names of assets are relative to it
  * @returns {import('rolldown').Plugin}
  */
-export function licences(fileName) {
+export function licences(fileName, root = '.') {
   return {
     name: 'licences',
     generateBundle(_options, output) {
@@ -21,7 +22,11 @@ export function licences(fileName) {
       const modules = chunks.flatMap(({ modules }) =>
         Object.entries(modules).flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : [])),
       )
-      const bundled = new Set(modules.flatMap(id => packageFolder(id) ?? []))
+      // Fonts.
+      const assets = Object.values(output).flatMap(file => (file.type === 'asset' ? file.originalFileNames : []))
+      const bundled = new Set(
+        [...modules, ...assets.map(name => resolve(root, name))].flatMap(id => packageFolder(id) ?? []),
+      )
       for (const folder of bundled) for (const inner of innerFolders(folder)) bundled.add(inner)
       const notices = new Set([...bundled].sort().map(noticeOf))
       this.emitFile({ type: 'asset', fileName, source: ['# Licences of what is bundled', ...notices].join('\n\n') })

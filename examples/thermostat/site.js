@@ -8,7 +8,7 @@ const PAGE = fileURLToPath(new URL('./page/', import.meta.url))
 /** No external sources; mqtt.js runs its keep-alive in a worker that it creates. */
 const POLICY = "default-src 'self'; img-src 'self' data:; worker-src blob:; object-src 'none'; base-uri 'none'"
 
-const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css' }
+const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css', woff2: 'font/woff2' }
 
 /**
  * Serves the page, and leads its WebSocket to the store: one address for both. Rejects with the system's error when the
@@ -49,7 +49,12 @@ async function buildPage() {
     base: './',
     configFile: false,
     logLevel: 'warn',
-    build: { write: false, modulePreload: false },
+    build: {
+      write: false,
+      modulePreload: false,
+      cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+      assetsInlineLimit: 0,
+    },
   })
   if (!Array.isArray(built) && !('output' in built)) throw new Error('the build does not end')
   const output = Array.isArray(built) ? built.flatMap(part => part.output) : built.output

@@ -51,7 +51,11 @@ export class Chart {
   /** @returns {uPlot.Options} */
   #options() {
     const line = () => this.#colour('--line')
-    const axis = { stroke: () => this.#colour('--muted'), ticks: { show: false }, font: '12px system-ui, sans-serif' }
+    const axis = {
+      stroke: () => this.#colour('--ink-3'),
+      ticks: { show: false },
+      font: `12px ${getComputedStyle(this.#root).fontFamily}`,
+    }
     const grid = { stroke: line, width: 1 }
     return {
       ...this.#size,
@@ -76,13 +80,13 @@ export class Chart {
       series: [
         {},
         {
-          stroke: () => this.#colour('--warm'),
+          stroke: () => this.#colour('--heat'),
           fill: plot => this.#shade(plot),
           width: 2.5,
           points: { show: false },
         },
         {
-          stroke: () => this.#colour('--muted'),
+          stroke: () => this.#colour('--ink-3'),
           width: 1.5,
           dash: [5, 4],
           points: { show: false },
@@ -97,8 +101,8 @@ export class Chart {
   #shade(plot) {
     const { top, height } = plot.bbox
     const gradient = plot.ctx.createLinearGradient(0, top, 0, top + height)
-    gradient.addColorStop(0, this.#colour('--warm-shade'))
-    gradient.addColorStop(1, this.#colour('--warm-fade'))
+    gradient.addColorStop(0, this.#colour('--heat-soft'))
+    gradient.addColorStop(1, 'transparent')
     return gradient
   }
 
@@ -108,7 +112,7 @@ export class Chart {
     const { left, top, width, height } = plot.bbox
     const from = Math.max(left, plot.valToPos(this.#staleSince / 1000, 'x', true))
     plot.ctx.save()
-    plot.ctx.fillStyle = this.#colour('--stale-shade')
+    plot.ctx.fillStyle = this.#colour('--warn-soft')
     plot.ctx.fillRect(from, top, left + width - from, height)
     plot.ctx.restore()
   }
@@ -119,7 +123,7 @@ export class Chart {
     const y = top + height - (STRIP / 2) * devicePixelRatio
     // uPlot keeps the former settings, and would draw its lines like ours.
     plot.ctx.save()
-    plot.ctx.strokeStyle = this.#colour('--warm')
+    plot.ctx.strokeStyle = this.#colour('--heat')
     plot.ctx.lineWidth = STRIP * devicePixelRatio
     plot.ctx.setLineDash([])
     plot.ctx.beginPath()
