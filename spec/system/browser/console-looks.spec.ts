@@ -21,6 +21,7 @@ const SEED = [
   { key: 'empty', value: '' },
 ]
 const FIRST_LOAD = 160 * 1_024
+const FONTS = 90 * 1_024
 
 /** A client that writes during the test. */
 async function busy(store: StoreServer): Promise<void> {
@@ -193,7 +194,7 @@ describeInBrowser('The looks of the console', open => {
     expect(await root.getAttribute('data-theme')).toBeNull()
   })
 
-  it('the page loads from its server only, within its size budget', async () => {
+  it('the page loads from its server only, within the size budgets of code and fonts', async () => {
     const { server } = await startConsole(SEED)
     const files: { readonly url: string; readonly body: Promise<Buffer> }[] = []
     const { page } = await open(server.link, {
@@ -206,9 +207,14 @@ describeInBrowser('The looks of the console', open => {
     })
     await reads(new ConsolePage(page).cell('line-1/state', 'value'), 'running')
     expect(files.filter(({ url }) => !url.startsWith(server.url))).toEqual([])
-    const sizes = await Promise.all(files.map(async ({ body }) => gzipSync(await body, { level: 9 }).length))
-    expect(sizes.length).toBeGreaterThan(3)
-    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(FIRST_LOAD)
+    const sizeOf = async (isCounted: (url: string) => boolean): Promise<number> => {
+      const counted = files.filter(({ url }) => isCounted(url))
+      const sizes = await Promise.all(counted.map(async ({ body }) => gzipSync(await body, { level: 9 }).length))
+      expect(sizes.length).toBeGreaterThan(1)
+      return sizes.reduce((sum, size) => sum + size)
+    }
+    expect(await sizeOf(url => !url.endsWith('.woff2'))).toBeLessThan(FIRST_LOAD)
+    expect(await sizeOf(url => url.endsWith('.woff2'))).toBeLessThan(FONTS)
   })
 })
 

@@ -42,6 +42,6 @@ async function buildPage(outDir: string): Promise<void> {
 /** Below node_modules, so that packages resolve; a copy, since other builds may write to `dist`. */
 async function copyPackage(folder: string): Promise<void> {
   await compilePackage(folder)
-  await cp(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true })
+  for (const part of ['examples', 'design']) await cp(join(ROOT, part), join(folder, part), { recursive: true })
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
 }
