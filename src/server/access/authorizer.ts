@@ -36,9 +36,9 @@ export interface AuthorizerOptions {
 
 interface RejectedLogin {
   readonly refused: LoginRefusal
-  /** Sent to the client. */
+  /** The text that the client receives. */
   readonly reason: string
-  /** Name in the audit log. Default: the user name in the request. */
+  /** The name in the audit log. Default: the user name in the request. */
   readonly username?: string | undefined
   readonly auditReason?: string
 }
@@ -47,7 +47,7 @@ const MAX_TARGET_LENGTH = 256
 const UNAVAILABLE = 'clients cannot be authenticated at the moment'
 const EMPTY_GLOB: Glob = { words: 1, matches: () => false }
 
-/** Authenticates clients and checks their rights. Outlives restarts of the store. */
+/** Authenticates clients and checks their rights. One authorizer serves all runs of the store. */
 export class Authorizer implements KeyRights<Client>, TopicRights {
   readonly #options: AuthorizerOptions
   readonly #audit: Audit
@@ -65,7 +65,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     this.#policy = options.policy
   }
 
-  /** Returns whether a policy applies; without one, an accepted client may do everything. */
+  /** Returns whether a policy applies. Without a policy, an accepted client may do everything. */
   get hasPolicy(): boolean {
     return this.#policy !== undefined
   }
@@ -96,7 +96,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     this.#recordLogin(client, 'accepted')
   }
 
-  /** Records a refused login of a client that was authenticated but not admitted, for instance because its id is taken. */
+  /** Records a login as refused although the client was authenticated, for instance because its client id is taken. */
   recordAborted(client: Client, reason: string): void {
     this.#recordLogin(client, 'refused', reason)
   }
@@ -127,7 +127,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     return this.#rightsByClient.get(connection)?.rights.readable ?? EMPTY_GLOB
   }
 
-  /** Like {@link mayRead}, without an audit entry. */
+  /** Returns the same as {@link mayRead} without adding an entry to the audit log. */
   canRead(connection: object, key: Uint8Array): boolean {
     return this.#rightsByClient.get(connection)?.rights.allows({ type: 'read', key }) ?? false
   }
@@ -146,7 +146,9 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     return verdict
   }
 
-  /** The error may contain addresses or passwords, so the client and the audit log get only its label. */
+  /**
+   * The client and the audit log get only the error's label, because its message may contain addresses or passwords.
+   */
   #rejectAfterError(request: LoginRequest, error: unknown): Verdict {
     this.#options.onAuthenticateError(error, request.clientId)
     return this.#rejectLogin(request, {
@@ -175,7 +177,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
       })
     this.#rightsByClient.set(client, rights)
     this.#pendingLoginEvents.set(client, { event: 'login', ...auditFields(request), username: principal.username })
-    // Reauthentication: the client is connected already.
+    // A client that reauthenticates is already connected.
     if (client.open) this.recordAccepted(client)
     return { type: 'accepted', data, owner: rights, expiresAt: principal.expiresAt }
   }
@@ -236,7 +238,7 @@ function loginRequestOf(clientId: string, { connect, link, data, state, signal }
 
 const NO_POLICY: Policy = { rules: [] }
 
-/** Rights of one authenticated client under the current policy. */
+/** The rights of one authenticated client under the current policy. */
 export class ClientRights implements SessionOwner {
   readonly id: string
   readonly clientId: string
@@ -256,7 +258,7 @@ export class ClientRights implements SessionOwner {
     this.#rights = this.#computeRights(this.#policy)
   }
 
-  /** Rights under the current policy, recomputed after the policy has changed. */
+  /** The rights under the current policy, recomputed after the policy has changed. */
   get rights(): Rights {
     const policy = this.#currentPolicy()
     if (policy !== this.#policy) {

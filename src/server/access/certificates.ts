@@ -2,9 +2,9 @@ import type { DetailedPeerCertificate, PeerCertificate } from 'node:tls'
 import { ArgumentError } from '../../core/util/errors.js'
 import type { ClientCertificate, LoginRequest, LoginResult, Method, ProofOf, SubjectName } from './login.js'
 
-/** Attributes for clients with a certificate, or an issuer, that has this subject. */
+/** Attributes for clients whose certificate, or one of its issuers, has this subject. */
 export interface CertificateAttributes {
-  /** Such as `CN = Contoso Root CA Cert, OU = Engineering, C = US`; escape a comma within a value as `\,`. */
+  /** For example `CN = Contoso Root CA Cert, OU = Engineering, C = US`. A comma within a value is escaped as `\,`. */
   readonly subject: string
   readonly attributes: Readonly<Record<string, string>>
 }
@@ -29,7 +29,7 @@ export function certificates(known: readonly CertificateAttributes[] = []): Meth
     const [own] = subjects
     if (!trusted || own === undefined)
       return { refused: 'not-authorized', reason: 'the certificate is not signed by a trusted authority' }
-    // All certificates without a subject would be the same principal.
+    // Otherwise all certificates without a subject would be the same principal.
     if (own.length === 0) return { refused: 'not-authorized', reason: 'the certificate has no subject' }
     const attributes = subjects.map(subject => bySubject.get(subjectKey(subject))).find(found => found !== undefined)
     const [username] = commonNames.length === 1 ? commonNames : []
@@ -41,7 +41,7 @@ export function certificates(known: readonly CertificateAttributes[] = []): Meth
 
 const subjectKey = (subject: SubjectName): string => JSON.stringify(subject)
 
-/** Reads the certificate chain of a TLS peer; `undefined` if the client sent none. */
+/** Returns the certificate chain of a TLS peer, or `undefined` if the client sent no certificate. */
 export function readCertificate(peer: DetailedPeerCertificate, trusted: boolean): ClientCertificate | undefined {
   // Node represents a missing certificate as an empty object.
   if (!('raw' in peer)) return undefined

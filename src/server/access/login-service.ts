@@ -18,12 +18,15 @@ const TURN_REJECTIONS: Readonly<Record<TurnRejection, RejectedResult>> = {
 
 const MAX_CONCURRENT_CHECKS = 4
 
-/** Schedules logins per address, and throttles addresses with too many failed guesses. */
+/** Schedules logins per address, and throttles addresses with too many failed logins. */
 export class LoginService {
   readonly #authenticate: Authenticate
   readonly #throttle: LoginThrottle
   readonly #guessableLogins: LoginScheduler
-  /** Separate, as each check costs the same whether it succeeds or not. */
+  /**
+   * A scheduler apart from the one for guessable logins, because checking a verifiable proof costs the same whether it
+   * succeeds or not.
+   */
   readonly #verifiableLogins: LoginScheduler
 
   constructor(authenticate: Authenticate, clock: Clock) {
@@ -37,7 +40,9 @@ export class LoginService {
     return this.#throttle
   }
 
-  /** Returns why a login is rejected without a check. Call it early, so that a throttled login takes no slot. */
+  /**
+   * Returns why a login is rejected without a check. Callers check this first, so that a throttled login takes no slot.
+   */
   rejectionFor(request: LoginRequest): RejectedResult | undefined {
     if (this.#isVerifiable(request)) return undefined
     const { remoteAddress = '', username } = request
@@ -46,7 +51,9 @@ export class LoginService {
     return { refused: 'rate', reason: `too many failed logins; try again in ${Math.ceil(pause / 1_000)} s` }
   }
 
-  /** Authenticates a request once it gets a slot. Verifiable proofs are scheduled separately and never throttled. */
+  /**
+   * Authenticates a request as soon as a slot is free. Verifiable proofs are scheduled separately and never throttled.
+   */
   async login(request: LoginRequest): Promise<LoginOutcome> {
     const { remoteAddress = '', username = request.clientId, signal } = request
     if (this.#isVerifiable(request)) {
@@ -59,7 +66,7 @@ export class LoginService {
       return typeof outcome === 'string' ? TURN_REJECTIONS[outcome] : outcome
     }
     const attempt = async (): Promise<LoginOutcome> => {
-      // Others may have failed while this login was queued.
+      // Other logins may have failed while this login was queued.
       const outcome = this.rejectionFor(request) ?? (await this.#authenticateRequest(request))
       if ('refused' in outcome && outcome.refused === 'credentials')
         this.#throttle.recordFailure(remoteAddress, request.username)
@@ -70,8 +77,8 @@ export class LoginService {
   }
 
   /**
-   * Resets the throttle for a user name. Only if the name is the principal's own: a client with a certificate or token
-   * may send any user name, and could reset the throttle for each.
+   * Resets the throttle for a user name if the name is the principal's own. A client with a certificate or token may
+   * send any user name, and could otherwise reset the throttle for every name.
    */
   recordSuccess({ remoteAddress = '', username }: LoginRequest, principal: Principal): void {
     if (username !== undefined && username === principal.username) this.#throttle.recordSuccess(remoteAddress, username)
@@ -93,7 +100,7 @@ export class LoginService {
   }
 }
 
-/** A function that forgets to return a result must not let clients in. */
+/** Rejects a missing result, so that a function that forgets to return one does not let clients in. */
 function checkResult(result: unknown): asserts result is LoginResult {
   if (typeof result === 'object' && result !== null) return
   throw new ArgumentError(
@@ -101,17 +108,21 @@ function checkResult(result: unknown): asserts result is LoginResult {
   )
 }
 
-/** Concurrent logins per address. With more, guesses would be checked before the first one has failed. */
+/**
+ * The limit on concurrent logins per address. With a higher limit, more guesses would be checked before the first one
+ * has failed.
+ */
 const MAX_CONCURRENT_LOGINS = 16
-/** A slower login releases its slot, and continues until its connection times out. */
+/** A slower login releases its slot but continues until its connection times out. */
 const MAX_TURN_MS = 1_000
-/** A connection has ten seconds to log in; this leaves some for the check itself. */
+/** A connection has ten seconds to log in. This limit leaves part of them for the check itself. */
 const MAX_WAIT_MS = 5_000
 const MAX_QUEUED_PER_ADDRESS = 1_000
 const MAX_QUEUED = 10_000
 
 /**
- * Why a login got no slot. `rate`: too many at its address; `busy`: too many in total; `gone`: the client disconnected.
+ * The reason why a login got no slot. `rate`: too many logins at its address. `busy`: too many logins in total. `gone`:
+ * the client disconnected.
  */
 export type TurnRejection = 'rate' | 'busy' | 'gone'
 
@@ -149,10 +160,10 @@ export class LoginScheduler {
   }
 
   /**
-   * Runs a task once it gets a slot, or returns why it gets none.
+   * Runs a task as soon as a slot is free, or returns why the task gets no slot.
    *
    * @param name - user name, for fairness within the address
-   * @param signal - aborted when the client disconnects
+   * @param signal - aborted when the client disconnects /
    */
   async run<T extends object>(
     address: string,
@@ -235,14 +246,14 @@ export interface QueueEntry {
 }
 
 /**
- * Queued logins of one address, served round-robin by user name: many slow logins under one name delay another name by
- * at most one of them.
+ * Queued logins of one address, served round-robin by user name. Many slow logins under one name delay a login under another name by at most one of them.
  *
  * @example
  * ```ts
  * queue.add({ name: 'panel' })
  * queue.next()?.name // the oldest entry of the next name
  * ```
+ * /
  */
 export class LoginQueue<T extends QueueEntry> {
   readonly #entriesByName = new Map<string, Set<T>>()
@@ -278,8 +289,8 @@ export class LoginQueue<T extends QueueEntry> {
   }
 
   /**
-   * Returns the entry to evict for another one of this name: the oldest of the name with the most entries, if that has
-   * at least two more.
+   * Returns the entry to evict in favor of a new entry of this name. That is the oldest entry of the name with the most
+   * entries, provided that it has at least two more entries than this name.
    */
   evictionCandidate(name: string): T | undefined {
     const ownCount = this.#entriesByName.get(name)?.size ?? 0

@@ -19,28 +19,28 @@ export const LOGIN_REFUSAL = {
   busy: REASON.serverBusy,
 } as const
 
-/** Key of {@link LOGIN_REFUSAL}. */
+/** A key of {@link LOGIN_REFUSAL}. */
 export type LoginRefusal = keyof typeof LOGIN_REFUSAL
 
-/** Credentials of a client that connects, or reauthenticates with AUTH. */
+/** The credentials of a client that connects, or that reauthenticates with AUTH. */
 export interface LoginRequest {
-  /** Requested by the client, or generated if it requested none. */
+  /** The id that the client requested, or a generated id. */
   readonly clientId: string
   readonly username: string | undefined
   readonly password: Uint8Array | undefined
-  /** Method of enhanced authentication (MQTT 5.0, section 4.12), such as `K8S-SAT`. */
+  /** The method of enhanced authentication (MQTT 5.0, section 4.12), such as `K8S-SAT`. */
   readonly method: string | undefined
   readonly data: Uint8Array | undefined
-  /** State returned by the previous step of enhanced authentication; `undefined` in the first step. */
+  /** The state returned by the previous step of enhanced authentication, or `undefined` in the first step. */
   readonly state: unknown
   readonly certificate: ClientCertificate | undefined
   readonly remoteAddress: string | undefined
   readonly listener: 'mqtt' | 'mqtts' | 'ws' | 'wss'
-  /** Aborted when the client disconnects before the result is known. Always set by a store. */
+  /** Aborted when the client disconnects before the result is known. A state store always sets this signal. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Result of {@link Authenticate}. */
+/** The result of {@link Authenticate}. */
 export type LoginResult =
   /** `data` completes enhanced authentication. */
   | { readonly principal: Principal; readonly data?: Uint8Array | undefined }
@@ -56,32 +56,33 @@ export type LoginResult =
 export type ProofOf = (request: LoginRequest) => 'verifiable' | 'guessable' | undefined
 
 /**
- * Authenticates a client. A function that throws or rejects denies the login: the error is reported on `faults$` only,
- * the audit log gets its name and code, and the client sees neither.
+ * Authenticates a client. If the function throws or rejects, the login is denied. The error is reported only on
+ * `faults$`, the audit log gets its name and code, and the client gets neither. /
  */
 export interface Authenticate {
   (request: LoginRequest): LoginResult | Promise<LoginResult>
   /**
-   * Classifies requests. Those with a `verifiable` proof are not delayed by failed logins from the same address, and
-   * their failures are not counted. Default: all requests are `guessable`. Must not throw.
+   * Classifies requests. Requests with a `verifiable` proof are not delayed by failed logins from the same address, and
+   * their failures are not counted. Default: all requests are `guessable`. This function must not throw. /
    */
   readonly proofOf?: ProofOf | undefined
 }
 
-/** One authentication method. Returns `undefined` if the request has no credentials for it. */
+/** One authentication method. A method returns `undefined` if the request has no credentials for it. */
 export interface Method {
   (request: LoginRequest): LoginResult | undefined | Promise<LoginResult | undefined>
-  /** Returns `undefined` whenever the method does. Default: all requests are `guessable`. */
+  /** Classifies requests, and returns `undefined` whenever the method does. Default: all requests are `guessable`. */
   readonly proofOf?: ProofOf | undefined
 }
 
 /**
- * Combines methods: the first one that applies to the request decides. Requests without credentials are rejected.
+ * Combines methods. The first method that applies to the request decides. Requests without credentials are rejected.
  *
  * @example
  * ```ts
  * const authenticate = firstOf([certificates(), passwords.method])
  * ```
+ * /
  */
 export const firstOf = (methods: readonly Method[]): Authenticate =>
   Object.assign(
@@ -107,19 +108,25 @@ export const firstOf = (methods: readonly Method[]): Authenticate =>
 
 /** An authenticated identity. */
 export interface Principal {
-  /** Matched by `usernames` in a policy. Without one, only attributes and client ids grant rights. */
+  /** The name that `usernames` in a policy match. Without a user name, only attributes and client ids grant rights. */
   readonly username?: string | undefined
-  /** Matched by `attributes` in a policy. Default: none. */
+  /** The attributes that `attributes` in a policy match. Default: none. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
-  /** Unique identity that owns MQTT sessions. Default: the user name; with attributes, one of the two is required. */
+  /**
+   * The unique identity that owns MQTT sessions. Default: the user name. A principal with attributes requires an id or
+   * a user name.
+   */
   readonly id?: string | undefined
-  /** When the client must reauthenticate or is disconnected, ms since the Unix epoch. Default: never. */
+  /**
+   * The time at which the client is disconnected unless it has reauthenticated, in ms since the Unix epoch. Default:
+   * never.
+   */
   readonly expiresAt?: number | undefined
 }
 
 export const ANONYMOUS: Principal = {}
 
-/** Returns the owner of a principal's sessions, which all anonymous clients share. */
+/** Returns the id of the owner of a principal's sessions. All anonymous clients share one owner. */
 export const sessionOwnerId = ({ id, username }: Principal): string =>
   (id ?? username) === undefined ? '' : `is ${id ?? username}`
 
@@ -149,19 +156,19 @@ const invalidPrincipal = (name: string, expected: string, value: unknown): Argum
     `Expected \`${name}\` of a principal to be ${expected}, got \`${formatValue(value)}\` (${typeof value})`,
   )
 
-/** Sorted parts of a subject, such as `['CN=panel', 'O=contoso']`. */
+/** The sorted parts of a subject, such as `['CN=panel', 'O=contoso']`. */
 export type SubjectName = readonly string[]
 
-/** Certificate that a client presented in the TLS handshake. */
+/** The certificate that a client presented in the TLS handshake. */
 export interface ClientCertificate {
   /** Whether the chain ends at a trusted authority. */
   readonly trusted: boolean
-  /** Subjects of the chain, the client's own first. */
+  /** The subjects of the chain, starting with the client's own. */
   readonly subjects: readonly SubjectName[]
-  /** Common names (CN) of the client; normally one. */
+  /** The common names (CN) of the client, normally exactly one. */
   readonly commonNames: readonly string[]
-  /** SHA-256, hexadecimal with colons. */
+  /** The SHA-256 digest in hexadecimal with colons. */
   readonly fingerprint: string
-  /** ms since the Unix epoch */
+  /** The expiry time in ms since the Unix epoch. */
   readonly validTo: number
 }

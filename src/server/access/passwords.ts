@@ -6,7 +6,7 @@ import { networkOf } from '../../node/limits/network.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 import { LoginQueue, type QueueEntry } from './login-service.js'
 
-/** Each hash takes 16 MiB. When the queue is full, the address with the most queued checks gives way. */
+/** Each hash takes 16 MiB. When the queue is full, the address with the most queued checks loses one. */
 const MAX_CONCURRENT_HASHES = 2
 const MAX_QUEUED_CHECKS = 1_000
 
@@ -17,23 +17,29 @@ interface QueuedCheck extends QueueEntry {
   readonly settle: (hasSlot: boolean) => void
 }
 
-/** User names and passwords from a password file. */
+/** Checks user names and passwords against a password file. */
 export class Passwords {
   #users: ReadonlyMap<string, User>
-  /** Correct passwords by hash, so that returning clients skip the hashing. Keyed by a secret of this process. */
+  /**
+   * Digests of correct passwords by hash, so that returning clients skip the hashing. The digests are keyed with a
+   * secret of this process.
+   */
   readonly #verifiedDigests = new Map<string, Buffer>()
   readonly #digestKey = randomBytes(32)
   readonly #queue = new LoginQueue<QueuedCheck>()
   #running = 0
   #decoys: DecoyHashes
 
-  /** @param text - content of the file; see {@link parsePasswordFile}. Throws {@link ArgumentError}. */
+  /** @param text - contents of the file, see {@link parsePasswordFile}. Throws {@link ArgumentError}. */
   constructor(text: string) {
     this.#users = parsePasswordFile(text)
     this.#decoys = new DecoyHashes(this.#users.values(), this.#digestKey)
   }
 
-  /** Replaces the users; connected clients stay. Throws {@link ArgumentError}, and keeps the previous users. */
+  /**
+   * Replaces the users without disconnecting any client. If the text is invalid, throws {@link ArgumentError} and keeps
+   * the previous users.
+   */
   load(text: string): void {
     this.#users = parsePasswordFile(text)
     this.#decoys = new DecoyHashes(this.#users.values(), this.#digestKey)
@@ -54,7 +60,7 @@ export class Passwords {
     const isCorrect =
       this.#isVerified(hash, password) ?? (await this.#runInSlot(request, () => matchesHash(password, hash)))
     if (isCorrect === undefined) return BUSY
-    // The file may have been reloaded during the check: only the current entry of this user counts.
+    // The file may have been reloaded during the check, so only the current entry of this user counts.
     const currentUser = this.#users.get(username)
     if (currentUser?.hash !== user?.hash) return this.#check(request)
     if (!isCorrect || currentUser === undefined) return WRONG
@@ -71,7 +77,7 @@ export class Passwords {
     return createHmac('sha256', this.#digestKey).update(password).digest()
   }
 
-  /** Returns `undefined` if the queue is full or the client has disconnected. */
+  /** Runs a task as soon as a slot is free. Returns `undefined` if the queue is full or the client has disconnected. */
   async #runInSlot<T>(request: LoginRequest, task: () => Promise<T>): Promise<T | undefined> {
     if (this.#running < MAX_CONCURRENT_HASHES) this.#running++
     else if (!(await this.#awaitSlot(request))) return undefined
@@ -116,8 +122,9 @@ const credentialsOf = ({ username, password, method }: LoginRequest) =>
 const DIGEST_RANGE = 2 ** 48
 
 /**
- * Hashes for unknown users. The cost of a check depends on the user's hash and would reveal which users exist. So an
- * unknown name always gets the same cost, and costs are distributed among unknown names as among the users of the file.
+ * Assigns hashes to unknown users. The cost of a check depends on the user's hash, so it would reveal which users
+ * exist. Therefore an unknown name always gets the same cost, and unknown names get each cost as often as the users of
+ * the file do.
  */
 export class DecoyHashes {
   readonly #key: Uint8Array
@@ -139,7 +146,7 @@ const workOf = ({ cost, blockSize, parallel }: HashCost): number => cost * block
 
 export interface User {
   readonly name: string
-  /** `$scrypt$ln=15,r=8,p=1$salt$hash`, Base64. */
+  /** A hash in the form `$scrypt$ln=15,r=8,p=1$salt$hash`, with salt and hash in Base64. */
   readonly hash: string
   readonly attributes: Readonly<Record<string, string>>
 }
@@ -158,18 +165,18 @@ interface ParsedHash extends HashCost {
 
 const derive = promisify<Buffer | string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
-/** scrypt with N = 2^14, r = 8, p = 1 takes 16 MiB and about 40 ms. (RFC 7914) */
+/** One scrypt hash with N = 2^14, r = 8 and p = 1 takes 16 MiB and about 40 ms (RFC 7914). */
 const DEFAULT_COST: HashCost = { cost: 2 ** 14, blockSize: 8, parallel: 1 }
 const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{16,128})\$([A-Za-z0-9+/]{40,128})$/
 const SALT_BYTES = 16
 const DIGEST_BYTES = 32
-/** The file may require up to this much memory per hash. */
+/** The limit on the memory that one hash of the file may require. */
 const MAX_SCRYPT_BYTES = 256 * 1024 * 1024
 const MAX_PASSWORD_BYTES = 1_024
 
 /**
- * Parses the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with both URL-encoded. Skips
- * empty lines and lines that begin with `#`. Throws {@link ArgumentError} with the line number.
+ * Parses the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with name and value URL-encoded.
+ * Skips empty lines and lines that begin with `#`. Throws {@link ArgumentError} with the line number. /
  */
 export function parsePasswordFile(text: string): ReadonlyMap<string, User> {
   const users = new Map<string, User>()
@@ -193,7 +200,7 @@ export function checkUserName(name: string): void {
   throw new ArgumentError('Expected a user name of 1 to 255 characters without `:`, not starting with a space or `#`')
 }
 
-/** Hashes a new password. Throws {@link ArgumentError} unless it has 1 to 1,024 bytes. */
+/** Hashes a new password. Throws {@link ArgumentError} if the password does not have 1 to 1,024 bytes. */
 export async function hashPassword(password: Uint8Array): Promise<string> {
   if (password.length === 0 || password.length > MAX_PASSWORD_BYTES) {
     throw new ArgumentError(`Expected a password of 1 to ${MAX_PASSWORD_BYTES} bytes, got ${password.length}`)

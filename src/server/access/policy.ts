@@ -2,16 +2,16 @@ import { ArgumentError } from '../../core/util/errors.js'
 import { GlobTemplate, parseTemplate, type Template } from './template.js'
 import { YamlFile, type YamlNode } from './yaml-file.js'
 
-/** Principals of a rule; one match is enough. */
+/** The principals of a rule. A client must match one of them. */
 export interface Principals {
   readonly usernames: readonly string[]
   readonly clientIds: readonly string[]
-  /** Within one map, all attributes must match. */
+  /** A map matches when all its attributes match. */
   readonly attributes: readonly Readonly<Record<string, string>>[]
 }
 
 export type BrokerResource =
-  /** `clientIds`: client ids that may connect; `undefined` permits any. */
+  /** The client ids that may connect. `undefined` permits any client id. */
   | { readonly method: 'Connect'; readonly clientIds: readonly GlobTemplate[] | undefined }
   | { readonly method: 'Publish' | 'Subscribe'; readonly topics: readonly Template[] }
 
@@ -31,7 +31,7 @@ export interface Rule {
   readonly stateStoreResources: readonly KeyResource[]
 }
 
-/** Allow list: anything that no rule grants is denied. */
+/** An allow list, which denies anything that no rule grants. */
 export interface Policy {
   readonly rules: readonly Rule[]
 }
@@ -40,8 +40,7 @@ const MAX_PATTERN_BYTES = 1_024
 
 /**
  * Parses the policy of an AIO `BrokerAuthorization`: the whole resource, its `authorizationPolicies`, or the list of
- * rules shown in the portal, as YAML or JSON. Throws {@link ArgumentError} with line and path for anything unknown: a
- * policy that is only partly understood does not protect.
+ * rules shown in the portal, as YAML or JSON. Throws {@link ArgumentError} with line and path for anything unknown, because a partly understood policy does not protect.
  *
  * @example
  * ```ts
@@ -52,13 +51,14 @@ const MAX_PATTERN_BYTES = 1_024
  *     brokerResources: [{ method: Connect }]
  *     stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`)
  * ```
+ * /
  */
 export function parsePolicy(text: string): Policy {
   const { root } = new YamlFile(text)
   if (Array.isArray(root.value)) return { rules: root.list().map(parseRule) }
   const policies = policiesOf(root)
   const { cache, enableCache, rules } = policies.fields('cache', 'enableCache', 'rules')
-  // Validated and ignored: rights are always computed once per connection.
+  // The cache settings are validated but have no effect, because rights are always computed once per connection.
   cache?.choice('Enabled', 'Disabled')
   if (enableCache && typeof enableCache.value !== 'boolean') throw enableCache.error('Expected true or false')
   return { rules: rules?.list().map(parseRule) ?? [] }
@@ -101,7 +101,7 @@ function parsePrincipals(node: YamlNode): Principals {
   }
 }
 
-/** An empty map would match every client. */
+/** Rejects an empty map, which would match every client. */
 function parseAttributes(node: YamlNode): Readonly<Record<string, string>> {
   const attributes = node.textMap()
   if (Object.keys(attributes).length === 0) throw node.error('Expected an attribute and its value, got none')
@@ -146,7 +146,7 @@ const parseGlob = (node: YamlNode): GlobTemplate => {
 
 const parseTextTemplate = (node: YamlNode): Template => node.locateErrors(() => parseTemplate(node.text()))
 
-/** `+` and `#` must occupy a whole level (MQTT 5.0, section 4.7.1). */
+/** Parses a topic filter, in which `+` and `#` must occupy a whole level (MQTT 5.0, section 4.7.1). */
 function parseTopic(node: YamlNode): Template {
   const levels = node.text().split('/')
   const isInvalid = levels.some(

@@ -9,7 +9,7 @@ export type Action =
   | { readonly type: 'subscribe'; readonly filter: string }
   | { readonly type: 'read' | 'write'; readonly key: Uint8Array }
 
-/** Path of the rule that grants a right, such as `rules[0].stateStoreResources[1]`. */
+/** The path of the rule that grants a right, such as `rules[0].stateStoreResources[1]`. */
 export type Source = string
 
 interface TopicRight {
@@ -25,11 +25,11 @@ interface KeyRight {
   readonly keys: readonly Glob[]
 }
 
-/** Rights of one client under a policy; anything that no rule grants is denied. */
+/** The rights of one client under a policy, which denies anything that no rule grants. */
 export class Rights {
   readonly #policy: Policy
   readonly #subject: Subject
-  /** Computed lazily: most clients need few of them. */
+  /** Computed lazily, because most clients use only a few of their rights. */
   #topics: readonly TopicRight[] | undefined
   #keys: readonly KeyRight[] | undefined
   #readable: Glob | undefined
@@ -49,7 +49,7 @@ export class Rights {
     return this.sourceOf(action) !== undefined
   }
 
-  /** Returns the first rule that permits the action; `undefined` if none does. */
+  /** Returns the path of the first rule that permits the action, or `undefined` if no rule does. */
   sourceOf(action: Action): Source | undefined {
     switch (action.type) {
       case 'connect':
@@ -145,13 +145,14 @@ export type Levels = readonly string[]
 
 /**
  * Returns whether a pattern, itself a filter, matches everything that the other filter matches (MQTT 5.0, section 4.7).
- * A topic has no wildcards, so for a topic this is a plain match.
+ * For a topic, which has no wildcards, this is a plain match.
  *
  * @example
  * ```ts
  * covers(['sensors', '#'], ['sensors', '+', 'on']) // true
  * covers(['sensors', '+'], ['sensors', '#']) // false
  * ```
+ * /
  */
 export function covers(pattern: Levels, filter: Levels): boolean {
   // A leading wildcard does not match topics that begin with `$` (section 4.7.2).
@@ -167,5 +168,5 @@ export function covers(pattern: Levels, filter: Levels): boolean {
   }
 }
 
-/** Returns `undefined` for a text with wildcards. */
+/** Returns the text as a topic, or `undefined` if it contains wildcards. */
 export const literalTopic = (text: string): string | undefined => (/[+#\0]/.test(text) ? undefined : text)

@@ -9,7 +9,7 @@ export interface Subject {
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
-/** Text with placeholders for properties of a client. */
+/** A text with placeholders for properties of a client. */
 export type Template = readonly (string | ((subject: Subject) => string | undefined))[]
 
 const PLACEHOLDER = /\{(principal\b[^{}]*)\}/
@@ -29,9 +29,10 @@ export function parseTemplate(text: string): Template {
 }
 
 /**
- * Fills in the placeholders; `undefined` if the client lacks a value or `literal` cannot represent it.
+ * Fills in the placeholders. Returns `undefined` if the client lacks a value or if `literal` cannot represent the
+ * value.
  *
- * @param literal - escapes a value, so that its characters have no special meaning
+ * @param literal - escapes a value, so that its characters have no special meaning /
  */
 export function fill(
   template: Template,
@@ -65,10 +66,10 @@ function placeholder(name: string): (subject: Subject) => string | undefined {
 
 const MAX_GLOB_BYTES = 1_024
 
-/** Escapes a text in a glob. AIO once left its wildcards active, and fixed that. */
+/** Escapes a text for use in a glob. An early release of AIO left the wildcards of such values active. */
 export const literalGlob = (text: string): string => text.replace(/[*?[\]\\]/g, '\\$&')
 
-/** Glob with placeholders for properties of a client. */
+/** A glob with placeholders for properties of a client. */
 export class GlobTemplate {
   readonly #template: Template
   #shared: Glob | undefined
@@ -78,7 +79,7 @@ export class GlobTemplate {
     this.#template = template
   }
 
-  /** Returns `undefined` if the client lacks a value or the glob gets too long. */
+  /** Returns the glob for a client, or `undefined` if the client lacks a value or the glob gets too long. */
   for(subject: Subject): Glob | undefined {
     if (this.#shared) return this.#shared
     const text = fill(this.#template, subject, literalGlob)
@@ -91,8 +92,8 @@ export class GlobTemplate {
 }
 
 /**
- * Within a class, a value would become a range or a negation. After a `\\`, the backslash that escapes the value's
- * first character would itself be escaped.
+ * Rejects a placeholder within a class, where its value would become a range or a negation. Also rejects a placeholder
+ * after a `\\`, which would escape the backslash that escapes the value's first character.
  */
 function checkPlaceholders(template: Template): void {
   let state: GlobState = 'plain'
@@ -104,7 +105,7 @@ function checkPlaceholders(template: Template): void {
   }
 }
 
-/** State of the glob parser. `opened`: directly after `[`, where `^` or `!` negates the class. */
+/** A state of the glob parser. `opened`: directly after `[`, where `^` or `!` negates the class. */
 type GlobState = 'plain' | 'escape' | 'opened' | 'class' | 'class-escape'
 
 function stateAfter(text: string, initial: GlobState): GlobState {

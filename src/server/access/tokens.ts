@@ -4,27 +4,29 @@ import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 
-/** Options of {@link Tokens}. */
 export interface TokenOptions {
-  /** Keys of the issuer: a JWK set (RFC 7517) as text, or its `https:` URL. */
+  /** The keys of the issuer: a JWK set (RFC 7517) as text, or its `https:` URL. */
   readonly jwks: string
   /** A token must contain at least one of these audiences. */
   readonly audiences: readonly string[]
-  /** Required issuer. Default: any that has one of the keys. */
+  /** The required issuer. Default: any issuer that has one of the keys. */
   readonly issuer?: string | undefined
 }
 
-/** Name of the enhanced authentication method, and the user name when the token is sent as password (AIO). */
+/**
+ * The name of the enhanced authentication method, and the user name of a client that sends its token as the password
+ * (AIO).
+ */
 const SAT_METHOD = 'K8S-SAT'
-/** Claims with the prefix of AIO's service account annotations become attributes. */
+/** Claims with this prefix, which AIO uses for its service account annotations, become attributes. */
 const ATTRIBUTE_PREFIX = 'aio-broker-auth/'
-/** No shared-secret algorithms: a verifier of tokens could also create them. */
+/** Shared-secret algorithms are excluded, because a verifier of such tokens could also create them. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const CLOCK_SKEW_SECONDS = 5
 const JWKS_TIMEOUT_MS = 5_000
 const MAX_TOKEN_BYTES = 16_384
 
-/** Authentication with signed tokens (JWT), such as those of Kubernetes service accounts. */
+/** Authenticates clients by signed tokens (JWT), such as the tokens of Kubernetes service accounts. */
 export class Tokens {
   readonly #options: TokenOptions
   #keys: JWTVerifyGetKey
@@ -35,14 +37,18 @@ export class Tokens {
     this.#keys = createKeySet(options.jwks)
   }
 
-  /** Replaces the keys; connected clients stay. Throws {@link ArgumentError}, and keeps the previous keys. */
+  /**
+   * Replaces the keys without disconnecting any client. If the text is invalid, throws {@link ArgumentError} and keeps
+   * the previous keys.
+   */
   load(jwks: string): void {
     this.#keys = createKeySet(jwks)
   }
 
   /**
-   * Accepts a token sent with enhanced authentication `K8S-SAT`, or as a password with the user name `K8S-SAT` or none.
-   * The subject becomes the user name. The connection expires with the token, unless AUTH brings a new one.
+   * Accepts a token sent with enhanced authentication `K8S-SAT`, or as a password with the user name `K8S-SAT` or no
+   * user name. The subject becomes the user name. The connection expires with the token unless the client sends a new
+   * token in AUTH. /
    */
   readonly method: Method = Object.assign(async (request: LoginRequest) => this.#check(request), {
     proofOf: (request: LoginRequest) => (tokenOf(request) === undefined ? undefined : ('verifiable' as const)),
@@ -83,7 +89,7 @@ const KEY_SERVER_ERRORS: ReadonlySet<string> = new Set([
 function tokenOf({ method, data, username, password }: LoginRequest): string | undefined {
   const isPassword = method === undefined && (username === undefined || username === SAT_METHOD)
   const bytes = method === SAT_METHOD ? (data ?? new Uint8Array(0)) : isPassword ? password : undefined
-  // Truncation keeps an oversized token invalid.
+  // One byte over the limit is kept, so that a truncated token is still rejected as oversized.
   return bytes && displayText(bytes.subarray(0, MAX_TOKEN_BYTES + 1)).trim()
 }
 

@@ -6,7 +6,10 @@ const MAX_SHOWN_LENGTH = 60
 
 type Path = readonly (string | number)[]
 
-/** Strict YAML reader: rejects unknown content. All readers throw {@link ArgumentError} with the line of the error. */
+/**
+ * A strict YAML reader that rejects unknown content. All readers throw {@link ArgumentError} with the line of the
+ * error.
+ */
 export class YamlFile {
   readonly #document: Document.Parsed
   readonly #lines: LineCounter
@@ -58,7 +61,7 @@ export class YamlNode {
     return new ArgumentError(`${this.#locate(this.#path) || 'the file'}: ${message}`)
   }
 
-  /** Returns the named fields of a map, and rejects any other. */
+  /** Returns the named fields of a map. Throws if the map has any other field. */
   fields<N extends string>(...names: readonly N[]): Partial<Record<N, YamlNode>> {
     const { value } = this
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map')
@@ -76,7 +79,6 @@ export class YamlNode {
     return this.value.map((item: unknown, index) => this.#child(index, item))
   }
 
-  /** Accepts a non-empty string. */
   text(): string {
     if (typeof this.value === 'string' && this.value !== '') return this.value
     const hint = ['number', 'boolean'].includes(typeof this.value) ? '; quote it' : ''
@@ -105,7 +107,7 @@ export class YamlNode {
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.#child(name, item).text()]))
   }
 
-  /** Adds the location to an {@link ArgumentError} that the task throws. */
+  /** Runs a task, and adds the location to an {@link ArgumentError} that the task throws. */
   locateErrors<T>(task: () => T): T {
     try {
       return task()

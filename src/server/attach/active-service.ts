@@ -19,33 +19,36 @@ import { DropReporter, OutboundQueue } from './outbound-queue.js'
 import { PresenceSweep } from './remote-clients.js'
 import { RivalProbe } from './service-probe.js'
 
-/** No event follows `onEnded`. */
+/** The events of an active service. No event follows `onEnded`. */
 export interface ActiveServiceEvents extends RequestHandlerEvents {
   onServing(instanceId: string): void
   onReconnecting(cause: StateStoreError): void
-  /** Permanent. Without a cause, another store serves now. */
+  /** Called when the service has ended permanently. Without a cause, another store serves now. */
   onEnded(cause: StateStoreError | undefined): void
 }
 
 type ServiceState =
-  /** Not connected, or not subscribed to requests yet. */
+  /** The service is not connected, or not yet subscribed to requests. */
   | { readonly state: 'connecting' }
   /**
-   * Reconnected: another store may have taken over, and its retained announcement would arrive now. `isContested`: it
-   * did arrive, but that store has not reclaimed the client id yet.
+   * The service has reconnected. Another store may have taken over, and its retained announcement would arrive now.
+   * `isContested`: that announcement has arrived, but the other store has not reclaimed the client id yet.
    */
   | { readonly state: 'confirming'; readonly connection: ConnectionInfo; readonly isContested: boolean }
   | { readonly state: 'serving'; readonly connection: ConnectionInfo }
-  /** Accepts no further requests, and answers those in flight. */
+  /** The service accepts no further requests, and answers the requests in flight. */
   | { readonly state: 'draining'; readonly connection: ConnectionInfo }
   | { readonly state: 'ended' }
   | { readonly state: 'closed' }
 
-/** How long a retained message may take after its subscription was granted. */
+/** The time that a retained message may take to arrive after its subscription was granted. */
 const RETAINED_TIMEOUT_MS = 300
-/** For the last responses, the last announcement, and the echo of the service's own announcement after its PUBACK. */
+/**
+ * The time to wait for the last responses, for the last announcement, and for the echo of the service's own
+ * announcement after its PUBACK.
+ */
 const STEP_TIMEOUT_MS = 1_000
-/** How long another store may take to reclaim its client id; see {@link ActiveService.shouldReclaimClientId}. */
+/** The time that another store may take to reclaim its client id, see {@link ActiveService.shouldReclaimClientId}. */
 const CONTEST_TIMEOUT_MS = 2_500
 
 /** One period as the active service, from takeover until another service takes over. */
@@ -61,7 +64,9 @@ export class ActiveService {
   readonly #disconnectSubscription: SubscribeRetry
   readonly #disconnectEvents: DisconnectTopicFilter | undefined
   #state: ServiceState = { state: 'connecting' }
-  /** Whether it has served before, so that a lost connection may have cost registrations and notifications. */
+  /**
+   * Whether this service has served before, so that a lost connection may have cost registrations and notifications.
+   */
   #hasServed = false
   /** Whether the broker delivers the service's announcements back to it. */
   #hasReceivedOwnAnnouncement = false
@@ -123,8 +128,8 @@ export class ActiveService {
   }
 
   /**
-   * Whether to reclaim a client id that another service took. Of two services that have read the retained announcement,
-   * only one reclaims it.
+   * Returns whether to reclaim a client id that another service took. Of two services that have read the retained
+   * announcement, only one reclaims the id. /
    */
   get shouldReclaimClientId(): boolean {
     const current = this.#state
@@ -132,7 +137,7 @@ export class ActiveService {
     return this.#hasReceivedOwnAnnouncement && (mayServe || (current.state === 'confirming' && !current.isContested))
   }
 
-  /** Answers requests in flight, announces the departure, and disconnects. */
+  /** Answers the requests in flight, announces the departure, and disconnects. */
   async close(): Promise<void> {
     if (this.#state.state === 'serving') await this.#drain(this.#state.connection)
     this.#stop()
@@ -143,7 +148,10 @@ export class ActiveService {
     })
   }
 
-  /** The broker discards undelivered requests with the session, so none may be left in it. */
+  /**
+   * Unsubscribes from requests, answers the requests already received, and announces the departure. The broker discards
+   * undelivered requests together with the session, so none must remain in the session.
+   */
   async #drain(connection: ConnectionInfo): Promise<void> {
     this.#state = { state: 'draining', connection }
     await this.#withTimeout(done => this.#session.unsubscribe([INVOKE_TOPIC], () => this.#inbound.whenIdle(done)))
@@ -251,7 +259,7 @@ export class ActiveService {
   }
 
   #suspend(cause?: StateStoreError): void {
-    // Unanswered requests are redelivered to the next service.
+    // The broker redelivers unanswered requests to the next service.
     if (this.#state.state === 'draining') this.#stop()
     else if (!this.#isEnded) this.#state = { state: 'connecting' }
     this.#stopTimers()
@@ -287,7 +295,7 @@ export class ActiveService {
     else if (this.#hasServed && !this.#instanceIds.has(instanceId)) this.#onRival(isRetained)
   }
 
-  /** Another store serves, or a client forges its announcement. */
+  /** Handles the announcement of another store, which a client may have forged. */
   #onRival(isRetained: boolean): void {
     // A store with the same client id is confirmed when it reclaims the id.
     if (this.#state.state === 'confirming') this.#awaitContest(this.#state)
@@ -302,7 +310,7 @@ export class ActiveService {
     this.#cancelConfirmation = this.#clock.schedule(CONTEST_TIMEOUT_MS, () => this.#confirmActive())
   }
 
-  /** Keeps the session, whose queued requests belong to the other store. */
+  /** Stops without ending the session, because the requests queued in it belong to the other store. */
   #stepDown(): void {
     this.#stop()
     this.#session.close(true)

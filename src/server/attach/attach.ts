@@ -5,7 +5,7 @@ import { type AttachOptions, settingsFrom } from './options.js'
 /**
  * Serves a state store through an existing MQTT 5 broker: connects as a client, receives the requests of other clients,
  * answers them and notifies watchers. Returns immediately; the store then waits for the broker, reconnects after every
- * interruption, and stands by while another one serves: see {@link AttachedStore.state$}. Throws `argument` for invalid
+ * interruption, and stands by while another store serves (see {@link AttachedStore.state$}). Throws `argument` for invalid
  * options, and for a policy when the broker does not identify the sender of a request.
  *
  * @example
@@ -13,11 +13,12 @@ import { type AttachOptions, settingsFrom } from './options.js'
  * await using store = await attach('mqtt://localhost', { data: './state' })
  * store.state$.subscribe(({ state }) => console.log(state))
  * ```
+ * /
  */
 export async function attach(url: string, options: AttachOptions = {}): Promise<AttachedStore> {
   checkObject('options', options)
   const settings = settingsFrom(options)
-  // Loads mqtt.js, which a store with the built-in broker does not need.
+  // The dynamic import loads mqtt.js, which a store with the built-in broker does not need.
   const { AttachedStoreHandle } = await import('./attached-store-handle.js')
   return new AttachedStoreHandle(url, settings)
 }

@@ -20,9 +20,10 @@ export interface RequestHandlerEvents {
   onStorageChange(failure: Parameters<StoreService['report']>[0]): void
   onFault(error: unknown): void
   /**
-   * A request got no response: its response topic belongs to another client, or some brokers would reject it.
+   * Called when a request gets no response because its response topic belongs to another client or would be rejected by
+   * some brokers.
    *
-   * @param clientId - the requester, if known
+   * @param clientId - the requester, if known /
    */
   onUnanswered(clientId: string | undefined, responseTopic: string): void
 }
@@ -39,7 +40,7 @@ export class AttachedRequestHandler {
   readonly server: StoreService
   readonly engine: OpenedStorage['engine']
   readonly clients: RemoteClients
-  /** ms since the Unix epoch */
+  /** The start time in ms since the Unix epoch. */
   readonly startedAt: number
   readonly #settings: Settings
   readonly #outbound: OutboundQueue
@@ -87,7 +88,9 @@ export class AttachedRequestHandler {
     this.#template = new ResponseTemplate(instanceId)
   }
 
-  /** Handles a message; `done` is called when it may be acknowledged, after its response was published. */
+  /**
+   * Handles a message. Calls `done` when the message may be acknowledged, which is after its response was published.
+   */
   handle(message: InboundMessage, done: () => void): void {
     const { topic, correlationData, responseTopic } = message
     const identity =
@@ -143,18 +146,19 @@ export class AttachedRequestHandler {
   }
 }
 
-/** Unacknowledged requests are redelivered, except those with QoS 0. */
+/** The broker redelivers every unacknowledged request except those with QoS 0. */
 const handlingOf = ({ qos = 0 }: InboundMessage): Handling => ({ isRepeatable: qos > 0 })
 
 const NO_BYTES = new Uint8Array(0)
 
 /**
  * Converts a message to a request for the store. Brokers do not forward the DUP flag of a PUBLISH (MQTT 5.0, section
- * 3.3.1.1), so any request may be a repetition. It is recognised by its correlation data and timestamp, which together
- * are unique to a request. Without a timestamp, only the flag set by the broker is known.
+ * 3.3.1.1), so any request may be a repetition. The store recognises a repetition by its correlation data and
+ * timestamp, which together are unique to a request. Without a timestamp, the store has only the DUP flag set by the
+ * broker.
  *
  * Omits the message expiry, because the store forgets a reply when its request expires. A broker that has started to
- * deliver a message redelivers it after any interruption, even long after its expiry (MQTT 5.0, section 3.3.2.3.3).
+ * deliver a message redelivers it after any interruption, even long after its expiry (MQTT 5.0, section 3.3.2.3.3). /
  */
 function toRequest(request: InboundMessage): Incoming {
   const { topic, payload, contentType, responseTopic, correlationData = NO_BYTES, userProperties } = request
@@ -162,7 +166,8 @@ function toRequest(request: InboundMessage): Incoming {
   const hasTimestamp = typeof timestamp === 'string'
   const correlation = hasTimestamp ? appendText(correlationData, timestamp) : new Uint8Array(correlationData)
   const { qos = 0, dup = false } = request
-  // Spelled out for speed: this runs for every request, and spreading is many times slower.
+  // The properties are listed one by one for speed: this function runs for every request, and spreading is many times
+  // slower.
   return {
     topic,
     payload,
@@ -184,7 +189,7 @@ function appendText(bytes: Uint8Array, text: string): Uint8Array {
 
 class ResponseTemplate {
   readonly instanceId: string
-  /** Cached by identity, so that the packet encoder can reuse the encoded properties. */
+  /** Properties with the instance id, cached by object identity so that the packet encoder can reuse their encoding. */
   readonly #propertiesWithId = new WeakMap<PropertiesByName, PropertiesByName>()
 
   constructor(instanceId: string) {
@@ -197,7 +202,7 @@ class ResponseTemplate {
       topic,
       payload,
       contentType,
-      // A copy, because a view would retain the whole read buffer.
+      // The data is copied, because a view would retain the whole read buffer.
       correlationData: correlationData && new Uint8Array(correlationData),
       messageExpiry,
       userProperties,
@@ -214,7 +219,7 @@ class ResponseTemplate {
   }
 }
 
-/** Response to a request whose sender is unknown. */
+/** Returns the response to a request whose sender is unknown. */
 const badRequest = (statusMessage: string, property: string, value: string): Content => ({
   payload: NO_BYTES,
   contentType: CONTENT_TYPE,
@@ -229,30 +234,33 @@ const badRequest = (statusMessage: string, property: string, value: string): Con
   },
 })
 
-/** The sender of a request, or why the sender is unknown. */
+/** The sender of a request, or the reason why the sender is unknown. */
 export type RequesterIdentity =
   | { readonly clientId: string }
   | { readonly refused: string; readonly property: string; readonly value: string }
-  /** Some brokers disconnect clients that publish to this response topic. */
+  /** The response topic, which is one that makes some brokers disconnect the publisher. */
   | { readonly unanswerable: string }
-  /** The response might go to another client, so none is sent. */
+  /**
+   * The client that the broker names as the sender, if known. The response might go to another client, so none is sent.
+   */
   | { readonly impostor: string | undefined }
 
 /**
- * Official clients use eight levels. Mosquitto disconnects above 202, AWS above nine; other brokers have other limits.
+ * The limit on the levels of a response topic. Official clients use eight levels. Mosquitto disconnects clients that
+ * use more than 202 levels, AWS those that use more than nine, and other brokers have other limits.
  */
 const MAX_RESPONSE_LEVELS = 16
 
 const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
 
 /**
- * Identifies the sender of a request, which brokers do not report. Without `identityProperty`, it is the owner of the
- * response topic; that holds if the broker lets no other client publish and subscribe there. With it, it is the client
- * that the broker names in that user property, and the response topic must belong to the same client. A client may also
- * send the property itself, so a request that contains it twice is not trusted. Returns `undefined` if no response is
- * possible.
+ * Identifies the sender of a request, which brokers do not report. Without `identityProperty`, the sender is taken to
+ * be the owner of the response topic, which is right if the broker lets no other client publish and subscribe to that
+ * topic. With `identityProperty`, the sender is the client that the broker names in that user property, and the
+ * response topic must belong to the same client. A client may also send the property itself, so a request that contains
+ * the property twice is not trusted. Returns `undefined` if no response is possible.
  *
- * @param identityProperty - user property in which the broker names the client
+ * @param identityProperty - user property in which the broker names the client /
  */
 export function identifyRequester(
   message: Content,
@@ -275,7 +283,7 @@ export function identifyRequester(
   return responseTopicRejection(value, responseTopic) === undefined ? { clientId: value } : { impostor: value }
 }
 
-/** Some clients use the Base16 form of their id in the response topic. */
+/** Returns the client id of a topic's owner. Some clients use the Base16 form of their id in the response topic. */
 function clientIdOf(owner: string, source: string | readonly string[] | undefined): string {
   const isEncoded = typeof source === 'string' && toHex(utf8(source)) === owner.toUpperCase()
   return isEncoded ? source : owner

@@ -92,7 +92,7 @@ export class AttachedStoreHandle implements AttachedStore {
     const replace = isReplacing(options)
     const handler = this.#requireHandler()
     const records = await parseDump(lines, handler.engine.latestClock(this.#keyspace.clock.now()))
-    // Another store may serve by now, or this one may have reopened with other keys.
+    // During the wait, another store may have taken over, or this store may have reopened with other keys.
     if (this.#handler !== handler)
       throw new ClosedError('The store stopped serving; nothing was loaded. Try again when it serves')
     const { loaded, versionsKept, expired, deleted } = await restore(handler.server, records, replace, this.#keyspace)

@@ -20,7 +20,7 @@ import { RemoteClientRights } from './remote-clients.js'
 import { ServiceProbe } from './service-probe.js'
 import { StorageManager } from './storage-manager.js'
 
-/** For a directory in use by another process, or an unreachable log. */
+/** The interval of retries while another process uses the directory or the log is unreachable. */
 const RETRY_MS = 1_000
 
 type Role =
@@ -29,7 +29,7 @@ type Role =
   | { readonly role: 'active'; readonly service: ActiveService }
   | { readonly role: 'none' }
 
-/** Active/standby state machine of an attached store. */
+/** The active/standby state machine of an attached store. */
 export class FailoverController {
   readonly requests$: Observable<RequestReport>
   readonly drift$: Observable<number>
@@ -53,7 +53,7 @@ export class FailoverController {
   #isReopening = false
   #cancelRetry: () => void = () => undefined
   #closed: Promise<void> | undefined
-  /** Opening and releasing the storage run one after another; resolves when the last task is done. */
+  /** Resolves when the last task is done. The tasks that open and release the storage run one after another. */
   #lastTask: Promise<void> = Promise.resolve()
 
   constructor(url: string, settings: Settings, clock: Clock = systemClock) {
@@ -96,7 +96,7 @@ export class FailoverController {
     return this.#closed
   }
 
-  /** Probes for an active service in order to take over. Opens the storage early if a standby can. */
+  /** Probes for an active service in order to take over. A standby with a shared log opens its storage already now. */
   #startProbing(wasReplaced = false): void {
     if (this.#closed) return
     if (this.#role.role === 'none') this.#role = { role: 'standby', probe: this.#newProbe(wasReplaced) }
@@ -122,7 +122,7 @@ export class FailoverController {
     return new ServiceProbe(store, this.#clock, events, wasReplaced)
   }
 
-  /** Runs tasks one after another; a failure closes the store. */
+  /** Runs tasks one after another. A task that fails closes the store. */
   #enqueue(task: () => Promise<void>): void {
     this.#lastTask = this.#lastTask.then(async () => {
       if (!this.#closed) await task()
@@ -131,7 +131,7 @@ export class FailoverController {
   }
 
   async #activate(): Promise<void> {
-    // The store has started to reopen in the meantime.
+    // The store may have started to reopen while this task was queued.
     if (this.#role.role !== 'standby') return
     const { probe } = this.#role
     this.#role = { role: 'claiming' }
@@ -146,7 +146,7 @@ export class FailoverController {
     if (!this.#storage.isOpenOnStandby) this.#setState({ state: 'standby' })
   }
 
-  /** Retries later if the storage cannot be opened now. */
+  /** Opens the storage, or schedules a retry if it cannot be opened now. */
   async #open(): Promise<OpenedStorage | undefined> {
     this.#cancelRetry()
     const opened = await this.#storage.open()
@@ -162,7 +162,10 @@ export class FailoverController {
     await probe.stop()
   }
 
-  /** The log has moved past this node: another service may take over until it has caught up. */
+  /**
+   * Reopens the storage because the log has moved past this node. Another service may take over until this node has
+   * caught up.
+   */
   #reopen(): void {
     if (this.#isReopening) return
     this.#isReopening = true
@@ -193,7 +196,7 @@ export class FailoverController {
 
   #onServiceEnded(cause: StateStoreError | undefined): void {
     if (cause) this.#closeWith(cause)
-    // The store that took over has newer keys.
+    // The store that took over has newer keys, so this storage is outdated.
     else
       this.#enqueue(async () => {
         await this.#release()
@@ -220,7 +223,7 @@ export class FailoverController {
     this.#cancelRetry()
     this.#storage.cancel()
     const stopped = this.#stopProbing()
-    // Lets the caller set `#closed` first, after which no task starts.
+    // One microtask lets the caller set `#closed` first, after which no task starts.
     await Promise.resolve()
     await Promise.all([this.#lastTask, stopped])
     await this.#closeService()
@@ -242,13 +245,13 @@ export class FailoverController {
   }
 }
 
-/** How long the broker keeps the session, and queued requests wait for a reconnect. */
+/** The time for which the broker keeps the session and its queued requests after a disconnect. */
 const SESSION_EXPIRY_MS = 30_000
-/** Delay until the broker announces that the store is offline. */
+/** The delay until the broker announces that the store is offline. */
 const WILL_DELAY_SECONDS = 1
 /**
- * Limits the requests in flight. Lower, and Mosquitto 2.0 may reorder queued requests after some of them expire.
- * Higher, and redelivered requests may no longer be recognised as repetitions.
+ * The limit on requests in flight. With a lower limit, Mosquitto 2.0 may reorder queued requests after some of them
+ * expire. With a higher limit, redelivered requests may no longer be recognised as repetitions. /
  */
 const RECEIVE_MAXIMUM = 16_384
 

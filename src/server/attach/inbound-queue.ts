@@ -10,8 +10,8 @@ interface InboundEntry {
 const MAX_QUEUED_BYTES = 128 * 1024 * 1024
 
 /**
- * Acknowledges messages in the order of their arrival (MQTT 5.0, section 4.6), once they are handled. Unacknowledged
- * messages are redelivered after an interruption. Queues messages while `isOpen` returns false.
+ * Acknowledges handled messages in the order of their arrival (MQTT 5.0, section 4.6). The broker redelivers
+ * unacknowledged messages after an interruption. Queues messages while `isOpen` returns false. /
  */
 export class InboundQueue {
   readonly #acknowledge: (packetId: number) => void
@@ -55,13 +55,13 @@ export class InboundQueue {
     }
   }
 
-  /** Runs a task when every message is acknowledged; never, if the connection is lost first. */
+  /** Runs a task when every message is acknowledged. If the connection is lost first, the task never runs. */
   whenIdle(task: () => void): void {
     this.#onIdle = task
     this.#acknowledgeDone()
   }
 
-  /** Forgets all messages after a disconnect; the broker redelivers them. */
+  /** Forgets all messages after a disconnect, because the broker redelivers them. */
   clear(): void {
     this.#unacknowledged = new Fifo()
     this.#queued.clear()
@@ -76,7 +76,7 @@ export class InboundQueue {
     unacknowledged.push(entry)
     return () => {
       entry.isDone = true
-      // Messages of a previous connection must not be acknowledged on this one.
+      // Messages of a previous connection must not be acknowledged on the current connection.
       if (unacknowledged === this.#unacknowledged) this.#acknowledgeDone()
     }
   }

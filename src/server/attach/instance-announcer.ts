@@ -1,7 +1,7 @@
 import { randomBytes, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 
-/** Every client of the broker may receive the announcement. */
+/** The minimum interval of announcements, each of which may go to every client of the broker. */
 const MIN_INTERVAL_MS = 1_000
 
 export class InstanceAnnouncer {
@@ -36,7 +36,9 @@ export class InstanceAnnouncer {
 
 const MAX_IDS = 100
 
-/** Recognises own announcements that a broker repeats late. Remembers the latest ids. */
+/**
+ * Remembers the latest instance ids, and so recognises this store's own announcements when a broker delivers them late.
+ */
 export class OwnInstanceIds {
   readonly #ids = new Set<string>()
 

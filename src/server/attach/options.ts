@@ -38,35 +38,35 @@ type KeyspaceOptions = Pick<
   'data' | 'persist' | 'persistKeys' | 'log' | 'onProgress' | 'dialect' | 'clock' | 'maxKeys' | 'maxBytes'
 >
 
-/** Options of {@link attach}. */
 export interface AttachOptions extends ConnectionOptions, KeyspaceOptions {
   /**
-   * MQTT client id, shared by the active and standby services: a broker connects only one client with it. Default
-   * `rx-statestore-service`.
+   * The MQTT client id, which the active and standby services share, because a broker connects only one client with
+   * that id. Default: `rx-statestore-service`. /
    */
   readonly clientId?: string | undefined
-  /** Largest packet the broker may send, bytes. Default 16 MiB. */
+  /** The size in bytes of the largest packet that the broker may send. Default: 16 MiB. */
   readonly maxPacketSize?: number | undefined
-  /** Maximum number of watches; further ones are rejected with `quota-exceeded`. Default 500,000. */
+  /** The maximum number of watches. Further watches are rejected with `quota-exceeded`. Default: 500,000. */
   readonly maxWatches?: number | undefined
-  /** Maximum number of watches per client. Default 100,000. */
+  /** The maximum number of watches per client. Default: 100,000. */
   readonly maxWatchesPerClient?: number | undefined
   /**
-   * Maximum number of clients per watched key, and of clients that watch globs; further ones are rejected with
-   * `quota-exceeded`. Each change sends a notification to each of them. Default 1,000, because one client can
-   * register under any number of ids; unlimited with {@link AttachOptions.identityProperty}, which prevents that.
+   * The maximum number of clients per watched key, and of clients that watch globs. Further registrations are rejected
+   * with `quota-exceeded`. Each change sends a notification to each of these clients. Default: 1,000, because one
+   * client can register under any number of ids. With {@link AttachOptions.identityProperty}, which prevents such
+   * registrations, the default is unlimited. /
    */
   readonly maxWatchersPerKey?: number | undefined
   /**
-   * User property in which the broker names the client that published. Default: the owner of the response topic is
-   * taken for the sender, which requires access rules at the broker.
+   * The user property in which the broker names the client that published. By default, the owner of the response topic
+   * is taken for the sender, which requires access rules at the broker. /
    */
   readonly identityProperty?: string | undefined
   /**
-   * Topic filter of the broker's disconnect messages; its last `+` stands for the client id. On a disconnect, the
-   * client's registrations end, unless it sent a request in the last 5 s. EMQX and rmqtt use
-   * `$SYS/brokers/+/clients/+/disconnected`. Only the broker may be allowed to publish there. Default: registrations
-   * end with the first notification without a receiver.
+   * The topic filter of the broker's disconnect messages, in which the last `+` stands for the client id. When a client
+   * disconnects, its registrations end unless it sent a request in the last 5 s. EMQX and rmqtt use
+   * `$SYS/brokers/+/clients/+/disconnected`. Only the broker must be allowed to publish to these topics. By default, a
+   * client's registrations end with the first notification that has no receiver. /
    */
   readonly disconnectEvents?: string | undefined
   /** Access rules for keys by client id, as for `serve`. Requires {@link AttachOptions.identityProperty}. */
@@ -145,7 +145,7 @@ export function settingsFrom(options: AttachOptions): Settings {
 
 function connectionOptionsOf(options: AttachOptions) {
   const { username, password, ca, cert, key, keyPassphrase, connectTimeout, authentication, credentials } = options
-  // Detects and recovers from a broker failure quickly.
+  // These defaults make the store detect a broker failure and recover from it quickly.
   const { keepAlive = 10_000, reconnect = { max: 1_000 } } = options
   const secrets = { username, password, authentication, credentials }
   return { ...secrets, ca, cert, key, keyPassphrase, connectTimeout, keepAlive, reconnect }
@@ -164,10 +164,13 @@ function checkIdentity(property: string | undefined, policy: string | undefined)
   )
 }
 
-/** Bytes of a UTF-8 string (MQTT 5.0, section 1.5.4); a filter beyond ASCII may have fewer characters. */
+/**
+ * The limit in bytes of a UTF-8 string (MQTT 5.0, section 1.5.4). A filter with non-ASCII characters may have fewer
+ * characters.
+ */
 const MAX_FILTER_LENGTH = 65_535
 
-/** Topic filter whose last `+` stands for the client id. Payloads are ignored. */
+/** A topic filter in which the last `+` stands for the client id. The payloads of the messages are ignored. */
 export class DisconnectTopicFilter {
   readonly filter: string
   readonly #levels: readonly string[]

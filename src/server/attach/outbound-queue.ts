@@ -8,17 +8,19 @@ import { RequestRejectedError } from '../../core/util/errors.js'
 
 export interface Handling {
   readonly retain?: boolean
-  /** Whether the message is a response, whose request is redelivered after an interruption. Default `false`. */
+  /** Whether the message is a response whose request is redelivered after an interruption. Default: `false`. */
   readonly isRepeatable?: boolean
-  /** Responses and notifications alternate. Default `false`. */
+  /** Whether the message is a notification. Responses and notifications alternate. Default: `false`. */
   readonly isNotification?: boolean
-  /** Client id of the receiver; its messages stay in order. Default '': no single client. */
+  /**
+   * The client id of the receiver, whose messages stay in order. Default: '', for a message without a single receiver.
+   */
   readonly receiver?: string
 }
 
 export interface Drop {
   readonly message: Publish
-  /** Reason code of the broker, if any (MQTT 5.0, section 2.4). */
+  /** The reason code of the broker, if any (MQTT 5.0, section 2.4). */
   readonly reasonCode: number | undefined
   readonly cause: 'connection-ended' | 'too-large' | 'rejected'
 }
@@ -27,29 +29,29 @@ interface PendingMessage extends Required<Handling> {
   readonly message: Publish
   readonly done: Done
   readonly bytes: number
-  /** How often the connection ended while only this message was in flight. */
+  /** The number of times the connection ended while only this message was in flight. */
   losses: number
 }
 
-/** Above half of it, no further requests are handled. */
+/** The limit on the queue. While the queue is more than half full, no further requests are handled. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024
-/** With more notifications in flight, responses would be delayed in the connection and at the broker. */
+/** The limit on notifications in flight. More of them would delay responses in the connection and at the broker. */
 const MAX_NOTIFICATIONS_IN_FLIGHT = 256
-/** Generous estimate of a message's memory besides its payload. */
+/** A generous estimate of the memory that a message takes in addition to its payload. */
 const MESSAGE_OVERHEAD_BYTES = 500
 /** After this number of losses in a row, the message is assumed to be their cause. */
 const MAX_LOSSES = 3
-/** MQTT 5.0, section 3.4.2.1. */
+/** The reason code of a PUBACK for a message without a receiver (MQTT 5.0, section 3.4.2.1). */
 const NO_MATCHING_SUBSCRIBERS = 16
 
 /**
  * Sends responses and notifications to the broker, in order for each receiver ({@link ReceiverQueues}). Respects the
- * broker's receive maximum, and resends messages without PUBACK after a reconnect if the session was resumed. They get
- * new packet ids, which brokers accept: they do not remember ids of QoS 1.
+ * broker's receive maximum, and resends messages without PUBACK after a reconnect if the session was resumed. Resent
+ * messages get new packet ids, which brokers accept because they do not remember the packet ids of QoS 1.
  *
- * The broker may have closed the connection because of one message, with too many topic levels or bytes. So messages
- * are resent in groups that start with one message and double: the offending one is eventually alone in flight, and is
- * dropped.
+ * The broker may have closed the connection because of one message that has too many topic levels or bytes. So messages
+ * are resent in groups that start with one message and double in size. The offending message is eventually alone in
+ * flight, and is then dropped. /
  */
 export class OutboundQueue {
   readonly #session: Pick<ServiceSession, 'publish' | 'sizeOf'>
@@ -57,11 +59,11 @@ export class OutboundQueue {
   readonly #onDropped: (drop: Drop) => void
   readonly #queues = new ReceiverQueues<PendingMessage>()
   #notificationsInFlight = 0
-  /** In flight when the connection ended, and not resent yet. */
+  /** Messages that were in flight when the connection ended and are not resent yet. */
   #suspects = new Fifo<PendingMessage>()
   #inFlight = new Set<PendingMessage>()
   #groupSize = 1
-  /** Nothing else may be sent while a group of suspects is in flight. */
+  /** Whether a group of suspects is in flight, during which no other message may be sent. */
   #isProbing = false
   readonly #poison = new PoisonMessages()
   #bytes = 0
@@ -94,7 +96,7 @@ export class OutboundQueue {
     return hasLost
   }
 
-  /** Queues a message. `done` is called on PUBACK, or when the message is dropped. */
+  /** Queues a message. Calls `done` on PUBACK, or when the message is dropped. */
   push(message: Publish, done: Done, handling: Handling = {}): void {
     const bytes = message.payload.length + MESSAGE_OVERHEAD_BYTES
     if (this.#poison.has(message)) {
@@ -115,7 +117,7 @@ export class OutboundQueue {
   onConnected(info: ConnectionInfo): void {
     this.#connection = info
     if (!info.sessionPresent) this.#suspects = this.#without(this.#suspects, () => true)
-    // The broker redelivers their requests, which are answered again.
+    // The broker redelivers the requests of repeatable responses, and the store answers them again.
     else for (const { bytes } of this.#queues.remove(({ isRepeatable }) => isRepeatable)) this.#bytes -= bytes
     this.#flush()
   }
@@ -142,7 +144,8 @@ export class OutboundQueue {
     this.#suspects = this.#without(this.#suspects, suspect => suspect === pending)
     const { message, done } = pending
     const isResponse = message.correlationData !== undefined
-    // Without a reason code the cause may be chance, so later notifications to the topic are not dropped.
+    // Without a reason code, the connection may have ended by chance, so later notifications to the topic are not
+    // dropped.
     if (isResponse || isRejected) this.#poison.add(message)
     if (!isResponse) this.#hasLostNotification = true
     done(undefined)
@@ -218,10 +221,10 @@ interface Routed {
 }
 
 /**
- * One queue per receiver. A client gets responses and notifications in the order in which the store made them: a
- * response that overtook a notification would show a value before the changes that led to it. Receivers are served
- * round-robin, and responses alternate with notifications, so that neither many notifications nor one busy client delay
- * other clients.
+ * Keeps one queue per receiver. A client gets responses and notifications in the order in which the store made them,
+ * because a response that overtook a notification would show a value before the changes that led to it. Receivers are
+ * served round-robin, and responses alternate with notifications, so that neither many notifications nor one busy
+ * client delay other clients. /
  */
 class ReceiverQueues<T extends Routed> {
   readonly #byReceiver = new Map<string, Fifo<T>>()
@@ -276,9 +279,9 @@ class ReceiverQueues<T extends Routed> {
 const MAX_REMEMBERED = 1_000
 
 /**
- * Messages because of which the broker closed the connection. An unacknowledged request is redelivered, and its
- * response would end the next connection. A response is identified by topic and correlation data, a notification by its
- * topic.
+ * Remembers the messages because of which the broker closed the connection. An unacknowledged request is redelivered,
+ * and its response would end the next connection. A response is identified by topic and correlation data, a
+ * notification by its topic. /
  */
 class PoisonMessages {
   readonly #digests = new Set<string>()
@@ -294,18 +297,18 @@ class PoisonMessages {
   }
 }
 
-/** Hashed, because clients choose both parts and their length. */
+/** Returns a digest of both parts, because clients choose their contents and length. */
 function digestOf({ topic, correlationData }: Publish): string {
   const hash = createHash('sha256').update(topic)
   if (correlationData !== undefined) hash.update('\0').update(correlationData)
   return hash.digest('base64')
 }
 
-/** Clients can cause any number of drops, and each report may become a log line. */
+/** The minimum interval of reports. Clients can cause any number of drops, and each report may become a log line. */
 const MIN_INTERVAL_MS = 1_000
 const MAX_TOPIC_LENGTH = 200
 
-/** Reports at most one dropped message per second, with the number of unreported ones. */
+/** Reports at most one dropped message per second, together with the number of unreported drops. */
 export class DropReporter {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #report: (error: RequestRejectedError) => void

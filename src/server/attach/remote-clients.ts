@@ -11,9 +11,12 @@ import type { KeyRights } from '../engine/engine.js'
 import type { Watchers } from '../engine/watchers.js'
 import type { ConnectedClient } from '../host/store-server.js'
 
-/** MQTT 5.0, section 3.4.2.1. */
+/** The reason code of a PUBACK for a message without a receiver (MQTT 5.0, section 3.4.2.1). */
 const NO_MATCHING_SUBSCRIBERS = 16
-/** A disconnect message may arrive after the client has reconnected and registered. */
+/**
+ * The time since a client's last request in which a disconnect message is ignored, because it may arrive after the
+ * client has reconnected and registered.
+ */
 const DISCONNECT_GRACE_MS = 5_000
 const MIN_CLEANUP_SIZE = 10_000
 const RECENT_MS = 60_000
@@ -22,14 +25,14 @@ const RECENT_MS = 60_000
 export class RemoteClient implements Client {
   readonly clientId: string
   readonly open = true
-  /** ms since the Unix epoch */
+  /** The time of the first request, in ms since the Unix epoch. */
   readonly since: number
-  /** Monotonic ms. */
   requestCount = 0
+  /** The time of the last request, in monotonic ms. */
   lastRequestAt = 0
-  /** Where the client was last known to be subscribed. */
+  /** The response topic at which the client was last known to be subscribed. */
   responseTopic: string | undefined
-  /** Monotonic ms. */
+  /** The time of the last delivery, in monotonic ms. */
   lastReachableAt = Number.NEGATIVE_INFINITY
   readonly #notify: (client: RemoteClient, message: Publish) => void
 
@@ -39,7 +42,7 @@ export class RemoteClient implements Client {
     this.#notify = notify
   }
 
-  /** Only the broker knows subscriptions. */
+  /** Always returns true, because only the broker knows the client's subscriptions. */
   subscribes(): boolean {
     return true
   }
@@ -92,7 +95,7 @@ export class RemoteClients {
     return client
   }
 
-  /** Ends the registrations of a disconnected client, unless it sent a request just now. */
+  /** Ends the registrations of a disconnected client unless it sent a request in the last 5 s. */
   onDisconnected(clientId: string): void {
     const client = this.#byId.get(clientId)
     if (client === undefined || this.#clock.monotonic() - client.lastRequestAt < DISCONNECT_GRACE_MS) return
@@ -101,10 +104,12 @@ export class RemoteClients {
   }
 
   /**
-   * Handles the PUBACK of a message to a client's response topic. Any client can send requests in another one's name: a
-   * client that never subscribed there watches nothing, and one that no longer does has disconnected.
+   * Handles the PUBACK of a message to a client's response topic. Any client can send requests in another client's
+   * name, so a client that never subscribed to the topic gets no watches. A client that is no longer subscribed has
+   * disconnected.
    *
-   * @param requestCount - requests before the message was published; after further ones the client may have subscribed
+   * @param requestCount - number of requests when the message was published; a client that has sent more since then may
+   * have subscribed /
    */
   onDelivered(client: RemoteClient, requestCount: number, topic: string, refusal: Parameters<Done>[0]): void {
     if (refusal === undefined) {
@@ -139,7 +144,7 @@ export class RemoteClients {
     this.#cleanupSize = Math.max(MIN_CLEANUP_SIZE, 2 * this.#byId.size)
   }
 
-  /** A notification without a receiver ends the client's registrations for that key. */
+  /** Sends a notification. If it has no receiver, the client's registrations for that key end. */
   #notify(client: RemoteClient, message: Publish): void {
     const { requestCount } = client
     this.#push(client, message, refusal => {
@@ -150,7 +155,7 @@ export class RemoteClients {
   }
 }
 
-/** Rights to keys by client id; brokers do not report user names. */
+/** Grants rights to keys by client id, because brokers do not report user names. */
 export class RemoteClientRights implements KeyRights<Client> {
   readonly #policy: Policy
   readonly #onDenied: (clientId: string, action: 'read' | 'write', key: string) => void
@@ -190,16 +195,16 @@ export class RemoteClientRights implements KeyRights<Client> {
 
 const SWEEP_INTERVAL_MS = 1_000
 const MAX_PER_SWEEP = 1_000
-/** Clients with a request or a delivery in this time are not probed. */
+/** The time for which a client is not probed after a request or a delivery. */
 const SILENCE_MS = 60_000
-/** Expires quickly, so that an offline client with a session does not get it later. */
+/** The expiry of a probe, short so that an offline client with a session does not get the probe later. */
 const PROBE_EXPIRY_SECONDS = 1
 const NO_BYTES = new Uint8Array(0)
 
 /**
  * Ends the watches of disconnected clients when watches become scarce. Brokers do not report disconnects, but their
- * PUBACK tells when a message has no receiver. So each client that was silent for a minute gets a response without a
- * request, which clients ignore like a late one.
+ * PUBACK reports when a message has no receiver. So each client that was silent for a minute gets a response without a
+ * request, which clients ignore as they ignore a late response. /
  */
 export class PresenceSweep {
   readonly #clients: RemoteClients

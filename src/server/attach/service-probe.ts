@@ -14,17 +14,20 @@ import { ClosedError, RequestRejectedError, StateStoreError } from '../../core/u
 const PROBE_KEY = 'rx-statestore/sentry'
 const REQUEST_TIMEOUT_MS = 500
 const PROBE_INTERVAL_MS = 1_000
-/** Consecutive timeouts after which no service is assumed: one never found, or a known one. */
+/**
+ * The number of consecutive timeouts after which the probe concludes that no service is active. `unknown`: no service
+ * was found before. `known`: one was active before.
+ */
 const MAX_TIMEOUTS = { unknown: 3, known: 4 }
-/** MQTT 5.0, section 2.4. */
+/** The reason code `Not authorized` (MQTT 5.0, section 2.4). */
 const NOT_AUTHORIZED = 135
 
 interface ServiceProbeEvents {
   onServed(): void
   onFree(): void
-  /** The broker is unreachable; the probe continues. */
+  /** Called when the broker is unreachable. The probe continues. */
   onDisconnected(cause: StateStoreError): void
-  /** The probe is not permitted or not possible. */
+  /** Called when the probe is not permitted or not possible. */
   onFailed(cause: StateStoreError): void
 }
 
@@ -42,7 +45,7 @@ export class ServiceProbe {
   #request: Subscription | undefined
   #cancel: () => void = () => undefined
 
-  /** @param isKnown - whether another store was active just now, which may need a moment to answer */
+  /** @param isKnown - whether another store was active a moment ago and may need time to answer */
   constructor(store: StateStore, clock: Clock, events: ServiceProbeEvents, isKnown = false) {
     this.#maxTimeouts = isKnown ? MAX_TIMEOUTS.known : MAX_TIMEOUTS.unknown
     this.#store = store
@@ -85,7 +88,7 @@ export class ServiceProbe {
     else if (error instanceof ClosedError)
       this.#events.onFailed(error.cause instanceof StateStoreError ? error.cause : error)
     else if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) this.#events.onFailed(error)
-    // Any other error is an answer of a store.
+    // Any other error is an answer from a store.
     else this.#onServed()
   }
 
@@ -98,20 +101,20 @@ export class ServiceProbe {
 }
 
 const RIVAL_KEY = utf8('rx-statestore/rival')
-/** How long another store may take to answer; also the minimum interval between probes. */
+/** The time that another store may take to answer, and the minimum interval between probes. */
 const RIVAL_TIMEOUT_MS = 1_000
 
 interface RivalProbeEvents {
-  /** Another store answers requests, or the probe is not permitted. */
+  /** Called when another store answers requests, or when the probe is not permitted. */
   onFound(): void
-  /** No other store answered: the announcement was forged or late. */
+  /** Called when no other store answered, which means that the announcement was forged or late. */
   onAlone(): void
 }
 
 /**
- * Checks by a request whether another store serves at the broker, because any client that can publish to the
- * announcement topic can forge an announcement. Both stores get the request; the other one is recognised by the
- * instance id in its response.
+ * Sends a request to check whether another store serves through the same broker, because any client that can publish to
+ * the announcement topic can forge an announcement. Both stores get the request, and the probe recognises the other
+ * store by the instance id in its response. /
  */
 export class RivalProbe {
   readonly #filter: string
@@ -153,7 +156,7 @@ export class RivalProbe {
     const isRequest = topic === INVOKE_TOPIC
     if (!isRequest && topic !== this.#filter) return false
     const isOurs = correlationData !== undefined && toHex(correlationData) === this.#requestId
-    // The service receives its own request, which needs no response.
+    // The service also receives its own request, to which it need not respond.
     if (isRequest) return isOurs
     const instanceId = userProperties[PROPERTY.instance]
     if (isOurs && typeof instanceId === 'string' && !this.#isOwnInstance(instanceId))

@@ -12,15 +12,21 @@ import type { Settings } from './options.js'
 export interface StorageManagerHost {
   readonly clients: () => number
   onStatus(status: StorageStatus): void
-  /** The storage must be reopened, now or later. */
+  /** Called when the storage must be reopened, now or later. */
   onOutdated(): void
   onFailed(error: unknown): void
   onFault(error: unknown): void
 }
 
-/** Opens and closes the storage of an attached store: on activation, or already on standby if it shares a log. */
+/**
+ * Opens and closes the storage of an attached store. A standby with a shared log opens its storage early, any other
+ * store when it becomes active.
+ */
 export class StorageManager {
-  /** A standby with a shared log follows it, and has all keys when it takes over. */
+  /**
+   * Whether the store opens its storage on standby. A standby with a shared log follows the log, and has all keys when
+   * it takes over.
+   */
   readonly isOpenOnStandby: boolean
   readonly #settings: Settings
   readonly #rights: KeyRights<Client> | undefined
@@ -40,7 +46,10 @@ export class StorageManager {
     return this.#open?.opened
   }
 
-  /** Opens the storage once. Returns `undefined` after a transient error, and rejects after any other. */
+  /**
+   * Opens the storage unless it is open. Returns `undefined` after a transient error, and rejects after any other
+   * error.
+   */
   async open(): Promise<OpenedStorage | undefined> {
     if (this.#open !== undefined) return this.#open.opened
     try {
@@ -91,7 +100,7 @@ export class StorageManager {
         onOutrun: onOutdated,
         onFailed,
         onAvailability: (availability, cause) => this.#onAvailability(availability, cause),
-        // Outages of the log servers are reported by `onAvailability` once.
+        // `onAvailability` already reports an outage of the log servers once.
         onError: error => {
           if (!(error instanceof StreamError)) onFault(error)
         },
@@ -101,11 +110,11 @@ export class StorageManager {
 
   #onAvailability(availability: Availability, cause: unknown): void {
     this.#setStatus(availability === 'kept' ? STORAGE_KEPT : { state: 'waiting', error: cause })
-    // Another service may reach the log.
+    // Another service may still reach the log.
     if (availability === 'away') this.#host.onOutdated()
   }
 
-  /** A concern is not reported while a worse status holds. */
+  /** Reports a concern unless the storage has a worse status. */
   #onConcern(concern: unknown): void {
     if (this.#status !== 'kept' && this.#status !== 'degraded') return
     this.#setStatus(concern === undefined ? STORAGE_KEPT : { state: 'degraded', error: concern })
