@@ -45,14 +45,16 @@ export type { ClusterNode, ClusterStatus } from './storage/storage.js'
 export type { RecoveryProgress, StorageOptions } from './storage/storage-options.js'
 
 /**
- * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. The store keeps its keys in memory and, with `data`, also on disk. Rejects with the system's error when a port is in use, with `in-use` when another process uses the directory, and with `damaged` or `format` when the directory's content was not written by a store. Throws {@link ArgumentError} for an invalid option.
+ * Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside. The store keeps its keys in memory
+ * and, with `data`, also on disk. Rejects with the system's error when a port is in use, with `in-use` when another
+ * process uses the directory, and with `damaged` or `format` when the directory's content was not written by a store.
+ * Throws {@link ArgumentError} for an invalid option.
  *
  * @example
  * ```ts
  * await using store = await serve({ port: 0, wsPort: 0 })
  * console.log(store.url)
  * ```
- * /
  */
 export async function serve(options: ServeOptions = {}): Promise<StoreServer> {
   const checked = checkOptions(options)

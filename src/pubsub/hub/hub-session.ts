@@ -9,7 +9,9 @@ import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 /** Maximum ids of successful requests remembered. (Client specification, "Deduplication".) */
 const MAX_RECENT_IDS = 1_000
 
-/** `ignored`: still behind, but senders no longer wait for it. `at`: start of the lag or last acknowledgement since, ms. */
+/**
+ * `ignored`: still behind, but senders no longer wait for it. `at`: start of the lag or last acknowledgement since, ms.
+ */
 type Progress =
   | { readonly state: 'caughtUp' }
   | { readonly state: 'behind'; readonly at: number }

@@ -163,7 +163,7 @@ export class LoginScheduler {
    * Runs a task as soon as a slot is free, or returns why the task gets no slot.
    *
    * @param name - user name, for fairness within the address
-   * @param signal - aborted when the client disconnects /
+   * @param signal - aborted when the client disconnects
    */
   async run<T extends object>(
     address: string,
@@ -246,14 +246,14 @@ export interface QueueEntry {
 }
 
 /**
- * Queued logins of one address, served round-robin by user name. Many slow logins under one name delay a login under another name by at most one of them.
+ * Queued logins of one address, served round-robin by user name. Many slow logins under one name delay a login under
+ * another name by at most one of them.
  *
  * @example
  * ```ts
  * queue.add({ name: 'panel' })
  * queue.next()?.name // the oldest entry of the next name
  * ```
- * /
  */
 export class LoginQueue<T extends QueueEntry> {
   readonly #entriesByName = new Map<string, Set<T>>()

@@ -57,13 +57,13 @@ export type ProofOf = (request: LoginRequest) => 'verifiable' | 'guessable' | un
 
 /**
  * Authenticates a client. If the function throws or rejects, the login is denied. The error is reported only on
- * `faults$`, the audit log gets its name and code, and the client gets neither. /
+ * `faults$`, the audit log gets its name and code, and the client gets neither.
  */
 export interface Authenticate {
   (request: LoginRequest): LoginResult | Promise<LoginResult>
   /**
    * Classifies requests. Requests with a `verifiable` proof are not delayed by failed logins from the same address, and
-   * their failures are not counted. Default: all requests are `guessable`. This function must not throw. /
+   * their failures are not counted. Default: all requests are `guessable`. This function must not throw.
    */
   readonly proofOf?: ProofOf | undefined
 }
@@ -82,7 +82,6 @@ export interface Method {
  * ```ts
  * const authenticate = firstOf([certificates(), passwords.method])
  * ```
- * /
  */
 export const firstOf = (methods: readonly Method[]): Authenticate =>
   Object.assign(

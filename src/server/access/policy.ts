@@ -40,7 +40,8 @@ const MAX_PATTERN_BYTES = 1_024
 
 /**
  * Parses the policy of an AIO `BrokerAuthorization`: the whole resource, its `authorizationPolicies`, or the list of
- * rules shown in the portal, as YAML or JSON. Throws {@link ArgumentError} with line and path for anything unknown, because a partly understood policy does not protect.
+ * rules shown in the portal, as YAML or JSON. Throws {@link ArgumentError} with line and path for anything unknown,
+ * because a partly understood policy does not protect.
  *
  * @example
  * ```ts
@@ -51,7 +52,6 @@ const MAX_PATTERN_BYTES = 1_024
  *     brokerResources: [{ method: Connect }]
  *     stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`)
  * ```
- * /
  */
 export function parsePolicy(text: string): Policy {
   const { root } = new YamlFile(text)

@@ -152,7 +152,6 @@ export type Levels = readonly string[]
  * covers(['sensors', '#'], ['sensors', '+', 'on']) // true
  * covers(['sensors', '+'], ['sensors', '#']) // false
  * ```
- * /
  */
 export function covers(pattern: Levels, filter: Levels): boolean {
   // A leading wildcard does not match topics that begin with `$` (section 4.7.2).

@@ -32,7 +32,7 @@ export function parseTemplate(text: string): Template {
  * Fills in the placeholders. Returns `undefined` if the client lacks a value or if `literal` cannot represent the
  * value.
  *
- * @param literal - escapes a value, so that its characters have no special meaning /
+ * @param literal - escapes a value, so that its characters have no special meaning
  */
 export function fill(
   template: Template,

@@ -48,7 +48,7 @@ export class Tokens {
   /**
    * Accepts a token sent with enhanced authentication `K8S-SAT`, or as a password with the user name `K8S-SAT` or no
    * user name. The subject becomes the user name. The connection expires with the token unless the client sends a new
-   * token in AUTH. /
+   * token in AUTH.
    */
   readonly method: Method = Object.assign(async (request: LoginRequest) => this.#check(request), {
     proofOf: (request: LoginRequest) => (tokenOf(request) === undefined ? undefined : ('verifiable' as const)),

@@ -129,7 +129,7 @@ export class ActiveService {
 
   /**
    * Returns whether to reclaim a client id that another service took. Of two services that have read the retained
-   * announcement, only one reclaims the id. /
+   * announcement, only one reclaims the id.
    */
   get shouldReclaimClientId(): boolean {
     const current = this.#state

@@ -5,15 +5,14 @@ import { type AttachOptions, settingsFrom } from './options.js'
 /**
  * Serves a state store through an existing MQTT 5 broker: connects as a client, receives the requests of other clients,
  * answers them and notifies watchers. Returns immediately; the store then waits for the broker, reconnects after every
- * interruption, and stands by while another store serves (see {@link AttachedStore.state$}). Throws `argument` for invalid
- * options, and for a policy when the broker does not identify the sender of a request.
+ * interruption, and stands by while another store serves (see {@link AttachedStore.state$}). Throws `argument` for
+ * invalid options, and for a policy when the broker does not identify the sender of a request.
  *
  * @example
  * ```ts
  * await using store = await attach('mqtt://localhost', { data: './state' })
  * store.state$.subscribe(({ state }) => console.log(state))
  * ```
- * /
  */
 export async function attach(url: string, options: AttachOptions = {}): Promise<AttachedStore> {
   checkObject('options', options)

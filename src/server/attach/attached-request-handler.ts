@@ -23,7 +23,7 @@ export interface RequestHandlerEvents {
    * Called when a request gets no response because its response topic belongs to another client or would be rejected by
    * some brokers.
    *
-   * @param clientId - the requester, if known /
+   * @param clientId - the requester, if known
    */
   onUnanswered(clientId: string | undefined, responseTopic: string): void
 }
@@ -158,7 +158,7 @@ const NO_BYTES = new Uint8Array(0)
  * broker.
  *
  * Omits the message expiry, because the store forgets a reply when its request expires. A broker that has started to
- * deliver a message redelivers it after any interruption, even long after its expiry (MQTT 5.0, section 3.3.2.3.3). /
+ * deliver a message redelivers it after any interruption, even long after its expiry (MQTT 5.0, section 3.3.2.3.3).
  */
 function toRequest(request: InboundMessage): Incoming {
   const { topic, payload, contentType, responseTopic, correlationData = NO_BYTES, userProperties } = request
@@ -260,7 +260,7 @@ const RESPONSE_TOPIC = /^clients\/([^/]+)\/services\/statestore\//
  * response topic must belong to the same client. A client may also send the property itself, so a request that contains
  * the property twice is not trusted. Returns `undefined` if no response is possible.
  *
- * @param identityProperty - user property in which the broker names the client /
+ * @param identityProperty - user property in which the broker names the client
  */
 export function identifyRequester(
   message: Content,

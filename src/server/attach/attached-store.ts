@@ -21,7 +21,7 @@ export type AttachedState =
    */
   | { readonly state: 'closed'; readonly cause: unknown }
 
-/** The statistics of an attached store. */
+/** The memory in use, in bytes. */
 export interface AttachedStats {
   readonly keys: number
   /** The size of all keys and values in bytes. */
@@ -35,7 +35,7 @@ export interface AttachedStats {
 
 /**
  * A store that serves through an existing broker, see {@link attach}. The store has keys and clients while it serves,
- * even while it reconnects. A standby has none. /
+ * even while it reconnects. A standby has none.
  */
 export interface AttachedStore extends AsyncDisposable {
   readonly clientId: string
@@ -84,13 +84,13 @@ export interface AttachedStore extends AsyncDisposable {
   /** Returns a snapshot of all keys, one line for each key. The snapshot is empty while the store does not serve. */
   dump(): Iterable<DumpLine>
   /**
-   * Loads the keys of a dump, as {@link StoreServer.load} does. In addition, rejects with `closed` if the store does not serve or stops serving before anything is loaded, and with `outcome-unknown` if it stops during the load.
+   * Loads the keys of a dump, as {@link StoreServer.load} does. In addition, rejects with `closed` if the store does
+   * not serve or stops serving before anything is loaded, and with `outcome-unknown` if it stops during the load.
    *
    * @example
    * ```ts
    * await store.load([{ key: 'setPoint', value: '21.5' }])
    * ```
-   * /
    */
   load(
     lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,

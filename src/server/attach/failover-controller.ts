@@ -251,7 +251,7 @@ const SESSION_EXPIRY_MS = 30_000
 const WILL_DELAY_SECONDS = 1
 /**
  * The limit on requests in flight. With a lower limit, Mosquitto 2.0 may reorder queued requests after some of them
- * expire. With a higher limit, redelivered requests may no longer be recognised as repetitions. /
+ * expire. With a higher limit, redelivered requests may no longer be recognised as repetitions.
  */
 const RECEIVE_MAXIMUM = 16_384
 

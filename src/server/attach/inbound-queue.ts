@@ -11,7 +11,7 @@ const MAX_QUEUED_BYTES = 128 * 1024 * 1024
 
 /**
  * Acknowledges handled messages in the order of their arrival (MQTT 5.0, section 4.6). The broker redelivers
- * unacknowledged messages after an interruption. Queues messages while `isOpen` returns false. /
+ * unacknowledged messages after an interruption. Queues messages while `isOpen` returns false.
  */
 export class InboundQueue {
   readonly #acknowledge: (packetId: number) => void

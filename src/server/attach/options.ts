@@ -41,7 +41,7 @@ type KeyspaceOptions = Pick<
 export interface AttachOptions extends ConnectionOptions, KeyspaceOptions {
   /**
    * The MQTT client id, which the active and standby services share, because a broker connects only one client with
-   * that id. Default: `rx-statestore-service`. /
+   * that id. Default: `rx-statestore-service`.
    */
   readonly clientId?: string | undefined
   /** The size in bytes of the largest packet that the broker may send. Default: 16 MiB. */
@@ -54,19 +54,19 @@ export interface AttachOptions extends ConnectionOptions, KeyspaceOptions {
    * The maximum number of clients per watched key, and of clients that watch globs. Further registrations are rejected
    * with `quota-exceeded`. Each change sends a notification to each of these clients. Default: 1,000, because one
    * client can register under any number of ids. With {@link AttachOptions.identityProperty}, which prevents such
-   * registrations, the default is unlimited. /
+   * registrations, the default is unlimited.
    */
   readonly maxWatchersPerKey?: number | undefined
   /**
    * The user property in which the broker names the client that published. By default, the owner of the response topic
-   * is taken for the sender, which requires access rules at the broker. /
+   * is taken for the sender, which requires access rules at the broker.
    */
   readonly identityProperty?: string | undefined
   /**
    * The topic filter of the broker's disconnect messages, in which the last `+` stands for the client id. When a client
    * disconnects, its registrations end unless it sent a request in the last 5 s. EMQX and rmqtt use
    * `$SYS/brokers/+/clients/+/disconnected`. Only the broker must be allowed to publish to these topics. By default, a
-   * client's registrations end with the first notification that has no receiver. /
+   * client's registrations end with the first notification that has no receiver.
    */
   readonly disconnectEvents?: string | undefined
   /** Access rules for keys by client id, as for `serve`. Requires {@link AttachOptions.identityProperty}. */

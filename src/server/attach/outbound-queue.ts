@@ -51,7 +51,7 @@ const NO_MATCHING_SUBSCRIBERS = 16
  *
  * The broker may have closed the connection because of one message that has too many topic levels or bytes. So messages
  * are resent in groups that start with one message and double in size. The offending message is eventually alone in
- * flight, and is then dropped. /
+ * flight, and is then dropped.
  */
 export class OutboundQueue {
   readonly #session: Pick<ServiceSession, 'publish' | 'sizeOf'>
@@ -224,7 +224,7 @@ interface Routed {
  * Keeps one queue per receiver. A client gets responses and notifications in the order in which the store made them,
  * because a response that overtook a notification would show a value before the changes that led to it. Receivers are
  * served round-robin, and responses alternate with notifications, so that neither many notifications nor one busy
- * client delay other clients. /
+ * client delay other clients.
  */
 class ReceiverQueues<T extends Routed> {
   readonly #byReceiver = new Map<string, Fifo<T>>()
@@ -281,7 +281,7 @@ const MAX_REMEMBERED = 1_000
 /**
  * Remembers the messages because of which the broker closed the connection. An unacknowledged request is redelivered,
  * and its response would end the next connection. A response is identified by topic and correlation data, a
- * notification by its topic. /
+ * notification by its topic.
  */
 class PoisonMessages {
   readonly #digests = new Set<string>()

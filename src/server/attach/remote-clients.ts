@@ -109,7 +109,7 @@ export class RemoteClients {
    * disconnected.
    *
    * @param requestCount - number of requests when the message was published; a client that has sent more since then may
-   * have subscribed /
+   * have subscribed
    */
   onDelivered(client: RemoteClient, requestCount: number, topic: string, refusal: Parameters<Done>[0]): void {
     if (refusal === undefined) {
@@ -204,7 +204,7 @@ const NO_BYTES = new Uint8Array(0)
 /**
  * Ends the watches of disconnected clients when watches become scarce. Brokers do not report disconnects, but their
  * PUBACK reports when a message has no receiver. So each client that was silent for a minute gets a response without a
- * request, which clients ignore as they ignore a late response. /
+ * request, which clients ignore as they ignore a late response.
  */
 export class PresenceSweep {
   readonly #clients: RemoteClients

@@ -114,7 +114,7 @@ interface RivalProbeEvents {
 /**
  * Sends a request to check whether another store serves through the same broker, because any client that can publish to
  * the announcement topic can forge an announcement. Both stores get the request, and the probe recognises the other
- * store by the instance id in its response. /
+ * store by the instance id in its response.
  */
 export class RivalProbe {
   readonly #filter: string

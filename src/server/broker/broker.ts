@@ -15,23 +15,24 @@ export type { BrokerHandler } from './session/handler.js'
 export interface BrokerOptions extends ListenAddresses, CoreOptions {}
 
 export interface BrokerStats {
-  /** Authenticated connections. */
+  /** The number of authenticated connections. */
   readonly connections: number
-  /** Includes sessions of offline clients. */
+  /** The number of sessions, those of offline clients included. */
   readonly sessions: number
   readonly retained: number
-  /** Charged to the shared memory budget. */
+  /** The bytes charged to the shared memory budget. */
   readonly bufferedBytes: number
-  /** Includes connections that have not authenticated. */
+  /** The number of connections, unauthenticated connections included. */
   readonly networkConnections: number
-  /** Connections closed at a connection limit. */
+  /** The number of connections closed at a connection limit. */
   readonly refusedConnections: number
   readonly subscriptions: number
   readonly retainedBytes: number
 }
 
 /**
- * A WebSocket frame may hold several packets (MQTT 5.0, section 6), so it may exceed the largest packet by this much.
+ * The number of bytes by which a WebSocket frame may exceed the largest packet, because a frame may hold several
+ * packets (MQTT 5.0, section 6).
  */
 const FRAME_MARGIN_BYTES = 1024 * 1024
 
@@ -62,7 +63,7 @@ export class Broker {
     this.freezer = new ConnectionFreezer(this.#listeners.servers)
   }
 
-  /** Starts listening; rejects if an address is already in use. */
+  /** Starts a broker that listens. Rejects if an address is already in use. */
   static async start(options: BrokerOptions, handler: BrokerHandler): Promise<Broker> {
     const broker = new Broker(options, handler)
     try {
@@ -86,12 +87,12 @@ export class Broker {
     return this.#core.connections
   }
 
-  /** Usage of every principal that holds something or was active recently. */
+  /** Returns the usage of every principal that uses a quota or was active recently. */
   get accounts(): Iterable<QuotaAccount> {
     return this.#core.accounts.principals
   }
 
-  /** Network connections per IPv4 address or IPv6 network. */
+  /** Returns the network connections per IPv4 address or IPv6 network. */
   get addresses(): Iterable<[address: string, AddressConnections]> {
     return this.#listeners.networkConnections.addresses
   }
@@ -110,12 +111,12 @@ export class Broker {
     }
   }
 
-  /** Publishes to all subscribers of the topic with QoS 1. */
+  /** Publishes with QoS 1 to all subscribers of the topic. */
   publish({ topic, ...content }: Publish): void {
     this.#core.publish({ topic, content, qos: 1, retain: false, expiresAt: undefined }, undefined)
   }
 
-  /** Replaces the certificate for new connections. */
+  /** Sets the certificate that new connections use. */
   setTls(tls: TlsMaterial): void {
     this.#listeners.setTls(tls)
   }

@@ -20,12 +20,12 @@ import { type StatsLines, statsLines } from './stats-stream.js'
 
 export interface ApiOptions {
   readonly store: ConsoleStore
-  /** Contents of the store after a reset. */
+  /** The contents of the store after a reset. */
   readonly seed: readonly DumpLine[] | undefined
   readonly version: string
   readonly clock: Clock
   readonly wsUrl: string
-  /** The page's login at the broker; default the user `console` with the token. */
+  /** The page's login at the broker. Default: the user `console` with the token. */
   readonly brokerLogin: BrokerLogin | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Call {
   readonly hostName: string
 }
 
-/** Responds itself, or returns the object to send as JSON. */
+/** Handles a call. Returns the object to send as JSON, or `undefined` after sending the response itself. */
 type Route = (call: Call) => Promise<object | undefined>
 
 const AUDITED_REQUESTS: ReadonlySet<string> = new Set([
@@ -50,7 +50,7 @@ const AUDITED_REQUESTS: ReadonlySet<string> = new Set([
 const MAX_STREAMS = 16
 const MAX_DUMPS = 4
 
-/** Serves the requests below `/api/`; see `contract.ts`. */
+/** Serves the requests below `/api/`, see `contract.ts`. */
 export class Api {
   readonly #options: ApiOptions
   readonly #statsLines$: Observable<StatsLines>
@@ -67,12 +67,12 @@ export class Api {
     this.#closed$.next()
   }
 
-  /** Returns whether a request changes the store, or exports all its data. */
+  /** Returns whether a request changes the store or exports all its data. */
   isAudited({ method = '' }: IncomingMessage, path: string): boolean {
     return AUDITED_REQUESTS.has(`${method} ${path}`)
   }
 
-  /** Handles a request; raises {@link HttpProblem}, and errors of the store. */
+  /** Handles a request. Throws {@link HttpProblem} and the errors of the store. */
   async handle(call: Call): Promise<void> {
     const result = await this.#routeOf(call)(call)
     if (result === undefined) return
@@ -119,8 +119,8 @@ export class Api {
   }
 
   /**
-   * Streams until the client disconnects. A slow reader misses samples, and receives the latest clients when it catches
-   * up.
+   * Streams statistics until the client disconnects. A slow reader misses samples, but receives the latest clients as
+   * soon as it catches up.
    */
   #stream(response: ServerResponse): Promise<undefined> {
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
@@ -151,13 +151,13 @@ const action =
 
 const MAX_FREEZE_MS = 600_000
 
-/** Drops a client's connection. Raises {@link HttpProblem} for an unknown client or an attached store. */
+/** Drops the connections of a client. Throws {@link HttpProblem} for an unknown client or an attached store. */
 function disconnectClient(store: ConsoleStore, { clientId }: JsonObject): void {
   if (typeof clientId !== 'string') throw new HttpProblem(400, 'argument', '`clientId` must be a string')
   if (!requireBroker(store).cut(clientId)) throw noSuchClient()
 }
 
-/** Freezes or resumes the store. Raises {@link HttpProblem} for more than ten minutes, and for an attached store. */
+/** Freezes or resumes the store. Throws {@link HttpProblem} for more than ten minutes or an attached store. */
 function freeze(store: ConsoleStore, { ms }: JsonObject): void {
   if (typeof ms !== 'number' || !Number.isInteger(ms) || ms < 0 || ms > MAX_FREEZE_MS) {
     throw new HttpProblem(400, 'argument', `\`ms\` must be an integer from 0 to ${MAX_FREEZE_MS}`)
@@ -165,7 +165,7 @@ function freeze(store: ConsoleStore, { ms }: JsonObject): void {
   requireBroker(store).freeze(ms)
 }
 
-/** Restarts the store; settles when it listens again. Raises {@link HttpProblem} for an attached store. */
+/** Restarts the store, and resolves when the store listens again. Throws {@link HttpProblem} for an attached store. */
 async function restart(store: ConsoleStore, { keys }: JsonObject): Promise<void> {
   if (keys !== 'kept' && keys !== 'lost') throw new HttpProblem(400, 'argument', '`keys` must be `kept` or `lost`')
   await requireBroker(store).restart({ keys })
@@ -195,7 +195,7 @@ class ConcurrencyLimit {
 
 const CHUNK_CHARACTERS = 65_536
 
-/** Streams all keys. Raises {@link HttpProblem} while the store is not serving, since the dump would be empty. */
+/** Streams all keys. Throws {@link HttpProblem} while the store does not serve, because the dump would be empty. */
 async function sendDump(store: ConsoleStore, response: ServerResponse): Promise<void> {
   if (store.startedAt === undefined)
     throw new HttpProblem(503, 'closed', 'The store is not serving and has no keys; dump the active one')
@@ -223,7 +223,7 @@ async function loadDump(store: ConsoleStore, request: IncomingMessage): Promise<
   return { loaded, versionsKept, expired }
 }
 
-/** Resets the store to the seed. Raises {@link HttpProblem} without a seed. */
+/** Resets the store to the seed. Throws {@link HttpProblem} without a seed. */
 async function reset(store: ConsoleStore, seed: readonly DumpLine[] | undefined): Promise<ResetResponse> {
   if (seed === undefined) throw new HttpProblem(409, 'no-seed', 'The store was started without a seed')
   const { deleted, loaded } = await store.load(seed, { replace: true })
@@ -232,7 +232,7 @@ async function reset(store: ConsoleStore, seed: readonly DumpLine[] | undefined)
 
 const MAX_KEYS = 1_000
 
-/** Returns the metadata of keys that a GET lacks. Raises {@link HttpProblem} for malformed ids. */
+/** Returns the metadata that a GET of the keys lacks. Throws {@link HttpProblem} for malformed ids. */
 function keyFacts(store: ConsoleStore, { ids }: JsonObject): KeysResponse {
   if (!Array.isArray(ids) || ids.length > MAX_KEYS) {
     throw new HttpProblem(400, 'argument', `\`ids\` must be an array of at most ${MAX_KEYS}`)
@@ -256,7 +256,7 @@ function factsOf(store: ConsoleStore, id: unknown): KeyFacts | undefined {
   }
 }
 
-/** Returns the keys a client watches. Raises {@link HttpProblem} for an unknown client. */
+/** Returns the keys that a client watches. Throws {@link HttpProblem} for an unknown client. */
 function clientFacts(store: ConsoleStore, { clientId }: JsonObject): ClientResponse {
   const client = store.clients.find(candidate => candidate.clientId === clientId)
   if (client === undefined) throw noSuchClient()
@@ -268,7 +268,7 @@ function clientFacts(store: ConsoleStore, { clientId }: JsonObject): ClientRespo
   return { clientId: client.clientId, watches: client.watches, ids }
 }
 
-/** Returns usage per principal and address. Raises {@link HttpProblem} for an attached store. */
+/** Returns the usage per principal and address. Throws {@link HttpProblem} for an attached store. */
 function usageFacts(store: ConsoleStore): UsageResponse {
   const { stats, usage, addresses } = requireBroker(store)
   return {

@@ -7,44 +7,45 @@ import type { TlsMaterial } from '../../node/net/tls.js'
 import { type ConsoleStore, isAttached } from './console-store.js'
 import type { BrokerLogin } from './contract.js'
 
-/** Options of `ConsoleServer.start`. Times in ms. */
+/** The options of `ConsoleServer.start`. All times are in ms. */
 export interface ConsoleOptions {
   readonly host: string
-  /** TCP port; 0 for any free port. */
+  /** The TCP port. 0 selects a free port. */
   readonly port: number
-  /** Access token. Default a random one at each start. */
+  /** The access token. Default: a random token at each start. */
   readonly token?: string | undefined
-  /** Contents of the store after a reset; without it, a reset is not offered. */
+  /** The contents of the store after a reset. Without them, the console offers no reset. */
   readonly seed: readonly DumpLine[] | undefined
   readonly version: string
-  /** Clock of the stats stream. Default the system clock. */
+  /** The clock of the stats stream. Default: the system clock. */
   readonly clock?: Clock | undefined
-  /** Folder of the built page. Default that of this package. */
+  /** The folder of the built page. Default: the folder in this package. */
   readonly page?: URL | undefined
-  /** Closes a connection that is idle during a request for this long, ms. Default 60,000. */
+  /** The time in ms after which a connection that is idle during a request is closed. Default: 60,000. */
   readonly idleTimeout?: number | undefined
-  /** Listens with TLS. Its `clientCa` is ignored: clients authenticate with the token. */
+  /** Listens with TLS. `clientCa` is ignored, because clients authenticate with the token. */
   readonly tls?: TlsMaterial | undefined
   /**
-   * An existing server on which the console is served below `path`. Then `host`, `port`, `tls` and `idleTimeout` are
-   * ignored, and that server limits connections.
+   * An existing server that serves the console below `path`. If set, `host`, `port`, `tls` and `idleTimeout` are
+   * ignored, and the existing server limits connections.
    */
   readonly server?: GivenServer | undefined
-  /** Path of the console. Default `/console` on an existing server, else none. */
+  /** The path of the console. Default: `/console` on an existing server, otherwise none. */
   readonly path?: string | undefined
   /**
-   * Public URL behind a proxy, such as `https://panel.example/console/`. Client addresses are then taken from the
-   * `X-Forwarded-For` header of a proxy on this machine.
+   * The public URL behind a proxy, such as `https://panel.example/console/`. If set, client addresses are taken from
+   * the `X-Forwarded-For` header of a proxy on this machine.
    */
   readonly publicUrl?: string | undefined
   /**
-   * Broker URL for browsers, such as `wss://panel.example/mqtt`, without user name and password, since it appears in a
-   * response header. Default the store's own; required for an attached store.
+   * The broker URL for browsers, such as `wss://panel.example/mqtt`. It must not contain a user name or password,
+   * because it appears in a response header. Default: the URL of the store's own broker. An attached store requires
+   * this option.
    */
   readonly brokerUrl?: string | undefined
   /**
    * The page's login at the broker. Anyone with the console token can read it, so use a user without further rights.
-   * Default the user `console` with the token; with an attached store, anonymous.
+   * Default: the user `console` with the token, or an anonymous login for an attached store.
    */
   readonly brokerLogin?: BrokerLogin | undefined
 }
@@ -52,7 +53,7 @@ export interface ConsoleOptions {
 /** Throws {@link ArgumentError} for a token that could be guessed. */
 export function checkToken(token: string | undefined): void {
   if (token === undefined || (typeof token === 'string' && /^[\w-]{32,512}$/.test(token))) return
-  // Without the value: it is a secret.
+  // The message omits the value, because it is a secret.
   throw new ArgumentError('Expected `token` to be 32 to 512 random letters, digits, `-` and `_`')
 }
 

@@ -23,13 +23,13 @@ export type { ConsoleOptions } from './console-options.js'
 const PAGE_FOLDER = 'dist/server/console/page/'
 const TOKEN_BYTES = 32
 const MAX_CONNECTIONS = 256
-/** Limit of connections without the token, which keeps the rest available to clients that have it. */
+/** The limit on connections without the token. It reserves the other connections for clients that have the token. */
 const MAX_UNAUTHENTICATED = 128
 const IDLE_TIMEOUT_MS = 60_000
 
-/** Serves the console page and its API. It survives restarts of the store. */
+/** Serves the console page and its API. One console server serves all runs of the store. */
 export class ConsoleServer implements AsyncDisposable {
-  /** Grants full access to the console; keep it secret. */
+  /** The token that grants full access to the console. Keep it secret. */
   readonly token: string
   readonly #options: ConsoleOptions
   readonly #brokerUrl: string
@@ -72,7 +72,8 @@ export class ConsoleServer implements AsyncDisposable {
   }
 
   /**
-   * Starts; rejects with the system's error if the port is in use, throws {@link ArgumentError} for an invalid option.
+   * Starts a console server. Rejects with the system's error if the port is in use, and with {@link ArgumentError} for
+   * an invalid option.
    */
   static async start(store: ConsoleStore, options: ConsoleOptions): Promise<ConsoleServer> {
     const server = new ConsoleServer(store, options)
@@ -82,7 +83,7 @@ export class ConsoleServer implements AsyncDisposable {
     return server
   }
 
-  /** URL for browsers: `publicUrl`, or `http://host:port/` (`https://` with TLS) with the path. */
+  /** The URL for browsers: `publicUrl`, or `http://host:port/` with the path (`https://` with TLS). */
   get url(): string {
     if (this.#publicUrl !== undefined) return this.#publicUrl.href
     const { host } = this.#options
@@ -97,29 +98,31 @@ export class ConsoleServer implements AsyncDisposable {
     return address !== null && typeof address === 'object' ? address.port : 0
   }
 
-  /** {@link url} with the token in its fragment, which browsers do not send to the server. */
+  /** The {@link url} with the token in its fragment, which browsers do not send to the server. */
   get link(): string {
     return `${this.url}#token=${this.token}`
   }
 
-  /** Audit log: logins, rejections and actions. Hot. */
+  /** Emits logins, rejections and actions for the audit log. Hot. */
   get audit$(): Observable<AuditEvent> {
     return this.#limiter.audit.events$
   }
 
-  /** Replaces the certificate for new connections. Throws {@link ArgumentError} for an invalid one. */
+  /** Sets the certificate that new connections use. Throws {@link ArgumentError} for an invalid certificate. */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
     if (this.#options.server === undefined && this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
   }
 
-  /** Authenticates the page at a broker that requires logins: as the user `console`, with the token. */
+  /**
+   * Authenticates the page at a broker that requires logins. The page logs in as the user `console`, with the token.
+   */
   readonly login: Method = Object.assign((request: LoginRequest) => this.#login(request), {
-    // The other methods decide about a user `console` without the token.
+    // The other methods decide about a user `console` that does not have the token.
     proofOf: (request: LoginRequest) => (this.#login(request) === undefined ? undefined : ('verifiable' as const)),
   })
 
-  /** Closes all connections and frees the port; an existing server keeps running. */
+  /** Closes all connections and frees the port. An existing server keeps running. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -152,7 +155,7 @@ export class ConsoleServer implements AsyncDisposable {
 
   #createServer(): GivenServer {
     const { tls, idleTimeout = IDLE_TIMEOUT_MS } = this.#options
-    // A load may take long; idle connections are closed by `timeout`.
+    // The request timeout is off, because a load may take long. `timeout` closes idle connections.
     const settings = { ...HEAD_TIMEOUTS, requestTimeout: 0 }
     const http = tls ? createHttpsServer({ ...settings, ...tlsOf(tls) }) : createServer(settings)
     http.timeout = idleTimeout
@@ -196,5 +199,5 @@ export class ConsoleServer implements AsyncDisposable {
   }
 }
 
-/** No client CA: browsers would ask users for a certificate. */
+/** Returns TLS options without a client CA, because browsers would ask users for a certificate. */
 const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

@@ -2,7 +2,7 @@ import type { AttachedStore } from '../attach/attached-store.js'
 import type { StoreServer } from '../host/store-server.js'
 import { HttpProblem } from './http.js'
 
-/** Members of any store that the console uses. */
+/** The members of any store that the console uses. */
 type AnyStoreMembers =
   | 'url'
   | 'startedAt'
@@ -27,7 +27,7 @@ export type ConsoleStore = StoreWithBroker | StoreAtBroker
 /** Returns whether a store is attached to an external broker. */
 export const isAttached = (store: ConsoleStore): store is StoreAtBroker => 'state' in store
 
-/** Returns the store for operations on its broker; raises {@link HttpProblem} for an attached store. */
+/** Returns the store for operations on its broker. Throws {@link HttpProblem} for an attached store. */
 export function requireBroker(store: ConsoleStore): StoreWithBroker {
   if (!isAttached(store)) return store
   throw new HttpProblem(409, 'attached', 'Not available: the store is attached to an external broker')

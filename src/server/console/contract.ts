@@ -4,68 +4,81 @@ import type { AddressUsage, Usage } from '../host/usage.js'
 import type { ClusterStatus } from '../storage/storage.js'
 
 /**
- * The HTTP API between the console page and its server, below `/api/`. It carries what the state store protocol lacks;
- * keys and values use MQTT. Types only, so that the page can share them.
+ * The HTTP API between the console page and its server, below `/api/`. It carries only the data that the state store
+ * protocol lacks, because the page reads and writes keys over MQTT. This file contains only types, so that the page can
+ * share them.
  *
  * Every request requires `Authorization: Bearer` with the token printed at start. Errors have a {@link Problem} as
  * body: 401 without the token, 4xx for an invalid request, 503 at a concurrency limit or without a store. Requests
- * without a documented response are answered with `{}`. Times are ms since the Unix epoch on the store's clock; binary
- * keys are Base16, as in {@link Key.id}.
+ * without a documented response are answered with `{}`. Times are in ms since the Unix epoch on the store's clock.
+ * Binary keys are Base16, as in {@link Key.id}.
  */
 
-/** GET /api/store: constant while the store runs. */
+/** The response of GET /api/store, which is constant while the store runs. */
 export interface StoreFacts {
-  /** `mqtt://` and `ws://` URLs of the broker. */
+  /** The `mqtt://` and `ws://` URLs of the broker. */
   readonly url: string
   readonly wsUrl: string
   /**
-   * Whether the store is attached to an external broker: then it cannot be frozen or restarted, and there is no usage.
+   * Whether the store is attached to an external broker. If so, it cannot be frozen or restarted, and reports no usage.
    */
   readonly attached?: true
-  /** The page's login at the broker. Default the user `console` with the token; with an attached store, anonymous. */
+  /**
+   * The page's login at the broker. Default: the user `console` with the token, or an anonymous login for an attached
+   * store.
+   */
   readonly brokerLogin?: BrokerLogin
   readonly seeded: boolean
   readonly version: string
 }
 
-/** User name and password of the page at the broker. */
+/** The user name and password of the page at the broker. */
 export interface BrokerLogin {
   readonly username: string
   readonly password?: string
 }
 
 /**
- * GET /api/stream: an endless response with one JSON object per line (`application/x-ndjson`): a pulse first and then
- * every second; the clients first and whenever they or their watches change, at most once a second.
+ * A line of GET /api/stream, an endless response with one JSON object per line (`application/x-ndjson`). The response
+ * contains a sample at the beginning and every second, and the clients at the beginning and whenever they or their
+ * watches change, at most once a second.
  */
 export type StreamLine = StatsSample | Clients
 
 export interface StatsSample {
   readonly type: 'pulse'
   readonly at: number
-  /** Missing while an attached store is not active: then it has no keys, clients or counts. */
+  /**
+   * The time of the start. It is missing while an attached store does not serve and thus has no keys, clients or
+   * counts.
+   */
   readonly startedAt?: number
   readonly attached?: AttachedFacts
-  /** End of a freeze, if the store is frozen. */
+  /** The end of the freeze, if the store is frozen. */
   readonly frozenUntil?: number
-  /** How far versions are ahead of the store's clock after it was set back, ms. */
+  /** The time in ms by which versions are ahead of the store's clock after the clock was set back. */
   readonly drift?: number
   readonly keys: number
   readonly watches: number
-  /** For an attached store, the clients that watch or sent a request in the last minute. */
+  /**
+   * The number of connections. For an attached store, the number of clients that watch keys or sent a request in the
+   * last minute.
+   */
   readonly connections: number
-  /** Includes connections that are not authenticated. Older versions send neither this nor the next two. */
+  /**
+   * The number of connections, unauthenticated ones included. Older versions send neither this field nor the next two.
+   */
   readonly networkConnections?: number
-  /** Refused connections and rejected logins since the start. */
+  /** The numbers of refused connections and rejected logins since the start. */
   readonly refusedConnections?: number
   readonly refusedLogins?: number
-  /** Counts of the last second. */
+  /** The counts of the last second. */
   readonly requests: number
   readonly errors: number
   readonly notifications: number
   /**
-   * Increases when a key is created or deleted, and restarts with the store: a change means that the key list is
-   * outdated.
+   * A counter that increases when a key is created or deleted, and restarts with the store. A change means that the key
+   * list is outdated.
    */
   readonly keyspace: number
   readonly cluster?: ClusterFacts
@@ -73,14 +86,14 @@ export interface StatsSample {
 
 export interface AttachedFacts {
   readonly state: AttachedState['state']
-  /** Why it cannot detect the active service, as text. */
+  /** The reason, as text, why the store cannot detect the active service. */
   readonly why?: string
 }
 
-/** At most 100 nodes, as seen by the node that serves the console. */
+/** The cluster as seen by the node that serves the console, with at most 100 nodes. */
 export type ClusterFacts = ClusterStatus
 
-/** Connected clients, at most the first 1,000. */
+/** The connected clients, at most the first 1,000. */
 export interface Clients {
   readonly type: 'clients'
   readonly clients: readonly ClientFacts[]
@@ -88,12 +101,15 @@ export interface Clients {
 
 export interface ClientFacts {
   readonly clientId: string
-  /** When it connected; for an attached store, when its first request arrived. */
+  /** The time when the client connected or, for an attached store, when its first request arrived. */
   readonly since: number
   readonly watches: number
 }
 
-/** POST /api/keys `{ ids }`, at most 1,000: metadata that a GET lacks. Missing keys are omitted. */
+/**
+ * The response of POST /api/keys `{ ids }`, with at most 1,000 ids. It contains the metadata that a GET lacks, and
+ * omits missing keys.
+ */
 export interface KeysResponse {
   readonly keys: readonly KeyFacts[]
 }
@@ -101,66 +117,78 @@ export interface KeysResponse {
 export interface KeyFacts {
   readonly id: string
   readonly version: string
-  /** Length of the value, bytes. */
+  /** The length of the value in bytes. */
   readonly size: number
   readonly expiresAt?: number
   readonly fencingToken?: string
   readonly watchers: number
 }
 
-/** POST /api/client `{ clientId }`: the keys a client watches, at most 1,000 of `watches`. */
+/** The response of POST /api/client `{ clientId }`, with at most 1,000 of the keys that the client watches. */
 export interface ClientResponse {
   readonly clientId: string
   readonly watches: number
   readonly ids: readonly string[]
 }
 
-/** GET /api/usage: total usage, and usage per principal and address, at most 1,000 each. */
+/**
+ * The response of GET /api/usage: the total usage, and the usage per principal and per address, at most 1,000 of each.
+ */
 export interface UsageResponse {
   readonly total: StoreStats
   readonly principals: readonly Usage[]
   readonly addresses: readonly AddressUsage[]
 }
 
-/** POST /api/cut `{ clientId }`: drops the network connection without a DISCONNECT. 404 for an unknown client. */
+/**
+ * The body of POST /api/cut. Drops the network connection without a DISCONNECT. The response is 404 for an unknown
+ * client.
+ */
 export interface DisconnectRequest {
   readonly clientId: string
 }
 
 /**
- * POST /api/freeze `{ ms }`, at most 600,000; 0 resumes. A frozen store keeps connections open but processes nothing.
+ * The body of POST /api/freeze, with at most 600,000 ms. 0 resumes the store. A frozen store keeps connections open but
+ * processes nothing.
  */
 export interface FreezeRequest {
   readonly ms: number
 }
 
-/** POST /api/restart `{ keys }`: closes all connections and starts again on the same ports. */
+/** The body of POST /api/restart. Closes all connections and starts the store again on the same ports. */
 export interface RestartRequest {
-  /** `kept`: like a store with data on disk; `lost`: like one without. */
+  /** `kept`: the store restarts with its keys, as if they were on disk. `lost`: the store restarts without keys. */
   readonly keys: 'kept' | 'lost'
 }
 
-/** POST /api/reset: deletes keys that are not in the seed and sets the others. 409 without a seed. */
+/**
+ * The response of POST /api/reset, which deletes the keys that are not in the seed and sets the others. The response is
+ * 409 without a seed.
+ */
 export interface ResetResponse {
   readonly deleted: number
   readonly set: number
 }
 
 /**
- * GET /api/dump, and the body of POST /api/load: one line per key. `value` is text; `bytes` is Base64, used if the
- * value is not valid UTF-8. The same applies to `key` and `keyBytes`. A load is atomic; {@link Problem.message} names
- * the invalid line.
+ * A line of GET /api/dump and of the body of POST /api/load. Each line holds one key. `value` is text, and `bytes` is
+ * Base64 for values that are not valid UTF-8. The same applies to `key` and `keyBytes`. A load is atomic, and {@link
+ * Problem.message} names the invalid line.
  */
 export type { DumpLine } from '../../node/dump/codec.js'
 
 export interface LoadResponse {
   readonly loaded: number
-  /** Keys that kept the version of the dump; the others were older than the newest version assigned by the store. */
+  /**
+   * The number of keys that kept the version of the dump. The versions of the other keys were older than the newest
+   * version assigned by the store.
+   */
   readonly versionsKept: number
   readonly expired: number
 }
 
-/** Body of an error response. */
+/** The body of an error response. */
 export interface Problem {
   /**
    * `token`, `rate`, `host`, `origin`, `argument`, `not-found`, `method`, `payload`, `busy`, `no-seed`, `attached`

@@ -3,7 +3,7 @@ import { fromUtf8 } from '../../core/util/bytes.js'
 import { type ErrorCode, reason, StateStoreError } from '../../core/util/errors.js'
 import type { Problem } from './contract.js'
 
-/** An error response, thrown by request handlers. */
+/** The error response that a request handler throws. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'
   readonly status: number
@@ -26,9 +26,9 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 }
 
 /**
- * Sends an error response. If the response has already started, the connection is destroyed so that the client does not
- * take it for complete. The rest of the request is read and discarded, since a client that is still sending does not
- * read.
+ * Sends an error response. If another response has already started, destroys the connection, so that the client does
+ * not mistake the response for complete. Reads and discards the remaining request, because a client that is still
+ * sending does not read.
  */
 export function sendProblem(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
@@ -49,10 +49,12 @@ function problemOf(error: unknown): HttpProblem {
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Largest request body; room for a thousand keys of 2,000 bytes. */
+/** The size in bytes of the largest request body, which has room for a thousand keys of 2,000 bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024
 
-/** Iterates over the body without destroying the request on early exit, since the response uses the same connection. */
+/**
+ * Iterates over the body. An early exit does not destroy the request, because the response uses the same connection.
+ */
 export const bodyOf = (request: IncomingMessage): AsyncIterable<Uint8Array> =>
   request.iterator({ destroyOnReturn: false })
 
@@ -83,13 +85,13 @@ function parse(body: Uint8Array): JsonObject {
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Replaces a wildcard address in a URL by the host name of the request, which the browser can reach. */
+/** Replaces a wildcard address in a URL by the host name of the request, which is reachable for the browser. */
 export const replaceWildcardHost = (url: string, hostName: string): string =>
   url.replace(/^(\w+:\/\/)(0\.0\.0\.0|\[::\])(?=:)/, `$1${hostName}`)
 
 /**
- * Headers of every response: the page may load only itself, connect only to this server and the broker, and cannot be
- * framed; no referrer is sent.
+ * Returns the security headers of every response. With them, the page may load only its own files, connects only to
+ * this server and the broker, cannot be framed, and sends no referrer.
  */
 export function securityHeaders(wsUrl: string): Readonly<Record<string, string>> {
   // A policy cannot contain an IPv6 address (Content Security Policy Level 3, host-source).

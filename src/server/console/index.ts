@@ -9,7 +9,6 @@ export type { GivenServer } from '../../node/net/http.js'
 export type { ConsoleServer } from './console-server.js'
 export type { BrokerLogin } from './contract.js'
 
-/** Options of {@link serveConsole}. */
 export interface ServeConsoleOptions
   extends Optional<
     Pick<
@@ -34,8 +33,8 @@ const NAMES: OptionNames<ServeConsoleOptions> = {
 }
 
 /**
- * Serves the console of a store, on its own port (default `127.0.0.1:8080`) or below `/console` on an existing server.
- * An attached store requires `brokerUrl`. Rejects with the system's error if the port is in use, and with
+ * Serves the console of a store on a separate port (default `127.0.0.1:8080`), or below `/console` on an existing
+ * server. An attached store requires `brokerUrl`. Rejects with the system's error if the port is in use, and with
  * {@link ArgumentError} for an invalid option.
  *
  * @example

@@ -23,7 +23,7 @@ const MIN_COMPRESSED_BYTES = 1_024
 
 const NOT_FOUND_CODES = ['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG']
 
-/** Plain names without a leading dot, so that no path leads out of the folder. */
+/** Matches paths of plain names without a leading dot, so that no path leads out of the folder. */
 const FILE_PATH = /^(?:\/[\w-][\w.-]*)*\/[\w-][\w.-]*\.([a-z0-9]+)$/
 const NOT_BUILT = 'The console page is not built: run `npm run build`. The API below /api/ is available.\n'
 
@@ -34,7 +34,7 @@ export class PageFiles {
     this.#folder = folder
   }
 
-  /** Responds to a request for a file; raises {@link HttpProblem} if it does not exist. */
+  /** Responds to a request for a file. Throws {@link HttpProblem} if the file does not exist. */
   async serve(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       throw new HttpProblem(405, 'method', 'Use GET or HEAD', { allow: 'GET, HEAD' })
@@ -75,7 +75,7 @@ export class PageFiles {
 const acceptsGzip = ({ headers }: IncomingMessage): boolean =>
   /(?:^|[\s,])gzip\s*(?:,|$|;\s*q=(?!0(?:\.0*)?\s*(?:,|$)))/.test(String(headers['accept-encoding'] ?? ''))
 
-// Asset names contain a content hash.
+// Asset names contain a content hash, so their files never change.
 const caching = (file: string): { 'cache-control': string } => ({
   'cache-control': file.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
 })

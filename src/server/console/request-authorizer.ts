@@ -10,17 +10,17 @@ import { clientAddress } from '../../node/net/connection-limiter.js'
 import { HttpProblem } from './http.js'
 
 /**
- * Authorizes requests by the token. The origin and host checks keep other pages, and foreign names that resolve to this
- * machine, from sending requests at all.
+ * Authorizes requests by the token. In addition, the origin and host checks reject every request of another page, or to
+ * a foreign name that resolves to this machine.
  */
 export class RequestAuthorizer {
   readonly #token: Buffer
   readonly #hosts: ReadonlySet<string>
-  /** Permitted origins besides that of the requested host. */
+  /** The permitted origins in addition to the origin of the requested host. */
   readonly #origins: readonly string[]
 
   /**
-   * @param host - name or address the server listens on
+   * @param host - name or address on which the server listens
    * @param publicUrl - URL of the console behind a proxy
    */
   constructor(token: string, host: string, publicUrl?: URL) {
@@ -30,7 +30,7 @@ export class RequestAuthorizer {
   }
 
   /**
-   * Returns the host name of a request. Foreign names are rejected: a page with that name would share the console's
+   * Returns the host name of a request. Rejects foreign names, because a page at such a name would share the console's
    * origin (DNS rebinding). Any IP address is accepted.
    */
   checkHost({ host = '' }: IncomingHttpHeaders): string {
@@ -65,7 +65,7 @@ export class RequestAuthorizer {
     })
   }
 
-  /** Compares in constant time: digests have equal length. */
+  /** Returns whether a text is the token. Compares digests in constant time, because they have equal lengths. */
   isToken(token: string): boolean {
     return timingSafeEqual(digest(token), this.#token)
   }
@@ -79,7 +79,7 @@ const tokenOf = (authorization: string): string => /^bearer +(\S+)$/i.exec(autho
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Per address, without the token. */
+/** The limit on requests without the token per address. */
 const MAX_REQUESTS_PER_SECOND = 100
 
 /** Limits requests without the token per address, and writes the audit log. */
@@ -100,7 +100,7 @@ export class ConsoleRateLimiter {
     this.#keyedRateLimiter = new KeyedRateLimiter(MAX_REQUESTS_PER_SECOND, () => clock.monotonic())
   }
 
-  /** Counts a request without the token. Raises {@link HttpProblem} if a remote address sends too many. */
+  /** Counts a request without the token. Throws {@link HttpProblem} if a remote address sends too many of them. */
   limitUnauthenticated(request: IncomingMessage): void {
     const address = this.#addressOf(request)
     if (isThisMachine(address)) return
@@ -111,14 +111,14 @@ export class ConsoleRateLimiter {
     rate.charge(1, now)
   }
 
-  /** Records a login once per connection. Logins are not throttled, since the token cannot be guessed. */
+  /** Records a login once per connection. Logins are not throttled, because the token cannot be guessed. */
   recordLogin(request: IncomingMessage): void {
     if (this.#audited.has(request.socket)) return
     this.#audited.add(request.socket)
     this.#record(request, { event: 'login', outcome: 'accepted' })
   }
 
-  /** Records a missing or wrong token. Raises {@link HttpProblem} for too many attempts from an address. */
+  /** Records a missing or wrong token. Throws {@link HttpProblem} for too many attempts from an address. */
   recordFailedLogin(request: IncomingMessage): void {
     this.limitUnauthenticated(request)
     const address = this.#addressOf(request)

@@ -67,14 +67,14 @@ function sampleOf(store: ConsoleStore, stats: Stats, previous: Stats, clients: n
   }
 }
 
-/** Connection statistics, available with the store's own broker only. */
+/** Returns the connection statistics, which only the store's own broker has. */
 function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
   const { connections, networkConnections, refusedConnections, refusedLogins } = stats
   const counts = { connections, networkConnections, refusedConnections, refusedLogins }
   return { ...counts, ...(frozenUntil !== undefined && { frozenUntil }) }
 }
 
-// Counters restart with the store.
+// A lower count means that the counters have restarted with the store.
 const increase = (previous: number, now: number): number => (now < previous ? now : now - previous)
 
 const line = (members: StatsSample | Clients): string => `${JSON.stringify(members)}\n`

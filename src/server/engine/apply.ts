@@ -8,27 +8,27 @@ import { sameBytes } from '../../core/util/bytes.js'
 export interface StoredRecord {
   readonly value: Uint8Array
   readonly version: Hlc
-  /** Writes must carry this fencing token or a newer one. */
+  /** The fencing token of the key. Writes must carry this token or a newer one. */
   readonly fencingToken: Hlc | undefined
-  /** Expiry, ms since the Unix epoch (store wall time). */
+  /** The expiry, in ms since the Unix epoch on the store's wall clock. */
   readonly expiresAt: number | undefined
-  /** Deleted when the store restarts, even with keys on disk. */
+  /** Whether a restart of the store deletes the key, even with keys on disk. */
   readonly volatile?: true | undefined
-  /** The last writer, whose quota the key counts toward; `undefined` for none. */
+  /** The last writer, whose quota the key counts toward, or `undefined` for none. */
   readonly owner?: string | undefined
 }
 
 export interface ApplyResult {
   readonly record: StoredRecord | undefined
   readonly reply: Reply
-  /** `__ts` of the response. */
+  /** The `__ts` of the response. */
   readonly version: Hlc | undefined
   readonly change: Notification | undefined
 }
 
-/** The inputs of a command besides the record. */
+/** The inputs of a command in addition to the record. */
 export interface ApplyContext {
-  /** Store wall time, ms since the Unix epoch. */
+  /** The store's wall time, in ms since the Unix epoch. */
   readonly now: number
   /** The version that a change gets. */
   readonly next: Hlc
@@ -37,11 +37,11 @@ export interface ApplyContext {
   readonly owner?: string | undefined
 }
 
-/** Commands on a single record. KEYNOTIFY concerns registrations, SCAN all keys. */
+/** A command on a single record. KEYNOTIFY concerns registrations, and SCAN concerns all keys. */
 export type RecordCommand = Exclude<KeyCommand, { verb: 'KEYNOTIFY' }>
 
 /**
- * The store's rules for one key, as a pure function: (record, command, clocks) to (record, reply, change).
+ * Applies the store's rules for one key, as a pure function from (record, command, clocks) to (record, reply, change).
  * Sources: state store protocol, "Supported commands", "Response format", "Fencing token algorithm".
  */
 export function apply(record: StoredRecord | undefined, command: RecordCommand, context: ApplyContext): ApplyResult {
@@ -81,7 +81,7 @@ function checkFencingToken(recordToken: Hlc | undefined, token: Hlc | undefined)
   return token.compareTo(recordToken) < 0 ? 'fencing-token-stale' : undefined
 }
 
-/** Returns the newer of two fencing tokens: the token of a key never gets older. */
+/** Returns the newer of two fencing tokens, so that the token of a key never gets older. */
 export const newerToken = (recordToken: Hlc | undefined, token: Hlc | undefined): Hlc | undefined =>
   recordToken && (token === undefined || recordToken.compareTo(token) > 0) ? recordToken : token
 

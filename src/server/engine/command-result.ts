@@ -9,43 +9,45 @@ export interface KeyChange {
   readonly key: Uint8Array
   readonly notification: Notification
   readonly version: Hlc
-  /** Whether the key expired rather than being deleted by a client. */
+  /** Whether the key expired, as opposed to being deleted by a client. */
   readonly isExpired?: true
 }
 
 export interface CommandResult {
   readonly reply: Reply
-  /** `__ts` of the response. */
+  /** The `__ts` of the response. */
   readonly version: Hlc | undefined
-  /** Of a read that found no key: the newest version in the store, which orders the read among the changes. */
+  /** For a read that found no key, the newest version in the store, which orders the read among the changes. */
   readonly position?: Hlc | undefined
   readonly changes: readonly KeyChange[]
-  /** Cost of a SCAN page: bytes of compared keys times the words of the globs. Default 0. */
+  /** The cost of a SCAN page: the bytes of compared keys times the words of the globs. Default: 0. */
   readonly work?: number
-  /** Whether this repeats the reply to an earlier delivery of the same request. Default false. */
+  /** Whether this repeats the reply to an earlier delivery of the same request. Default: false. */
   readonly repeated?: true
 }
 
 /** The result of a log entry or of one of its commands. */
 export type EntryResult =
-  /** Keys were deleted because they had expired before the first command, or because a restart drops volatile keys. */
+  /** The result of deleting keys that had expired before the first command, or volatile keys after a restart. */
   | { readonly type: 'expired'; readonly changes: readonly KeyChange[] }
   | { readonly type: 'answered'; readonly changes: readonly KeyChange[]; readonly answer: CommandResult }
   | { readonly type: 'loaded'; readonly changes: readonly KeyChange[]; readonly outcome: RestoreResult | CommandError }
 
 export interface RestoreResult {
   readonly changes: readonly KeyChange[]
-  /** Keys set, and how many of them kept the version of the dump. */
+  /** The number of keys set, and the number of those that kept the version of the dump. */
   readonly loaded: number
   readonly versionsKept: number
-  /** Keys skipped because they had already expired. */
+  /** The number of keys skipped because they had already expired. */
   readonly expired: number
   readonly deleted: number
 }
 
 export const NO_CHANGES: readonly KeyChange[] = []
 
-/** Returns the reply to a failed command. Rethrows anything but a {@link CommandError}, which is a bug. */
+/**
+ * Returns the reply to a failed command. Rethrows any error that is not a {@link CommandError}, because it is a bug.
+ */
 export const errorResult = (error: unknown): CommandResult => ({
   reply: { type: 'error', code: codeOf(error) },
   version: undefined,
@@ -58,9 +60,9 @@ function codeOf(error: unknown): KnownServiceErrorCode {
 }
 
 export interface RawClocks {
-  /** `__ts` */
+  /** The user property `__ts`. */
   readonly timestamp?: string | undefined
-  /** `__ft` */
+  /** The user property `__ft`. */
   readonly fencingToken?: string | undefined
 }
 

@@ -23,28 +23,28 @@ export type { CommandResult, EntryResult, KeyChange, RestoreResult } from './com
 export type { WatchQuotas } from './watchers.js'
 
 export interface EngineOptions<C = unknown> {
-  /** Maximum number of keys; a SET of one more is answered with `quota-exceeded`. Default 1,000,000. */
+  /** The maximum number of keys. A SET that would exceed it is answered with `quota-exceeded`. Default: 1,000,000. */
   readonly maxKeys?: number
   /**
-   * Maximum memory in bytes: keys, values, registrations and their overhead. A SET or KEYNOTIFY that would exceed it is
-   * answered with `quota-exceeded`; commands that reduce usage always succeed. Default 1 GiB.
+   * The maximum memory in bytes for keys, values, registrations and their overhead. A SET or KEYNOTIFY that would
+   * exceed it is answered with `quota-exceeded`. Commands that reduce usage always succeed. Default: 1 GiB.
    */
   readonly maxBytes?: number
-  /** Default full access. */
+  /** The rights of connections. Default: full access. */
   readonly rights?: KeyRights<C> | undefined
-  /** Limits on watches besides `maxBytes`. Default unlimited. */
+  /** The limits on watches in addition to `maxBytes`. Default: unlimited. */
   readonly watches?: WatchQuotas<C> | undefined
-  /** Receives each result before the caller does. */
+  /** Called with each result before the caller gets it. */
   readonly onResult?: ((result: EntryResult) => void) | undefined
 }
 
-/** A longer key cannot be watched: its notification topic would exceed the MQTT limit. */
+/** The maximum length of a watched key. The notification topic of a longer key would exceed the MQTT limit. */
 const MAX_WATCHED_KEY_BYTES = 30_000
-/** The writer of a longer key is charged for comparing it with globs. */
+/** The length in bytes above which the writer of a key is charged for comparing the key with globs. */
 const MAX_UNCHARGED_KEY_BYTES = 256
 
 /**
- * The state store without network, timers or clock: the caller passes the time. `C` identifies a connection. Records
+ * The state store without network, timers or clock. The caller passes the time. `C` identifies a connection. Records
  * change only through log entries, and applying equal entries in equal order gives equal states on every node. Watches
  * are not part of that state.
  *
@@ -76,7 +76,7 @@ export class Engine<C> {
     this.#clock = this.#stateMachine.clock
   }
 
-  /** Restores a captured state; use it before anything else. */
+  /** The loader that restores a captured state. Use it before anything else. */
   get stateLoader(): StateLoader {
     return this.#stateMachine
   }
@@ -85,7 +85,7 @@ export class Engine<C> {
     return this.#stateMachine.capture()
   }
 
-  /** The limits for the next entry, less what watches occupy. */
+  /** The limits for the next entry, reduced by the memory of watches. */
   get limits(): StorageLimits {
     return { maxKeys: this.#maxKeys, maxBytes: this.#maxBytes - this.watchers.bytes }
   }
@@ -94,12 +94,12 @@ export class Engine<C> {
     return this.#records.size
   }
 
-  /** Memory in use, bytes; see {@link EngineOptions.maxBytes}. */
+  /** The memory in use in bytes, see {@link EngineOptions.maxBytes}. */
   get bytes(): number {
     return this.#records.bytes + this.watchers.bytes
   }
 
-  /** Approximate encoded size of {@link capture}, bytes. */
+  /** The approximate encoded size of {@link capture} in bytes. */
   get stateSize(): number {
     return this.#stateMachine.stateSize
   }
@@ -118,17 +118,20 @@ export class Engine<C> {
     return this.#records.keyspace
   }
 
-  /** Earliest expiry of any key, ms since the Unix epoch. A log entry of that time or later removes it. */
+  /** The earliest expiry of any key, in ms since the Unix epoch. A log entry of that time or later removes the key. */
   get nextDeadline(): number | undefined {
     return this.#records.nextDeadline
   }
 
-  /** How far versions are ahead of wall time `now` after the clock was set back, ms; 0 within the permitted drift. */
+  /**
+   * Returns the time in ms by which versions are ahead of wall time `now` after the clock was set back, or 0 within the
+   * permitted drift.
+   */
   drift(now: number): number {
     return this.#clock.drift(now)
   }
 
-  /** The latest clock value accepted in a request or a dump at wall time `now`, ms. */
+  /** Returns the latest clock value that the store accepts in a request or a dump at wall time `now` in ms. */
   latestClock(now: number): number {
     return this.#clock.latestAccepted(now)
   }
@@ -137,13 +140,14 @@ export class Engine<C> {
     return this.#records.entries()
   }
 
-  /** Returns a record without checking rights, for operators. */
+  /** Returns a record without checking rights. Intended for operators. */
   peek(key: Uint8Array): StoredRecord | undefined {
     return this.#records.get(toBinaryString(key))
   }
 
   /**
-   * Returns the connections that watch a key, directly or by a glob. Glob watchers must still be permitted to read it.
+   * Returns the connections that watch a key, directly or by a glob. Connections that watch by a glob are included only
+   * while they may read the key.
    */
   watchersOf(key: Uint8Array): Iterable<C> {
     if (this.watchers.count === 0) return []
@@ -158,8 +162,7 @@ export class Engine<C> {
   }
 
   /**
-   * Returns the cost of matching changed keys against globs, counting long keys only: key bytes times words of the
-   * globs.
+   * Returns the cost of matching changed keys against globs: key bytes times words of the globs, for long keys only.
    */
   globWorkOf(changes: readonly KeyChange[]): number {
     if (this.watchers.globs.size === 0) return 0
@@ -167,14 +170,14 @@ export class Engine<C> {
     return longKeys.reduce((sum, { key }) => sum + this.watchers.globs.workOf(toBinaryString(key)), 0)
   }
 
-  /** Returns the keys a connection watches; those it watches by a glob are not included. */
+  /** Returns the keys that a connection watches, except those that it watches by a glob. */
   *watchedBy(connection: C): Iterable<Uint8Array> {
     for (const id of this.watchers.keysOf(connection)) yield fromBinaryString(id)
   }
 
   /**
-   * Applies an entry lazily: each command runs when its result is read. Consume all results, or call {@link replay}.
-   * Never throws for client input.
+   * Applies an entry lazily, so that each command runs when its result is read. The caller must consume all results, or
+   * call {@link replay} instead. Never throws for client input.
    */
   apply(entry: LogEntry): Iterable<EntryResult> {
     const results = this.#stateMachine.apply(entry)
@@ -190,7 +193,7 @@ export class Engine<C> {
     return this.#rights === undefined || isAllowed(this.#rights, connection, command)
   }
 
-  /** Answers a read from the current state, if the connection is permitted. Never throws for client input. */
+  /** Answers a read from the current state if the connection has the right to it. Never throws for client input. */
   query(query: Query, connection: C, now: number): CommandResult {
     try {
       return this.#query(query, connection, now)
@@ -245,7 +248,11 @@ export class Engine<C> {
     return { type: 'ok' }
   }
 
-  /** Raises {@link CommandError} if a watch exceeds the limits. `count` is the number of watches it counts as. */
+  /**
+   * Throws {@link CommandError} if a watch exceeds the limits.
+   *
+   * @param count - the number that the watch counts as
+   */
   #checkWatchQuota(connection: C, bytes: number, count: number): void {
     const isFull =
       this.watchers.countOf(connection) + count > Math.max(this.#maxKeys, count) ||
@@ -268,18 +275,18 @@ function* withListener(
   }
 }
 
-/** Access to keys. `C` identifies a connection. */
+/** The rights of connections to keys. `C` identifies a connection. */
 export interface KeyRights<C> {
   mayRead(connection: C, key: Uint8Array): boolean
   mayWrite(connection: C, key: Uint8Array): boolean
-  /** The keys a connection may read; SCAN lists no others. */
+  /** Returns a glob of the keys that a connection may read. SCAN lists only these keys. */
   readable(connection: C): Glob
 }
 
 /**
- * Returns whether a connection may send a command: GET and KEYNOTIFY read, SET and DEL write. VDEL does both, since its
- * reply reveals whether the value matched. Ending a watch needs no right, and the results of SCAN and GLOBNOTIFY are
- * filtered by read rights.
+ * Returns whether a connection may send a command. GET and KEYNOTIFY require the right to read, SET and DEL the right
+ * to write. VDEL requires both, because its reply reveals whether the value matched. Ending a watch needs no right, and
+ * the results of SCAN and GLOBNOTIFY are filtered by read rights.
  */
 function isAllowed<C>(rights: KeyRights<C>, connection: C, command: Command): boolean {
   if ('glob' in command || (command.verb === 'KEYNOTIFY' && command.stop)) return true

@@ -4,42 +4,42 @@ import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-c
 import type { StoredRecord } from './apply.js'
 import type { RawClocks } from './command-result.js'
 
-/** Identifies a request, so that a redelivery is recognized. */
+/** The identity of a request, by which a redelivery is recognized. */
 export interface Origin {
   readonly clientId: string
   readonly correlationData: Uint8Array
-  /** The DUP flag (MQTT 5.0, section 3.3.1.1): the client may have sent this before. */
+  /** The DUP flag (MQTT 5.0, section 3.3.1.1), which means that the client may have sent this request before. */
   readonly dup: boolean
-  /** Message expiry in seconds, after which the client cannot redeliver; `undefined` for unlimited. */
+  /** The message expiry in seconds, after which the client cannot redeliver, or `undefined` for unlimited. */
   readonly messageExpiry: number | undefined
 }
 
 export interface Owner {
-  /** Identical for all connections of a principal. */
+  /** The id, which is identical for all connections of a principal. */
   readonly id: string
   readonly maxKeys: number
-  /** Keys and values, including overhead. */
+  /** The limit on keys and values, including overhead. */
   readonly maxBytes: number
 }
 
 export interface LoggedWrite extends RawClocks {
   readonly type: 'write'
   readonly payload: Uint8Array
-  /** The parsed `payload`. */
+  /** The command parsed from `payload`. */
   readonly command: WriteCommand
   readonly origin: Origin | undefined
   readonly volatile?: true | undefined
-  /** The principal charged; without one, only the limits of the store apply. */
+  /** The principal to charge. Without one, only the limits of the store apply. */
   readonly owner?: Owner | undefined
 }
 
-/** A record of a dump. A missing or unusable version is replaced by a new one. */
+/** A record of a dump. A missing or unusable version is replaced by a new version. */
 export interface RestoredRecord extends Omit<StoredRecord, 'version'> {
   readonly key: Uint8Array
   readonly version: Hlc | undefined
 }
 
-/** Loads a dump atomically. With `replace`, all other keys are deleted. */
+/** Loads a dump atomically. With `replace`, deletes all other keys. */
 export interface LoggedLoad {
   readonly type: 'load'
   readonly items: readonly RestoredRecord[]
@@ -49,32 +49,32 @@ export interface LoggedLoad {
 export type EntryCommand =
   | LoggedWrite
   | LoggedLoad
-  /** The store restarts, which deletes volatile keys. */
+  /** Records that the store restarts, which deletes volatile keys. */
   | { readonly type: 'start' }
 
 export interface StorageLimits {
   readonly maxKeys: number
-  /** Keys and values, including overhead. */
+  /** The limit on keys and values, including overhead. */
   readonly maxBytes: number
 }
 
 /**
- * A batch of commands: the unit of commit. It carries everything its result depends on besides the state, including the
- * time and the limits, so that every node computes the same result.
+ * A batch of commands, which is the unit of commit. Apart from the state, an entry contains all inputs of its result,
+ * including the time and the limits, so that every node computes the same result.
  */
 export interface LogEntry extends StorageLimits {
-  /** Store wall time, ms since the Unix epoch. */
+  /** The store's wall time, in ms since the Unix epoch. */
   readonly time: number
   readonly commands: readonly EntryCommand[]
 }
 
-/** Parses a SET, DEL or VDEL; returns `undefined` for any other payload. */
+/** Parses a SET, DEL or VDEL. Returns `undefined` for any other payload. */
 export function parseWriteCommand(payload: Uint8Array): WriteCommand | undefined {
   const command = tryParseCommand(payload)
   return command !== undefined && isWrite(command) ? command : undefined
 }
 
-/** Parses a payload; returns `undefined` if it is invalid. */
+/** Parses a payload. Returns `undefined` if the payload is invalid. */
 export function tryParseCommand(payload: Uint8Array): Command | undefined {
   try {
     return parseCommand(payload)

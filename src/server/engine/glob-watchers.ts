@@ -2,18 +2,21 @@ import { type Glob, literalPrefix } from '../../core/protocol/glob.js'
 import { CommandError, compileRequestGlob } from '../../core/protocol/parse-command.js'
 import { fromBinaryString } from '../../core/util/bytes.js'
 
-/** Heap taken by a glob besides its text, by each of its words, and by each registration, rounded up. */
+/**
+ * The heap in bytes that a glob takes in addition to its text, that each of its words takes, and that each registration
+ * takes, all rounded up.
+ */
 const GLOB_OVERHEAD_BYTES = 2_048
 const WORD_OVERHEAD_BYTES = 1_024
 const REGISTRATION_OVERHEAD_BYTES = 256
 
 /**
- * Maximum words of globs that share a literal prefix of up to 64 bytes, per owner and in total: every change of a key
- * with that prefix is compared with all of them. A glob watched by several connections counts once.
+ * The maximum words of globs that share a literal prefix of up to 64 bytes, per owner and in total. Every change of a
+ * key with that prefix is compared with all of these globs. A glob watched by several connections counts once.
  */
 const MAX_WORDS_PER_OWNER = 32
 const MAX_WORDS = 128
-/** Maximum words of one owner that a change of any key is compared with, over all prefixes. */
+/** The maximum words of one owner with which a change of any key is compared, over all prefixes. */
 const MAX_WORDS_PER_OWNER_AND_KEY = 64
 
 interface WordCountChange extends GlobWords {
@@ -28,7 +31,7 @@ export class GlobWatchers<C> {
   #bytes = 0
   #registrations = 0
 
-  /** @param ownerOf - the owner charged for a connection; `undefined` for none */
+  /** @param ownerOf - returns the owner to charge for a connection, or `undefined` for none */
   constructor(ownerOf: (connection: C) => string | undefined) {
     this.#ownerOf = ownerOf
   }
@@ -49,7 +52,10 @@ export class GlobWatchers<C> {
     return this.#byConnection.get(connection)?.size ?? 0
   }
 
-  /** Returns the bytes a registration would add; 0 if it exists. Raises {@link CommandError} as {@link add} does. */
+  /**
+   * Returns the bytes that a registration would add, or 0 if it exists. Throws {@link CommandError} as {@link add}
+   * does.
+   */
   addedBytes(connection: C, id: string): number {
     const watched = this.#index.get(id)
     if (watched === undefined) return bytesOf(this.#index.compile(id)) + REGISTRATION_OVERHEAD_BYTES
@@ -57,8 +63,8 @@ export class GlobWatchers<C> {
   }
 
   /**
-   * Returns whether the registration is new. Raises {@link CommandError}: `syntax-error` for a glob that is too long,
-   * `quota-exceeded` when too many globs share its prefix.
+   * Adds a registration, and returns whether it is new. Throws {@link CommandError} with `syntax-error` for a glob that
+   * is too long, and with `quota-exceeded` when too many globs share its prefix.
    */
   add(connection: C, id: string): boolean {
     const watched = this.#index.get(id) ?? this.#addGlob(connection, id)
@@ -72,7 +78,7 @@ export class GlobWatchers<C> {
     return true
   }
 
-  /** Returns whether the registration existed. */
+  /** Removes a registration. Returns whether it existed. */
   remove(connection: C, id: string): boolean {
     const watched = this.#index.get(id)
     if (!watched?.connections.has(connection)) return false
@@ -83,7 +89,7 @@ export class GlobWatchers<C> {
     return true
   }
 
-  /** Returns the number of globs the connection watched. */
+  /** Removes all registrations of a connection. Returns the number of globs that the connection watched. */
   removeConnection(connection: C): number {
     const watchedGlobs = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
@@ -93,7 +99,7 @@ export class GlobWatchers<C> {
     return watchedGlobs?.size ?? 0
   }
 
-  /** Removes a connection's globs that match a key, given as a binary string; returns their number. */
+  /** Removes a connection's globs that match a key, given as a binary string. Returns the number of removed globs. */
   removeMatching(connection: C, key: string): number {
     const watchedGlobs = this.#byConnection.get(connection)
     if (watchedGlobs === undefined) return 0
@@ -105,13 +111,13 @@ export class GlobWatchers<C> {
   }
 
   /**
-   * Yields the connections whose globs match a key, given as a binary string; a connection may appear more than once.
+   * Yields the connections whose globs match a key, given as a binary string. A connection may appear more than once.
    */
   *watchersOf(key: string): Iterable<C> {
     for (const { connections } of this.#index.matching(key)) yield* connections
   }
 
-  /** See {@link GlobIndex.workOf}. */
+  /** Returns the cost of matching a key, see {@link GlobIndex.workOf}. */
   workOf(key: string): number {
     return this.#index.workOf(key)
   }
@@ -124,7 +130,7 @@ export class GlobWatchers<C> {
       allWords += other.glob.words
       if (other.owner === owner) ownerWords += other.glob.words
     }
-    // A glob longer than the owner's limit is accepted by itself: one of 1,024 bytes has 33 words.
+    // A single glob that exceeds the owner's limit is accepted: a glob of 1,024 bytes has 33 words.
     const isOverOwnerLimit = owner !== undefined && ownerWords > MAX_WORDS_PER_OWNER && ownerWords > glob.words
     if (allWords > MAX_WORDS || isOverOwnerLimit) throw new CommandError('quota-exceeded')
     this.#chargeOwner(watched)
@@ -158,8 +164,8 @@ export class GlobWatchers<C> {
   }
 
   /**
-   * Removes a registration and returns the resulting word counts. If others watch the glob, one of them is charged
-   * instead.
+   * Removes a registration and returns the resulting word counts. If other connections watch the glob, the owner of one
+   * of them is charged instead.
    */
   #removeRegistration(watched: WatchedGlob<C>, connection: C): WordCountChange[] {
     const { connections, owner, prefix, glob } = watched
@@ -184,7 +190,7 @@ export class GlobWatchers<C> {
 const bytesOf = <C>({ id, glob }: WatchedGlob<C>): number =>
   GLOB_OVERHEAD_BYTES + id.length + WORD_OVERHEAD_BYTES * glob.words
 
-/** The literal prefix of a glob, and its size in words, negative when the glob is removed. */
+/** The literal prefix of a glob and its size in words, which is negative when the glob is removed. */
 export interface GlobWords {
   readonly prefix: string
   readonly words: number
@@ -192,13 +198,13 @@ export interface GlobWords {
 
 interface WordCount {
   words: number
-  /** Words of these globs and of all globs with a shorter, matching prefix. */
+  /** The words of these globs and of all globs with a shorter, matching prefix. */
   total: number
 }
 
 /**
- * Bounds what a change of a key is compared with among the globs of one owner. A key matches the prefixes of `*`, `a*`,
- * `ab*` and so on at the same time, and each prefix may have as many globs as the limit per prefix permits.
+ * Bounds the words of one owner's globs with which a change of a key is compared. A key matches the prefixes of `*`,
+ * `a*`, `ab*` and so on at the same time, and each prefix may have as many globs as the limit per prefix permits.
  */
 export class PrefixWordCounts {
   readonly #byPrefix = new Map<string, WordCount>()
@@ -207,7 +213,7 @@ export class PrefixWordCounts {
     return this.#byPrefix.size === 0
   }
 
-  /** Returns the maximum words on any key that matches `prefix`, after adding `words`. */
+  /** Returns the maximum words for any key that matches `prefix` after `words` are added. */
   maxWordsWith(prefix: string, words: number): number {
     let max = this.#byPrefix.get(prefix)?.total ?? this.#wordsOfPrefixes(prefix)
     for (const { total } of this.#extensionsOf(prefix)) max = Math.max(max, total)
@@ -223,7 +229,7 @@ export class PrefixWordCounts {
     if (count.words === 0) this.#byPrefix.delete(prefix)
   }
 
-  /** Adds in bulk: separate calls to {@link add} would take quadratic time. */
+  /** Adds globs in bulk, because separate calls to {@link add} would take quadratic time. */
   addAll(globs: Iterable<GlobWords>): void {
     for (const { prefix, words } of globs) {
       const count = this.#byPrefix.get(prefix) ?? { words: 0, total: 0 }
@@ -251,29 +257,29 @@ export interface WatchedGlob<C> {
   /** The glob as a binary string. */
   readonly id: string
   readonly connections: Set<C>
-  /** The owner charged: that of the first registration; `undefined` for none. */
+  /** The owner that is charged, which is the owner of the first registration, or `undefined` for none. */
   owner: string | undefined
   readonly glob: Glob
   readonly prefix: string
 }
 
-/** Globs with a common prefix; every change of a key with that prefix is compared with all of them. */
+/** The globs with a common prefix. Every change of a key with that prefix is compared with all of them. */
 interface Bucket<C> {
   readonly globs: Set<WatchedGlob<C>>
   words: number
 }
 
-/** Longer prefixes are truncated to this length, since each change looks up every length in use. */
+/** The length to which longer prefixes are truncated, because each change looks up every length in use. */
 const MAX_PREFIX_BYTES = 64
 
 /**
- * Watched globs indexed by literal prefix, so that a change is compared only with globs whose prefix the key has. A
+ * Indexes watched globs by literal prefix, so that a change is compared only with globs whose prefix the key has. A
  * comparison takes one step per byte of the key and {@link Glob.words} of the glob.
  */
 export class GlobIndex<C> {
   readonly #globs = new Map<string, WatchedGlob<C>>()
   readonly #buckets = new Map<string, Bucket<C>>()
-  /** Number of buckets per length of prefix. */
+  /** The number of buckets per length of prefix. */
   readonly #bucketsByLength = new Map<number, number>()
 
   get size(): number {
@@ -284,7 +290,7 @@ export class GlobIndex<C> {
     return this.#globs.get(id)
   }
 
-  /** Compiles a glob without adding it. Raises {@link CommandError} if it is too long. */
+  /** Compiles a glob without adding it. Throws {@link CommandError} if the glob is too long. */
   compile(id: string, owner?: string): WatchedGlob<C> {
     const bytes = fromBinaryString(id)
     const glob = compileRequestGlob(bytes)
@@ -331,7 +337,7 @@ export class GlobIndex<C> {
     }
   }
 
-  /** Returns the cost of {@link matching}: bytes of the key times words of the compared globs. */
+  /** Returns the cost of {@link matching}: the bytes of the key times the words of the compared globs. */
   workOf(id: string): number {
     let words = 0
     for (const bucket of this.#candidates(id)) words += bucket.words

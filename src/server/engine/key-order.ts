@@ -1,18 +1,18 @@
 const MIN_GAPS_TO_CLOSE = 64
 
 /**
- * Keys in insertion order, numbered with ascending numbers that are never reused. Iteration can resume from any number
- * after any changes and keeps no state. `add` is O(1) amortized, `remove` and resuming are O(log n). A removed key
- * leaves a gap; gaps are closed once they outnumber the keys.
+ * Keeps keys in insertion order, with ascending numbers that are never reused. Iteration can resume from any number
+ * after any changes, and keeps no state. `add` is O(1) amortized, `remove` and resuming are O(log n). A removed key
+ * leaves a gap, and the gaps are closed as soon as they outnumber the keys.
  */
 export class KeyOrder<K> {
-  /** Ascending, parallel to `#keys`. */
+  /** The numbers in ascending order, parallel to `#keys`. */
   #numbers: number[] = []
   #keys: (K | undefined)[] = []
   #gaps = 0
   #last = 0
 
-  /** 0 before the first key. */
+  /** The number of the last key added, or 0 before the first key. */
   get last(): number {
     return this.#last
   }
@@ -25,19 +25,19 @@ export class KeyOrder<K> {
     return this.#last
   }
 
-  /** Appends a key with a number from a captured state; it must exceed all others. */
+  /** Appends a key with a number from a captured state. The number must exceed all others. */
   addAt(number: number, key: K): void {
     this.#last = number
     this.#numbers.push(number)
     this.#keys.push(key)
   }
 
-  /** Reserves all numbers up to this one. */
+  /** Reserves all numbers up to the given number. */
   skipTo(number: number): void {
     this.#last = Math.max(this.#last, number)
   }
 
-  /** Does nothing if the key was already removed. */
+  /** Removes a key. Does nothing if the key was already removed. */
   remove(number: number): void {
     const at = this.#indexOf(number)
     if (this.#numbers[at] !== number || this.#keys[at] === undefined) return
@@ -47,8 +47,8 @@ export class KeyOrder<K> {
   }
 
   /**
-   * Visits the keys numbered `from` to `to`, until `visit` returns false or `limit` positions (including gaps) have
-   * been visited. Returns the number to resume from, or `undefined` at the end.
+   * Visits the keys numbered `from` to `to` until `visit` returns false or `limit` positions, gaps included, have been
+   * visited. Returns the number to resume from, or `undefined` at the end.
    */
   walk(from: number, to: number, limit: number, visit: (key: K) => boolean): number | undefined {
     const start = this.#indexOf(from)
@@ -60,7 +60,7 @@ export class KeyOrder<K> {
     }
   }
 
-  /** Returns the index of a number, or of the next greater one. */
+  /** Returns the index of a number or, if it is missing, of the next greater number. */
   #indexOf(number: number): number {
     let [low, high] = [0, this.#numbers.length]
     while (low < high) {

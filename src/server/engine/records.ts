@@ -14,9 +14,9 @@ export interface IndexedRecord extends StoredRecord {
   readonly deadline: Deadline<string> | undefined
 }
 
-/** Heap taken by a record besides key and value, rounded up. */
+/** The heap in bytes that a record takes in addition to its key and value, rounded up. */
 const RECORD_OVERHEAD_BYTES = 600
-/** Encoded size of a record besides key and value. */
+/** The encoded size of a record in addition to its key and value. */
 const STORED_OVERHEAD_BYTES = 80
 
 export const recordBytes = (
@@ -25,8 +25,8 @@ export const recordBytes = (
 ): number => RECORD_OVERHEAD_BYTES + id.length + value.length + (fencingToken?.nodeId.length ?? 0)
 
 /**
- * The records of the store, their insertion order and their expiries. Keys are binary strings, which take a fifth of
- * the memory of a small `Uint8Array`.
+ * Keeps the records of the store, their insertion order and their expiries. Keys are binary strings, because a binary
+ * string takes a fifth of the memory of a small `Uint8Array`.
  */
 export class Records {
   readonly order: KeyOrder<string> = new KeyOrder()
@@ -48,7 +48,7 @@ export class Records {
     return this.#keyspace
   }
 
-  /** Earliest expiry of any key, ms since the Unix epoch. */
+  /** The earliest expiry of any key, in ms since the Unix epoch. */
   get nextDeadline(): number | undefined {
     return this.#expiries.peek()?.at
   }
@@ -59,7 +59,7 @@ export class Records {
   }
 
   /**
-   * Stores a copy of the value: that of a request is a view of a network buffer that may be much larger.
+   * Stores a copy of the value, because the value of a request is a view of a network buffer that may be much larger.
    *
    * @param old - the current record, if known to the caller
    */
@@ -74,7 +74,7 @@ export class Records {
     this.#insert({ id, value: copy, version, fencingToken, expiresAt, volatile, owner, number, deadline })
   }
 
-  /** Restores an absent key with its number; numbers must ascend. Keeps the value without copying it. */
+  /** Restores an absent key with its number. The numbers must ascend. Keeps the value without copying it. */
   restoreRecord({ id, value, version, fencingToken, expiresAt, volatile, owner, number }: StateRecord): void {
     this.order.addAt(number, id)
     const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
@@ -84,21 +84,21 @@ export class Records {
   /** Returns all current records in insertion order. Later changes do not affect the result. */
   capture(): readonly IndexedRecord[] {
     const records = Array.from(this.#byId.values())
-    // StringMap yields long keys last.
+    // StringMap yields long keys last, so the records may be out of order.
     for (let at = 1; at < records.length; at++)
       if ((records[at]?.number ?? 0) < (records[at - 1]?.number ?? 0))
         return records.sort((a, b) => a.number - b.number)
     return records
   }
 
-  /** In insertion order. */
+  /** Returns the ids of volatile keys in insertion order. */
   volatileIds(): string[] {
     const records: IndexedRecord[] = []
     for (const record of this.#byId.values()) if (record.volatile) records.push(record)
     return records.sort((a, b) => a.number - b.number).map(({ id }) => id)
   }
 
-  /** Returns whether the key existed. */
+  /** Removes a key. Returns whether it existed. */
   remove(id: string): boolean {
     const removed = this.#byId.get(id)
     if (removed === undefined) return false
@@ -111,8 +111,8 @@ export class Records {
   }
 
   /**
-   * Removes the keys that expired by `now` (ms) and returns them by expiry, then by number: the order must not depend
-   * on how this node arrived at the state.
+   * Removes the keys that expired by `now` (ms). Returns them sorted by expiry and then by number, because the order
+   * must not depend on how this node reached its state.
    */
   removeExpired(now: number): Uint8Array[] {
     const due: IndexedRecord[] = []
@@ -159,8 +159,8 @@ export interface Replacement {
 }
 
 /**
- * Raises {@link CommandError} (`quota-exceeded`) if a record exceeds the limits of the store or its owner's quota.
- * Replacing a record by a smaller one always succeeds.
+ * Throws {@link CommandError} (`quota-exceeded`) if a record exceeds the limits of the store or its owner's quota.
+ * Replacing a record by a smaller record always succeeds.
  */
 export function checkQuota(
   records: Records,
@@ -195,7 +195,7 @@ export interface OwnerUsage {
 
 const NO_USAGE: OwnerUsage = { keys: 0, bytes: 0 }
 
-/** Usage per owner, derived from the records, so that equal states have equal usage. */
+/** Computes the usage per owner from the records, so that equal states have equal usage. */
 export class UsageByOwner {
   readonly #usage = new Map<string, { keys: number; bytes: number }>()
 
@@ -217,7 +217,7 @@ export class UsageByOwner {
     usage.bytes += bytes
   }
 
-  /** Subtracts a key that was deleted or has a new owner. */
+  /** Subtracts a key that was deleted or has another owner now. */
   remove(owner: string, bytes: number): void {
     const usage = this.#usage.get(owner)
     if (usage === undefined) return
@@ -235,21 +235,21 @@ export interface StateRecord extends StoredRecord {
 
 /** An immutable copy of the store's state, without registrations. Equal entries give equal states. */
 export interface State {
-  /** Time of the first entry, ms; distinguishes this store from earlier ones at the same address. */
+  /** The time of the first entry in ms, which distinguishes this store from earlier stores at the same address. */
   readonly createdAt: number | undefined
   readonly version: Hlc
   readonly lastNumber: number
-  /** Replies to recent writes, the older generation first; see `ReplyCache`. */
+  /** The replies to recent writes, the older generation first, see `ReplyCache`. */
   readonly replies: readonly [Uint8Array, Uint8Array]
-  /** Ascending by number. */
+  /** The records in ascending order of their numbers. */
   readonly records: Iterable<StateRecord>
   readonly size: number
 }
 
-/** Restores a state key by key, so that it is never in memory twice. */
+/** Restores a state key by key, so that the state is never in memory twice. */
 export interface StateLoader {
   /** Restores the next record, in ascending order of numbers, and keeps its value without copying it. */
   restoreRecord(record: StateRecord): void
-  /** Restores the rest of the state; must be called last. */
+  /** Restores the remaining state. Must be called last. */
   finishRestore(rest: Omit<State, 'records' | 'size'>): void
 }

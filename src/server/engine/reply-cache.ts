@@ -14,9 +14,10 @@ export interface CachedReply {
 const MAX_GENERATION_BYTES = 4 * 1024 * 1024
 
 /**
- * Replies to recent writes, for clients that redeliver a request because they did not receive the reply. Replies are
- * kept as bytes, since short-lived objects would cost the garbage collector more than the write itself, and are indexed
- * only when a client redelivers. Of two generations, the older is dropped when the younger is full.
+ * Keeps the replies to recent writes, for clients that redeliver a request because they did not receive the reply.
+ * Replies are kept as bytes, because short-lived objects would cost the garbage collector more than the write itself,
+ * and are indexed only when a client redelivers. There are two generations. The older one is dropped when the younger
+ * one is full.
  */
 export class ReplyCache {
   #younger = new Generation()
@@ -24,7 +25,7 @@ export class ReplyCache {
 
   add(origin: Origin, now: number, reply: Reply, version: Hlc | undefined): void {
     if (this.#younger.bytes >= MAX_GENERATION_BYTES) {
-      // Reuse the memory: frequent large allocations would keep the garbage collector busy.
+      // The memory is reused, because frequent large allocations would keep the garbage collector busy.
       const reused = this.#older
       this.#older = this.#younger
       this.#younger = reused
@@ -33,7 +34,7 @@ export class ReplyCache {
     this.#younger.add(origin, now, reply, version)
   }
 
-  /** Returns the earlier reply to the same request at store time `now` (ms). */
+  /** Returns the earlier reply to the same request at store time `now` (ms), if any. */
   find(origin: Origin, now: number): CachedReply | undefined {
     return this.#younger.find(origin, now) ?? this.#older.find(origin, now)
   }
@@ -42,7 +43,7 @@ export class ReplyCache {
     return this.#older.bytes + this.#younger.bytes
   }
 
-  /** The older generation first. */
+  /** Returns a copy of both generations, the older generation first. */
   capture(): readonly [Uint8Array, Uint8Array] {
     return [new Uint8Array(this.#older.content), new Uint8Array(this.#younger.content)]
   }
@@ -56,9 +57,9 @@ export class ReplyCache {
 class Generation {
   readonly #writer = new ByteWriter()
   #positions = new StringMap<number>()
-  /** Everything before this position is in `#positions`. */
+  /** The position up to which replies are in `#positions`. */
   #indexedTo = 0
-  /** Clients usually write several times in a row. */
+  /** The last client id, cached because clients usually write several times in a row. */
   #lastClientId = ''
   #lastClientIdBytes = utf8('')
 
@@ -116,7 +117,7 @@ class Generation {
   }
 }
 
-/** All replies to writes, by their encoded number: append new ones at the end. Frequent ones come first. */
+/** All replies to writes, encoded by their index here, with frequent replies first. Append new replies at the end. */
 const REPLIES: readonly Reply[] = [
   { type: 'ok' },
   { type: 'refused' },

@@ -10,7 +10,10 @@ import { MAX_COUNTER, type VersionClock } from './version-clock.js'
 
 type RestoreStep = readonly [id: string, item: RestoredRecord]
 
-/** The order in which a dump is stored: records that keep their version, by version, then those that get a new one. */
+/**
+ * The order in which a dump is stored. Records that keep their version come first, sorted by version, then the records
+ * that get a new version.
+ */
 export interface RestorePlan {
   readonly kept: readonly (readonly [...RestoreStep, version: Hlc])[]
   readonly renewed: readonly RestoreStep[]
@@ -18,8 +21,9 @@ export interface RestorePlan {
 }
 
 /**
- * Stores the records of a dump atomically. No fencing token is required, and the token of a key never gets older. With
- * `replace`, all other keys are deleted. Raises {@link CommandError} (`quota-exceeded`) without changing anything.
+ * Stores the records of a dump atomically. Requires no fencing token, and never replaces the token of a key by an older
+ * one. With `replace`, deletes all other keys. If the dump exceeds a quota, throws {@link CommandError}
+ * (`quota-exceeded`) without changing anything.
  */
 export function restore(
   { items, replace }: LoggedLoad,
@@ -37,13 +41,13 @@ export function restore(
   }
   for (const [id, item] of plan.renewed) changes.push(storeRecord(id, item, clock.tick(time), records))
   const loaded = changes.length
-  // No spread: the number of arguments of a call is limited.
+  // A loop is used instead of a spread, because the number of arguments of a call is limited.
   if (replace) for (const deletion of deleteAll(idsNotIn(plan, records), time, records, clock)) changes.push(deletion)
   const deleted = changes.length - loaded
   return { changes, loaded, versionsKept: plan.kept.length, expired: plan.expired, deleted }
 }
 
-/** Deletes keys at store time `now` (ms), yielding each change. */
+/** Deletes keys at store time `now` (ms), and yields each change. */
 export function* deleteAll(
   ids: readonly string[],
   now: number,
@@ -64,9 +68,9 @@ function storeRecord(id: string, item: RestoredRecord, version: Hlc, records: Re
 }
 
 /**
- * Plans a load at store time `now` (ms); `last` is the newest version assigned by the store. A record keeps a version
- * newer than `last`, since that is newer than any a client has seen of the key. If a key occurs twice, the later record
- * wins.
+ * Plans a load at store time `now` (ms), where `last` is the newest version assigned by the store. A record keeps its
+ * version if that is newer than `last`, and thus newer than any version of the key that a client has seen. If a key
+ * occurs twice, the later record wins.
  */
 export function planRestore(items: readonly RestoredRecord[], last: Hlc, now: number): RestorePlan {
   const latest = new StringMap<RestoredRecord>()
@@ -106,7 +110,7 @@ export function idsNotIn({ kept, renewed }: RestorePlan, records: Records): stri
   return Array.from(records.ids()).filter(id => !planned.has(id))
 }
 
-// After a version in the far future the store could not assign a newer one.
+// After a version in the far future, the store could not assign a newer version.
 const isAcceptable = ({ wallClock, counter }: Hlc, now: number): boolean =>
   wallClock - now <= MAX_DRIFT_MS && counter <= MAX_COUNTER
 

@@ -5,17 +5,18 @@ import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString, utf8 } from '../../core/util/bytes.js'
 import type { KeyOrder } from './key-order.js'
 
-// Limits of a page, so that a request neither delays others for long nor exceeds what a client can receive.
+// These limits of a page ensure that a request neither delays others for long nor exceeds the size that a client can
+// receive.
 const MAX_PAGE_KEYS = 1_000
 const MAX_PAGE_BYTES = 65_536
-/** Positions visited, including gaps and keys that do not match. */
+/** The limit on visited positions, including gaps and keys that do not match. */
 const MAX_POSITIONS = 10_000
-/** Work of the matcher: bytes of keys times words (32 states each) of the glob. */
+/** The limit on the work of the matcher: the bytes of keys times the words (32 states each) of the glob. */
 const MAX_WORK = 2 ** 22
 const KEY_OVERHEAD_BYTES = 16
 const MAX_TOKEN_BYTES = 64
 
-/** A page, and the work spent on it: bytes of compared keys times words of the globs. */
+/** A page, and the work spent on it: the bytes of compared keys times the words of the globs. */
 export interface ScanResult {
   readonly reply: Extract<Reply, { type: 'page' }>
   readonly work: number
@@ -28,12 +29,13 @@ interface ScanRange {
 }
 
 /**
- * Returns a page of a scan; keys are binary strings. The scan is stateless: its token holds the position to resume from
- * and the newest key when the scan started. So every scan ends, and keys created after its start are not listed. A key
- * that exists throughout the scan appears exactly once. `store` identifies the store instance; a token of another store
- * or an invalid one raises `syntax-error`.
+ * Returns a page of a scan. Keys are binary strings. The store keeps no state for a scan: the scan's token holds the
+ * position to resume from and the newest key when the scan started. So every scan ends, and lists no keys created after
+ * its start. A key that exists throughout the scan appears exactly once. `store` identifies the store instance. Throws
+ * `syntax-error` for an invalid token or the token of another store.
  *
- * A page ends when it is full or has reached its work limit. In the latter case it may be empty without being the last.
+ * A page ends when it is full or has reached its work limit. A page that reached its work limit may be empty without
+ * being the last page.
  *
  * @param readable - restricts the result to keys that also match this glob
  */

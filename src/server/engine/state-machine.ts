@@ -15,10 +15,10 @@ import { ReplyCache } from './reply-cache.js'
 import { deleteAll, restore } from './restore.js'
 import { readClocks, VersionClock } from './version-clock.js'
 
-/** Encoded size of a write in the log besides its payload. */
+/** The encoded size of a write in the log in addition to its payload. */
 const ENTRY_OVERHEAD_BYTES = 256
 
-/** The deterministic state machine: equal entries in equal order give equal states on every node. */
+/** The deterministic state machine. Equal entries in equal order give equal states on every node. */
 export class StateMachine implements StateLoader {
   readonly records = new Records()
   readonly clock = new VersionClock()
@@ -42,7 +42,7 @@ export class StateMachine implements StateLoader {
     this.records.order.skipTo(lastNumber)
   }
 
-  /** Time of the first entry, ms; distinguishes this store from earlier ones at the same address. */
+  /** The time of the first entry in ms, which distinguishes this store from earlier stores at the same address. */
   get createdAt(): number | undefined {
     return this.#createdAt
   }
@@ -72,14 +72,14 @@ export class StateMachine implements StateLoader {
     }
   }
 
-  /** Applies an entry lazily: each command runs when its result is read. Never throws for client input. */
+  /** Applies an entry lazily, so that each command runs when its result is read. Never throws for client input. */
   apply(entry: LogEntry): Iterable<EntryResult> {
     const { time, commands } = entry
     this.#createdAt ??= time
     const [first] = commands
     const { nextDeadline } = this.records
     const isAlone = commands.length === 1 && (nextDeadline === undefined || nextDeadline > time)
-    // A generator would cost an in-memory write three percent, and a single result needs no laziness.
+    // A generator would make an in-memory write three percent slower, and a single result needs no laziness.
     return isAlone && first !== undefined ? [this.#perform(first, entry)] : this.#performAll(entry)
   }
 
@@ -118,7 +118,7 @@ export class StateMachine implements StateLoader {
 
   #deleteVolatile(now: number): KeyChange[] {
     const deletions = deleteAll(this.records.volatileIds(), now, this.records, this.clock)
-    // Their lifetime ended with the previous run; no client deleted them.
+    // These keys count as expired, because no client deleted them: their lifetime ended with the previous run.
     return Array.from(deletions, deletion => ({ ...deletion, isExpired: true }))
   }
 

@@ -7,8 +7,8 @@ import type { RawClocks } from './command-result.js'
 const NODE_ID = 'StateStore'
 
 /**
- * The store's hybrid logical clock, which assigns all versions. Versions only increase: if the wall clock is set back,
- * versions stay ahead and count on until it has caught up, and no request is rejected because of it.
+ * The store's hybrid logical clock, which assigns all versions. Versions only increase. If the wall clock is set back,
+ * versions stay ahead and keep counting until the wall clock has caught up, and no request is rejected because of that.
  *
  * @example
  * ```ts
@@ -25,27 +25,32 @@ export class VersionClock {
   }
 
   /**
-   * Returns the latest accepted clock value at wall time `now`, ms: one minute ahead (state store protocol, "Clock
-   * drift"), or the newest version assigned, which clients return in fencing tokens and in their clocks.
+   * Returns the latest clock value that the store accepts at wall time `now` in ms. The value is one minute ahead
+   * (state store protocol, "Clock drift"), or that of the newest version assigned, because clients return versions in
+   * fencing tokens and in their clocks.
    */
   latestAccepted(now: number): number {
     return Math.max(now + MAX_DRIFT_MS, this.#last.wallClock)
   }
 
   /**
-   * Returns how far versions are ahead of wall time `now`, ms, if that exceeds the drift permitted to clients; else 0.
+   * Returns the time in ms by which versions are ahead of wall time `now`, or 0 if that does not exceed the drift
+   * permitted to clients.
    */
   drift(now: number): number {
     const ahead = this.#last.wallClock - now
     return ahead > MAX_DRIFT_MS ? ahead : 0
   }
 
-  /** Returns the version of a change at wall time `now` (ms) for a request with this clock, without assigning it. */
+  /**
+   * Returns the version of a change at wall time `now` (ms) for a request with the clock `received`. Does not assign
+   * the version.
+   */
   next(now: number, received: Hlc = this.#last): Hlc {
     return advance(withFreeCounter(laterTime(this.#last, received)), now, NODE_ID, Number.POSITIVE_INFINITY)
   }
 
-  /** Assigns a version; it must be newer than the last. */
+  /** Assigns a version, which must be newer than the last one. */
   advanceTo(version: Hlc): void {
     this.#last = version
   }
@@ -57,7 +62,7 @@ export class VersionClock {
   }
 }
 
-// An exhausted counter continues in the next millisecond, since every change needs a version.
+// An exhausted counter continues in the next millisecond, because every change needs a version.
 const withFreeCounter = (floor: Hlc): Hlc =>
   floor.counter < Number.MAX_SAFE_INTEGER ? floor : new Hlc(floor.wallClock + 1, 0, NODE_ID)
 
@@ -67,13 +72,13 @@ export interface RequestClocks {
 }
 
 /**
- * Largest counter accepted from a client. One near the maximum, at the drift limit, would block all writers for a
- * minute; genuine counters are small, as they restart every millisecond.
+ * The largest counter that the store accepts from a client. A counter near the maximum, at the drift limit, would block
+ * all writers for a minute. Genuine counters are small, because they restart every millisecond.
  */
 export const MAX_COUNTER = 2 ** 32 - 1
 
 /**
- * Parses the clocks of a request. Raises {@link CommandError}.
+ * Parses the clocks of a request. Throws {@link CommandError} for an invalid clock.
  *
  * @param latest - latest accepted clock value, ms since the Unix epoch
  */

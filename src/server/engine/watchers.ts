@@ -6,26 +6,29 @@ interface WatchedKey<C> {
   readonly connections: Set<C>
 }
 
-/** Limits on watches in total and per owner. `C` identifies a connection. */
+/** The limits on watches in total and per owner. `C` identifies a connection. */
 export interface WatchQuotas<C> {
   readonly max: number
   readonly maxPerOwner: number
-  /** Per key, and for all globs together. Default unlimited. */
+  /** The limit per key, and for all globs together. Default: unlimited. */
   readonly maxPerKey?: number
-  /** Must be constant for a connection; `undefined` for none. */
+  /** Returns the owner of a connection, or `undefined` for none. The owner must be constant for a connection. */
   ownerOf(connection: C): string | undefined
 }
 
-/** A watched glob counts as this many watched keys. */
+/** The number of watched keys as which a watched glob counts. */
 export const WATCHES_PER_GLOB = 100
 
-/** Heap taken by a watched key besides its text, and by each registration, rounded up. */
+/**
+ * The heap in bytes that a watched key takes in addition to its text, and that each registration takes, both rounded
+ * up.
+ */
 const KEY_OVERHEAD_BYTES = 512
 const REGISTRATION_OVERHEAD_BYTES = 128
 
 /**
- * Registrations of keys and globs. `C` identifies a connection; its registrations end with it (state store protocol,
- * "KEYNOTIFY notification topics and lifecycle").
+ * Keeps the registrations of keys and globs. `C` identifies a connection, and the registrations of a connection end
+ * with it (state store protocol, "KEYNOTIFY notification topics and lifecycle").
  */
 export class Watchers<C> {
   readonly #byKey = new StringMap<WatchedKey<C>>()
@@ -41,7 +44,7 @@ export class Watchers<C> {
     this.#globs = new GlobWatchers(connection => quotas?.ownerOf(connection))
   }
 
-  /** Number of registrations; a glob counts as {@link WATCHES_PER_GLOB}. */
+  /** The number of registrations. A glob counts as {@link WATCHES_PER_GLOB}. */
   get count(): number {
     return this.#count
   }
@@ -50,12 +53,12 @@ export class Watchers<C> {
     return this.#bytes + this.#globs.bytes
   }
 
-  /** Read access to glob registrations; change them by {@link addGlob} and {@link removeGlob}. */
+  /** Read access to glob registrations. Use {@link addGlob} and {@link removeGlob} to change them. */
   get globs(): Pick<GlobWatchers<C>, 'watchersOf' | 'workOf' | 'addedBytes' | 'countOf' | 'size' | 'registrations'> {
     return this.#globs
   }
 
-  /** Number of watches of a connection; a glob counts as {@link WATCHES_PER_GLOB}. */
+  /** Returns the number of watches of a connection. A glob counts as {@link WATCHES_PER_GLOB}. */
   countOf(connection: C): number {
     return (this.#byConnection.get(connection)?.size ?? 0) + WATCHES_PER_GLOB * this.#globs.countOf(connection)
   }
@@ -75,7 +78,10 @@ export class Watchers<C> {
     return this.countFor(key) >= (this.#quotas?.maxPerKey ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Returns whether globs have reached the watcher limit of a key, since one key may match all of them. */
+  /**
+   * Returns whether the glob registrations have reached the watcher limit of a key, because one key may match all of
+   * them.
+   */
   get areGlobsFull(): boolean {
     return this.#globs.registrations >= (this.#quotas?.maxPerKey ?? Number.POSITIVE_INFINITY)
   }
@@ -88,7 +94,7 @@ export class Watchers<C> {
     return this.#byKey.get(key)?.connections.size ?? 0
   }
 
-  /** Returns the connections that watch a key, in order of registration. */
+  /** Returns the connections that watch a key, in the order of registration. */
   watchersOf(key: string): Iterable<C> {
     return this.#byKey.get(key)?.connections ?? []
   }
@@ -97,7 +103,7 @@ export class Watchers<C> {
     return this.#byKey.get(key)?.connections.has(connection) ?? false
   }
 
-  /** Returns the bytes a registration would add; 0 if it exists. */
+  /** Returns the bytes that a registration would add, or 0 if it exists. */
   addedBytes(connection: C, key: string): number {
     const watched = this.#byKey.get(key)
     if (watched === undefined) return bytesOfKey(key) + REGISTRATION_OVERHEAD_BYTES
@@ -115,7 +121,7 @@ export class Watchers<C> {
     else keys.add(watched)
   }
 
-  /** Returns whether the registration existed. */
+  /** Removes the registration for a key. Returns whether it existed. */
   remove(connection: C, key: string): boolean {
     const watched = this.#byKey.get(key)
     if (!watched?.connections.has(connection)) return false
@@ -128,14 +134,14 @@ export class Watchers<C> {
   }
 
   /**
-   * Registers a glob, given as a binary string. Raises {@link CommandError} if it is too long, or too many share its
-   * prefix.
+   * Registers a glob, given as a binary string. Throws {@link CommandError} if the glob is too long or too many globs
+   * share its prefix.
    */
   addGlob(connection: C, glob: string): void {
     if (this.#globs.add(connection, glob)) this.#addCount(connection, WATCHES_PER_GLOB)
   }
 
-  /** Returns whether the registration existed. */
+  /** Removes the registration for a glob. Returns whether it existed. */
   removeGlob(connection: C, glob: string): boolean {
     const removed = this.#globs.remove(connection, glob)
     if (removed) this.#addCount(connection, -WATCHES_PER_GLOB)

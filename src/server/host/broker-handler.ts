@@ -32,13 +32,13 @@ export interface HandlerDependencies {
   readonly isNode: boolean
 }
 
-/** Serves the request topic of the store on its broker, and authorizes clients. */
+/** Handles the messages to the store's request topic at its broker, and authorizes clients. */
 export class StoreBrokerHandler implements BrokerHandler {
   readonly topic = INVOKE_TOPIC
   readonly server: StoreService
   readonly now: () => number
   readonly #connectedSince = new WeakMap<Client, number>()
-  /** Why clients are rejected at the moment; only set on nodes. */
+  /** The reason why clients are rejected at the moment. Only nodes set it. */
   unavailableReason: string | undefined
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
@@ -57,7 +57,7 @@ export class StoreBrokerHandler implements BrokerHandler {
     this.#faults$ = events.faults$
   }
 
-  /** ms since the Unix epoch */
+  /** Returns the time when the client connected, in ms since the Unix epoch. */
   connectedSince(connection: Client): number | undefined {
     return this.#connectedSince.get(connection)
   }
@@ -87,7 +87,7 @@ export class StoreBrokerHandler implements BrokerHandler {
     this.#authorizer?.recordAborted(connection, reason)
   }
 
-  /** Returns whether the client watches a key that it may no longer read. */
+  /** Returns whether the client watches a key that it must no longer read. */
   hasForbiddenWatch(connection: Client): boolean {
     const authorizer = this.#authorizer
     if (!authorizer?.hasPolicy) return false
@@ -132,7 +132,7 @@ export class RejectionAudit {
     this.#record(client, action, target)
   }
 
-  /** Records a topic or filter that this client must never use, whatever the policy. */
+  /** Records an attempt to use a topic or filter that the client must never use, whatever the policy. */
   recordForbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
     this.#record(client, action, target, '')
   }

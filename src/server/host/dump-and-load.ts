@@ -17,7 +17,7 @@ import type { LoadOptions } from './store-server.js'
 
 const LOAD_OPERATION: UncertainSubject = { what: 'a load', remedy: 'read the keys before trying again' }
 
-/** Yields one line at a time: all of them together would need as much memory as the store. */
+/** Yields one line at a time, because all lines together would need as much memory as the store. */
 export function* dumpLines(
   records: readonly (readonly [key: Uint8Array, record: StoredRecord])[],
 ): Generator<DumpLine, void> {
@@ -32,8 +32,9 @@ export function isReplacing(options: LoadOptions): boolean {
 }
 
 /**
- * Writes the records of a dump to a store. Rejects with `quota-exceeded`; with `request-rejected` when the log is
- * broken; and when the store stops first, with `closed`, or with `outcome-unknown` if the log may contain the records.
+ * Writes the records of a dump to a store. Rejects with `quota-exceeded`, or with `request-rejected` when the log is
+ * broken. When the store stops first, rejects with `closed`, or with `outcome-unknown` if the log may contain the
+ * records.
  */
 export async function restore(
   server: StoreService,
@@ -63,8 +64,9 @@ const MAX_LOAD_BYTES = 1024 * 1024 * 1024
 const RECORD_OVERHEAD_BYTES = 500
 
 /**
- * Parses all records of a dump before any is loaded, so that one bad line prevents the whole load. Throws an {@link
- * ArgumentError} with the number of a bad line, `overflow` if the dump is too large, and any error of `lines`.
+ * Parses all records of a dump before any is loaded, so that a single invalid line prevents the whole load. Throws an
+ * {@link ArgumentError} with the number of the invalid line, `overflow` if the dump is too large, and any error of
+ * `lines`.
  *
  * @param maxFencingTimeMs - latest time allowed in a fencing token, ms since the Unix epoch
  */
@@ -91,7 +93,7 @@ async function parseLines(
     const record = reader.read(line)
     if (record === undefined) continue
     const { lineNumber: number } = reader
-    // A token from the future would make the key unwritable: the store rejects such tokens.
+    // The store rejects tokens from the future, so such a token would make the key unwritable.
     if (record.fencingToken && record.fencingToken.wallClock > maxFencingTimeMs)
       throw lineError(number, "its `fencingToken` is ahead of this machine's clock")
     bytes += record.key.length + record.value.length + RECORD_OVERHEAD_BYTES

@@ -15,7 +15,7 @@ export interface InstanceDependencies {
   readonly access: AccessControl
 }
 
-/** Restarts a store: runs one instance after another on the same storage. */
+/** Runs one instance of a store after another on the same storage. */
 export class InstanceManager {
   options: CheckedOptions
   readonly #dependencies: InstanceDependencies
@@ -46,26 +46,26 @@ export class InstanceManager {
     return this.#opened
   }
 
-  /** Resolves when no restart is in progress; never rejects. */
+  /** Resolves when no restart is in progress. Never rejects. */
   get settled(): Promise<void> {
     return this.#lastRestart
   }
 
-  /** ms since the Unix epoch */
+  /** The end of the freeze, in ms since the Unix epoch. */
   get frozenUntil(): number | undefined {
     return this.#freezeTimer.until
   }
 
-  /** Freezes the instance for `ms`; 0 resumes it. Throws {@link ClosedError} during a restart. */
+  /** Freezes the instance for `ms`. 0 resumes it. Throws {@link ClosedError} during a restart. */
   freeze(ms: number): void {
     if (this.#isRestarting) throw new ClosedError('The store is restarting; try again when it listens')
     this.#freezeTimer.freeze(ms)
   }
 
-  /** Stops the instance and starts another one, after any restart in progress. */
+  /** Stops the instance and starts another one. Waits for any restart in progress first. */
   restart(keys: RestartOptions['keys']): Promise<void> {
     const restarted = this.#lastRestart.then(() => this.#restart(keys))
-    // The caller gets the error; the next restart must not.
+    // The caller gets the error, and the next restart must not fail because of it.
     this.#lastRestart = restarted.catch(() => undefined)
     return restarted
   }
@@ -93,7 +93,7 @@ export class InstanceManager {
   }
 }
 
-/** Closes the log if the instance cannot be started. */
+/** Starts an instance. Closes the log if the instance cannot be started. */
 async function startInstance(
   { options, access, events }: InstanceDependencies,
   opened: OpenedStorage,
@@ -183,7 +183,7 @@ export class NodeMonitor {
     }
   }
 
-  /** A concern is not reported while a worse status holds. */
+  /** Reports a concern unless the storage has a worse status. */
   #onConcern(concern: unknown): void {
     const { storage$ } = this.#events
     const { state, error } = storage$.value

@@ -36,7 +36,7 @@ import type {
 } from './store-server.js'
 import { type AddressUsage, addressesOf, type Usage, usageOf } from './usage.js'
 
-/** Runs one instance after another on the same ports. */
+/** Runs one instance of the store after another on the same ports. */
 export class LocalStoreServer implements StoreServer {
   readonly url: string
   readonly wsUrl: string

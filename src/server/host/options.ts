@@ -17,46 +17,47 @@ import { type CheckedStorage, checkStorage, type StorageOptions } from '../stora
 import { type CheckedQuotas, checkQuotas, type QuotaOptions } from './quotas.js'
 import { type CheckedSecurity, checkSecurity, type SecurityOptions } from './security.js'
 
-/** Options of {@link serve}. */
 export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOptions {
-  /** Address to listen on. Default `127.0.0.1`: this machine only. */
+  /** The address to listen on. Default: `127.0.0.1`, which only this machine can reach. */
   readonly host?: string | undefined
-  /** TCP port, 0 for any free one. Default 1883. */
+  /** The TCP port. 0 selects a free port. Default: 1883. */
   readonly port?: number | undefined
-  /** WebSocket port, 0 for any free one. Default 8083. */
+  /** The WebSocket port. 0 selects a free port. Default: 8083. */
   readonly wsPort?: number | undefined
-  /** Spelling where the documentation and deployed stores differ. Default `field`, as deployed. */
+  /**
+   * The spelling to use where the documentation and deployed stores differ. Default: `field`, as in deployed stores.
+   */
   readonly dialect?: Dialect | undefined
   /**
-   * Which connections get notifications. `registered` (default, as deployed stores do): every one that sent KEYNOTIFY.
-   * `subscribed`: as documented, only those that also subscribed to their notification topic.
+   * The connections that get notifications. `registered` (default, as in deployed stores): every connection that sent
+   * KEYNOTIFY. `subscribed`: as documented, only connections that also subscribed to their notification topic.
    */
   readonly notifications?: 'registered' | 'subscribed' | undefined
-  /** Largest packet a client may send, bytes; it limits the size of values. Default 16 MiB. */
+  /** The size in bytes of the largest packet that a client may send. It limits the size of values. Default: 16 MiB. */
   readonly maxPacketSize?: number | undefined
   /**
-   * Longest keep-alive, ms, rounded up to whole seconds. MQTT 5 clients that ask for more, or for none, get it in
-   * CONNACK. Default 0: no limit.
+   * The longest keep-alive in ms, rounded up to whole seconds. MQTT 5 clients that request a longer keep-alive, or
+   * none, get this one in CONNACK. Default: 0, which means no limit.
    */
   readonly maxKeepAlive?: number | undefined
   /**
-   * Origins whose pages may connect over WebSocket, such as `https://panel.example`, in addition to pages of this
-   * machine and of the host itself. Programs other than browsers are not restricted. Default none.
+   * The origins whose pages may connect over WebSocket, such as `https://panel.example`, in addition to pages of this
+   * machine and of the host itself. Programs other than browsers are not restricted. Default: none.
    */
   readonly allowedOrigins?: readonly string[] | undefined
   /**
-   * Whether the WebSocket port is behind a proxy on this machine. Then rate limits, failed logins and the audit log use
-   * the last address in `X-Forwarded-For`. Default `false`.
+   * Whether the WebSocket port is behind a proxy on this machine. If so, rate limits, failed logins and the audit log
+   * use the last address in `X-Forwarded-For`. Default: `false`.
    */
   readonly trustProxy?: boolean | undefined
-  /** Default: the machine's clock. */
+  /** The clock. Default: the machine's clock. */
   readonly clock?: Clock | undefined
 }
 
 const DEFAULT_PACKET_BYTES = 16 * 1024 * 1024
-/** Two bytes of seconds (MQTT 5.0, section 3.1.2.10). */
+/** The longest keep-alive that two bytes of seconds can hold (MQTT 5.0, section 3.1.2.10). */
 const MAX_KEEP_ALIVE_MS = 65_535_000
-/** Largest MQTT packet: a variable byte integer (MQTT 5.0, section 1.5.5) plus its header. */
+/** The size of the largest MQTT packet: a variable byte integer (MQTT 5.0, section 1.5.5) plus its header. */
 const MAX_PACKET_BYTES = 268_435_460
 
 export const DIALECT = {

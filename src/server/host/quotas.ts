@@ -16,70 +16,91 @@ import type { Owner } from '../engine/entry.js'
 import { defaultMaxBytes } from '../storage/storage-options.js'
 
 /**
- * Quotas of `serve`. A principal is an authenticated identity with all its connections. Anonymous clients share one
- * principal per address (IPv6: per /64 network); those on this machine have none.
+ * The quotas of `serve`. A principal is an authenticated identity with all its connections. Anonymous clients share one
+ * principal per address (IPv6: per /64 network). Anonymous clients on this machine have no principal.
  */
 export interface QuotaOptions {
   /**
-   * Memory budget for keys and buffered messages together, bytes. Three fifths are for keys (`maxBytes`) and two fifths
-   * for buffers (`maxBufferedBytes`); if one of these is set, the other one gets the rest. Requests that exceed it are
-   * rejected. The budget is an estimate; Node needs about as much again. Default: the sum of these two.
+   * The memory budget in bytes for keys and buffered messages together. Three fifths are for keys (`maxBytes`) and two
+   * fifths for buffers (`maxBufferedBytes`). If one of these two is set, the other one gets the rest. Requests that
+   * exceed the budget are rejected. The budget is an estimate, and Node needs about the same amount in addition.
+   * Default: the sum of the two.
    */
   readonly maxMemory?: number | undefined
   /**
-   * Maximum share of each total below for one principal, percent. Default: half of keys, bytes and retained messages, a
-   * quarter of watches, a fifth of connections, an eighth of buffered bytes, a tenth of subscriptions; for watches,
-   * connections and subscriptions at least 10, or the total if that is less.
+   * The maximum share of one principal in each total below, in percent. Default: half of keys, bytes and retained
+   * messages, a quarter of watches, a fifth of connections, an eighth of buffered bytes, a tenth of subscriptions. For
+   * watches, connections and subscriptions, the default is at least 10, or the total if that is less.
    */
   readonly maxPercentPerPrincipal?: number | undefined
   /**
-   * Maximum number of keys in the store, and of keys that one connection watches; more are rejected with
-   * `quota-exceeded`. A key counts towards the principal that wrote it last. Default 1,000,000.
+   * The maximum number of keys in the store, and of keys that one connection watches. Further keys are rejected with
+   * `quota-exceeded`. A key counts towards the principal that wrote it last. Default: 1,000,000.
    */
   readonly maxKeys?: number | undefined
   /**
-   * Maximum size of the store, bytes: keys, values, watched keys, and about 600 bytes for each of them. Writes that
-   * need more are rejected with `quota-exceeded`; deletes and smaller values never are. Default: the least of 1 GiB,
-   * half of Node's heap limit, and a quarter of the memory of this machine or container.
+   * The maximum size of the store in bytes, which includes keys, values, watched keys, and about 600 bytes for each of
+   * them. Writes that would exceed it are rejected with `quota-exceeded`. Deletes and smaller values are never
+   * rejected. Default: the least of 1 GiB, half of Node's heap limit, and a quarter of the memory of this machine or
+   * container.
    */
   readonly maxBytes?: number | undefined
   /**
-   * Memory budget of the broker for all clients, bytes: unsent, unacknowledged and retained messages, and incomplete
-   * packets. When it is exceeded, messages are rejected and the client with the largest buffers is disconnected; the
-   * session of an offline client ends when its principal exceeds its share. Default 512 MiB.
+   * The memory budget of the broker for all clients in bytes, which includes unsent, unacknowledged and retained
+   * messages, and incomplete packets. When the budget is exceeded, messages are rejected and the client with the
+   * largest buffers is disconnected. The session of an offline client ends when its principal exceeds its share.
+   * Default: 512 MiB.
    */
   readonly maxBufferedBytes?: number | undefined
   /**
-   * Maximum number of connections, unauthenticated ones included; further ones are closed immediately. Default 50,000.
+   * The maximum number of connections, unauthenticated ones included. Further connections are closed immediately.
+   * Default: 50,000.
    */
   readonly maxConnections?: number | undefined
-  /** Maximum number of connections per address, except from this machine. Default 1,000. */
+  /** The maximum number of connections per address. This machine is exempt. Default: 1,000. */
   readonly maxConnectionsPerAddress?: number | undefined
   /**
-   * Maximum number of subscriptions; more are rejected (SUBACK 151). Default 1,000,000. One client has at most 1,000.
+   * The maximum number of subscriptions. Further subscriptions are rejected (SUBACK 151). One client has at most 1,000.
+   * Default: 1,000,000.
    */
   readonly maxSubscriptions?: number | undefined
-  /** Maximum number of watched keys (KEYNOTIFY); more are rejected with `quota-exceeded`. Default 2,000,000. */
+  /**
+   * The maximum number of watched keys (KEYNOTIFY). Further watches are rejected with `quota-exceeded`. Default:
+   * 2,000,000.
+   */
   readonly maxWatches?: number | undefined
-  /** Maximum number of retained messages; further ones are rejected (PUBACK 151) and not delivered. Default 100,000. */
+  /**
+   * The maximum number of retained messages. Further ones are rejected (PUBACK 151) and not delivered. Default:
+   * 100,000.
+   */
   readonly maxRetained?: number | undefined
-  /** Maximum size of all retained messages, bytes. Default: half of `maxBufferedBytes`, at most 256 MiB. */
+  /** The maximum size of all retained messages in bytes. Default: half of `maxBufferedBytes`, at most 256 MiB. */
   readonly maxRetainedBytes?: number | undefined
   /**
-   * Packets per second of all clients together, without acknowledgements. Above that, clients are read more slowly;
-   * bursts of one second's worth are allowed. Default: no limit, as connections share the process fairly.
+   * The maximum number of packets per second of all clients together, acknowledgements excluded. Above this rate, the
+   * broker reads from clients more slowly, but allows bursts of one second's worth of packets. Default: no limit,
+   * because connections share the process fairly.
    */
   readonly maxPacketRate?: number | undefined
-  /** Packets per second and principal; twice as many per address, except this machine. Default 50,000. */
+  /**
+   * The maximum number of packets per second and principal, and half the number per address, except this machine.
+   * Default: 50,000.
+   */
   readonly maxPacketRatePerPrincipal?: number | undefined
-  /** Bytes per second of all clients together; see {@link QuotaOptions.maxPacketRate}. Default: no limit. */
+  /**
+   * The maximum number of bytes per second of all clients together, see {@link QuotaOptions.maxPacketRate}. Default: no
+   * limit.
+   */
   readonly maxByteRate?: number | undefined
   /**
-   * Bytes per second and principal; twice as many per address. Scans may use half as many, counted as bytes of compared
-   * keys times 1 for each 32 characters of the globs. Default 128 MiB.
+   * The maximum number of bytes per second and principal. The limit per address is twice as high. Scans may use half as
+   * many, counted as bytes of compared keys times 1 for each 32 characters of the globs. Default: 128 MiB.
    */
   readonly maxByteRatePerPrincipal?: number | undefined
-  /** Maximum number of user properties per packet; more end the connection (DISCONNECT 151). Default 1,000. */
+  /**
+   * The maximum number of user properties per packet. A packet with more ends the connection (DISCONNECT 151). Default:
+   * 1,000.
+   */
   readonly maxUserProperties?: number | undefined
 }
 
@@ -179,12 +200,12 @@ const principalLimit = (
   defaultPercent: number,
 ): number => Math.ceil((total * (percent ?? defaultPercent)) / 100)
 
-/** Not applied if `maxPercentPerPrincipal` is set. */
+/** The minimum of the default quotas of a principal. It does not apply if `maxPercentPerPrincipal` is set. */
 const MIN_PRINCIPAL_COUNT = 10
 
 /**
- * Like {@link principalLimit}, for connections, subscriptions and watches: a small percentage of a small total would be
- * one.
+ * Returns the same as {@link principalLimit} with a minimum, for connections, subscriptions and watches. Without the
+ * minimum, a small percentage of a small total would be one.
  */
 const principalCountLimit = (options: QuotaOptions, total: number, defaultPercent: number): number => {
   const limit = principalLimit(options, total, defaultPercent)

@@ -12,27 +12,27 @@ import type { Authenticate } from '../access/login.js'
 import { parsePolicy } from '../access/policy.js'
 import type { Fault } from './store-server.js'
 
-/** Options of {@link serve} for authentication and authorization. */
+/** The options of {@link serve} for authentication and authorization. */
 export interface SecurityOptions {
   /**
-   * Authenticates clients; see {@link Authenticate}. Combine `Passwords`, `certificates` and `Tokens` with `firstOf`.
+   * Authenticates clients, see {@link Authenticate}. Combine `Passwords`, `certificates` and `Tokens` with `firstOf`.
    * Default: clients are not authenticated.
    */
   readonly authenticate?: Authenticate | undefined
   /**
-   * Whether clients without credentials may connect. Default: only without `authenticate`, and only on the loopback
-   * address.
+   * Whether clients without credentials may connect. By default, they may connect only without `authenticate`, and only
+   * on the loopback address.
    */
   readonly allowAnonymous?: boolean | undefined
   /**
-   * Access rules as YAML, like the `authorizationPolicies` of Azure IoT Operations. Anything that no rule grants is
-   * denied. Default: connected clients may do everything.
+   * The access rules as YAML, in the format of the `authorizationPolicies` of Azure IoT Operations. Anything that no
+   * rule grants is denied. Default: connected clients may do everything.
    */
   readonly policy?: string | undefined
-  /** Listens with TLS 1.2 or later. Default: no TLS. */
+  /** The certificate and key for TLS 1.2 or later. Default: no TLS. */
   readonly tls?: TlsMaterial | undefined
   /**
-   * Receives a warning when `allowAnonymous` lets other machines connect without credentials. Default: a process
+   * Called with a warning when `allowAnonymous` lets other machines connect without credentials. Default: a process
    * warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
   readonly warn?: ((words: string) => void) | undefined
@@ -73,7 +73,7 @@ export function parsePolicyOption(text: string): ReturnType<typeof parsePolicy> 
   }
 }
 
-/** Throws {@link ArgumentError} unless the new TLS material can replace the current one. */
+/** Throws {@link ArgumentError} if the new TLS material cannot replace the current one. */
 export function checkTlsReplacement(current: TlsMaterial | undefined, tls: TlsMaterial): void {
   if (current === undefined || (current.clientCa === undefined) !== (tls.clientCa === undefined))
     throw new ArgumentError(

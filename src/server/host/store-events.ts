@@ -6,14 +6,14 @@ import type { LogFailure } from '../log/log.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { Fault, StorageStatus } from './store-server.js'
 
-/** `storage$` replays the current status. Subjects outlive restarts. */
+/** The subjects of a store, which survive its restarts. `storage$` emits the current status on subscription. */
 export interface StoreEvents {
   readonly requests$: Subject<RequestReport>
   readonly drift$: Subject<number>
   readonly faults$: Subject<Fault>
   readonly storage$: BehaviorSubject<StorageStatus>
   readonly log$: BehaviorSubject<LogEvent | undefined>
-  /** Problems with the replicated log that do not stop it; `undefined` for none. */
+  /** Emits problems with the replicated log that do not stop it, and `undefined` when they end. */
   readonly concern$: Subject<unknown>
 }
 
@@ -43,7 +43,7 @@ export const logEventListener = ({ log$, faults$ }: StoreEvents): LogEvents => (
   onOutrun: () => log$.next({ type: 'outrun' }),
   onFailed: error => log$.next({ type: 'failed', error }),
   onError: error => {
-    // Outages of the log servers are reported by `onAvailability` once.
+    // `onAvailability` already reports an outage of the log servers once.
     if (!(error instanceof StreamError)) faults$.next({ clientId: '', error })
   },
 })

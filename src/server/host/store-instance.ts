@@ -14,7 +14,10 @@ import { type AccessControl, rightsOf } from './security.js'
 import { type StoreEvents, storageStatusOf } from './store-events.js'
 import type { ConnectedClient } from './store-server.js'
 
-/** Nodes delay expiry by a random time up to this limit, so that mostly one of them expires a key, ms. */
+/**
+ * The limit in ms on the random delay with which nodes expire keys. The delay ensures that usually one node expires a
+ * key.
+ */
 const MAX_EXPIRY_DELAY_MS = 25
 
 export interface StoreInstanceDependencies {
@@ -24,7 +27,7 @@ export interface StoreInstanceDependencies {
   readonly events: StoreEvents
 }
 
-/** One run of broker and store. Its keys may predate and outlive it. */
+/** One run of the broker and the store. Its keys may exist before and after the run. */
 export class StoreInstance {
   readonly startedAt: number
   readonly broker: Broker
@@ -66,7 +69,7 @@ export class StoreInstance {
     })
     const isNode = log.sharing !== undefined
     const handler = new StoreBrokerHandler({ server, engine, clock, events, access, rejections, isNode })
-    // Connections use the machine's clock, independent of the clock for keys.
+    // Connections use the machine's clock, independently of the clock for keys.
     const { maxBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
     const connections = { maxConnections, maxConnectionsPerAddress }
     const quotas = brokerQuotas(options)
@@ -77,13 +80,13 @@ export class StoreInstance {
     }
     const brokerOptions = { ...options, ...limits, connections, quotas, clock: systemClock }
     const broker: Broker = await Broker.start(brokerOptions, handler)
-    // Expires keys from previous runs.
+    // Resuming the server expires keys from previous runs.
     server.resume()
     if (failure !== undefined) server.report(failure)
     return new StoreInstance(opened, handler, broker)
   }
 
-  /** Why clients are rejected; setting a reason also disconnects all clients. */
+  /** The reason why clients are rejected. Setting a reason also disconnects all clients. */
   set unavailableReason(reason: string | undefined) {
     this.#handler.unavailableReason = reason
     if (reason === undefined) return
@@ -113,7 +116,7 @@ export class StoreInstance {
   }
 
   /**
-   * Applies a new policy. Clients that watch globs are disconnected, because other keys may match now; they may
+   * Applies a new policy. Disconnects clients that watch globs, because other keys may match now. These clients may
    * reconnect.
    */
   revalidateRights(): void {
@@ -126,13 +129,14 @@ export class StoreInstance {
 
   async close(): Promise<void> {
     this.server.pause()
-    // Answers requests that are in flight to other nodes before their clients are disconnected.
+    // Closing the log first answers the requests that are in flight to other nodes before their clients are
+    // disconnected.
     if (this.#log.sharing) await this.#log.close()
     await this.broker.close()
     await this.#log.close()
   }
 
-  /** Simulates a killed process: closes connections without DISCONNECT and drops work in flight. */
+  /** Simulates a killed process. Closes connections without DISCONNECT and drops the work in flight. */
   async kill(): Promise<void> {
     this.server.stop()
     await this.broker.kill()

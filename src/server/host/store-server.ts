@@ -6,31 +6,31 @@ import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AddressUsage, Usage } from './usage.js'
 
-/** Statistics of a running store. */
+/** The statistics of a running store. */
 export interface StoreStats {
   readonly keys: number
-  /** Watched keys of all clients. */
+  /** The number of keys that all clients watch. */
   readonly watches: number
   readonly connections: number
-  /** MQTT sessions, offline clients included. */
+  /** The number of MQTT sessions, offline clients included. */
   readonly sessions: number
-  /** Number of retained messages. */
+  /** The number of retained messages. */
   readonly retained: number
-  /** Bytes. */
+  /** The size of all retained messages in bytes. */
   readonly retainedBytes: number
-  /** Subscriptions of all sessions. */
+  /** The number of subscriptions of all sessions. */
   readonly subscriptions: number
-  /** Bytes; see {@link ServeOptions.maxBufferedBytes}. */
+  /** The buffered bytes, see {@link ServeOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number
-  /** Bytes; see {@link ServeOptions.maxBytes}. */
+  /** The size of the store in bytes, see {@link ServeOptions.maxBytes}. */
   readonly bytes: number
-  /** Network connections. Those in excess of `connections` are not accepted, or not yet. */
+  /** The number of network connections. Those in excess of `connections` are not accepted, or not yet. */
   readonly networkConnections: number
-  /** Rejected logins since `serve`. */
+  /** The number of rejected logins since `serve`. */
   readonly refusedLogins: number
-  /** Connections refused because of a limit; see {@link ServeOptions.maxConnections}. */
+  /** The number of connections refused because of a limit, see {@link ServeOptions.maxConnections}. */
   readonly refusedConnections: number
-  /** Counted since the start. */
+  /** The number of requests since the start. */
   readonly requests: number
   readonly errors: number
   readonly notifications: number
@@ -39,107 +39,106 @@ export interface StoreStats {
 /** A client with an open connection. */
 export interface ConnectedClient {
   readonly clientId: string
-  /** Time of the connection, ms since the Unix epoch. */
+  /** The time when the client connected, in ms since the Unix epoch. */
   readonly since: number
-  /** Number of keys that it watches. */
+  /** The number of keys that the client watches. */
   readonly watches: number
 }
 
-/** An error of the store or of `authenticate`. It ended the connection of the client concerned, and no other. */
+/** An error of the store or of `authenticate`. It ends at most the connection of the client concerned. */
 export interface Fault {
-  /** Empty if no client is known. */
+  /** The client id, or an empty string if no client is known. */
   readonly clientId: string
   readonly error: unknown
 }
 
-/** Details of a key; see {@link StoreServer.peek}. */
+/** The details of a key, see {@link StoreServer.peek}. */
 export interface StoredKey {
   readonly value: Uint8Array
-  /** Such as `1696374425000:1:StateStore`. */
+  /** The version, such as `1696374425000:1:StateStore`. */
   readonly version: string
-  /** Expiry, ms since the Unix epoch; `undefined` for a key without one. */
+  /** The expiry in ms since the Unix epoch, or `undefined` for a key without expiry. */
   readonly expiresAt: number | undefined
-  /** Writes must carry this token or a newer one. */
+  /** The fencing token of the key. Writes must carry this token or a newer one. */
   readonly fencingToken: string | undefined
-  /** Number of clients that watch it. */
+  /** The number of clients that watch the key. */
   readonly watchers: number
 }
 
-/** Options of {@link StoreServer.restart}. */
 export interface RestartOptions {
   /**
-   * `kept`: with all keys, their versions, expiry and fencing tokens, like a store with data on disk; a store with
-   * `data` reads them back, and a node replays the log. `lost`: empty, like a store without `data`; the content of
-   * `data` is deleted. A node cannot lose the keys that all nodes share.
+   * The keys after the restart. `kept`: all keys with their versions, expiries and fencing tokens, as in a store with
+   * data on disk. A store with `data` reads the keys from disk, and a node replays the log. `lost`: no keys, as in a
+   * store without `data`. The content of `data` is deleted. A node cannot lose the keys that all nodes share.
    */
   readonly keys: 'kept' | 'lost'
 }
 
-/** Changes for {@link StoreServer.reload}. */
+/** The changes for {@link StoreServer.reload}. */
 export interface Reloaded {
   readonly policy?: string
-  /** Applies to new connections. */
+  /** The TLS material for new connections. */
   readonly tls?: TlsMaterial
 }
 
-/** Options of {@link StoreServer.load}. */
 export interface LoadOptions {
-  /** Deletes every key that is not in the dump. Default `false`. */
+  /** Deletes every key that is not in the dump. Default: `false`. */
   readonly replace?: boolean | undefined
 }
 
-/** Result of {@link StoreServer.load}, in numbers of keys. */
+/** The result of {@link StoreServer.load}, in numbers of keys. */
 export interface LoadResult {
   readonly loaded: number
-  /** Loaded keys that kept the version in their line. */
+  /** The number of loaded keys that kept the version in their line. */
   readonly versionsKept: number
-  /** Keys that had expired already; not loaded. */
+  /** The number of keys that were not loaded because they had already expired. */
   readonly expired: number
-  /** Number of keys deleted by `replace`. */
+  /** The number of keys that `replace` deleted. */
   readonly deleted: number
 }
 
-/** A running store; see {@link serve}. */
+/** A running store, see {@link serve}. */
 export interface StoreServer extends AsyncDisposable {
-  /** `mqtt://host:port`, or `mqtts://` with TLS */
+  /** The URL `mqtt://host:port`, or `mqtts://host:port` with TLS. */
   readonly url: string
-  /** `ws://host:port`, or `wss://` with TLS */
+  /** The URL `ws://host:port`, or `wss://host:port` with TLS. */
   readonly wsUrl: string
-  /** Time of the start or latest restart, ms since the Unix epoch. */
+  /** The time of the start or the latest restart, in ms since the Unix epoch. */
   readonly startedAt: number
-  /** Reset by a restart. */
+  /** The statistics, which a restart resets. */
   readonly stats: StoreStats
   /**
-   * Increases when a key is created or removed, and restarts when all keys are lost. A change means: list the keys
-   * again.
+   * A counter that increases when a key is created or removed, and restarts when all keys are lost. A change means that
+   * the list of keys is outdated.
    */
   readonly keyspace: number
-  /** Every answered request. Hot. */
+  /** Emits every answered request. Hot. */
   readonly requests$: Observable<RequestReport>
   /**
-   * How far versions are ahead of the wall clock, ms, after it was set back by more than a minute; otherwise 0.
-   * Versions never decrease, so they continue from the old time until the clock has caught up. Requests still succeed
-   * in that time; keys written with a time to live before the change live longer by the drift.
+   * The time in ms by which versions are ahead of the wall clock after the clock was set back by more than a minute,
+   * otherwise 0. Versions never decrease, so they continue from the old time until the clock has caught up. Requests
+   * still succeed in that time. Keys written with a time to live before the clock was set back live longer by the
+   * drift.
    */
   readonly drift: number
-  /** Emits the drift when it begins, and 0 when it ends, as detected by the next request. Hot. */
+  /** Emits the drift in ms when it begins, and 0 when it ends, as detected by the next request. Hot. */
   readonly drift$: Observable<number>
-  /** Errors of the store itself and of `authenticate`, for the operator to report. Hot. */
+  /** Emits errors of the store itself and of `authenticate`, for the operator to report. Hot. */
   readonly faults$: Observable<Fault>
-  /** Logins and rejections, if the store authenticates clients or has a policy. Hot. */
+  /** Emits logins and rejections if the store authenticates clients or has a policy. Hot. */
   readonly audit$: Observable<AuditEvent>
-  /** Whether writes are kept on disk; `kept` for a store in memory. */
+  /** The status of the storage, which is always `kept` for a store in memory. */
   readonly storage: StorageStatus
   /** Emits when {@link StoreServer.storage} changes, as detected by the next write. Hot. */
   readonly storage$: Observable<StorageStatus>
-  /** Undefined for a store without `log`. */
+  /** The cluster, or `undefined` for a store without `log`. */
   readonly cluster: ClusterStatus | undefined
-  /** Client ids of the open connections. */
+  /** The client ids of the open connections. */
   readonly clientIds: readonly string[]
   /** The open connections. */
   readonly clients: readonly ConnectedClient[]
   /**
-   * Usage of each quota by principal, of those with usage now or recently. Can be iterated once.
+   * The usage of each quota by principal, for principals with usage now or recently. Can be iterated once.
    *
    * @example
    * ```ts
@@ -148,8 +147,8 @@ export interface StoreServer extends AsyncDisposable {
    */
   readonly usage: Iterable<Usage>
   /**
-   * Connections and recently failed logins by address; at most 10,000 addresses without a connection. Can be iterated
-   * once.
+   * The connections and recently failed logins by address, with at most 10,000 addresses that have no connection. Can
+   * be iterated once.
    *
    * @example
    * ```ts
@@ -157,23 +156,30 @@ export interface StoreServer extends AsyncDisposable {
    * ```
    */
   readonly addresses: Iterable<AddressUsage>
-  /** When a frozen store resumes, ms since the Unix epoch; `undefined` if it is not frozen. */
+  /** The time when a frozen store resumes, in ms since the Unix epoch, or `undefined` if the store is not frozen. */
   readonly frozenUntil: number | undefined
 
-  /** Returns the details of a key, or `undefined`. Not a request: it is not counted, and clients do not notice. */
+  /**
+   * Returns the details of a key, or `undefined` if the key does not exist. The call does not count as a request, and
+   * clients do not notice it.
+   */
   peek(key: string | Uint8Array): StoredKey | undefined
 
   /** Returns the keys that a connected client watches, in the order of its requests. */
   watchedBy(clientId: string): Iterable<Uint8Array>
 
-  /** Closes the network connections of a client without DISCONNECT, to test reconnects. Returns whether it had any. */
+  /**
+   * Closes the network connections of a client without DISCONNECT, to test reconnects. Returns whether the client had
+   * any.
+   */
   cut(clientId: string): boolean
 
   /**
-   * Suspends the store for `ms`, like a stopped process: connections stay open, but nothing is read, answered, notified
-   * or expired; new connections are accepted and wait. Then it resumes where it was. 0 resumes immediately. Timeouts on
-   * the client's side still apply: requests time out, and a client whose ping is not answered reconnects. Throws
-   * `argument` unless `ms` is a whole number from 0, `closed` after `close` and during a restart.
+   * Suspends the store for `ms`, like a stopped process. Connections stay open, but nothing is read, answered, notified
+   * or expired, and new connections wait. Afterwards the store continues with its pending work. 0 resumes the store
+   * immediately. Timeouts on the client's side still apply: requests time out, and a client whose ping is not answered
+   * reconnects. Throws `argument` if `ms` is not a whole number from 0, and `closed` after `close` and during a
+   * restart.
    *
    * @example
    * ```ts
@@ -183,10 +189,10 @@ export interface StoreServer extends AsyncDisposable {
   freeze(ms: number): void
 
   /**
-   * Restarts the store on the same ports like a killed process: all connections end without DISCONNECT; MQTT sessions,
-   * their queued messages and the registrations of watches are lost. Resolves when the store listens again. Rejects
-   * with `argument` for invalid options, `closed` after `close`, or the system's error when a port is in use by then;
-   * the call may be retried.
+   * Restarts the store on the same ports, as if its process had been killed. All connections end without DISCONNECT,
+   * and MQTT sessions, their queued messages and the registrations of watches are lost. Resolves when the store listens
+   * again. Rejects with `argument` for invalid options, `closed` after `close`, or the system's error when another
+   * process has taken a port. After such an error, the call may be retried.
    *
    * @example
    * ```ts
@@ -196,7 +202,8 @@ export interface StoreServer extends AsyncDisposable {
   restart(options: RestartOptions): Promise<void>
 
   /**
-   * Returns a snapshot of all keys, one line for each; `JSON.stringify` turns them into NDJSON. Can be iterated once.
+   * Returns a snapshot of all keys, one object for each key. `JSON.stringify` turns each object into a line of NDJSON.
+   * Can be iterated once.
    *
    * @example
    * ```ts
@@ -207,12 +214,13 @@ export interface StoreServer extends AsyncDisposable {
 
   /**
    * Loads the keys of a dump, given as lines of text or objects, in one atomic step, and notifies watchers. A key keeps
-   * the version of its line if that is newer than every version the store has issued; otherwise it gets a new one, so
-   * that watchers never see a version go backwards. A new store that loads a dump is therefore equal to the dumped one.
-   * A key takes the fencing token of its line unless it has a newer one; the load itself needs none. Rejects with
-   * `argument` and the line number for an invalid line or a truncated dump, `quota-exceeded` for too many keys,
-   * `overflow` for more than 1 GiB, `closed` after `close`, or an error raised by `lines`. If a restart comes first, it
-   * rejects with `closed`, or with `outcome-unknown` when the log may already contain the records.
+   * the version of its line if that is newer than every version that the store has issued. Otherwise the key gets a new
+   * version, so that watchers never see an older version after a newer one. A new store that loads a dump is therefore
+   * equal to the dumped one. A key takes the fencing token of its line unless the key has a newer token. The load
+   * itself needs no token. Rejects with `argument` and the line number for an invalid line or a truncated dump,
+   * `quota-exceeded` for too many keys, `overflow` for more than 1 GiB, `closed` after `close`, or an error thrown by
+   * `lines`. If the store restarts first, rejects with `closed`, or with `outcome-unknown` when the log may already
+   * contain the records.
    *
    * @example
    * ```ts
@@ -226,8 +234,8 @@ export interface StoreServer extends AsyncDisposable {
 
   /**
    * Replaces the policy or the certificate of a store that has one. Disconnects clients with a subscription or watch
-   * that is no longer permitted; they may reconnect. Other clients are not affected. Throws `argument` for an invalid
-   * policy or certificate; then the previous ones stay in force.
+   * that is no longer permitted. These clients may reconnect, and other clients are not affected. Throws `argument` for
+   * an invalid policy or certificate, and keeps the previous ones.
    *
    * @example
    * ```ts
@@ -236,21 +244,21 @@ export interface StoreServer extends AsyncDisposable {
    */
   reload(changes: Reloaded): void
 
-  /** Disconnects all clients and frees the ports. Keys are lost unless {@link ServeOptions.data} is set. */
+  /** Disconnects all clients and frees the ports. The keys are lost unless {@link ServeOptions.data} is set. */
   close(): Promise<void>
 }
 
-/** Status of the storage; see {@link StoreServer.storage}. */
+/** The status of the storage, see {@link StoreServer.storage}. */
 export interface StorageStatus {
   /**
    * `kept`: normal operation. `full`: writes are rejected with `quota-exceeded` until the disk has space. `broken`:
-   * writes are rejected (status 503) until the store is restarted, because the content of the disk is unknown; with an
+   * writes are rejected (status 503) until the store is restarted, because the content of the disk is unknown. With the
    * error `in-use`, another process has taken over the directory, and clients are disconnected. On a node, `waiting`:
-   * the shared log is unreachable or has no quorum; nothing is acknowledged, and clients are disconnected if that lasts
-   * too long. `degraded`: the node works, but the log has a gap or is not kept on all servers. `broken`: the node has
-   * stopped permanently and accepts no clients.
+   * the shared log is unreachable or has no quorum. Nothing is acknowledged, and clients are disconnected if that state
+   * lasts too long. `degraded`: the node works, but the log has a gap or is not kept on all servers. `broken`: the node
+   * has stopped permanently and accepts no clients.
    */
   readonly state: 'kept' | 'full' | 'broken' | 'waiting' | 'degraded'
-  /** Cause of a status other than `kept`. */
+  /** The cause of a status other than `kept`. */
   readonly error: unknown
 }

@@ -4,37 +4,43 @@ import type { Authorizer } from '../access/authorizer.js'
 import type { QuotaAccount } from '../broker/limits/quota-accounts.js'
 import type { Engine } from '../engine/engine.js'
 
-/** Usage of one principal for each quota; see {@link QuotaOptions}. */
+/** The usage of one principal for each quota, see {@link QuotaOptions}. */
 export interface Usage {
-  /** `is` and the id or user name; for anonymous clients, `at` and their address. */
+  /** The principal: `is` and the id or user name or, for anonymous clients, `at` and their address. */
   readonly principal: string
   readonly connections: number
   readonly subscriptions: number
   readonly watches: number
-  /** Keys last written by the principal, and their bytes. */
+  /** The number of keys last written by the principal, and their bytes. */
   readonly keys: number
   readonly bytes: number
-  /** Number of retained messages. */
+  /** The number of retained messages. */
   readonly retained: number
   readonly retainedBytes: number
-  /** Bytes queued for its offline sessions. */
+  /** The bytes queued for offline sessions of the principal. */
   readonly waitingBytes: number
-  /** How often reading from one of its connections was slowed down. */
+  /** The number of times that reading from one of the principal's connections was slowed down. */
   readonly pauses: number
-  /** How often the broker rejected something because of a quota. */
+  /** The number of rejections by the broker because of a quota. */
   readonly refused: number
 }
 
-/** Usage of one address, or of one IPv6 /64 network. */
+/** The usage of one address, or of one IPv6 /64 network. */
 export interface AddressUsage {
   readonly address: string
-  /** Network connections, unauthenticated ones included. */
+  /** The number of network connections, unauthenticated ones included. */
   readonly connections: number
-  /** Connections refused because of a limit, while at least one from this address was open. */
+  /** The number of connections refused because of a limit while at least one connection from this address was open. */
   readonly refusedConnections: number
-  /** Logins with wrong credentials, less than ten minutes apart. Successful logins in between are not subtracted. */
+  /**
+   * The number of logins with wrong credentials that were less than ten minutes apart. Successful logins in between are
+   * not subtracted.
+   */
   readonly failedLogins: number
-  /** How long further logins are rejected, ms; user names that have logged in from this address before are exempt. */
+  /**
+   * The time in ms for which further logins are rejected. User names that have logged in from this address before are
+   * exempt.
+   */
   readonly pause: number
 }
 
@@ -72,7 +78,7 @@ export function* usageOf(accounts: Iterable<QuotaAccount>, engine: Engine<Client
       refused: connections.refused + subscriptions.refused + retained.refused + waitingBytes.refused,
     }
   }
-  // Principals whose keys predate this run.
+  // The remaining principals have keys that were written before this run.
   for (const [principal, { keys, bytes }] of rest) yield { ...NO_USAGE, principal, keys, bytes }
 }
 

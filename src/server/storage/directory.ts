@@ -11,22 +11,23 @@ import { type Salvaged, salvage } from '../log/disk/salvage.js'
 export { CONSOLE_TOKEN_FILE as CONSOLE_TOKEN } from '../log/disk/format.js'
 
 export interface DirectoryReport {
-  /** Number of keys, including expired ones. */
+  /** The number of keys, expired ones included. */
   readonly keys: number
-  /** Position of the last entry. */
+  /** The position of the last entry. */
   readonly position: number
-  /** Number of entries after the last snapshot, and number of keys in that snapshot. */
+  /** The number of entries after the last snapshot, and the number of keys in that snapshot. */
   readonly entries: number
   readonly stateKeys: number
-  /** Bytes being written when the process ended, which were never acknowledged. */
+  /** The number of bytes that were being written when the process ended and were never acknowledged. */
   readonly torn: number
-  /** Names of files that no store created. A store ignores them. */
+  /** The names of files that no store created. A store ignores them. */
   readonly strays: readonly string[]
 }
 
 /**
- * Reads every record of a stopped store's directory, without changing it. Rejects with `damaged` if acknowledged data
- * is missing or corrupt, `format` if it belongs to another program or version, and `in-use` if a store runs there.
+ * Reads every record in the directory of a stopped store without changing the directory. Rejects with `damaged` if
+ * acknowledged data is missing or corrupt, `format` if the directory belongs to another program or version, and
+ * `in-use` if a store is using the directory.
  */
 export async function checkDirectory(
   directory: string,
@@ -36,7 +37,10 @@ export async function checkDirectory(
   return { keys: engine.size, position, entries, stateKeys: keys, torn, strays }
 }
 
-/** Returns the keys in a stopped store's directory, one dump line each; rejects like {@link checkDirectory}. */
+/**
+ * Returns the keys in the directory of a stopped store, one dump line for each key. Rejects as {@link checkDirectory}
+ * does.
+ */
 export async function readDirectory(directory: string): Promise<Iterable<DumpLine>> {
   const { engine } = await recoverStopped(directory)
   return dumpLines(engine)
@@ -48,8 +52,9 @@ export type RecoveryReport = Omit<Salvaged, 'capture'>
 
 /**
  * Writes the provable content of a stopped store's directory to another directory, which must be empty or missing. Does
- * not change the source. Rejects with `format` if the source belongs to another program or version, `in-use` if a store
- * runs in one of the directories, and {@link ArgumentError} if the target has files or lies inside the source.
+ * not change the source directory. Rejects with `format` if the source belongs to another program or version, `in-use`
+ * if a store is using one of the directories, and {@link ArgumentError} if the target has files or lies inside the
+ * source.
  *
  * @param now - wall time, ms
  */

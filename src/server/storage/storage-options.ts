@@ -7,31 +7,32 @@ import { type Checked, checkValues, choice, type OptionEntry, text, texts } from
 import type { SharedLog } from '../log/cluster/settings.js'
 import { requestsPersistence, type VolatileRule } from '../service/request-processor.js'
 
-/** Storage options shared by `serve` and `attach`. */
+/** The storage options that `serve` and `attach` share. */
 export interface StorageOptions {
   /**
-   * Directory for the data of this store only; created if necessary. A write is acknowledged once it is flushed to
-   * disk, and a restart recovers all acknowledged writes. Default: none; all data is lost when the process ends.
+   * The directory for the data of this store only, created if necessary. A write is acknowledged after it is flushed to
+   * disk, and a restart recovers all acknowledged writes. Without a directory, which is the default, all data is lost
+   * when the process ends.
    */
   readonly data?: string | undefined
   /**
-   * With `data`, which keys survive a restart: `all` (default), `none`, or `keys`: those that match {@link persistKeys}
-   * or were set with the user property `aio-persistence: true`.
+   * The keys that survive a restart of a store with `data`: `all` (default), `none`, or `keys`. `keys` means the keys
+   * that match {@link persistKeys} or were set with the user property `aio-persistence: true`.
    */
   readonly persist?: 'all' | 'none' | 'keys' | undefined
-  /** With `persist: 'keys'`, globs of keys, as for a scan. Default none. */
+  /** The globs of keys for `persist: 'keys'`, with the syntax of a scan. Default: none. */
   readonly persistKeys?: readonly string[] | undefined
   /**
-   * A log shared by several nodes of one store, instead of `data`; create it with `jetStreamLog` of
-   * `rx-statestore/jetstream`. This store is then a node: it has all keys and acknowledges a write once a quorum has
-   * it. Default: none.
+   * A log shared by several nodes of one store, to use instead of `data`. Create the log with `jetStreamLog` of
+   * `rx-statestore/jetstream`. This store is then a node, which has all keys and acknowledges a write as soon as a
+   * quorum has the write. Default: none.
    */
   readonly log?: SharedLog | undefined
-  /** Called repeatedly with the progress of opening: bytes read of `data`, or entries of `log`. */
+  /** Called repeatedly while the storage opens, with the bytes read of `data` or the entries read of `log`. */
   readonly onProgress?: ((progress: RecoveryProgress) => void) | undefined
 }
 
-/** Kinds, defaults and help texts of the options with plain values. */
+/** The kinds, defaults and help texts of the options with plain values. */
 export const STORAGE_OPTIONS = {
   data: { kind: text('<dir>'), help: 'directory for all data; created if necessary' },
   persist: {
@@ -46,7 +47,7 @@ export const STORAGE_OPTIONS = {
   },
 } satisfies Partial<Record<keyof StorageOptions, OptionEntry<unknown>>>
 
-/** Progress of opening: bytes of a directory, or entries of a log. */
+/** The progress of opening, in bytes of a directory or entries of a log. */
 export interface RecoveryProgress {
   readonly read: number
   readonly of: number
@@ -54,7 +55,7 @@ export interface RecoveryProgress {
 
 export type CheckedStorage = Checked<StorageOptions, 'log'>
 
-/** Validates options and applies defaults. Throws {@link ArgumentError}. */
+/** Validates the options and applies the defaults. Throws {@link ArgumentError}. */
 export function checkStorage(options: StorageOptions): CheckedStorage {
   checkValues(STORAGE_OPTIONS, options)
   const { data = '', persist = 'all', persistKeys = [], onProgress = () => undefined, log } = options
@@ -69,7 +70,7 @@ export function checkStorage(options: StorageOptions): CheckedStorage {
   return { data, persist, persistKeys, log, onProgress }
 }
 
-/** Throws {@link ArgumentError} unless a log is valid and no other storage option is set. */
+/** Throws {@link ArgumentError} if a log is invalid or combined with another storage option. */
 function checkLog(log: SharedLog | undefined, options: Pick<StorageOptions, 'data' | 'persist' | 'persistKeys'>): void {
   if (log === undefined) return
   if (typeof log !== 'object' || log === null || typeof log.connect !== 'function')
@@ -81,16 +82,17 @@ function checkLog(log: SharedLog | undefined, options: Pick<StorageOptions, 'dat
 const MAX_DEFAULT_BYTES = 1024 ** 3
 
 /**
- * Default limit on the stored data, bytes: the least of 1 GiB, half of Node's heap limit (`--max-old-space-size`), and
- * a quarter of the memory of the machine or container. The remainder is for other data and for the garbage collector.
+ * Returns the default limit on the stored data in bytes, which is the least of 1 GiB, half of Node's heap limit
+ * (`--max-old-space-size`), and a quarter of the memory of the machine or container. The remaining memory is for other
+ * data and for the garbage collector.
  */
 export function defaultMaxBytes(): number {
-  // Without a limit, Node returns 0 or a very large number.
+  // Without a limit on memory, Node returns 0 or a very large number.
   const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
   return Math.floor(Math.min(MAX_DEFAULT_BYTES, getHeapStatistics().heap_size_limit / 2, memoryBytes / 4))
 }
 
-/** Returns which keys do not survive a restart; `undefined` if all do. */
+/** Returns a rule for the keys that do not survive a restart, or `undefined` if all keys survive. */
 export function volatileRule({
   persist,
   persistKeys,

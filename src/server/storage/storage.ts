@@ -19,7 +19,7 @@ import type { RecoveryProgress } from './storage-options.js'
 export interface OpenedStorage {
   readonly engine: Engine<Client>
   readonly log: Log
-  /** Set if the log accepts no entries yet because the disk is full. */
+  /** The failure that applies if the log accepts no entries yet because the disk is full. */
   readonly failure?: LogFailure | undefined
   /** The clock of the log, if it has one. */
   readonly clock?: Clock | undefined
@@ -27,7 +27,7 @@ export interface OpenedStorage {
 }
 
 export interface StorageSettings {
-  /** A directory, or an empty string for memory only. */
+  /** The directory, or an empty string for a store only in memory. */
   readonly data: string
   readonly clock: Clock
   readonly onProgress: (progress: RecoveryProgress) => void
@@ -38,53 +38,56 @@ export interface StorageSettings {
 /** Receives the events of a shared log, and provides the state of this node. */
 export interface NodeHost {
   readonly events: LogEvents
-  /** Called every few seconds with a problem of the log's replication, or `undefined`. */
+  /** Called every few seconds with a problem of the log's replication, or with `undefined` if there is none. */
   readonly onLogHealth: (problem: unknown) => void
   readonly countClients: () => number
-  /** Cancels an opening in progress. Default never. */
+  /** Cancels an opening in progress when it emits. Default: never. */
   readonly cancelled$?: Observable<unknown> | undefined
 }
 
 export interface Storage {
   /** Opens the storage, or reopens it after the previous log was closed. */
   open(): Promise<OpenedStorage>
-  /** Like {@link open}, but deletes all content first. */
+  /** Opens the storage like {@link open}, but deletes all content first. */
   openEmpty(): Promise<OpenedStorage>
-  /** Closes the storage for good, which releases its lock or connection. */
+  /** Closes the storage permanently, and releases its lock or connection. */
   release(): Promise<void>
 }
 
 /** A node of a store, as seen by another node. */
 export interface ClusterNode {
   readonly id: string
-  /** Position it had applied at its last message. */
+  /** The position that the node had applied when it sent its last message. */
   readonly position: number
-  /** Number of its clients at that time. */
+  /** The number of the node's clients at that time. */
   readonly clients: number
-  /** Log time of its last message, ms since the Unix epoch. A running node sends one at least every 3 s. */
+  /**
+   * The log time of the node's last message, in ms since the Unix epoch. A running node sends a message at least every
+   * 3 s.
+   */
   readonly seenAt: number
 }
 
-/** A cluster as seen by one of its nodes; see {@link StoreServer.cluster}. */
+/** A cluster as seen by one of its nodes, see {@link StoreServer.cluster}. */
 export interface ClusterStatus {
-  /** Name of the store. */
+  /** The name of the store. */
   readonly name: string
-  /** Id of this node. */
+  /** The id of this node. */
   readonly nodeId: string
-  /** Position this node has applied. */
+  /** The position that this node has applied. */
   readonly position: number
-  /** Number of messages in the log, as far as known, that this node has not applied yet. */
+  /** The number of messages in the log, as far as known, that this node has not applied yet. */
   readonly lag: number
-  /** NATS server that leads the log, if known. */
+  /** The NATS server that leads the log, if known. */
   readonly leader: string | undefined
-  /** Log time, ms since the Unix epoch. */
+  /** The log time, in ms since the Unix epoch. */
   readonly time: number
   /**
-   * Position from which the log accepts only messages signed with the nodes' key; `undefined` while any permitted
-   * publisher counts as a node.
+   * The position from which the log accepts only messages signed with the nodes' key, or `undefined` while any
+   * permitted publisher counts as a node.
    */
   readonly signedSince: number | undefined
-  /** All nodes active in the last seven days, including this one. */
+  /** All nodes that were active in the last seven days, including this one. */
   readonly nodes: readonly ClusterNode[]
 }
 
@@ -96,8 +99,8 @@ export interface StorageParts {
 }
 
 /**
- * Creates the storage that the options name: memory, a directory, or a shared log. Raises `in-use`, `damaged`, `format`
- * or a system error, and for a log `connection-lost`, `not-installed` or `closed`.
+ * Creates the storage that the options name: memory, a directory, or a shared log. Rejects with `in-use`, `damaged`,
+ * `format` or a system error, and for a log also with `connection-lost`, `not-installed` or `closed`.
  */
 export async function createStorage({ options, watches, rights, host }: StorageParts): Promise<Storage> {
   const { log, data, maxKeys, maxBytes } = options
@@ -165,7 +168,10 @@ const newEpochId = (): string => toHex(randomBytes(8)).toLowerCase()
 /** Returns a number in [0, 1). */
 const random = (): number => (randomBytes(1)[0] ?? 0) / 256
 
-/** Opens a log shared by nodes. Raises `in-use` if a node with this id runs, `closed`, or a connection error. */
+/**
+ * Opens a log that several nodes share. Rejects with `in-use` if a node with this id runs, with `closed`, or with a
+ * connection error.
+ */
 async function clusterStorage(
   log: SharedLog,
   { clock, onProgress }: StorageSettings,
@@ -209,7 +215,7 @@ async function clusterStorage(
   }
 }
 
-/** Registers this process as the node `nodeId`. Raises `in-use` if another process is registered. */
+/** Registers this process as the node `nodeId`. Rejects with `in-use` if another process is registered. */
 async function claimNodeId(stream: Stream, nodeId: string): Promise<Subscription> {
   try {
     const instanceId = await firstValueFrom(stream.queryNode(nodeId))
@@ -252,7 +258,9 @@ class StreamHealthPoller {
   readonly #stream: Stream
   readonly #clock: Clock
   readonly #onHealth: (problem: unknown) => void
-  /** Whether the last poll found a problem. A single one is not reported, because a restarting server lags briefly. */
+  /**
+   * Whether the last poll found a problem. A single problem is not reported, because a restarting server lags briefly.
+   */
   #wasDegraded = false
   #cancel: () => void
   #request: Subscription | undefined
@@ -278,7 +286,7 @@ class StreamHealthPoller {
         if (problem === undefined || this.#wasDegraded) this.#onHealth(problem)
         this.#wasDegraded = problem !== undefined
       },
-      // The log itself reports that it is unreachable.
+      // No problem is reported here, because the log itself reports that it is unreachable.
       error: () => {
         this.lastBounds = undefined
       },

@@ -24,7 +24,7 @@ import { OfflineSessions, type OfflineSessionsHost } from './offline-sessions.js
 const CLIENT_ID_TAKEN = 'the client id belongs to another principal'
 
 /**
- * The broker without sockets. All work happens synchronously in a call or a clock callback, which makes simulation
+ * The broker without sockets. It works only synchronously, within a call or a clock callback, which makes simulation
  * possible.
  */
 export class BrokerCore implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost {
@@ -40,7 +40,10 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   readonly maxKeepAliveSeconds: number
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<Session, Connection>()
-  /** Includes unauthenticated connections. A connection is absent during its admission, which may cause evictions. */
+  /**
+   * All connections, unauthenticated connections included. A connection is absent during its admission, because the
+   * admission may cause evictions.
+   */
   readonly #allConnections = new Set<Connection>()
   readonly #offlineSessions: OfflineSessions
   #closing = false
@@ -94,8 +97,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   }
 
   /**
-   * Admits one connection per client id (MQTT 5.0, section 3.1.4) and resumes its session unless it requests a clean
-   * start.
+   * Admits one connection per client id (MQTT 5.0, section 3.1.4), and resumes the client's session unless the client
+   * requests a clean start.
    */
   admit(
     connection: Connection,
@@ -142,7 +145,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     else this.end(session)
   }
 
-  /** Ends a session: removes its subscriptions and publishes its pending will. */
+  /** Ends a session, removes its subscriptions, and publishes its pending will. */
   end(session: Session): void {
     if (session.isEnded) return
     for (const subscription of session.subscriptions.values()) {
@@ -156,8 +159,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   }
 
   scheduleWill(client: Client, session: Session, will: Will): void {
-    // Disconnecting a slow receiver during routing publishes its will. Deferring it delivers the message before the
-    // will to every subscriber.
+    // Routing a message may disconnect a slow receiver, whose will is then due. The will is deferred, so that every
+    // subscriber receives the message before the will.
     this.#deferredTasks.defer(() => this.#runSafely(() => this.#publishWill(client, session, will)))
   }
 
@@ -205,7 +208,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
       connection.disconnect(REASON.administrativeAction, 'the policy no longer permits a watch of this client')
   }
 
-  /** Disconnects all clients. Wills are discarded, because no subscriber remains to receive them. */
+  /** Disconnects all clients. Discards the wills, because no subscriber remains to receive them. */
   close(): void {
     this.#closing = true
     const reason = 'the broker is shutting down'
@@ -219,7 +222,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
 
-  /** Reports errors of timers and deferred tasks, so that the remaining tasks still run. */
+  /** Runs a task and reports its error, so that the remaining timers and deferred tasks still run. */
   #runSafely(task: () => void): void {
     try {
       task()
@@ -228,7 +231,10 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     }
   }
 
-  /** Ends subscriptions that are no longer permitted and discards their messages; returns whether any ended. */
+  /**
+   * Ends the subscriptions that are no longer permitted, and discards their messages. Returns whether any subscription
+   * ended.
+   */
   #revokeSubscriptions(session: Session): boolean {
     const { owner } = session
     if (owner === undefined) return false
@@ -249,8 +255,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
 }
 
 /**
- * Runs tasks after the current operation. The will of a receiver that a message disconnects is published after that
- * message, for every subscriber.
+ * Runs tasks after the current operation. For example, if routing a message disconnects a slow receiver, every
+ * subscriber gets the message before the receiver's will.
  *
  * @example
  * ```ts
@@ -272,7 +278,7 @@ export class DeferredTasks {
     }
   }
 
-  /** Runs the task after the current {@link run}, or immediately without one. */
+  /** Runs the task after the current {@link run}, or immediately if none is running. */
   defer(task: () => void): void {
     if (this.#isRunning) this.#tasks.push(task)
     else task()
@@ -280,13 +286,13 @@ export class DeferredTasks {
 }
 
 export interface CoreOptions {
-  /** Of packets from clients, bytes. */
+  /** The largest packet that a client may send, in bytes. */
   readonly maximumPacketSize: number
-  /** Maximum keep-alive, s; 0 for any. */
+  /** The maximum keep-alive in s. 0 permits any keep-alive. */
   readonly maxKeepAliveSeconds: number
-  /** For queued, retained and incomplete data of all clients, bytes. */
+  /** The limit in bytes on the queued, retained and incomplete data of all clients. */
   readonly memoryBudget: number
-  /** Default: no quotas; retained messages are then limited by `LIMIT`. */
+  /** Default: no quotas. Retained messages are then limited by `LIMIT`. */
   readonly quotas?: BrokerQuotas | undefined
   readonly clock: Clock
 }

@@ -8,7 +8,7 @@ import type { Session } from '../session/session.js'
 
 interface OfflineSession {
   readonly expiry: Deadline<() => void>
-  /** Published unless the client reconnects before the deadline (MQTT 5.0, section 3.1.3.2.2). */
+  /** The will to publish unless the client reconnects before the deadline (MQTT 5.0, section 3.1.3.2.2). */
   readonly will:
     | { readonly client: Client; readonly message: Will; readonly deadline: Deadline<() => void> }
     | undefined
@@ -19,12 +19,12 @@ export interface OfflineSessionsHost extends Pick<ConnectionHost<never>, 'clock'
   scheduleWill(client: Client, session: Session, will: Will): void
 }
 
-/** Share of the memory budget for pending wills, so that offline clients cannot block new connections. */
+/** The share of the memory budget that pending wills may take, so that offline clients cannot block new connections. */
 const WILL_BUDGET_SHARE = 1 / 8
 
 /**
- * Sessions and pending wills of disconnected clients. At a limit, the longest-offline session of the largest owner
- * ends.
+ * Keeps the sessions and pending wills of disconnected clients. When a limit is exceeded, the owner with the highest
+ * usage loses its longest-offline session.
  */
 export class OfflineSessions {
   readonly #host: OfflineSessionsHost
@@ -38,7 +38,11 @@ export class OfflineSessions {
     this.#maxWillBytes = memoryBudget * WILL_BUDGET_SHARE
   }
 
-  /** Keeps the session of a client that disconnected. @param delayMs - will delay, ms */
+  /**
+   * Keeps the session of a client that disconnected.
+   *
+   * @param delayMs - will delay
+   */
   add(client: Client, session: Session, will: Will | undefined, delayMs: number): void {
     const { clock, timeouts } = this.#host
     const now = clock.monotonic()
@@ -51,7 +55,7 @@ export class OfflineSessions {
     this.#enforceLimits()
   }
 
-  /** Forgets a session that was resumed or has ended; its pending will is discarded. */
+  /** Forgets a session that was resumed or has ended, and discards its pending will. */
   remove(session: Session): void {
     const offline = this.#offline.get(session)
     if (offline === undefined) return
@@ -93,14 +97,14 @@ export class OfflineSessions {
 }
 
 interface OwnerUsage {
-  /** In the order in which their clients disconnected. */
+  /** The sessions in the order in which their clients disconnected. */
   readonly sessions: Set<Session>
   readonly sessionsWithWill: Set<Session>
   willBytes: number
 }
 
 /**
- * Usage per owner. An owner with many offline sessions thus cannot displace the sessions of others.
+ * Records the usage of each owner, so that an owner with many offline sessions cannot displace the sessions of others.
  *
  * @example
  * ```ts
@@ -111,7 +115,7 @@ interface OwnerUsage {
 export class OfflineUsageByOwner {
   readonly #usage = new Map<string, OwnerUsage>()
 
-  /** @param willBytes - size of its pending will; 0 if it has none */
+  /** @param willBytes - size of the session's pending will, or 0 without one */
   add(session: Session, willBytes: number): void {
     const name = session.accountName
     const usage = this.#usage.get(name) ?? { sessions: new Set(), sessionsWithWill: new Set(), willBytes: 0 }
@@ -128,7 +132,7 @@ export class OfflineUsageByOwner {
     if (usage?.sessionsWithWill.delete(session)) usage.willBytes -= willBytes
   }
 
-  /** The session's will must have been dropped. */
+  /** Removes a session whose will has been dropped. */
   delete(session: Session): void {
     const name = session.accountName
     const usage = this.#usage.get(name)
@@ -137,7 +141,8 @@ export class OfflineUsageByOwner {
   }
 
   /**
-   * Returns the longest-offline session of the owner with the most sessions or will bytes. For `wills`, it has a will.
+   * Returns the longest-offline session of the owner with the most sessions or will bytes. For `wills`, only sessions
+   * with a will count.
    */
   oldestOfLargestOwner(resource: 'sessions' | 'wills'): Session | undefined {
     let [largestSize, largest]: [number, OwnerUsage | undefined] = [0, undefined]

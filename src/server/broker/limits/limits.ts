@@ -1,45 +1,51 @@
-/** All fixed limits of the broker. Both counts and bytes are limited. */
+/** All fixed limits of the broker. */
 export const LIMIT = {
-  /** From connecting to the end of authentication, ms. */
+  /** The time in ms from connecting to the end of authentication. */
   connectTimeoutMs: 10_000,
-  /** Deadline for completing a packet, ms; a packet that arrives faster than `packetBytesPerMs` may take longer. */
+  /**
+   * The time in ms in which a packet must be complete. A packet that arrives faster than `packetBytesPerMs` may take
+   * longer.
+   */
   packetTimeoutMs: 60_000,
   packetBytesPerMs: 16,
-  /** Time for a client to close a connection that the broker has ended, ms. */
+  /** The time in ms that a client has to close a connection that the broker has ended. */
   closeTimeoutMs: 5_000,
   sessionExpirySeconds: 86_400,
-  /** Sessions without a connection; beyond that, those offline longest end. */
+  /** The limit on sessions without a connection. Beyond the limit, the session that has been offline longest ends. */
   offlineSessions: 10_000,
-  /** A larger CONNECT is charged to the memory budget for the duration of its connection, bytes. */
+  /** The size in bytes above which a CONNECT is charged to the memory budget for the duration of its connection. */
   freeConnectBytes: 4_096,
-  /** UTF-16 units. V8 hashes longer strings predictably, so an attacker could choose colliding client ids. */
+  /**
+   * The maximum length in UTF-16 units. V8 hashes longer strings predictably, so an attacker could choose colliding
+   * client ids.
+   */
   clientIdLength: 4_096,
   subscriptionsPerClient: 1_000,
   topicLevels: 100,
-  /** Unacknowledged messages and bytes of one session; beyond that, the session ends. */
+  /** The limits on the unacknowledged messages and bytes of one session. Beyond a limit, the session ends. */
   queuedMessages: 10_000,
   queuedBytes: 8 * 1024 * 1024,
-  /** Retained messages; also the number of them queued for one client. */
+  /** The limit on retained messages, and on retained messages queued for one client. */
   retainedMessages: 100_000,
   retainedBytes: 256 * 1024 * 1024,
   inboundAliases: 16,
   outboundAliases: 64,
-  /** Unsent bytes at which a connection is closed, so that a slow client does not affect others. */
+  /** The unsent bytes at which a connection is closed, so that a slow client does not affect others. */
   backlogBytes: 16 * 1024 * 1024,
-  /** Time without progress after which a connection with a full send buffer is closed, ms. */
+  /** The time in ms without progress after which a connection with a full send buffer is closed. */
   stallTimeoutMs: 5_000,
-  /** Unsent bytes that an evicted connection may still send, enough for a DISCONNECT. */
+  /** The unsent bytes that an evicted connection may still send, enough for a DISCONNECT. */
   disconnectBytes: 4_096,
-  /** Unsent bytes at which QoS 0 messages are dropped, as QoS 0 permits. */
+  /** The unsent bytes at which QoS 0 messages are dropped, as QoS 0 permits. */
   qos0BacklogBytes: 4 * 1024 * 1024,
-  /** Unsent bytes at which a connection is not read until the network accepts data. */
+  /** The unsent bytes at which the broker stops reading from a connection until the network accepts data. */
   readPauseBytes: 1024 * 1024,
-  /** Queued requests of a client that does not acknowledge its responses, bytes. */
+  /** The limit in bytes on the queued requests of a client that does not acknowledge its responses. */
   deferredBytes: 1024 * 1024,
 } as const
 
-/** Approximate memory of an item in addition to its data, bytes. */
+/** The approximate memory in bytes that an item takes in addition to its data. */
 export const OVERHEAD_BYTES = 200
 
-/** Approximate memory of a topic level that has its own trie branch, bytes. */
+/** The approximate memory in bytes of a topic level that has its own trie branch. */
 export const LEVEL_BYTES = 250

@@ -2,7 +2,8 @@ import type { Clock } from '../../../core/util/clock.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 
 /**
- * Memory budget shared by all clients of a broker, bytes. It only counts; a reservation that exceeds it is denied.
+ * A memory budget in bytes, shared by all clients of a broker. The budget only counts, and denies a reservation that
+ * would exceed the limit.
  *
  * @example
  * ```ts
@@ -15,7 +16,7 @@ export class BrokerMemoryBudget {
   readonly #onExceeded: () => void
   #used = 0
 
-  /** @param onExceeded - called whenever the limit is exceeded, while the budget is in use */
+  /** @param onExceeded - called each time the limit is exceeded, from within the call that exceeds it */
   constructor(limit: number, onExceeded: () => void = () => undefined) {
     this.limit = limit
     this.#onExceeded = onExceeded
@@ -29,7 +30,7 @@ export class BrokerMemoryBudget {
     return this.#used > this.limit
   }
 
-  /** Returns whether the budget permits it. */
+  /** Reserves bytes unless they would exceed the limit. Returns whether they are reserved. */
   tryReserve(bytes: number): boolean {
     if (this.#used + bytes > this.limit) {
       this.#onExceeded()
@@ -39,7 +40,7 @@ export class BrokerMemoryBudget {
     return true
   }
 
-  /** Counts bytes that are already in use, or, if negative, releases them. */
+  /** Counts bytes that are already in use. A negative number releases bytes. */
   adjust(bytes: number): void {
     this.#used += bytes
     if (bytes > 0 && this.isExceeded) this.#onExceeded()
@@ -52,11 +53,14 @@ export class BrokerMemoryBudget {
 
 /** A connection or session that can be ended to free memory. */
 export interface Evictable {
-  /** Memory that {@link evict} frees. */
+  /** The bytes that {@link evict} frees. */
   readonly heldBytes: number
-  /** Further memory that a well-behaved client frees soon. */
+  /** Further bytes that a well-behaved client frees soon. */
   readonly transientBytes: number
-  /** The largest account is evicted first. `undefined` before authentication, which is evicted before all others. */
+  /**
+   * The account, of which the one with the highest usage is evicted first. It is `undefined` before authentication, and
+   * such connections are evicted before all others.
+   */
   readonly accountName: string | undefined
   evict(): void
 }
@@ -73,25 +77,27 @@ export interface MemoryEvictorHost {
 }
 
 /**
- * Minimum time between scheduled runs, and after an eviction that did not free enough, ms; one more per `ITEMS_PER_MS`
- * connections and sessions.
+ * The minimum time in ms between scheduled runs, and after an eviction that did not free enough. The time grows by 1 ms
+ * per `ITEMS_PER_MS` connections and sessions.
  */
 const BASE_INTERVAL_MS = 10
 const ITEMS_PER_MS = 500
-/** Share of the budget that is free after a run, because each run inspects every connection. */
+/**
+ * The share of the budget that is free after a run. It keeps runs rare, because each run inspects every connection.
+ */
 const FREE_TARGET_SHARE = 1 / 8
-/** Smaller items are not worth ending. */
+/** The size below which evicting an item is not worthwhile. */
 const MIN_EVICTED_BYTES = 64 * 1024
-/** Transient memory of a well-behaved client stays below this, bytes. */
+/** The limit in bytes on the transient memory of a well-behaved client. */
 const USUAL_TRANSIENT_BYTES = 256 * 1024
-/** Small items together hold at most this share of the budget: with many of them, the threshold is lower. */
+/** The share of the budget that small items may hold together. With many small items, the threshold is lower. */
 const SMALL_ITEMS_SHARE = 1 / 2
 
 /**
- * Frees memory when the budget is exhausted. It ends connections first, for memory beyond their sessions such as
- * incomplete packets, because clients can send those again. If that is not enough, it also counts their transient
- * memory, which a client might keep. Then it ends sessions. In each step it starts with the account of highest usage
- * and its largest item.
+ * Frees memory when the budget is exhausted. The evictor ends connections first, judged by the memory they hold in
+ * addition to their sessions, such as incomplete packets, which clients can send again. If that is not enough, the
+ * evictor also counts the transient memory of connections, which a client might keep. Then it ends sessions. Each step
+ * starts with the largest item of the account with the highest usage.
  *
  * @example
  * ```ts
@@ -103,9 +109,9 @@ export class MemoryEvictor {
   readonly #host: MemoryEvictorHost
   readonly #connections: EvictableCollection
   readonly #sessions: EvictableCollection
-  /** Latest eviction that did not free enough, ms of the monotonic clock. */
+  /** The time of the latest eviction that did not free enough, in ms of the monotonic clock. */
   #failedAt = Number.NEGATIVE_INFINITY
-  /** Latest scheduled run, ms of the monotonic clock. */
+  /** The time of the latest scheduled run, in ms of the monotonic clock. */
   #lastRunAt = Number.NEGATIVE_INFINITY
   #isScheduled = false
 
@@ -123,7 +129,10 @@ export class MemoryEvictor {
     if (this.#host.budget.isExceeded) this.#failedAt = now
   }
 
-  /** Evicts connections, but no sessions, later: the caller may be using one of them. */
+  /**
+   * Schedules an eviction of connections. It runs later, and spares sessions, because the caller may be using one of
+   * them.
+   */
   scheduleEviction(): void {
     if (this.#isScheduled || this.#hasEnoughFree) return
     this.#isScheduled = true
@@ -166,7 +175,7 @@ type Measure = (item: Evictable) => number
 const measureHeld: Measure = ({ heldBytes }) => heldBytes
 const measureAll: Measure = ({ heldBytes, transientBytes }) => heldBytes + transientBytes
 
-/** Returns items above `minBytes`, ordered by the usage of their account, then by size, both descending. */
+/** Returns the items above `minBytes`, ordered by the usage of their account and then by size, both descending. */
 function largestFirst(candidates: EvictableCollection, measure: Measure, minBytes: number): Evictable[] {
   const large: { readonly item: Evictable; readonly bytes: number; readonly accountName: string | undefined }[] = []
   const totals = new Map<string | undefined, number>()

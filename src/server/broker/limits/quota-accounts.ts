@@ -4,26 +4,29 @@ import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { isThisMachine, networkOf } from '../../../node/limits/network.js'
 import { RateLimiter } from '../../../node/limits/rate.js'
 
-/** Quotas of one account; `Infinity` for unlimited. */
+/** The quotas of one account. `Infinity` means unlimited. */
 export interface AccountQuotas {
   readonly connections: number
   readonly subscriptions: number
   readonly retained: number
   readonly retainedBytes: number
-  /** Queued for offline sessions. */
+  /** The bytes queued for offline sessions. */
   readonly waitingBytes: number
 }
 
-/** Maximum rates of one account or of all clients; a faster client is read more slowly. `Infinity` for unlimited. */
+/**
+ * The maximum rates of one account or of all clients. The broker slows down reading from a faster client. `Infinity`
+ * means unlimited.
+ */
 export interface RateQuotas {
-  /** All packets except acknowledgements of the broker's messages. */
+  /** The number of packets, except acknowledgements of the broker's messages. */
   readonly packetsPerSecond: number
   readonly bytesPerSecond: number
-  /** Cost of scans: bytes of compared keys, times the 32-state words of the glob. */
+  /** The cost of scans: the bytes of compared keys times the 32-state words of the glob. */
   readonly workPerSecond: number
 }
 
-/** In addition to the shared memory budget. */
+/** The quotas of all clients together, in addition to the shared memory budget. */
 interface TotalQuotas extends RateQuotas {
   readonly subscriptions: number
   readonly retained: number
@@ -31,12 +34,12 @@ interface TotalQuotas extends RateQuotas {
 }
 
 export interface BrokerQuotas {
-  /** Per principal, and per address for its anonymous clients. */
+  /** The quotas of a principal, and of an address for its anonymous clients. */
   readonly principal: AccountQuotas & RateQuotas
-  /** Per address, for all of its connections. Loopback is exempt, because proxies connect from there. */
+  /** The rates of an address, for all of its connections. Loopback is exempt, because proxies connect from there. */
   readonly address: RateQuotas
   readonly total: TotalQuotas
-  /** Per packet. */
+  /** The maximum number of user properties in one packet. */
   readonly userProperties: number
 }
 
@@ -74,7 +77,7 @@ export class BoundedCounter {
   #used = 0
   #refused = 0
 
-  /** @param limit - `Infinity` for unlimited */
+  /** @param limit - `Infinity` means unlimited */
   constructor(limit: number) {
     this.limit = limit
   }
@@ -91,7 +94,7 @@ export class BoundedCounter {
     return this.#used >= this.limit
   }
 
-  /** Returns whether the limit permits it. */
+  /** Reserves an amount unless it would exceed the limit. Returns whether the amount is reserved. */
   tryReserve(amount = 1): boolean {
     if (this.#used + amount > this.limit) {
       this.recordRefusal()
@@ -101,7 +104,7 @@ export class BoundedCounter {
     return true
   }
 
-  /** Counts an amount in use, or, if negative, releases it. */
+  /** Counts an amount that is already in use. A negative amount is released. */
   adjust(amount: number): void {
     this.#used += amount
   }
@@ -115,7 +118,7 @@ export class BoundedCounter {
   }
 }
 
-/** Usage of a principal with all its connections, or of an address with its anonymous clients. */
+/** The usage of a principal with all its connections, or of an address with its anonymous clients. */
 export class QuotaAccount {
   readonly name: string
   readonly connections: BoundedCounter
@@ -146,14 +149,20 @@ export class QuotaAccount {
     return this.#pauses
   }
 
-  /** Charges received packets and bytes at monotonic time `now` (ms); returns how long to pause reading, ms. */
+  /**
+   * Charges received packets and bytes at the monotonic time `now` in ms. Returns the number of ms for which to pause
+   * reading.
+   */
   charge(packets: number, bytes: number, now: number): number {
     this.#packets.charge(packets, now)
     this.#bytes.charge(bytes, now)
     return this.waitMs(now)
   }
 
-  /** Returns how many packets may be processed before the next {@link charge}, one of them in excess of the rate. */
+  /**
+   * Returns the number of packets that may be processed before the next {@link charge}. One of them may exceed the
+   * rate.
+   */
   packetAllowance(now: number): number {
     return this.waitMs(now) > 0 ? 0 : Math.floor(this.#packets.available(now)) + 1
   }
@@ -170,7 +179,7 @@ export class QuotaAccount {
     this.#pauses++
   }
 
-  /** Returns whether nothing is in use and past activity no longer affects the rates. */
+  /** Returns whether no quota is in use and past activity no longer affects the rates. */
   isIdle(now: number): boolean {
     const counters = [this.connections, this.subscriptions, this.retained, this.retainedBytes, this.waitingBytes]
     const rates = [this.#packets, this.#bytes, this.#work]
@@ -179,10 +188,10 @@ export class QuotaAccount {
 }
 
 /**
- * Counts a new connection. Raises {@link PacketError} at the connection quota.
+ * Counts a new connection. Throws {@link PacketError} if the connection quota is used up.
  *
- * @param isTakeover - the connection replaces one of the same account
- * @param onRefused - called before the error is raised
+ * @param isTakeover - whether the connection replaces another one of the same account
+ * @param onRefused - called before the error is thrown
  */
 export function admitConnection(account: QuotaAccount | undefined, isTakeover: boolean, onRefused: () => void): void {
   if (account === undefined) return
@@ -219,14 +228,17 @@ export class QuotaAccounts {
     this.#total = new QuotaAccount('', UNLIMITED_COUNTS, quotas.total, now)
   }
 
-  /** Accounts that hold something or were active recently: principals, and addresses with anonymous clients. */
+  /**
+   * Returns the accounts that use a quota or were active recently, which are principals, and addresses with anonymous
+   * clients.
+   */
   get principals(): Iterable<QuotaAccount> {
     return this.#principals.values()
   }
 
   /**
-   * Returns the account of the principal, or of the address for an anonymous client; `undefined` for a local anonymous
-   * one.
+   * Returns the account of the principal, or the account of the address for an anonymous client. Returns `undefined`
+   * for a local anonymous client.
    */
   of(owner: { readonly id: string } | undefined, address: string | undefined): QuotaAccount | undefined {
     if (owner !== undefined && owner.id !== '') return this.#principalAccount(owner.id)

@@ -4,32 +4,40 @@ import { OVERHEAD_BYTES } from '../limits/limits.js'
 
 export interface Message {
   readonly topic: string
-  /** With QoS 1 and 2 it may be queued for long, so it holds no views of much larger buffers. */
+  /**
+   * The content. Messages with QoS 1 or 2 may be queued for a long time, so their content holds no views of much larger
+   * buffers.
+   */
   readonly content: Content
   readonly qos: Qos
   readonly retain: boolean
-  /** ms of the monotonic clock */
+  /** The expiry in ms of the monotonic clock. */
   readonly expiresAt: number | undefined
 }
 
 /** A message routed to one session. */
 export interface Delivery extends Message {
-  /** Identifiers of the matching subscriptions (MQTT 5.0, section 3.3.2.3.8). */
+  /** The identifiers of the matching subscriptions (MQTT 5.0, section 3.3.2.3.8). */
   readonly subscriptionIds: readonly number[]
-  /** A retained message for a new subscription. It is not charged, because it occupies no further memory. */
+  /**
+   * Whether the message is a retained message for a new subscription. Such a message is not charged, because it takes
+   * no further memory.
+   */
   readonly isReplay?: boolean | undefined
   /** Passes the message to another member of the shared subscription if the session ends without acknowledging it. */
   readonly reassign?: ((delivery: Delivery) => void) | undefined
 }
 
-/** Returns the memory charged for a message, bytes. */
+/** Returns the bytes charged for a message. */
 export const sizeOf = ({ topic, content }: { topic: string; content: Pick<Content, 'payload' | 'carried'> }): number =>
   topic.length + content.payload.length + (content.carried?.length ?? 0) + OVERHEAD_BYTES
 
 /** Returns the lower of the granted and the published QoS (MQTT 5.0, section 3.8.4). */
 export const lowerQos = (granted: Qos, published: Qos): Qos => (granted < published ? granted : published)
 
-/** Copies views of much larger buffers, so that a queued content does not retain those buffers. */
+/**
+ * Copies content that consists of views of much larger buffers, so that a queued message does not retain those buffers.
+ */
 export function copyContentIfSparse(content: Content): Content {
   const { payload, correlationData, carried } = content
   const copied = {

@@ -8,9 +8,9 @@ interface Node<T> {
 const emptyNode = <T>(): Node<T> => ({ items: undefined, children: undefined })
 
 /**
- * Items by topic filter. Filters without wildcards, the most common kind, are looked up directly. For the others, a
- * lookup walks the levels of the topic along at most three branches each: the level itself, `+` and `#` (MQTT 5.0,
- * section 4.7).
+ * Stores items by topic filter. Filters without wildcards, the most common kind, are looked up directly. For the
+ * others, a lookup walks the levels of the topic along at most three branches each: the level itself, `+` and `#` (MQTT
+ * 5.0, section 4.7).
  *
  * @example
  * ```ts
@@ -65,7 +65,7 @@ export class FilterTrie<T> {
     prune(path, levels)
   }
 
-  /** Visits the items of each matching filter. An item under several matching filters is visited several times. */
+  /** Visits the items of each matching filter. An item with several matching filters is visited several times. */
   match(topic: string, visit: (item: T) => void): void {
     for (const items of this.matches(topic)) items.forEach(visit)
   }
@@ -100,7 +100,7 @@ function collectMatches<T>(
   if (isAtEnd) return
   const level = levels[at] ?? ''
   const literal = children.get(level)
-  // A topic never contains wildcards, so this cannot be `+` or `#`.
+  // A topic never contains wildcards, so this level cannot be `+` or `#`.
   if (literal !== undefined) collectMatches(literal, levels, at + 1, true, found)
   const wildcard = allowsWildcard ? children.get('+') : undefined
   if (wildcard === undefined) return
@@ -119,12 +119,18 @@ function prune<T>(path: Node<T>[], levels: readonly string[]): void {
   }
 }
 
-/** V8 hashes longer strings by their length only, so an attacker could force collisions in a `Map`. UTF-16 units. */
+/**
+ * The maximum length in UTF-16 units of a `Map` key. V8 hashes longer strings by their length only, so an attacker
+ * could force collisions.
+ */
 export const MAX_HASHED_LENGTH = 16_383
-/** Never occurs in a topic (MQTT 5.0, section 1.5.4), so it marks a continuation unambiguously. */
+/** A prefix that marks a continuation unambiguously, because it never occurs in a topic (MQTT 5.0, section 1.5.4). */
 const CONTINUATION = '\0'
 
-/** Splits a topic or filter into `Map` keys: one per level (MQTT 5.0, section 4.7.1.1), more for a very long level. */
+/**
+ * Splits a topic or filter into `Map` keys, one per level (MQTT 5.0, section 4.7.1.1) and several for a very long
+ * level.
+ */
 export function levelKeysOf(topic: string): string[] {
   const levels = topic.split('/')
   return topic.length <= MAX_HASHED_LENGTH ? levels : levels.flatMap(keysOf)
@@ -145,12 +151,12 @@ export const isTooDeep = (topic: string): boolean =>
   topic.length >= LIMIT.topicLevels && topic.split('/', LIMIT.topicLevels + 1).length > LIMIT.topicLevels
 
 /**
- * Returns whether a filter matches a topic (MQTT 5.0, section 4.7). Called for every delivery, so it allocates no
- * arrays.
+ * Returns whether a filter matches a topic (MQTT 5.0, section 4.7). Allocates no arrays, because this function is
+ * called for every delivery.
  */
 export function matchesFilter(filter: string, topic: string): boolean {
   if (filter === topic) return true
-  // MQTT 5.0, section 4.7.2
+  // Leading wildcards do not match topics that start with `$` (MQTT 5.0, section 4.7.2).
   if (topic.startsWith('$') && (filter.startsWith('#') || filter.startsWith('+'))) return false
   let topicStart = 0
   let filterStart = 0

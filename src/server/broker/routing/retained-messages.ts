@@ -17,7 +17,7 @@ export interface RetainedLimits {
   readonly retainedBytes: number
 }
 
-/** The limits in `LIMIT`. Getters, because specs change them. */
+/** The limits in `LIMIT`, read by getters because specs change them. */
 export const DEFAULT_RETAINED_LIMITS: RetainedLimits = {
   get retained() {
     return LIMIT.retainedMessages
@@ -27,14 +27,14 @@ export const DEFAULT_RETAINED_LIMITS: RetainedLimits = {
   },
 }
 
-/** The last retained message of each topic (MQTT 5.0, section 3.3.1.3). */
+/** Keeps the last retained message of each topic (MQTT 5.0, section 3.3.1.3). */
 export class RetainedMessages {
   readonly #budget: BrokerMemoryBudget
   readonly #limits: RetainedLimits
   readonly #root: Node = emptyNode()
   #count = 0
   #bytes = 0
-  /** Topics by message expiry, so that expired messages release their quota before a new message is rejected. */
+  /** The topics by message expiry, so that expired messages release their quota before a new message is rejected. */
   readonly #deadlines = new DeadlineQueue<string>()
 
   constructor(budget: BrokerMemoryBudget, limits: RetainedLimits) {
@@ -51,10 +51,10 @@ export class RetainedMessages {
   }
 
   /**
-   * Replaces the message of a topic; returns whether limits, quota and budget permit it.
+   * Replaces the message of a topic if the limits, the quota and the budget permit it. Returns whether it was replaced.
    *
    * @param now - ms of the monotonic clock
-   * @param account - charged for the message, if any
+   * @param account - the account to charge for the message, if any
    */
   set(message: Message, now: number, account?: QuotaAccount | undefined): boolean {
     if (message.topic.length > MAX_HASHED_LENGTH) return false
@@ -148,7 +148,7 @@ const emptyNode = (): Node => ({
   children: undefined,
 })
 
-/** Charges a message to its account. Replacing a message of the same account by a smaller one always succeeds. */
+/** Charges a message to its account. Replacing a message of the same account by a smaller message always succeeds. */
 function tryCharge(account: QuotaAccount | undefined, previous: Node | undefined, bytes: number): boolean {
   if (account === undefined) return true
   const previousBytes = previous?.message && previous.account === account ? retainedBytesOf(previous.message) : 0
@@ -170,7 +170,7 @@ function refund(account: QuotaAccount | undefined, bytes: number): void {
   account?.retainedBytes.release(bytes)
 }
 
-/** Returns the memory of a retained message, bytes, assuming that it shares no branch with other topics. */
+/** Returns the bytes that a retained message takes if it shares no branch with other topics. */
 export const retainedBytesOf = (message: Message): number =>
   sizeOf(message) + LEVEL_BYTES * message.topic.split('/').length
 
@@ -190,7 +190,7 @@ function collect(node: Node, filter: readonly string[], depth: number, hits: Mes
     return
   }
   for (const [name, child] of node.children ?? []) {
-    // MQTT 5.0, section 4.7.2
+    // A wildcard at the first level does not match topics that start with `$` (MQTT 5.0, section 4.7.2).
     if (depth > 0 || !name.startsWith('$')) collect(child, filter, depth + 1, hits)
   }
 }

@@ -7,31 +7,36 @@ export interface Subscriber {
   readonly isConnected: boolean
   /** Whether the session outlives its connection. */
   readonly isPersistent: boolean
-  /** Discards expired messages if the queue is full; returns whether another message fits. */
+  /** Discards expired messages if the queue is full. Returns whether another message fits. */
   tryMakeRoom(): boolean
   deliver(delivery: Delivery): void
 }
 
 export interface Subscription {
   readonly subscriber: Subscriber
-  /** As sent by the client, including `$share/{group}/`. */
+  /** The filter as sent by the client, including `$share/{group}/`. */
   readonly filter: string
   readonly qos: Qos
   readonly noLocal: boolean
   readonly retainAsPublished: boolean
-  /** Subscription identifier of its SUBSCRIBE (MQTT 5.0, section 3.8.2.1.2). */
+  /** The subscription identifier of the SUBSCRIBE (MQTT 5.0, section 3.8.2.1.2). */
   readonly id: number | undefined
 }
 
 const SHARED_PREFIX = '$share/'
 
-/** Returns the filter after `$share/{group}/` (MQTT 5.0, section 4.8.2); `undefined` for a non-shared subscription. */
+/**
+ * Returns the filter after `$share/{group}/` (MQTT 5.0, section 4.8.2), or `undefined` for a non-shared subscription.
+ */
 export const sharedFilter = (filter: string): string | undefined =>
   filter.startsWith(SHARED_PREFIX) ? filter.slice(filter.indexOf('/', SHARED_PREFIX.length) + 1) : undefined
 
 export const isShared = ({ filter }: Subscription): boolean => filter.startsWith(SHARED_PREFIX)
 
-/** Returns the memory of a subscription, bytes. Wildcard filters have branches in the tries of router and session. */
+/**
+ * Returns the bytes that a subscription takes. Wildcard filters have branches in the tries of the router and the
+ * session.
+ */
 export const subscriptionBytes = (filter: string): number =>
   2 * filter.length + 600 + (/[+#]/.test(filter) ? 2 * LEVEL_BYTES * filter.split('/').length : 0)
 
@@ -41,7 +46,7 @@ export const subscriptionOf = (
   id: number | undefined,
 ): Subscription => ({ subscriber, filter, qos, noLocal, retainAsPublished, id })
 
-/** The merged subscriptions of one session: it receives one copy of a message (MQTT 5.0, section 3.3.4). */
+/** The merged subscriptions of one session, which receives one copy of a message (MQTT 5.0, section 3.3.4). */
 interface Hit {
   qos: Qos
   retain: boolean
@@ -85,15 +90,15 @@ export class Router {
   }
 
   /**
-   * Delivers a message to all matching subscribers; returns their number.
+   * Delivers a message to all matching subscribers, and returns the number of deliveries.
    *
-   * @param publisher - skipped by its subscriptions with the no-local option
+   * @param publisher - sender of the message, skipped if its subscription has the no-local option
    */
   route(message: Message, publisher: Subscriber | undefined): number {
     const matches = this.#subscriptions.matches(message.topic)
     const [first] = matches
     let count = 0
-    // A session has each filter only once, so a single match needs no merging.
+    // A session has each filter only once, so the matches of a single filter need no merging.
     if (first !== undefined)
       count =
         matches.length === 1 ? deliverToAll(first, message, publisher) : deliverMerged(matches, message, publisher)
@@ -111,13 +116,13 @@ function deliverToAll(
 ): number {
   let count = 0
   let delivery: Delivery | undefined
-  // A copy, because a delivery may end a session, which changes the set.
+  // The set is copied, because a delivery may end a session, which changes the set.
   for (const subscription of Array.from(subscriptions)) {
     const { subscriber, noLocal, retainAsPublished, id } = subscription
     if (noLocal && subscriber === publisher) continue
     const qos = lowerQos(subscription.qos, message.qos)
     const retain = retainAsPublished && message.retain
-    // Most subscribers receive the same delivery, so it is shared.
+    // Most subscribers receive the same delivery, so one object serves all of them.
     if (delivery === undefined || id !== undefined || !isSame(delivery, qos, retain))
       delivery = deliveryOf(message, qos, retain, id === undefined ? NO_IDS : [id])
     subscriber.deliver(delivery)
@@ -167,8 +172,8 @@ const isSame = (delivery: Delivery, qos: Qos, retain: boolean): boolean =>
   delivery.qos === qos && delivery.retain === retain && delivery.subscriptionIds === NO_IDS
 
 /**
- * A shared subscription (MQTT 5.0, section 4.8.2). Messages go to its members in turn, preferring connected ones with
- * capacity. Unacknowledged messages of a session that ends go to another member.
+ * A shared subscription (MQTT 5.0, section 4.8.2). Messages go to the members in turn. Connected members with capacity
+ * are preferred. Unacknowledged messages of a session that ends go to another member.
  */
 export class SharedGroup {
   #members: Subscription[] = []
@@ -193,8 +198,8 @@ export class SharedGroup {
   }
 
   /**
-   * Without a member that has capacity the message is lost: an overflowing session must not overflow the others in
-   * turn.
+   * Passes a message to another member, or drops it if no member has capacity. Otherwise, one overflowing session would
+   * make the next one overflow.
    */
   readonly #reassign = (delivery: Delivery): void => {
     const member = this.#nextReady() ?? this.#findPersistent()

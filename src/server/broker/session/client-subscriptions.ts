@@ -28,8 +28,8 @@ export class ClientSubscriptions {
   }
 
   /**
-   * Returns one reason code per filter. Raises `PacketError` for a malformed filter. {@link replayNext} sends retained
-   * messages.
+   * Adds subscriptions, and returns one reason code per filter. Throws `PacketError` for a malformed filter. {@link
+   * replayNext} sends the retained messages.
    */
   subscribe({ subscriptions, subscriptionId }: Subscribe): ReasonCode[] {
     for (const { filter } of subscriptions) checkFilter(filter)
@@ -49,7 +49,7 @@ export class ClientSubscriptions {
     this.#sendRetained(next)
   }
 
-  /** Returns one reason code per filter. Raises `PacketError` for a malformed filter. */
+  /** Removes subscriptions, and returns one reason code per filter. Throws `PacketError` for a malformed filter. */
   unsubscribe({ filters }: Unsubscribe): ReasonCode[] {
     for (const filter of filters) checkFilter(filter)
     return filters.map(filter => {
@@ -61,7 +61,7 @@ export class ClientSubscriptions {
     })
   }
 
-  /** Returns a reason code if the filter is rejected. */
+  /** Reserves memory and quota for a subscription. Returns a reason code if the filter is rejected. */
   #reserve({ filter }: SubscriptionRequest): ReasonCode | undefined {
     if (!this.#host.handler.maySubscribe(this.#client, sharedFilter(filter) ?? filter)) return REASON.notAuthorized
     if (isTooDeep(filter)) return REASON.quotaExceeded
@@ -84,7 +84,8 @@ export class ClientSubscriptions {
 
   #sendRetained({ qos, id, filter }: Subscription): void {
     const messages = this.#host.retained.match(filter, this.#host.clock.monotonic())
-    // More than all retained messages would be queued: the client subscribes repeatedly without reading.
+    // Otherwise more than all retained messages would be queued, for a client that subscribes repeatedly without
+    // reading.
     if (this.#session.deliveryQueue.replayedCount + messages.length > LIMIT.retainedMessages) return
     for (const message of messages) {
       this.#session.deliver({
@@ -98,7 +99,7 @@ export class ClientSubscriptions {
   }
 }
 
-/** MQTT 5.0, section 4.7.1 */
+/** Throws `PacketError` for a malformed filter (MQTT 5.0, section 4.7.1). */
 function checkFilter(filter: string): void {
   if (!isTopicFilter(filter)) throw malformed('a topic filter is empty or has a misplaced wildcard')
 }

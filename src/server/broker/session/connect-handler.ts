@@ -22,7 +22,7 @@ export interface ConnectHandlerPeer extends Client, PacketWriterPeer {
   fail(error: unknown): void
 }
 
-/** Handles CONNECT, authentication, and the packets a client sends before it is authenticated. */
+/** Handles CONNECT, authentication, and the packets that a client sends before it is authenticated. */
 export class ConnectHandler {
   readonly #link: Link
   readonly #host: ConnectionHost<never>
@@ -39,12 +39,12 @@ export class ConnectHandler {
     this.early = new DeferredPackets(host.budget)
   }
 
-  /** As requested by CONNECT; 5 before that. */
+  /** The version that CONNECT requested. Before CONNECT it is 5. */
   get version(): Version {
     return this.#version
   }
 
-  /** `undefined` before CONNECT. */
+  /** The client, or `undefined` before CONNECT. */
   get pendingClient(): PendingClient | undefined {
     return this.#pendingClient
   }
@@ -53,7 +53,7 @@ export class ConnectHandler {
     return this.#connectBytes + this.early.size
   }
 
-  /** Processes a packet of an unauthenticated client. Raises {@link PacketError} to end the connection. */
+  /** Processes a packet of an unauthenticated client. Throws {@link PacketError} to end the connection. */
   receive(frame: Uint8Array): void {
     const client = this.#pendingClient
     if (client === undefined) this.#handleConnect(frame)
@@ -102,7 +102,7 @@ export class ConnectHandler {
 }
 
 const NO_PROPERTIES = {}
-/** Encoded bytes, plus the UTF-16 strings decoded from them. */
+/** The factor by which a CONNECT is charged, for the encoded bytes and the UTF-16 strings decoded from them. */
 const CONNECT_COST_FACTOR = 3
 
 export interface PendingClient {
@@ -122,7 +122,7 @@ const pendingClientOf = (
   authentication: new AuthenticationExchange(host.handler, peer, link, connect),
 })
 
-/** Returns the client id, generated if empty. Raises {@link PacketError} if it is too long. */
+/** Returns the client id, or a generated one if the id is empty. Throws {@link PacketError} if the id is too long. */
 function clientIdOf({ clientId }: Connect): string {
   if (clientId.length > LIMIT.clientIdLength)
     throw new PacketError(
@@ -132,7 +132,10 @@ function clientIdOf({ clientId }: Connect): string {
   return clientId === '' ? globalThis.crypto.randomUUID() : clientId
 }
 
-/** Reserves memory for a will. Raises {@link PacketError} if the client may not publish it or memory is exhausted. */
+/**
+ * Reserves memory for a will. Throws {@link PacketError} if the client must not publish the will or memory is
+ * exhausted.
+ */
 export function reserveWill(
   { will }: Connect,
   client: Client,
@@ -148,12 +151,13 @@ export function reserveWill(
   return { ...will, payload, correlationData, carried: carried ?? will.carried }
 }
 
-/** Returns the memory of a will, bytes. Its user properties are kept both encoded and as strings. */
+/** Returns the bytes that a will takes. Its user properties are kept both encoded and as strings. */
 export const willSize = ({ topic, payload, carried }: Will): number =>
   sizeOf({ topic, content: { payload, carried } }) + 2 * carried.length
 
 /**
- * Reserves memory for the lifetime of a connection with a large CONNECT. Raises {@link PacketError} if it is exhausted.
+ * Reserves memory for the lifetime of a connection with a large CONNECT. Throws {@link PacketError} if memory is
+ * exhausted.
  */
 function reserveConnectBytes({ length }: Uint8Array, budget: BrokerMemoryBudget): number {
   if (length <= LIMIT.freeConnectBytes) return 0
@@ -171,12 +175,12 @@ const UNSUPPORTED_METHOD = {
 type Step =
   | { readonly type: 'none' }
   | { readonly type: 'deciding'; readonly abort: AbortController }
-  /** Opaque state of the handler. */
+  /** The state is opaque and belongs to the handler. */
   | { readonly type: 'challenged'; readonly state: unknown }
 
 /**
- * Authentication of one client: a step with CONNECT, further ones with AUTH (MQTT 5.0, section 4.12), at most one at a
- * time.
+ * The authentication of one client. The first step comes with CONNECT, further steps with AUTH (MQTT 5.0, section
+ * 4.12). At most one step runs at a time.
  */
 export class AuthenticationExchange {
   readonly #handler: BrokerHandler
@@ -200,14 +204,14 @@ export class AuthenticationExchange {
     if (this.#step.type === 'deciding') this.#step.abort.abort()
   }
 
-  /** May call `onVerdict` synchronously. */
+  /** Starts with the CONNECT. May call `onVerdict` synchronously. */
   start(onVerdict: (verdict: Verdict) => void, onError: (error: unknown) => void): void {
     const { authenticationMethod, authenticationData } = this.#connect
     if (this.#handler.authenticate !== undefined) this.#requestVerdict(authenticationData, onVerdict, onError)
     else onVerdict(authenticationMethod === undefined ? { type: 'accepted' } : UNSUPPORTED_METHOD)
   }
 
-  /** Continues with an AUTH, which may start a reauthentication. Raises `PacketError` if AUTH is not expected. */
+  /** Continues with an AUTH, which may start a reauthentication. Throws `PacketError` if AUTH is not expected. */
   proceed(auth: Auth, onVerdict: (verdict: Verdict) => void, onError: (error: unknown) => void): void {
     const isReauthentication = auth.reasonCode === REASON.reAuthenticate
     if (this.#connect.authenticationMethod === undefined)
@@ -242,7 +246,7 @@ export class AuthenticationExchange {
   }
 }
 
-/** Variable fields of CONNACK (MQTT 5.0, section 3.2). */
+/** The variable fields of CONNACK (MQTT 5.0, section 3.2). */
 interface ConnackDetails {
   readonly clientId: string
   readonly sessionPresent: boolean
@@ -250,10 +254,10 @@ interface ConnackDetails {
 }
 
 export const keepAliveSecondsOf = ({ keepAlive, version }: Connect, maxSeconds: number): number =>
-  // MQTT 3.1.1 has no server keep-alive. 0 turns the keep-alive off, which a maximum does not permit.
+  // MQTT 3.1.1 has no server keep-alive. A keep-alive of 0 turns the timeout off, which a maximum does not permit.
   version === 4 || maxSeconds === 0 ? keepAlive : keepAlive === 0 ? maxSeconds : Math.min(keepAlive, maxSeconds)
 
-/** Returns one and a half times the keep-alive, ms (MQTT 5.0, section 3.1.2.10); 0 for unlimited. */
+/** Returns one and a half times the keep-alive in ms (MQTT 5.0, section 3.1.2.10). 0 means unlimited. */
 export const keepAliveTimeoutMs = (connect: Connect, maxSeconds: number): number =>
   1_500 * keepAliveSecondsOf(connect, maxSeconds)
 
@@ -291,7 +295,7 @@ export function protocolVersionOf(frame: Uint8Array): Version {
 
 type DisconnectReason = Pick<Disconnect, 'reasonCode' | 'reasonString' | 'serverReference'>
 
-/** Returns the packet that announces the end of a connection; `undefined` if the protocol version has none. */
+/** Returns the packet that announces the end of a connection, or `undefined` if the protocol version has none. */
 export function disconnectPacketFor(
   version: Version,
   isAdmitted: boolean,
@@ -301,7 +305,10 @@ export function disconnectPacketFor(
   return canRefuse(version, reason.reasonCode) ? { type: 'connack', sessionPresent: false, ...reason } : undefined
 }
 
-/** MQTT 3.1.1 has no CONNACK code for a malformed CONNECT (its section 3.1.4). */
+/**
+ * Returns whether a CONNACK can carry the reason code. MQTT 3.1.1 has no code for a malformed CONNECT (its section
+ * 3.1.4).
+ */
 const canRefuse = (version: Version, reasonCode: ReasonCode): boolean =>
   version === 5 || (reasonCode !== REASON.malformedPacket && reasonCode !== REASON.protocolError)
 
@@ -312,7 +319,8 @@ const DISCONNECT_CODES: ReadonlySet<number> = new Set([
 ])
 
 /**
- * Returns the code for an admitted connection: DISCONNECT has fewer codes than CONNACK (MQTT 5.0, section 3.14.2.1).
+ * Returns the code that DISCONNECT sends to an admitted connection. DISCONNECT has fewer codes than CONNACK (MQTT 5.0,
+ * section 3.14.2.1).
  */
 export const disconnectCode = ({ reasonCode }: Refused): ReasonCode =>
   DISCONNECT_CODES.has(reasonCode) ? reasonCode : REASON.notAuthorized

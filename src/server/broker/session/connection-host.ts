@@ -21,7 +21,7 @@ export interface AuthenticatedClient {
   readonly address: string | undefined
 }
 
-/** Services of the broker that all connections share; `C` is the connection type. */
+/** The services of the broker that all connections share. `C` is the connection type. */
 export interface ConnectionHost<C> {
   readonly handler: BrokerHandler
   readonly clock: Clock
@@ -31,20 +31,31 @@ export interface ConnectionHost<C> {
   readonly router: Router
   readonly retained: RetainedMessages
   readonly timeouts: Timeouts<() => void>
-  /** Of packets from clients, bytes. */
+  /** The largest packet that a client may send, in bytes. */
   readonly maximumPacketSize: number
   readonly maxKeepAliveSeconds: number
   /**
-   * Disconnects an earlier connection with the client id. Raises `PacketError` for a foreign session or an exhausted
-   * quota.
+   * Admits a client, and disconnects an earlier connection with its client id. Throws `PacketError` if the session
+   * belongs to another owner or a quota is exhausted.
    */
   admit(connection: C, connect: Connect, clientId: string, client: AuthenticatedClient): SessionAssignment
-  /** Ends what the current policy no longer permits. @param owner - replaces the session's owner */
+  /**
+   * Ends the subscriptions and watches that the current policy no longer permits.
+   *
+   * @param owner - replaces the session's owner
+   */
   revalidateSession(session: Session, owner?: SessionOwner): void
   /** Removes a connection, authenticated or not. */
   removeConnection(connection: C): void
-  /** @param will - to be published, if any */
+  /**
+   * Detaches a session from its connection.
+   *
+   * @param will - to be published, if any
+   */
   detach(connection: C, session: Session, will: Will | undefined): void
-  /** Returns the number of receivers; `undefined` if a retained message exceeds a limit. */
+  /**
+   * Publishes a message, and returns the number of receivers. Returns `undefined` if a retained message exceeds a
+   * limit.
+   */
   publish(message: Message, publisher: Session | undefined): number | undefined
 }

@@ -31,7 +31,8 @@ const LIMIT_REASON_CODES: ReadonlySet<ReasonCode> = new Set([
 ])
 
 /**
- * One client's connection. It uses no sockets or system timers, so that a simulation can control the order of events.
+ * The connection of one client. It uses no sockets or system timers, so that a simulation can control the order of
+ * events.
  */
 export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evictable {
   account: QuotaAccount | undefined
@@ -41,7 +42,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   readonly #host: ConnectionHost<Connection>
   readonly #connectHandler: ConnectHandler
   readonly #keepAlive: KeepAlive
-  /** Charged to the memory budget. */
+  /** The will, which is charged to the memory budget. */
   #will: Will | undefined
   #packetHandler: PacketHandler | undefined
   readonly #credentialExpiry: CredentialExpiry
@@ -91,7 +92,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
 
   receive(frame: Uint8Array): void {
     if (this.#state === 'ended') return
-    // Inlined: a closure per packet would be too slow.
+    // This code is inlined, because a closure per packet would be too slow.
     try {
       if (this.#packetHandler) this.#packetHandler.receive(frame)
       else this.#connectHandler.receive(frame)
@@ -100,7 +101,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     }
   }
 
-  /** Processes a PUBACK with reason code 0, bypassing the decoder. Only while {@link open}. */
+  /** Processes a PUBACK with reason code 0 without the decoder. Must be called only while {@link open}. */
   handlePuback(packetId: number): void {
     this.#packetHandler?.session.deliveryQueue.puback(packetId)
   }
@@ -115,7 +116,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     }
   }
 
-  /** Marks the end of input: the client has closed its side of the connection. */
+  /** Marks the end of input, because the client has closed its side of the connection. */
   endInput(): void {
     this.#packetHandler?.endInput()
   }
@@ -148,11 +149,11 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
 
   evict(): void {
     this.disconnect(REASON.quotaExceeded, 'closed because the memory of the broker is exhausted')
-    // Waiting for the client to read the rest would not free the memory.
+    // Waiting for the client to read the remaining data would not free the memory.
     if (this.#link.heldBytes + this.#link.transientBytes > LIMIT.disconnectBytes) this.#link.destroy()
   }
 
-  /** Ends the connection, sending the reason if the protocol version supports it. The will is published. */
+  /** Ends the connection and publishes the will. Sends the reason if the protocol version supports that. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#state === 'ended') return
     if (LIMIT_REASON_CODES.has(reasonCode)) this.#reportCut(reasonString)
@@ -220,7 +221,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.disconnect(REASON.quotaExceeded, 'too many unread messages')
   }
 
-  /** Returns whether the client may stay. */
+  /** Applies a successful reauthentication. Returns whether the client may stay connected. */
   #reauthenticate(accepted: Accepted): boolean {
     const { session } = this.#packetHandler ?? {}
     this.#credentialExpiry.set(accepted.expiresAt)
@@ -257,7 +258,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
 
   #onKeepAliveTimeout(): void {
     if (this.#state === 'connecting') this.cutOverdue('the login')
-    // The client may have sent packets that were not read.
+    // While the connection is stalled, the client may have sent packets that were not read.
     else if (!this.isStalled)
       this.disconnect(REASON.keepAliveTimeout, 'no packet arrived within one and a half times the keep-alive')
   }

@@ -5,40 +5,46 @@ import { copyDeliveryIfSparse, type Delivery, sizeOf } from '../routing/delivery
 
 export interface Sender {
   /**
-   * Returns `false` if the message is too large or has expired. A retransmitted one with QoS 2 never expires (MQTT 5.0,
-   * section 4.3.3).
+   * Sends a message. Returns `false` if the message is too large or has expired. A retransmitted QoS 2 message never
+   * expires (MQTT 5.0, section 4.3.3).
    */
   publish(delivery: Delivery, packetId: number, dup: boolean): boolean
   pubrel(packetId: number): void
 }
 
 interface InFlight {
-  /** `undefined` if it is never retransmitted: the session ends with its connection, or PUBREC has arrived. */
+  /**
+   * The message, or `undefined` if it is never retransmitted because the session ends with its connection or PUBREC has
+   * arrived.
+   */
   delivery: Delivery | undefined
   readonly qos: 1 | 2
-  /** Increases with each message. Packet ids do not, because they are reused. */
+  /** A number that increases with each message. Packet ids do not, because they are reused. */
   readonly sequence: number
   packetId: number
-  /** The awaited packet; `resend` if the message awaits retransmission on this connection. */
+  /** The packet that the message awaits. `resend` means that the message awaits retransmission on this connection. */
   state: 'resend' | 'puback' | 'pubrec' | 'pubcomp'
-  /** Whether it counts against the client's receive maximum. */
+  /** Whether the message counts against the client's receive maximum. */
   isCounted: boolean
 }
 
-/** Shared by all QoS 1 deliveries that are never retransmitted. */
+/** The entry that all QoS 1 deliveries without retransmission share. */
 const SENT_ONCE: InFlight = { delivery: undefined, qos: 1, sequence: 0, packetId: 0, state: 'puback', isCounted: true }
 
-/** MQTT 5.0, section 2.2.1 */
+/** The number of packet ids (MQTT 5.0, section 2.2.1). */
 const MAX_PACKET_IDS = 65_535
 
 /**
- * QoS 1 and 2 messages of one session: sent within the receive maximum, kept until acknowledged, and retransmitted in
- * order with the same packet ids after a reconnect (MQTT 5.0, sections 4.3, 4.4, 4.9).
+ * The QoS 1 and 2 messages of one session. The queue sends them within the receive maximum, keeps them until they are
+ * acknowledged, and retransmits them after a reconnect in order and with the same packet ids (MQTT 5.0, sections 4.3,
+ * 4.4, 4.9).
  */
 export class DeliveryQueue {
   readonly #sessionUsage: SessionUsage
   readonly #inFlight = new SlotMap<InFlight>()
-  /** Unacknowledged on an earlier connection; sent before other messages. In reverse order. */
+  /**
+   * Messages that were unacknowledged on an earlier connection, in reverse order. They are sent before other messages.
+   */
   #toResend: InFlight[] = []
   readonly #pendingDeliveries = new PendingDeliveries()
   #sender: Sender | undefined
@@ -100,19 +106,19 @@ export class DeliveryQueue {
     else this.#pendingDeliveries.push(copied)
   }
 
-  /** Discards expired unsent messages; returns whether the queue now has capacity. */
+  /** Discards expired unsent messages. Returns whether the queue now has capacity. */
   discardExpired(now: number): boolean {
     this.#pendingDeliveries.expire(now, delivery => this.#sessionUsage.remove(delivery))
     return !this.isFull
   }
 
-  /** Discards matching unsent messages, and the retransmission of sent ones. */
+  /** Discards matching unsent messages, and cancels the retransmission of matching sent messages. */
   discard(matches: (delivery: Delivery) => boolean): void {
     this.#pendingDeliveries.extract(matches, delivery => this.#sessionUsage.remove(delivery))
     for (const item of this.#inFlight.values) if (item.delivery && matches(item.delivery)) this.#releaseDelivery(item)
   }
 
-  /** Returns whether the packet id was awaiting PUBACK. */
+  /** Handles a PUBACK. Returns whether its packet id was awaiting PUBACK. */
   puback(packetId: number): boolean {
     const item = this.#inFlight.get(packetId - 1)
     if (item?.state !== 'puback') return false
@@ -120,7 +126,7 @@ export class DeliveryQueue {
     return true
   }
 
-  /** Returns whether the packet id belongs to a QoS 2 message sent on this connection. */
+  /** Handles a PUBREC. Returns whether its packet id belongs to a QoS 2 message sent on this connection. */
   pubrec(packetId: number, isAccepted: boolean): boolean {
     const item = this.#inFlight.get(packetId - 1)
     if (item === undefined || item.qos !== 2 || item.state === 'resend') return false
@@ -129,7 +135,7 @@ export class DeliveryQueue {
     return true
   }
 
-  /** Returns whether the packet id was awaiting PUBCOMP. */
+  /** Handles a PUBCOMP. Returns whether its packet id was awaiting PUBCOMP. */
   pubcomp(packetId: number): boolean {
     const item = this.#inFlight.get(packetId - 1)
     if (item?.state !== 'pubcomp') return false
@@ -137,7 +143,10 @@ export class DeliveryQueue {
     return true
   }
 
-  /** Passes messages of shared subscriptions to other members, except sent QoS 2 messages (MQTT 5.0, section 4.8.2). */
+  /**
+   * Clears the queue. Passes messages of shared subscriptions to other members, except sent QoS 2 messages (MQTT 5.0,
+   * section 4.8.2).
+   */
   clear(): void {
     const sent = this.#inFlight.values.filter(({ qos }) => qos === 1).sort((a, b) => a.sequence - b.sequence)
     const undelivered = sent.flatMap(({ delivery }) => delivery ?? [])
@@ -208,7 +217,10 @@ export class DeliveryQueue {
     else this.#skipToPubrel(item, sender)
   }
 
-  /** The client may already have the message, and would take a new one with this packet id for a repetition. */
+  /**
+   * Sends PUBREL instead of the message. The client may already have the message, and would mistake a new message with
+   * this packet id for a repetition.
+   */
   #skipToPubrel(item: InFlight, sender: Sender): void {
     this.#unacknowledged--
     item.isCounted = false
@@ -244,7 +256,11 @@ export class PendingDeliveries {
     return this.#queue.shift()
   }
 
-  /** @param now - ms of the monotonic clock */
+  /**
+   * Removes expired messages.
+   *
+   * @param now - ms of the monotonic clock
+   */
   expire(now: number, onExpired: (delivery: Delivery) => void): void {
     if (now < this.#earliestExpiry) return
     this.extract(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now, onExpired)
@@ -261,7 +277,7 @@ export class PendingDeliveries {
   }
 }
 
-/** Counts the messages kept for one session, and charges their bytes to the memory budget. */
+/** Counts the messages that a session keeps, and charges their bytes to the memory budget. */
 export class SessionUsage {
   readonly #budget: BrokerMemoryBudget
   #messages = 0
@@ -272,7 +288,7 @@ export class SessionUsage {
     this.#budget = budget
   }
 
-  /** Queued retained messages, which cost no further memory. */
+  /** The number of queued retained messages, which take no further memory. */
   get replayedCount(): number {
     return this.#replayedCount
   }

@@ -4,13 +4,13 @@ import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import type { Disconnection } from '../../../node/net/audit.js'
 import type { Link } from './link.js'
 
-/** Credentials of a client that connects or reauthenticates. */
+/** The credentials of a client that connects or reauthenticates. */
 export interface ConnectCredentials {
   readonly connect: Connect
   readonly link: Pick<Link, 'remoteAddress' | 'transport' | 'secure'>
-  /** Authentication data of this step (MQTT 5.0, section 4.12). */
+  /** The authentication data of this step (MQTT 5.0, section 4.12). */
   readonly data: Uint8Array | undefined
-  /** State returned by the previous step; `undefined` in the first. */
+  /** The state returned by the previous step, or `undefined` in the first step. */
   readonly state: unknown
   /** Aborted when the connection ends. */
   readonly signal: AbortSignal
@@ -20,18 +20,24 @@ export interface ConnectCredentials {
 export interface SessionOwner {
   readonly id: string
   readonly canConnect: boolean
-  /** Consults the current policy, which may have changed since the subscription. */
+  /** Returns whether the current policy, which may have changed since the subscription, permits the filter. */
   maySubscribe(filter: string): boolean
-  /** Consults the current policy for a queued message. */
+  /** Returns whether the current policy permits the delivery of a queued message. */
   canReceive(topic: string): boolean
 }
 
 export interface Accepted {
   readonly type: 'accepted'
   readonly data?: Uint8Array | undefined
-  /** Without an owner, all clients have the same rights and any client can resume a session by its client id. */
+  /**
+   * The owner of the client's session. Without an owner, all clients have the same rights, and any client can resume a
+   * session by its client id.
+   */
   readonly owner?: SessionOwner | undefined
-  /** When the connection ends unless the client reauthenticates, ms since the Unix epoch. Default: never. */
+  /**
+   * The time at which the connection ends unless the client reauthenticates, in ms since the Unix epoch. Default:
+   * never.
+   */
   readonly expiresAt?: number | undefined
 }
 
@@ -39,41 +45,48 @@ export interface Refused {
   readonly type: 'refused'
   readonly reasonCode: ReasonCode
   readonly reason: string
-  /** Another server, with `useAnotherServer` or `serverMoved` (MQTT 5.0, section 4.11). */
+  /** The server to use instead, with the reasons `useAnotherServer` and `serverMoved` (MQTT 5.0, section 4.11). */
   readonly serverReference?: string
 }
 
 export type Verdict =
   | Accepted
-  /** Another step follows: `data` is sent to the client, `state` is passed to the next step. */
+  /** Another step follows. `data` is sent to the client, and `state` is passed to the next step. */
   | { readonly type: 'continue'; readonly data: Uint8Array; readonly state: unknown }
   | Refused
 
-/** The service behind a broker: decides on clients and messages, and receives messages to its topic. */
+/** The service behind a broker, which decides on clients and messages, and receives the messages to its topic. */
 export interface BrokerHandler {
-  /** Messages to this topic go to {@link handlePublish} and not to subscribers. */
+  /** The topic whose messages go to {@link handlePublish} and not to subscribers. */
   readonly topic: string
-  /** Authenticates a client. Without it every client is admitted, except with enhanced authentication. */
+  /**
+   * Authenticates a client. Without this method, every client is admitted except those that use enhanced
+   * authentication.
+   */
   authenticate?(client: Client, credentials: ConnectCredentials): Verdict | Promise<Verdict>
-  /** Returns why a PUBLISH is rejected. Called for a will both when the client connects and before publication. */
+  /** Returns why a PUBLISH is rejected. A will is checked both when the client connects and before publication. */
   checkPublish(client: Client, message: Incoming): PublishRejection | undefined
   /**
-   * Handles a PUBLISH to {@link topic}; its bytes are views of the receive buffer. Returns whether a response follows
-   * after the current input: other packets to the client are then sent with it.
+   * Handles a PUBLISH to {@link topic}, whose bytes are views of the receive buffer. Returns whether a response follows
+   * after the current input. If so, other packets to the client are sent together with the response.
    */
   handlePublish(client: Client, message: Incoming): boolean
   maySubscribe(client: Client, filter: string): boolean
-  /** Returns the topic prefix of responses, for clients that request it (MQTT 5.0, section 3.2.2.3.15). */
+  /** Returns the topic prefix of responses for clients that request this information (MQTT 5.0, section 3.2.2.3.15). */
   responseInformation?(clientId: string): string
   onConnected(client: Client): void
-  /** Called when a client has authenticated but is not admitted. */
+  /** Called when a client is authenticated but not admitted. */
   onAdmissionRejected?(client: Client, reason: string): void
-  /** Returns whether a client has a watch that the policy no longer permits, which ends its connection. */
+  /** Returns whether a client has a watch that the policy no longer permits. If so, its connection ends. */
   hasForbiddenWatch?(client: Client): boolean
   onDisconnected(client: Client): void
   onQuotaExceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void
-  /** Called when a network connection is closed at a limit. @param client - if the connection had been accepted */
+  /**
+   * Called when a network connection is closed at a limit.
+   *
+   * @param client - set if the connection had been accepted
+   */
   onConnectionCut?(cut: Disconnection, client?: Client): void
-  /** Called with an internal error; the connection has ended. */
+  /** Called with an internal error after the connection has ended. */
   onError(error: unknown, clientId: string): void
 }

@@ -1,7 +1,9 @@
 import type { Deadline } from '../../../core/util/deadlines.js'
 import type { ConnectionHost } from './connection-host.js'
 
-/** Detects clients without CONNECT, or silent for longer than their keep-alive (MQTT 5.0, section 3.1.2.10). */
+/**
+ * Detects clients that do not send CONNECT or are silent for longer than their keep-alive (MQTT 5.0, section 3.1.2.10).
+ */
 export class KeepAlive {
   readonly #host: Pick<ConnectionHost<never>, 'clock' | 'timeouts'>
   readonly #onTimeout: () => void
@@ -20,7 +22,7 @@ export class KeepAlive {
     if (this.#limitMs > 0) this.#lastActivityMs = this.#host.clock.monotonic()
   }
 
-  /** @param limitMs - 0 for unlimited */
+  /** @param limitMs - 0 means unlimited */
   start(limitMs: number): void {
     this.stop()
     this.#limitMs = limitMs
@@ -58,7 +60,7 @@ export class CredentialExpiry {
     this.#onExpired = onExpired
   }
 
-  /** @param expiresAt - ms since the Unix epoch; `undefined` for never */
+  /** @param expiresAt - ms since the Unix epoch; `undefined` means never */
   set(expiresAt: number | undefined): void {
     const { clock, timeouts } = this.#host
     if (this.#deadline) timeouts.remove(this.#deadline)

@@ -5,7 +5,8 @@ export interface SecureLink {
   /** Whether the client presented a certificate of a trusted authority. */
   readonly authorized: boolean
   /**
-   * Includes the issuers. `{}` without a certificate; `null` after the connection has closed, which Node's types omit.
+   * Returns the certificate with its issuers, `{}` without a certificate, or `null` after the connection has closed.
+   * Node's types omit `null`.
    */
   getPeerCertificate(detailed: true): DetailedPeerCertificate | null
 }
@@ -19,23 +20,26 @@ export interface Link {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
   readonly secure?: SecureLink | undefined
-  /** Not accepted by the network. */
+  /** The bytes that the network has not accepted yet. */
   readonly unsentBytes: number
-  /** Freed by ending the connection: incomplete packets, and unsent data if it exceeds `LIMIT.readPauseBytes`. */
+  /**
+   * The bytes that ending the connection frees: incomplete packets, and unsent data if it exceeds
+   * `LIMIT.readPauseBytes`.
+   */
   readonly heldBytes: number
-  /** Other unprocessed or unsent data. */
+  /** The bytes of other unprocessed or unsent data. */
   readonly transientBytes: number
-  /** Memory for an outgoing packet, which must be filled synchronously. */
+  /** The memory for an outgoing packet. The caller must fill it synchronously. */
   readonly writeBuffer: WriteBuffer
-  /** Queues bytes for sending. Large pieces are not copied and must not be modified afterwards. */
+  /** Queues bytes for sending. Large pieces are not copied, so the caller must not modify them afterwards. */
   write(piece: Uint8Array): void
-  /** Whether {@link write} does not copy the piece. */
+  /** Returns whether {@link write} would queue the piece without a copy. */
   isLarge(piece: Uint8Array): boolean
   /** Postpones sending until all input of this event loop iteration has been processed. */
   delayFlush(): void
   /** Schedules the processing of queued packets, even if no further data arrives. */
   wake(): void
-  /** Sends queued data, then closes the connection. Unprocessed input is discarded. */
+  /** Sends queued data, then closes the connection. Discards unprocessed input. */
   end(): void
   destroy(): void
 }

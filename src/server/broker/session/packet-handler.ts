@@ -38,19 +38,19 @@ export interface PacketHandlerParts {
   readonly session: Session
   readonly host: ConnectionHost<never>
   readonly version: Version
-  /** Received before authentication; processed first. */
+  /** Packets received before authentication, which are processed first. */
   readonly early: DeferredPackets
 }
 
-/** How the client ended its input: by DISCONNECT, or by closing its side of the connection. */
+/** The way in which the client ended its input: by DISCONNECT, or by closing its side of the connection. */
 type InputEnd = Disconnect | 'closed' | undefined
 
 const NO_IDS: readonly number[] = []
 const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
-/** Packets that are processed in order. Acknowledgements and PINGREQ are processed immediately. */
+/** The types of packets that are processed in order. Acknowledgements and PINGREQ are processed immediately. */
 const ORDERED_TYPES: ReadonlySet<number> = new Set([PACKET.publish, PACKET.subscribe, PACKET.unsubscribe])
 
-/** Processes the packets of an authenticated client. Its methods raise `PacketError` to end the connection. */
+/** Processes the packets of an authenticated client. The methods throw `PacketError` to end the connection. */
 export class PacketHandler {
   readonly session: Session
   readonly #peer: PacketHandlerPeer
@@ -74,19 +74,19 @@ export class PacketHandler {
   }
 
   receive(frame: Uint8Array): void {
-    // MQTT 5.0, section 3.14.4: after DISCONNECT a client sends nothing.
+    // After DISCONNECT, a client must send nothing (MQTT 5.0, section 3.14.4).
     if (this.#pendingDisconnect !== undefined) return
     const type = (frame[0] ?? 0) >> 4
     if (ORDERED_TYPES.has(type) && this.#hasEarlierWork) this.#deferredPackets.push(frame)
     else this.#handle(frame)
   }
 
-  /** Marks the end of input. Queued packets are still processed, but no longer wait for acknowledgements. */
+  /** Marks the end of input. Queued packets are still processed, without waiting for acknowledgements. */
   endInput(): void {
     this.#inputEnd ??= 'closed'
   }
 
-  /** Processes one queued item if possible; returns whether it did. */
+  /** Processes one queued item if possible. Returns whether an item was processed. */
   processNext(): boolean {
     if (this.session.replays.size > 0) {
       this.#clientSubscriptions.replayNext()
@@ -102,7 +102,7 @@ export class PacketHandler {
     return frame !== undefined
   }
 
-  /** Whether a DISCONNECT with reason code 0 was received, which discards the will. */
+  /** Returns whether a DISCONNECT with reason code 0 was received, which discards the will. */
   get discardsWill(): boolean {
     return this.#pendingDisconnect?.reasonCode === REASON.success
   }
@@ -111,7 +111,7 @@ export class PacketHandler {
     return this.#inputEnd !== undefined
   }
 
-  /** Without queued packets. */
+  /** The held bytes, excluding queued packets. */
   get heldBytes(): number {
     return this.#publishHandler.heldBytes
   }
@@ -134,7 +134,7 @@ export class PacketHandler {
     this.#publishHandler.end()
   }
 
-  /** Takes effect after the queued packets. */
+  /** The DISCONNECT that takes effect after the queued packets. */
   get #pendingDisconnect(): Disconnect | undefined {
     return this.#inputEnd === 'closed' ? undefined : this.#inputEnd
   }
@@ -143,7 +143,7 @@ export class PacketHandler {
     return this.#deferredPackets.length > 0 || this.session.replays.size > 0 || this.#isThrottled
   }
 
-  /** Whether the client must read or acknowledge earlier messages first. */
+  /** Returns whether the client must first read or acknowledge earlier messages. */
   get #isThrottled(): boolean {
     if (this.#inputEnd !== undefined) return false
     return (
@@ -206,7 +206,7 @@ export class PacketHandler {
   #handleDisconnect(packet: Disconnect): void {
     const { sessionExpiry } = packet
     if (sessionExpiry !== undefined) {
-      // MQTT 5.0, section 3.14.2.2.2
+      // DISCONNECT must not set a session expiry if CONNECT set none (MQTT 5.0, section 3.14.2.2.2).
       if (sessionExpiry > 0 && this.session.expirySeconds === 0)
         throw protocolError('DISCONNECT cannot set a session expiry, because CONNECT set none')
       this.session.expirySeconds = Math.min(sessionExpiry, LIMIT.sessionExpirySeconds)

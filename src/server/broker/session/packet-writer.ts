@@ -11,7 +11,7 @@ export interface PacketWriterPeer {
   disconnectSlowClient(): void
 }
 
-/** Packets that carry a reason string even if the client requests none (MQTT 5.0, section 3.1.2.11.7). */
+/** The packets that carry a reason string even if the client requests none (MQTT 5.0, section 3.1.2.11.7). */
 const ALWAYS_EXPLAINED: ReadonlySet<string> = new Set(['connack', 'disconnect'])
 
 /** Encodes packets for one client according to its version, maximum packet size and topic aliases. */
@@ -23,7 +23,7 @@ export class PacketWriter implements Sender {
   readonly #sendsReasons: boolean
   readonly #maximumPacketSize: number
   readonly #aliasMaximum: number
-  /** By topic (MQTT 5.0, section 3.3.2.3.4). */
+  /** The topic aliases by topic (MQTT 5.0, section 3.3.2.3.4). */
   #aliases: Map<string, number> | undefined
 
   constructor(link: Link, host: ConnectionHost<never>, peer: PacketWriterPeer, client: Connect) {
@@ -49,7 +49,7 @@ export class PacketWriter implements Sender {
     const { topic, qos, retain, subscriptionIds, expiresAt } = delivery
     const { clock, budget } = this.#host
     const remainingSeconds = expiresAt === undefined ? undefined : Math.ceil((expiresAt - clock.monotonic()) / 1000)
-    // MQTT 5.0, section 4.3.3: a QoS 2 message does not expire once it has been sent.
+    // A QoS 2 message does not expire after it has been sent once (MQTT 5.0, section 4.3.3).
     if (remainingSeconds !== undefined && remainingSeconds <= 0 && !(dup && qos === 2)) return false
     const maxUnsentBytes = packetId === 0 ? LIMIT.qos0BacklogBytes : LIMIT.backlogBytes
     if (this.#link.unsentBytes > (budget.isExceeded ? LIMIT.readPauseBytes : maxUnsentBytes)) {
@@ -60,7 +60,7 @@ export class PacketWriter implements Sender {
     const version = this.#version
     const messageExpiry = remainingSeconds && Math.max(0, remainingSeconds)
     const options = { packetId, qos, dup, retain, messageExpiry, subscriptionIds, topicAlias: undefined, version }
-    // MQTT 5.0, section 3.1.2.11.4: a message that is too large counts as delivered.
+    // A message that is too large for the client counts as delivered (MQTT 5.0, section 3.1.2.11.4).
     if (!this.#fitsClientLimit(topic, delivery, options)) return false
     if (this.#aliasMaximum === 0) this.#write(topic, delivery, options)
     else this.#writeAliased(delivery, options)

@@ -41,7 +41,7 @@ export class PublishHandler {
   readonly #session: Session
   readonly #host: ConnectionHost<never>
   readonly #version: Version
-  /** Created lazily: many clients only subscribe. */
+  /** The decoder, created lazily because many clients only subscribe. */
   #decoder: PublishDecoder | undefined
   readonly #aliases: AliasTable
 
@@ -54,7 +54,7 @@ export class PublishHandler {
     this.#aliases = new AliasTable(host.budget)
   }
 
-  /** Raises {@link PacketError} to end the connection. */
+  /** Processes a PUBLISH. Throws {@link PacketError} to end the connection. */
   publish(frame: Uint8Array): void {
     this.#decoder ??= this.#newDecoder()
     const message = this.#aliases.resolve(this.#decoder.decode(frame))
@@ -107,7 +107,10 @@ export class PublishHandler {
     })
   }
 
-  /** Routed on arrival; a repetition before PUBREL is the same message (MQTT 5.0, section 4.3.3, method A). */
+  /**
+   * Routes a QoS 2 message on arrival. A repetition before PUBREL is the same message (MQTT 5.0, section 4.3.3, method
+   * A).
+   */
   #publishQos2(message: InboundPublish): void {
     const { packetId } = message
     const outcome = this.#session.isUnreleased(packetId)
@@ -124,7 +127,7 @@ export class PublishHandler {
       return SUCCESS
     }
     const outcome = this.#route(message)
-    // The client sends no PUBREL after a rejection, so the packet id is free again.
+    // After a rejection the client sends no PUBREL, so the packet id is free again.
     if (outcome.reasonCode >= REASON.unspecifiedError) this.#session.releaseReceived(message.packetId)
     return outcome
   }
@@ -132,13 +135,16 @@ export class PublishHandler {
   #rejectionOf(message: InboundPublish): PublishOutcome | undefined {
     const rejection = this.#host.handler.checkPublish(this.#peer, message)
     if (rejection === undefined) return undefined
-    // MQTT 3.1.1 can only reject a PUBLISH by closing the connection (its section 3.3.5).
+    // MQTT 3.1.1 can reject a PUBLISH only by closing the connection (its section 3.3.5).
     if (this.#version === 4) throw new PacketError(REASON.notAuthorized, rejection.reason)
     if (rejection.disconnect !== undefined) throw new PacketError(rejection.disconnect, rejection.reason)
     return { reasonCode: REASON.notAuthorized, reasonString: rejection.reason }
   }
 
-  /** An MQTT 3.1.1 acknowledgement would confirm the message. */
+  /**
+   * Rejects a message at a quota. An MQTT 3.1.1 client is disconnected, because an acknowledgement would confirm the
+   * message.
+   */
   #quotaExceeded(reasonString: string): PublishOutcome {
     const reasonCode = REASON.quotaExceeded
     if (this.#version === 4) throw new PacketError(reasonCode, reasonString)
@@ -159,7 +165,7 @@ export class PublishHandler {
   }
 }
 
-/** Topic aliases of a client (MQTT 5.0, section 3.3.2.3.4). */
+/** The topic aliases of a client (MQTT 5.0, section 3.3.2.3.4). */
 export class AliasTable {
   readonly #budget: BrokerMemoryBudget
   #topics: Map<number, string> | undefined
@@ -173,7 +179,7 @@ export class AliasTable {
     return this.#bytes
   }
 
-  /** Raises {@link PacketError} for an unknown alias. */
+  /** Replaces a topic alias by its topic. Throws {@link PacketError} for an unknown alias. */
   resolve(message: InboundPublish): InboundPublish {
     const { topic, topicAlias } = message
     if (topicAlias === undefined) return message

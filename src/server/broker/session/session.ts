@@ -8,46 +8,46 @@ import { DeliveryQueue, type Sender } from './delivery-queue.js'
 import type { SessionOwner } from './handler.js'
 
 export interface Grant {
-  /** The highest of all matching subscriptions (MQTT 5.0, section 3.3.4). */
+  /** The highest QoS of all matching subscriptions (MQTT 5.0, section 3.3.4). */
   readonly qos: Qos
   readonly subscriptionIds: readonly number[]
 }
 
 const NO_IDS: readonly number[] = []
-/** Up to this number, filters are compared one by one; beyond it, a trie is used. */
+/** The number of filters up to which they are compared one by one. Beyond this number, a trie is used. */
 const MAX_LINEAR_FILTERS = 8
 const PACKET_ID_BYTES = 32
 
 export interface SessionHost {
   readonly budget: BrokerMemoryBudget
-  /** ms of the monotonic clock */
+  /** Returns the time in ms of the monotonic clock. */
   now(): number
   evictSession(session: Session): void
   onMemoryExceeded(): void
 }
 
-/** Session state of a client, kept while it is offline (MQTT 5.0, section 4.1). */
+/** The session state of a client, kept while the client is offline (MQTT 5.0, section 4.1). */
 export class Session implements Subscriber, Evictable {
   readonly clientId: string
   readonly deliveryQueue: DeliveryQueue
-  /** By filter as sent by the client; see {@link subscribe}. */
+  /** The subscriptions by filter as sent by the client, see {@link subscribe}. */
   readonly subscriptions = new Map<string, Subscription>()
   /** Subscriptions that await retained messages, which are sent for one subscription at a time. */
   readonly replays = new Set<Subscription>()
   expirySeconds = 0
-  /** `undefined` without authentication. */
+  /** The owner, or `undefined` without authentication. */
   owner: SessionOwner | undefined
   isEnded = false
-  /** Transient memory is counted by the connection. */
+  /** Always 0, because the connection counts transient memory. */
   readonly transientBytes = 0
   readonly #host: SessionHost
   #quotaAccount: QuotaAccount | undefined
-  /** Charged to the offline quota of the account. */
+  /** The bytes charged to the offline quota of the account. */
   #offlineBytes = 0
   #sender: Sender | undefined
-  /** Received QoS 2 messages that await PUBREL. */
+  /** The packet ids of received QoS 2 messages that await PUBREL. */
   #unreleasedIds: Set<number> | undefined
-  /** The non-shared {@link subscriptions}; created lazily beyond {@link MAX_LINEAR_FILTERS}. */
+  /** The non-shared {@link subscriptions}, created lazily when there are more than {@link MAX_LINEAR_FILTERS}. */
   #filterTrie: FilterTrie<Subscription> | undefined
   #cachedTopic: string | undefined
   #cachedGrant: Grant | undefined
@@ -63,7 +63,7 @@ export class Session implements Subscriber, Evictable {
     return this.#sender !== undefined
   }
 
-  /** `undefined` without quotas. */
+  /** The account, or `undefined` without quotas. */
   get account(): QuotaAccount | undefined {
     return this.#quotaAccount
   }
@@ -112,7 +112,7 @@ export class Session implements Subscriber, Evictable {
     this.#updateOfflineBytes()
   }
 
-  /** Messages with QoS 0 are never queued. */
+  /** Sends or queues a message. Messages with QoS 0 are never queued. */
   deliver(delivery: Delivery): void {
     if (delivery.qos === 0) {
       this.#sender?.publish(delivery, 0, false)
@@ -137,7 +137,7 @@ export class Session implements Subscriber, Evictable {
     return this.#cachedGrant
   }
 
-  /** Returns the subscription with the same filter that it replaces. */
+  /** Adds a subscription, and returns the subscription that it replaces, if any. */
   subscribe(subscription: Subscription): Subscription | undefined {
     const previous = this.unsubscribe(subscription.filter)
     this.subscriptions.set(subscription.filter, subscription)
@@ -160,7 +160,7 @@ export class Session implements Subscriber, Evictable {
     return this.#unreleasedIds?.has(packetId) ?? false
   }
 
-  /** Records a QoS 2 message until PUBREL; returns whether the memory budget permits it. */
+  /** Records a QoS 2 message until PUBREL. Returns whether the memory budget permits it. */
   tryRememberReceived(packetId: number): boolean {
     if (!this.#host.budget.tryReserve(PACKET_ID_BYTES)) return false
     this.#unreleasedIds ??= new Set()
@@ -168,7 +168,7 @@ export class Session implements Subscriber, Evictable {
     return true
   }
 
-  /** Forgets a QoS 2 message on PUBREL; returns `false` for an unknown packet id. */
+  /** Forgets a QoS 2 message on PUBREL. Returns `false` for an unknown packet id. */
   releaseReceived(packetId: number): boolean {
     if (!this.#unreleasedIds?.delete(packetId)) return false
     this.#host.budget.release(PACKET_ID_BYTES)
@@ -180,7 +180,7 @@ export class Session implements Subscriber, Evictable {
     this.#updateOfflineBytes()
   }
 
-  /** The caller must have removed the subscriptions from the router. */
+  /** Ends the session. The caller must have removed the subscriptions from the router. */
   end(): void {
     this.isEnded = true
     this.#sender = undefined

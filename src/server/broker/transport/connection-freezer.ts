@@ -1,7 +1,7 @@
 import { type Server, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 
-/** Connections that a frozen server queues, equal to the default listen backlog of Node. */
+/** The number of new connections that a frozen server queues, equal to the default listen backlog of Node. */
 export const MAX_QUEUED_CONNECTIONS = 511
 
 export const connectionEvent = (server: Server): string =>
@@ -12,8 +12,9 @@ const CONNECTION_EVENTS: ReadonlySet<string> = new Set(['connection', 'secureCon
 type Method = (...args: never[]) => unknown
 
 /**
- * Freezes all connections of some servers as if the process were stopped: they stay open without reading or writing,
- * and new ones are queued. Each buffers its received data and at most one further chunk.
+ * Freezes all connections of some servers as if the process were stopped. Existing connections stay open without
+ * reading or writing, and new connections are queued. Each connection buffers its received data and at most one further
+ * chunk.
  */
 export class ConnectionFreezer {
   readonly #servers: readonly Server[]
@@ -39,7 +40,7 @@ export class ConnectionFreezer {
     for (const task of tasks) task()
   }
 
-  /** Runs a task during which frozen connections may be destroyed. */
+  /** Runs a task that may destroy frozen connections. */
   runWithDestroy(task: () => void): void {
     this.#allowsDestroy = true
     try {
@@ -65,13 +66,13 @@ export class ConnectionFreezer {
   /** Replaces the methods that a socket uses to read and end. Deferred calls run in order after the thaw. */
   #freezeSocket(socket: Socket): () => void {
     const deferred: (() => void)[] = []
-    // Unbound, because these are restored later.
+    // The methods are kept unbound, because they are restored later.
     const { push, destroy, end }: Pick<Socket, 'push' | 'destroy' | 'end'> = socket
     const defer = (method: Method, args: unknown[]): void => {
       deferred.push(() => Reflect.apply(method, socket, args))
     }
     Object.assign(socket, {
-      // `false` stops reading from the system.
+      // Returning `false` stops reading from the operating system.
       push(...args: unknown[]): boolean {
         defer(push, args)
         return false
@@ -81,7 +82,7 @@ export class ConnectionFreezer {
         else defer(destroy, args)
         return socket
       },
-      // Ending would flush the corked data.
+      // The call is deferred, because ending would flush the corked data.
       end(...args: unknown[]): Socket {
         defer(end, args)
         return socket

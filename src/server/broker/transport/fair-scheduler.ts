@@ -4,21 +4,23 @@ import type { Deadline } from '../../../core/util/deadlines.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 
-/** Returns whether work remains at the deadline, ms of the monotonic clock. */
+/** A piece of work, which returns whether work remains at the deadline in ms of the monotonic clock. */
 export type Work = (deadlineMs: number) => boolean
 
-/** Time per event loop iteration for all connections, and the minimum per connection when many are waiting, ms. */
+/**
+ * The time in ms per event loop iteration for all connections, and the minimum per connection when many are waiting.
+ */
 const TURN_MS = 8
 const MIN_SLICE_MS = 0.25
 
 /**
  * Shares CPU time between connections. Work that exceeds its slice, or the time budget of an event loop iteration,
- * continues in a later iteration behind earlier work. A flooding client thus delays others by at most one slice.
+ * continues in a later iteration after earlier work. A flooding client thus delays others by at most one slice.
  */
 export class FairScheduler {
   readonly #clock: Clock
   readonly #waiting = new Fifo<Work>()
-  /** Includes earlier iterations that used less than a slice, ms. */
+  /** The time used in ms, including earlier iterations that used less than a slice. */
   #usedMs = 0
   #isScheduled = false
 
@@ -26,7 +28,7 @@ export class FairScheduler {
     this.#clock = clock
   }
 
-  /** Runs or queues work; returns whether the work is complete. */
+  /** Runs or queues work. Returns whether the work is complete. */
   run(work: Work): boolean {
     const isDone = this.#usedMs < TURN_MS && !this.#runSlice(work)
     if (!isDone) this.#waiting.push(work)
@@ -64,11 +66,19 @@ export interface ReadThrottleHost {
   readonly timeouts: Timeouts<() => void>
 }
 
-/** A longer pause is split: after each part the keep-alive timer of the unread client is reset. */
+/**
+ * The maximum pause. A longer pause is split, and after each part the keep-alive timer of the unread client is reset.
+ */
 const MAX_PAUSE_MS = 1_000
-/** Minimum extra pause, up to doubled, ms. Without it there would be one pause per packet. */
+/**
+ * The minimum extra pause in ms. The actual extra pause is up to twice as long. Without extra pauses, there would be
+ * one pause per packet.
+ */
 const EXTRA_PAUSE_MS = 10
-/** Its multiples are evenly distributed, so pauses of clients with the same rate do not end in a fixed order. */
+/**
+ * The factor of the extra pauses. Its multiples are evenly distributed, so clients with the same rate do not resume in
+ * a fixed order.
+ */
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 /** Limits the rate of a connection by pausing reads, which slows the client down through TCP backpressure. */
@@ -80,12 +90,12 @@ export class ReadThrottle {
   readonly #onResume: (pausedMs: number) => void
   #pause: Deadline<() => void> | undefined
 
-  /** @param rateAccounts - charged in addition to the client's account */
+  /** @param rateAccounts - accounts to charge in addition to the client's account */
   constructor(host: ReadThrottleHost, rateAccounts: readonly QuotaAccount[], onResume: (pausedMs: number) => void) {
     this.#host = host
     this.#rateAccounts = rateAccounts
     this.#onResume = onResume
-    // Keeps these accounts from being swept while they pause this connection.
+    // The adjustment keeps these accounts from being swept while they pause this connection.
     for (const account of rateAccounts) account.connections.adjust(1)
   }
 
@@ -93,7 +103,7 @@ export class ReadThrottle {
     return this.#pause !== undefined
   }
 
-  /** `Infinity` for an unlimited connection. */
+  /** The number of packets that may be processed now, `Infinity` for an unlimited connection. */
   packetAllowance(account: QuotaAccount | undefined): number {
     if (account === undefined && this.#rateAccounts.length === 0) return Number.POSITIVE_INFINITY
     const now = this.#host.clock.monotonic()
@@ -102,9 +112,9 @@ export class ReadThrottle {
     return allowance - this.packets
   }
 
-  /** Charges the data received since the last call; returns whether a pause starts. */
+  /** Charges the data received since the last call. Returns whether a pause starts. */
   chargeAndPause(account: QuotaAccount | undefined): boolean {
-    // The common case: a single local user without quotas.
+    // This is the common case of a single local user without quotas.
     if (account === undefined && this.#rateAccounts.length === 0) return false
     const { clock, timeouts } = this.#host
     const now = clock.monotonic()
@@ -124,7 +134,7 @@ export class ReadThrottle {
     return true
   }
 
-  /** Must be called exactly once. */
+  /** Stops the throttle. Must be called exactly once. */
   stop(): void {
     if (this.#pause) this.#host.timeouts.remove(this.#pause)
     this.#pause = undefined

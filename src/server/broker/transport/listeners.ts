@@ -22,17 +22,17 @@ import { ThrottledSocket, WebSocketBufferMeter } from './web-socket.js'
 
 export interface ListenAddresses {
   readonly host: string
-  /** TCP port; 0 for any. */
+  /** The TCP port. 0 selects a free port. */
   readonly port: number
-  /** WebSocket port; 0 for any. */
+  /** The WebSocket port. 0 selects a free port. */
   readonly wsPort: number
-  /** Allowed origins of web pages, in addition to this machine and the host itself. */
+  /** The allowed origins of web pages, in addition to this machine and the host itself. */
   readonly allowedOrigins: readonly string[]
-  /** Trusts `X-Forwarded-For` of a proxy on this machine, for WebSocket connections. */
+  /** Whether to trust `X-Forwarded-For` from a proxy on this machine, for WebSocket connections. */
   readonly trustProxy?: boolean | undefined
-  /** Enables TLS on both ports. */
+  /** The certificate and key, which enable TLS on both ports. */
   readonly tls?: TlsMaterial | undefined
-  /** Default: unlimited. */
+  /** The limits on connections. Default: unlimited. */
   readonly connections?: ConnectionLimits | undefined
 }
 
@@ -41,7 +41,7 @@ export interface WebSocketDetails {
   readonly remoteAddress: string
 }
 
-/** The MQTT stream and the socket below; over TCP they are the same object. */
+/** The MQTT stream and the socket below it. Over TCP they are the same object. */
 export interface IncomingConnection {
   readonly stream: Duplex
   readonly socket: Socket
@@ -56,15 +56,15 @@ export interface ListenersHost {
   onConnectionCut(cut: Disconnection): void
 }
 
-/** WebSocket close codes (RFC 6455, section 7.4.1). */
+/** A WebSocket close code (RFC 6455, section 7.4.1). */
 const UNSUPPORTED_DATA = 1003
-/** Idle time before the first TCP keep-alive probe, ms. */
+/** The idle time in ms before the first TCP keep-alive probe. */
 const KEEP_ALIVE_DELAY_MS = 60_000
 const UNLIMITED = { maxConnections: Number.POSITIVE_INFINITY, maxConnectionsPerAddress: Number.POSITIVE_INFINITY }
 const TCP_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS } as const
 /**
- * With `allowHalfOpen`, data that precedes the client's FIN is still processed. With TLS this is set after the
- * handshake, before which there is no such data.
+ * With `allowHalfOpen`, data that precedes the client's FIN is still processed. With TLS, `allowHalfOpen` is set after
+ * the handshake, before which no such data exists.
  */
 const HALF_OPEN_TCP = { ...TCP_OPTIONS, allowHalfOpen: true }
 
@@ -110,7 +110,7 @@ export class Listeners {
     return [this.#tcp, this.#http]
   }
 
-  /** Authenticated or not. */
+  /** The network connections, authenticated or not. */
   get networkConnections(): Pick<ConnectionLimiter, 'count' | 'refused' | 'addresses'> {
     return this.#connectionLimiter
   }
@@ -132,7 +132,7 @@ export class Listeners {
     for (const server of this.servers) if (server instanceof TlsServer) server.setSecureContext(tlsOptions(tls))
   }
 
-  /** Closes all connections once their written data has been sent. */
+  /** Closes all connections after their written data has been sent. */
   async close(): Promise<void> {
     const closed = Promise.all([closeServer(this.#tcp), closeServer(this.#http)])
     for (const socket of this.#sockets) socket.destroySoon()
@@ -157,10 +157,10 @@ export class Listeners {
 
   #connected(webSocket: WebSocket, socket: Socket, remoteAddress: string): void {
     const meter = new WebSocketBufferMeter(socket, this.#host.budget)
-    // Registered before the stream's own listener.
+    // This listener is registered before the stream's own listener.
     webSocket.on('message', (data: Buffer, isBinary) => {
       meter.onFrame(data.length)
-      // MQTT 5.0, section 6: Control Packets are sent in binary frames.
+      // Control packets must be sent in binary frames (MQTT 5.0, section 6).
       if (!isBinary) webSocket.close(UNSUPPORTED_DATA)
     })
     for (const event of ['ping', 'pong']) webSocket.on(event, (data: Buffer) => meter.onControlFrame(data.length))

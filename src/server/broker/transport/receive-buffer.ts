@@ -13,13 +13,13 @@ export interface ReceiveBufferHost extends IncompletePacketHost {
   readonly maximumPacketSize: number
 }
 
-/** Unprocessed received data, charged to the memory budget. */
+/** The received data that is not processed yet, charged to the memory budget. */
 export class ReceiveBuffer implements IncompletePacketReader {
   readonly onOverdue: () => void
   readonly #budget: BrokerMemoryBudget
   readonly #maximumPacketSize: number
   #cutter: FrameCutter
-  /** Not passed to the cutter yet. Few: reading pauses while packets are processed. */
+  /** The chunks not passed to the cutter yet. They are few, because reading pauses while packets are processed. */
   readonly #chunks = new Fifo<Uint8Array>()
   #uncutBytes = 0
   #heldBytes = 0
@@ -38,14 +38,14 @@ export class ReceiveBuffer implements IncompletePacketReader {
     return this.#heldBytes
   }
 
-  /** Bytes that wait for the client to send more. 0 for a client that sends complete packets. */
+  /** The number of bytes of an incomplete packet. It is 0 for a client that sends complete packets. */
   get incompleteBytes(): number {
     return this.#incompleteBytes
   }
 
   push(chunk: Uint8Array): void {
     this.#adjust(chunk.length)
-    // The common case: the buffer is empty.
+    // This is the common case of an empty buffer.
     if (this.#cutter.bufferedBytes + this.#uncutBytes === 0) {
       this.#incompletePacketGuard.onFirstFragment(chunk)
       this.#cutter.push(chunk)
@@ -55,21 +55,25 @@ export class ReceiveBuffer implements IncompletePacketReader {
     this.#uncutBytes += chunk.length
   }
 
-  /** Raises `PacketError` for invalid framing. */
+  /** Returns the next complete packet, if any. Throws `PacketError` for invalid framing. */
   next(): Uint8Array | undefined {
     const frame = this.#cutter.next()
     if (frame !== undefined) this.#completePacket()
     return frame
   }
 
-  /** Returns 0 unless the next packet is a plain PUBACK; see {@link FrameCutter.nextPuback}. */
+  /**
+   * Returns the packet id of a plain PUBACK, or 0 if the next packet is not one. See {@link FrameCutter.nextPuback}.
+   */
   nextPuback(): number {
     const packetId = this.#cutter.nextPuback()
     if (packetId !== 0) this.#completePacket()
     return packetId
   }
 
-  /** Passes the next chunk to the cutter; returns `false` without one. Raises `PacketError` for too many fragments. */
+  /**
+   * Passes the next chunk to the cutter. Returns `false` if none is left. Throws `PacketError` for too many fragments.
+   */
   feed(): boolean {
     const chunk = this.#chunks.shift()
     if (chunk === undefined) return false
@@ -85,13 +89,13 @@ export class ReceiveBuffer implements IncompletePacketReader {
     if (isDone) this.#incompleteBytes = this.#heldBytes
   }
 
-  /** Starts the deadline of an incomplete packet, once all complete ones have been processed. */
+  /** Starts the deadline of an incomplete packet. Called after all complete packets have been processed. */
   watch(): void {
     if (this.#cutter.hasPartialPacket) this.#incompletePacketGuard.watch()
     else this.#incompletePacketGuard.startedAt = undefined
   }
 
-  /** Excludes a pause in reading from the deadline. */
+  /** Extends the deadline by the length of a pause in reading. */
   extendDeadline(ms: number): void {
     this.#incompletePacketGuard.extendDeadline(ms)
   }
@@ -115,7 +119,10 @@ export class ReceiveBuffer implements IncompletePacketReader {
   }
 }
 
-/** Short chunks cost as much time as long ones, so their number per packet is limited. */
+/**
+ * The size of a short fragment, and the maximum number of short fragments per packet. Short chunks cost as much time as
+ * long ones.
+ */
 const [SHORT_FRAGMENT_BYTES, MAX_SHORT_FRAGMENTS] = [32, 16_384]
 
 interface IncompletePacketHost {
@@ -130,7 +137,10 @@ interface IncompletePacketReader {
 
 /** An incomplete packet, which the client must finish within a deadline and without too many short fragments. */
 class IncompletePacketGuard {
-  /** ms of the monotonic clock; `undefined` without an incomplete packet, or before {@link watch}. */
+  /**
+   * The start of the deadline in ms of the monotonic clock, `undefined` without an incomplete packet and before {@link
+   * watch}.
+   */
   startedAt: number | undefined
   readonly #host: IncompletePacketHost
   readonly #reader: IncompletePacketReader

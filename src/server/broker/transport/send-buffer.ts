@@ -5,7 +5,7 @@ import { afterIo } from '../../../core/util/clock.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 
-/** Small pieces are copied into blocks; larger ones are queued without a copy. */
+/** The size up to which pieces are copied into blocks. Larger pieces are queued without a copy. */
 const MIN_BLOCK_BYTES = 512
 const MAX_BLOCK_BYTES = 65_536
 const MAX_COPIED_BYTES = 16_384
@@ -14,31 +14,31 @@ const HIGH_WATER_MARK_BYTES = 65_536
 const EMPTY = Buffer.alloc(0)
 
 /**
- * When data is flushed: `due` after this event loop iteration, `held` on `release`, `delayed` after the iteration of
- * `release`.
+ * The time at which data is flushed. `due`: after this event loop iteration. `held`: on `release`. `delayed`: after the
+ * event loop iteration of `release`.
  */
 type FlushState = 'none' | 'due' | 'held' | 'delayed'
 
 /**
- * Coalesces the writes of an event loop iteration into one system call or WebSocket frame. An idle connection has no
- * buffer.
+ * Coalesces the writes of an event loop iteration into one system call or WebSocket frame. An idle connection holds no
+ * memory for blocks.
  */
 export class SendBuffer implements WriteBuffer {
   readonly #stream: Duplex
   readonly #socket: Socket
   readonly #budget: BrokerMemoryBudget
   readonly #onDrained: () => void
-  /** Full blocks and large pieces, which precede the data in the current block. */
+  /** The full blocks and large pieces, which precede the data in the current block. */
   #pieces: Uint8Array[] = []
   #block = EMPTY
   #from = 0
   #to = 0
   #blockBytes = MIN_BLOCK_BYTES
   #queuedBytes = 0
-  /** Passed to the stream but not accepted by the network. */
+  /** The bytes passed to the stream that the network has not accepted yet. */
   #writingBytes = 0
   #flushState: FlushState = 'none'
-  /** `watched`: the stall timer runs, because the buffer is full. */
+  /** The state of writing. In `watched`, the stall timer runs because the buffer is full. */
   #writing: 'no' | 'yes' | 'watched' = 'no'
   #isEnding = false
 
@@ -56,7 +56,7 @@ export class SendBuffer implements WriteBuffer {
     return this.#queuedBytes + this.#writingBytes
   }
 
-  /** Whether senders should pause. */
+  /** Returns whether senders should pause. */
   get isFull(): boolean {
     return this.unsentBytes > HIGH_WATER_MARK_BYTES
   }
@@ -112,7 +112,7 @@ export class SendBuffer implements WriteBuffer {
     this.flush()
   }
 
-  /** Sends queued data once the previous write has completed. */
+  /** Sends queued data after the previous write has completed. */
   flush(): void {
     this.#flushState = 'none'
     if (this.#writing !== 'no') return
@@ -141,7 +141,7 @@ export class SendBuffer implements WriteBuffer {
     this.#startStallTimer()
   }
 
-  /** Discards all data because the connection has closed or is about to. */
+  /** Discards all data, because the connection has closed or will close soon. */
   drop(): void {
     this.#budget.release(this.unsentBytes)
     this.#queuedBytes = this.#writingBytes = 0
@@ -201,7 +201,7 @@ export class SendBuffer implements WriteBuffer {
     else this.#writing = 'watched'
   }
 
-  /** Node emits `timeout` if the socket has neither read nor written. */
+  /** Destroys a stalled connection. Node emits `timeout` if the socket has neither read nor written. */
   #onStall(): void {
     if (this.#writing !== 'watched') return
     // A frozen connection is not stalled.
@@ -213,8 +213,8 @@ export class SendBuffer implements WriteBuffer {
 let tasks: (() => void)[] = []
 
 /**
- * Runs a task after the current input of the event loop. All tasks of an iteration share one callback, which for each
- * connection would cost as much as writing a packet. If a task throws, the others still run.
+ * Runs a task after the current input of the event loop. All tasks of an iteration share one callback, because a
+ * callback per connection would cost as much as writing a packet. If a task throws, the others still run.
  *
  * @example
  * ```ts

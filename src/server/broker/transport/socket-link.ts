@@ -17,13 +17,18 @@ export interface LinkHost extends ReceiveBufferHost {
   readonly scheduler: FairScheduler
 }
 
-/** `new`: no data received. `half-closed`: the client has closed its side. `over`: input is read and discarded. */
+/**
+ * The state of the input. `new`: no data received. `half-closed`: the client has closed its side. `over`: input is read
+ * and discarded.
+ */
 type LinkState = 'new' | 'open' | 'half-closed' | 'over'
 
-/** `more`: time or rate is used up. `stalled`: the client reads too slowly. */
+/**
+ * The reason why processing stopped. `more`: the time or the rate is used up. `stalled`: the client reads too slowly.
+ */
 type StopReason = 'more' | 'done' | 'stalled' | 'over'
 
-/** Splits received data into packets and hands them to its {@link Connection} at the permitted rate. */
+/** Splits received data into packets and passes them to its {@link Connection} at the permitted rate. */
 export class SocketLink implements Link {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
@@ -37,7 +42,7 @@ export class SocketLink implements Link {
   readonly writeBuffer: Link['writeBuffer']
   #connection: Connection | undefined
   #state: LinkState = 'new'
-  /** A slice is running or queued. */
+  /** Whether a slice is running or queued. */
   #isWorking = false
   #isPaused = false
   #closeDeadline: Deadline<() => void> | undefined
@@ -93,7 +98,7 @@ export class SocketLink implements Link {
 
   destroy(): void {
     this.#state = 'over'
-    // Release immediately: the stream emits `close` later, but an eviction needs the memory now.
+    // The buffers are released now, because an eviction needs the memory and the stream emits `close` later.
     this.#receiveBuffer.clear()
     this.#webSocketMeter?.clear()
     this.#sendBuffer.drop()
@@ -117,7 +122,7 @@ export class SocketLink implements Link {
 
   #read(chunk: Uint8Array): void {
     const connection = this.#connection
-    // Input after the end is discarded, but must be read for the socket to close.
+    // After the end, input is discarded but must still be read for the socket to close.
     if (connection === undefined || this.#state === 'over') return
     // A connection without CONNECT receives no response (MQTT 5.0, section 3.1), so the first byte decides.
     if (this.#state === 'new') {
@@ -156,7 +161,7 @@ export class SocketLink implements Link {
     const isPausing = stop !== 'over' && this.#readThrottle.chargeAndPause(connection.account)
     this.#setPaused(isPausing || stop === 'more' || stop === 'stalled')
     this.#isWorking = stop === 'more' && !isPausing
-    // Reading is paused, so silence does not mean that the client is inactive.
+    // Reading is paused, so a lack of packets does not mean that the client is inactive.
     if (isPausing || stop === 'more') connection.recordActivity()
     else if (stop === 'done' && this.#state === 'half-closed') connection.finish()
     else if (stop !== 'over') this.#receiveBuffer.watch()
@@ -169,7 +174,8 @@ export class SocketLink implements Link {
     try {
       while (this.#state !== 'over') {
         if (this.#isStalled(connection)) return 'stalled'
-        // Not counted against the time slice: a PUBACK is cheaper than reading the clock, and the buffer is bounded.
+        // PUBACKs do not count against the time slice, because a PUBACK is cheaper than reading the clock and the
+        // buffer is bounded.
         if (connection.open && this.#processPuback(connection)) continue
         if (isLate || frameCount >= packetAllowance) return 'more'
         if (!connection.processNext()) {
@@ -189,17 +195,19 @@ export class SocketLink implements Link {
     return 'over'
   }
 
-  /** Checks the cheap condition first; see {@link Connection.isStalled}. */
+  /**
+   * Returns whether the client reads too slowly. Checks the cheap condition first, see {@link Connection.isStalled}.
+   */
   #isStalled(connection: Connection): boolean {
     return this.unsentBytes > LIMIT.readPauseBytes && connection.isStalled
   }
 
-  /** The pause counts neither as silence nor towards packet deadlines. */
+  /** Resumes reading. The pause counts neither as silence nor towards packet deadlines. */
   #resume(pausedMs: number): void {
     const connection = this.#connection
     connection?.recordActivity()
     this.#receiveBuffer.extendDeadline(pausedMs)
-    // The wait may exceed one pause.
+    // The required wait may exceed one pause.
     if (this.#state === 'over' || !this.#readThrottle.chargeAndPause(connection?.account)) this.wake()
   }
 
@@ -210,7 +218,7 @@ export class SocketLink implements Link {
     return true
   }
 
-  /** Unread data stays in the system's buffer, so TCP backpressure slows the sender down. */
+  /** Pauses or resumes reading. Unread data stays in the system's buffer, so TCP backpressure slows the sender down. */
   #setPaused(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused

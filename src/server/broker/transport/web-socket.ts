@@ -4,13 +4,13 @@ import { concatBytes } from '../../../core/util/bytes.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { FairScheduler } from './fair-scheduler.js'
 
-/** Bytes per slice, which may contain up to a thousand WebSocket frames. */
+/** The bytes per slice, which may contain up to a thousand WebSocket frames. */
 const MAX_PIECE_BYTES = 4_096
 const EMPTY = new Uint8Array(0)
 
 /**
- * A socket that delivers received bytes in slices. The WebSocket parser does not yield, and a chunk may have a frame
- * every six bytes.
+ * A socket that delivers received bytes in slices, because the WebSocket parser does not yield and a chunk may contain
+ * a frame every six bytes.
  */
 export class ThrottledSocket extends Duplex {
   readonly #socket: Socket
@@ -94,7 +94,7 @@ export class ThrottledSocket extends Duplex {
   }
 }
 
-/** Header of a ping or pong with its mask (RFC 6455, section 5.2), bytes. */
+/** The bytes of the header of a ping or pong with its mask (RFC 6455, section 5.2). */
 const CONTROL_HEADER_BYTES = 6
 
 /** Charges incomplete and unread WebSocket frames to the memory budget. */
@@ -106,7 +106,7 @@ export class WebSocketBufferMeter {
 
   constructor(socket: Socket, budget: BrokerMemoryBudget) {
     this.#budget = budget
-    // Registered before the listener of the WebSocket parser.
+    // This listener must run before the listener of the WebSocket parser.
     socket.prependListener('data', (chunk: Uint8Array) => this.#onData(chunk.length))
     // Complete frames may still be read after `close`.
     socket.once('close', () => this.#onClose())
@@ -116,7 +116,9 @@ export class WebSocketBufferMeter {
     return this.#incompleteBytes + this.#unreadBytes
   }
 
-  /** Bytes behind the frame in the same chunk are few, and are counted with the next chunk. */
+  /**
+   * Counts a complete frame. The bytes after the frame in the same chunk are few, and are counted with the next chunk.
+   */
   onFrame(bytes: number): void {
     if (this.#isCleared) return
     this.#budget.adjust(bytes - this.#incompleteBytes)
@@ -130,7 +132,7 @@ export class WebSocketBufferMeter {
     this.#unreadBytes -= bytes
   }
 
-  /** Control frames may arrive within a fragmented message and are not buffered. */
+  /** Counts a control frame, which may arrive within a fragmented message and is not buffered. */
   onControlFrame(bytes: number): void {
     const size = Math.min(this.#incompleteBytes, bytes + CONTROL_HEADER_BYTES)
     this.#budget.release(size)
