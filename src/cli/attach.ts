@@ -60,7 +60,6 @@ Examples:
   $ rx-statestore attach mqtt://localhost --log nats://a:4222,b:4222,c:4222 --log-name plant-1 --node-id n1
   $ rx-statestore attach mqtt://localhost --console --console-broker-url ws://localhost:9001`
 
-/** Adds `attach [URL]`. */
 export function addAttach(program: Command, io: Io): void {
   const command = program.command('attach').summary('serve a state store through an existing broker')
   command.description('Serves a state store through an existing MQTT 5 broker.')
@@ -80,14 +79,14 @@ export function addAttach(program: Command, io: Io): void {
   })
 }
 
-/** The MQTT session must be at the broker that receives the requests. */
+/** Returns the only address, because the MQTT session must be at the broker that receives the requests. */
 function onlyOne([url, ...others]: readonly string[]): string {
   if (url !== undefined && others.length === 0) return url
   throw new Failure(EXIT.usage, 'attach takes one broker URL, got several')
 }
 
 async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
-  // SIGHUP must not end the store: it comes from a closed terminal or a service reload.
+  // SIGHUP must not end the store, because the signal comes from a closed terminal or a service reload.
   const hangUps = io.hangUp$.subscribe()
   try {
     await runAt(url, flags, io)
@@ -142,7 +141,7 @@ async function openConsole(
   return console
 }
 
-/** Prints to stdout that the store serves, for programs that wait for it, and other states to stderr. */
+/** Prints to stdout that the store serves, for programs that wait for this line, and other states to stderr. */
 async function printState(state: AttachedState, broker: string, { json }: AttachFlags, io: Io): Promise<void> {
   const message = wordsOf(state, broker)
   if (state.state !== 'serving') io.stderr.write(message)
@@ -184,10 +183,10 @@ function connectingOf(options: ConnectOptions): AttachOptions {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }
 
-/** Where the page of the console finds the broker. */
+/** The address and login with which the page of the console connects to the broker. */
 type BrokerOfConsole = Pick<ServeConsoleOptions, 'brokerUrl' | 'brokerLogin'>
 
-/** Reads the flags for the page. Throws {@link Failure} for contradictory flags and unreadable files. */
+/** Reads the flags for the page. Throws {@link Failure} for contradictory flags and for unreadable files. */
 function brokerOfConsole(flags: AttachFlags): BrokerOfConsole {
   const { console, consoleBrokerUrl: brokerUrl, consoleBrokerUser: username, consoleBrokerPasswordFile: file } = flags
   checkConsoleFlags(flags, CONSOLE_BROKER)

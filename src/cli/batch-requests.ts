@@ -4,16 +4,19 @@ import { reason } from '../core/util/errors.js'
 import { EXIT, Failure } from './failure.js'
 import { type KeyArgument, nameOf } from './key-text.js'
 
-/** The outcome of the request for one of several keys. */
+/** The outcome of the request for one key of several. */
 export type Answer<T, K = KeyArgument> = { readonly key: K } & ({ readonly result: T } | { readonly error: unknown })
 
 const CONCURRENCY = 64
-/** Errors of the connection rather than of a key. */
+/** Codes of errors that concern the connection rather than a key. */
 const CONNECTION_ERRORS: ReadonlySet<ErrorCode> = new Set(['timeout', 'closed', 'connection-refused', 'no-store'])
-/** Further keys are only counted. */
+/** Maximum number of keys that a message names. Further keys are only counted. */
 const MAX_NAMED = 5
 
-/** Sends a request for each key; one that fails does not stop the others. Returns outcomes in the order of the keys. */
+/**
+ * Sends a request for each key; a failed request does not stop the others. Returns the outcomes in the order of the
+ * keys.
+ */
 export const requestAll = <T, K>(
   keys: readonly K[],
   request: (key: K) => Observable<T>,
@@ -44,7 +47,7 @@ function throwSharedError<T, K>(answers: readonly Answer<T, K>[]): readonly Answ
 const isConnectionError = (answer: Answer<unknown, unknown>): boolean =>
   'error' in answer && answer.error instanceof StateStoreError && CONNECTION_ERRORS.has(answer.error.code)
 
-/** Throws a {@link Failure} with exit code 1 if a request failed, with 3 if keys were only missing. */
+/** Throws a {@link Failure}, with exit code 1 if a request failed and with 3 if keys were only missing. */
 export function checkAll<T>(answers: readonly Answer<T>[], missing: (result: T) => boolean, silent: boolean): void {
   const failed = answers.flatMap(answer =>
     'error' in answer ? [`${nameOf(answer.key)}: ${reason(answer.error)}`] : [],

@@ -14,7 +14,6 @@ damaged or missing, or this is not the directory of a store.
 Example:
   $ rx-statestore check ./state`
 
-/** Adds `check`. */
 export function addCheck(program: Command, io: Io): void {
   const command = program.command('check <dir>').summary('verify the directory of a store')
   command.description("Verifies the directory of 'serve --data'.")

@@ -10,7 +10,6 @@ Examples:
   $ eval "$(rx-statestore completion zsh)"                    # ~/.zshrc, after compinit
   $ rx-statestore completion zsh > ~/.rx-statestore.zsh       # or generate it once, and source it`
 
-/** Adds `completion SHELL`. */
 export function addCompletion(program: Command, io: Io): void {
   const command = program.command('completion').summary('print completions for a shell')
   command.description('Prints a script that completes commands and flags with the tab key.')
@@ -22,17 +21,17 @@ export function addCompletion(program: Command, io: Io): void {
 /** The candidates for a value. */
 type Values = 'none' | 'any' | 'file' | 'directory' | readonly string[]
 
-/** A flag as shells complete it. */
+/** The data of a flag that shells need to complete it. */
 interface Flag {
   readonly names: readonly string[]
   readonly values: Values
 }
 
-/** A command as shells complete it. */
+/** The data of a command that shells need to complete it. */
 interface CompletionEntry {
   readonly name: string
   readonly flags: readonly Flag[]
-  /** The same for every argument. */
+  /** The candidates for every argument. */
   readonly values: Values
   readonly commands: readonly CompletionEntry[]
 }
@@ -51,7 +50,8 @@ function tableOf(command: Command): CompletionEntry {
 
 const flagOf = ({ short, long, argChoices, required, flags }: Option): Flag => ({
   names: [short, long].filter(name => name !== undefined),
-  // A flag with an optional value counts as one without, or the next word would be taken for the value.
+  // A flag with an optional value is treated as a flag without a value; otherwise the next word would be taken for the
+  // value.
   values: required ? (argChoices ?? byName(flags)) : 'none',
 })
 
@@ -65,13 +65,13 @@ function byName(text: string): Values {
   return text.includes('<dir>') ? 'directory' : 'any'
 }
 
-/** Reads the output of `compgen` line by line, as names of files may have spaces. */
+/** The commands that read the output of `compgen` line by line, because file names may contain spaces. */
 const TAKE = {
   bash: 'mapfile -t COMPREPLY < <(compgen "$@" -- "$word")',
   zsh: `local all="$(compgen "$@" -- "$word")" IFS=$'\\n'; COMPREPLY=($all)`,
 } as const
 
-/** A script for bash 4 and later, without bash-completion; zsh takes it by way of its `bashcompinit`. */
+/** Returns a script for bash 4 and later, without bash-completion; zsh runs it through its `bashcompinit`. */
 function scriptOf(program: CompletionEntry, shell: keyof typeof TAKE): string {
   const name = `_${program.name.replaceAll('-', '_')}`
   const script = `# Completions of ${program.name}: eval "$(${program.name} completion ${shell})"
@@ -95,11 +95,11 @@ ${cases(program, '', `${name}_take`)}
 }
 complete -F ${name} ${program.name}
 `
-  // `compopt` only affects the display, and zsh lacks it.
+  // `compopt` only affects the display, and zsh does not have it.
   return shell === 'zsh' ? script.replace(/compopt -o \w+; /g, '') : script
 }
 
-/** A case for the command at a path, and for all below it. */
+/** Returns the cases for the command at a path and all commands below it. */
 function cases({ flags, values, commands }: CompletionEntry, path: string, take: string): string {
   const words = (all: readonly string[]): string => `${take} -W '${all.join(' ')}'`
   const reply = (of: Values): string => {

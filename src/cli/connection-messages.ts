@@ -20,10 +20,10 @@ import type { Io } from './io.js'
 import { colorsFor, oneLine, timeOfDay } from './terminal.js'
 
 /**
- * Messages about the connection of a watch: connected, unreachable, lost, values current again, and no response from a
- * store for `timeout` ms. Repeated failures emit one message.
+ * Emits messages about the connection of a watch: when it is connected, unreachable or lost, when the values are
+ * current again, and when no store has responded for `timeout` ms. Repeated failures emit one message.
  *
- * @param message - names the watched keys
+ * @param message - message that names the watched keys
  */
 export function connectionMessages(
   { store, broker, timeout }: CliConnection,
@@ -44,9 +44,9 @@ export function connectionMessages(
 }
 
 /**
- * Messages about the connection of a command that runs under a lock: only problems.
+ * Emits messages about problems of the connection of a command that runs under a lock.
  *
- * @param answered$ - whether the store has responded to the request for the lock
+ * @param answered$ - emits whether the store has responded to the request for the lock
  */
 export const connectionProblems = (
   { store, broker, timeout }: CliConnection,
@@ -65,7 +65,7 @@ export function printMessage(message: string, { stderr, env, clock }: Io): void 
 
 const MAX_REMEMBERED = 256
 
-/** Suppresses messages that were already printed, as each attempt may fail in the same way. */
+/** Suppresses messages that were already printed, because each attempt may fail in the same way. */
 class PrintedMessages {
   readonly #messages = new Set<string>()
 
@@ -76,7 +76,7 @@ class PrintedMessages {
     return true
   }
 
-  /** Called on success: a later failure is printed again. */
+  /** Forgets all messages after a success, so that a later failure is printed again. */
   forget(): void {
     this.#messages.clear()
   }
@@ -109,7 +109,7 @@ const syncMessages = (live$: Observable<boolean>, watched: string): Observable<s
     map((_, index) => `${index === 0 ? 'watching' : 'resynchronised'} ${watched}`),
   )
 
-// `timeout` is left to `noStoreMessages`.
+// The code `timeout` is reported by `noStoreMessages`.
 const errorMessages = (errors$: Observable<StateStoreError>, well$: Observable<boolean>): Observable<string> =>
   defer(() => {
     const printed = new PrintedMessages()

@@ -17,23 +17,24 @@ import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
 
-/** A client that connects to the broker. */
+/** A client and the broker that it connects to. */
 export interface CliConnection {
   readonly store: StateStore
-  /** Names the broker in messages. */
+  /** The name of the broker in messages. */
   readonly broker: string
-  /** ms */
+  /** Timeout of requests, ms. */
   readonly timeout: number
 }
 
-/** Someone at a terminal expects to see the connection return within seconds. */
+/** At a terminal, users expect the connection to return within seconds. */
 const RECONNECT = { max: 2_000 }
 const CONNECT_TIMEOUT = 10_000
 
 /**
- * Connects with the options of flags, else of the environment. Throws `argument` if one of them is invalid.
+ * Connects with the options of flags or, where no flag is set, of the environment. Throws `argument` if one of them is
+ * invalid.
  *
- * @param requestClock - the source of request timestamps; default the system clock
+ * @param requestClock - source of request timestamps; default the system clock
  */
 export function open(flags: ConnectionFlags, io: Io, requestClock: Pick<Clock, 'now'> = systemClock): CliConnection {
   const urls = urlsOf(flags, io)
@@ -45,27 +46,30 @@ export function open(flags: ConnectionFlags, io: Io, requestClock: Pick<Clock, '
   return { store, broker: urls.map(brokerOf).join(' or '), timeout }
 }
 
-/** The addresses of the broker, from flags, else from the environment. */
+/** Returns the addresses of the broker, from flags or else from the environment. */
 export function urlsOf(flags: ConnectionFlags, io: Io): readonly string[] {
   const text = flags.url ?? io.env[URL_VARIABLE]
-  // Not at every comma, which may be part of a password.
+  // Splits only at commas before a scheme, because a comma may be part of a password.
   if (text) return text.split(/\s*,\s*(?=[a-z]+:\/\/)/i)
   return [urlsFromEnv(io.env) ?? DEFAULT_URL].flat()
 }
 
-/** The connection options of flags, completed from the environment. */
+/** Returns the connection options of flags, completed from the environment. */
 export const optionsOf = (flags: ConnectionFlags, io: Io): ConnectOptions => ({
   ...environment(flags, io),
   ...optionsFromFlags(flags),
 })
 
-/** The name of a broker in messages: its URL without the user name and password it may contain. */
+/** Returns the name of a broker for messages: its URL without the user name and password. */
 export function brokerOf(url: string): string {
   const { protocol, host } = new URL(url)
   return `${protocol}//${host}`
 }
 
-/** Connects, runs one request, and disconnects. If it times out without a connection, rejects with the address and the cause. */
+/**
+ * Connects, runs one request, and disconnects. If the request times out without a connection, rejects with the address
+ * and the cause.
+ */
 export async function once<T>(
   flags: ConnectionFlags,
   io: Io,
@@ -122,7 +126,7 @@ function optionsFromFlags(flags: ConnectionFlags): ConnectOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
-/** Reads the file that a flag names. Throws {@link Failure} if it cannot. */
+/** Reads the file that a flag names. Throws {@link Failure} if the file cannot be read. */
 export function contentOf(flag: string, path: string | undefined): string | undefined {
   if (path === undefined) return undefined
   try {

@@ -12,23 +12,25 @@ import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
 
-/** The address of a console, and the token for it. */
+/** The address of a console, and its token. */
 export interface ConsoleAddress {
   readonly url: URL
   readonly token: string
-  /** Certificate authority of the console, PEM; default Node's authorities. */
+  /** Certificate authority of the console, PEM. Default: the authorities of Node. */
   readonly ca?: string | undefined
 }
 
-/** Used when no flag names a console. */
+/** Environment variable that names the console if no flag does. */
 export const CONSOLE_VARIABLE = 'RX_STATESTORE_CONSOLE'
 
-/** Loading a million keys takes this long without a byte of response. */
+/** Timeout of a response, ms. Loading a million keys may take this long before the first byte of the response. */
 const RESPONSE_TIMEOUT_MS = 120_000
-/** More than any response but a dump has. */
+/** Maximum length of a response, UTF-16 code units. Only a dump is longer. */
 const MAX_TEXT_LENGTH = 65_536
 
-/** The console that a flag names, else the environment, unless a flag names a broker. Throws {@link Failure}. */
+/**
+ * Returns the console that a flag names, or else the environment, unless a flag names a broker. Throws {@link Failure}.
+ */
 export function consoleOf(
   { console: flag, consoleTokenFile, url, ca }: ConsoleFlags & { readonly url?: string; readonly ca?: string },
   env: Environment,
@@ -44,7 +46,7 @@ export function consoleOf(
   if (address !== undefined && /^https?:$/.test(address.protocol) && token !== null && token !== '') {
     return { url: address, token, ca: contentOf('--ca', ca) }
   }
-  // The message does not repeat the text, which may contain a token.
+  // The message does not quote the text, which may contain a token.
   const from = flag === undefined ? CONSOLE_VARIABLE : '--console'
   throw new Failure(
     EXIT.usage,
@@ -54,8 +56,8 @@ export function consoleOf(
 }
 
 /**
- * Sends a request to a console, and resolves to its response if that is successful. Otherwise rejects with a
- * {@link Failure}, or with the error of `body`.
+ * Sends a request to a console, and resolves to the response if it is successful. Otherwise rejects with a {@link
+ * Failure}, or with the error of `body`.
  */
 export async function askConsole(
   { url, token, ca }: ConsoleAddress,
@@ -122,27 +124,27 @@ function problemIn(text: string): string | undefined {
     const problem: unknown = JSON.parse(text)
     if (typeof problem === 'object' && problem !== null && 'message' in problem) return String(problem.message)
   } catch {
-    // Not a response of a console.
+    // The response is not one of a console.
   }
   return undefined
 }
 
-/** The state of a store that only its console reports. Times in ms. */
+/** The part of a store's state that only its console reports. Times are in ms. */
 export interface StoreHealth {
-  /** Missing while an attached store does not serve. */
+  /** Undefined while an attached store does not serve. */
   readonly uptime: number | undefined
-  /** Of an attached store. */
+  /** The state of an attached store. */
   readonly attached: AttachedFacts['state'] | undefined
   readonly keys: number
   readonly connections: number
-  /** Including those of clients that are not authenticated yet. */
+  /** Number of connections, including the ones of clients that are not authenticated yet. */
   readonly networkConnections: number | undefined
-  /** Since the store started. */
+  /** Number of refused connections since the store started. */
   readonly refusedConnections: number | undefined
   readonly refusedLogins: number | undefined
   readonly watches: number
   readonly frozen: boolean
-  /** How far versions are ahead of the store's clock. */
+  /** The time by which versions are ahead of the store's clock. */
   readonly drift: number
 }
 
@@ -152,7 +154,7 @@ export interface ConsoleLocation {
   readonly url: { readonly url?: string }
 }
 
-/** Finds the console of flags or environment, and asks it for the broker's URL if neither names one. */
+/** Finds the console that flags or the environment name, and asks it for the broker's URL if they do not name one. */
 export async function locateConsole(flags: ConnectionFlags & ConsoleFlags, { env }: Io): Promise<ConsoleLocation> {
   const console = consoleOf(flags, env)
   const byEnvironment = flags.console === undefined && (env[URL_VARIABLE] || urlsFromEnv(env))
@@ -186,7 +188,7 @@ async function firstLine(answer: IncomingMessage): Promise<StatsSample> {
 
 const TOKEN_BYTES = 32
 const OWNER_ONLY = 0o600
-/** Generated tokens have 43 characters. */
+/** The form of a token. Generated tokens have 43 characters. */
 const TOKEN = /^[\w-]{32,512}$/
 
 /** Reads the token of a console from a file. Throws {@link Failure} if there is no token. */
@@ -202,7 +204,7 @@ export async function readOrCreateConsoleToken(file: string): Promise<string> {
   if (existing !== undefined) return checked(existing, file)
   const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
   try {
-    // Renamed when complete, so that a crash leaves no partial file.
+    // The file is renamed when it is complete, so that a crash leaves no partial file.
     const part = `${file}.part`
     const handle = await open(part, 'w', OWNER_ONLY)
     try {
@@ -229,6 +231,6 @@ function tokenTextOf(file: string): string | undefined {
 
 function checked(token: string, file: string): string {
   if (TOKEN.test(token)) return token
-  // The message does not repeat the content, which may be another secret.
+  // The message does not quote the content, which may be another secret.
   throw new Failure(EXIT.usage, `no console token in ${file}: expected one line of 32 or more letters, digits, - and _`)
 }

@@ -30,16 +30,18 @@ export function addConsoleFlags(command: Command): void {
   addOptions(command, CONSOLE)
 }
 
-/** Throws {@link Failure} for flags of a console without --console. @param others - further flags of this kind */
+/**
+ * Throws {@link Failure} for flags of a console without --console. @param others - further flags that require --console
+ */
 export function checkConsoleFlags(flags: ConsoleServerFlags, others: OptionTable = {}): void {
   const table: OptionTable = { ...CONSOLE, ...others }
   if (flags.console === undefined) refuseOthers(table, flags, '--console')
-  // The system would listen on all addresses.
+  // With an empty host the system would listen on all addresses.
   if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host requires an address')
 }
 
 /**
- * Serves the console of a store, if flags ask for one. Rejects with {@link Failure}.
+ * Serves the console of a store if flags request one. Rejects with {@link Failure}.
  *
  * @param data - the directory of the store, if it has one
  */
@@ -70,7 +72,7 @@ export async function startConsole(
   }
 }
 
-/** @param flagOf - returns the flag that chooses another port */
+/** Returns the failure of a server that cannot listen. @param flagOf - returns the flag that chooses another port */
 export function cannotListen(cause: unknown, flagOf: (port: unknown) => string): Failure {
   const usedPort = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE' && 'port' in cause
   const message = usedPort

@@ -24,7 +24,6 @@ Examples:
   $ rx-statestore del asset/1 asset/2
   $ rx-statestore keys 'asset/*' | rx-statestore del -`
 
-/** Adds `del KEY...`. */
 export function addDel(program: Command, io: Io): void {
   const command = program.command('del').summary('delete keys').description('Deletes keys.')
   command.argument('<key...>', 'keys, or - for standard input')
@@ -41,7 +40,6 @@ export function addDel(program: Command, io: Io): void {
   })
 }
 
-/** Adds the flag `--ft`. */
 export const addFencingToken = (command: Command): Command =>
   command.option('--ft <version>', 'fencing token: the version of the lock that protects the key', fencingToken)
 
@@ -71,7 +69,6 @@ Exit code 3: the key does not hold the value, or there is no such key.
 Example:
   $ rx-statestore vdel lock me`
 
-/** Adds `vdel KEY VALUE`. */
 export function addVdel(program: Command, io: Io): void {
   const command = program.command('vdel').summary('delete a key if it holds a value')
   command.description('Deletes a key if it holds a value, for instance to release a lock.')

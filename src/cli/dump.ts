@@ -43,7 +43,6 @@ const NEEDS_CONSOLE =
   'a broker does not provide expiry, fencing tokens and keys that this user may not read: use --console for a complete ' +
   'dump, or --partial'
 
-/** Adds `dump`. */
 export function addDump(program: Command, io: Io): void {
   const command = program.command('dump').summary('save all keys').description('Saves all keys as NDJSON.')
   command.option('-f, --file <file>', 'write to a file (- for stdout) and print the number of keys')
@@ -60,7 +59,7 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   if (console === undefined && flags.data === undefined && !flags.partial) throw new Failure(EXIT.usage, NEEDS_CONSOLE)
   const target = await openTarget(flags.file, io)
   const save = new DumpProgress(target)
-  // Lines that are printed to the same terminal show the progress.
+  // When the dump is printed to the same terminal, its lines show the progress.
   const showsProgress = target.name !== undefined || !io.stdout.isTTY
   const endProgress = showsProgress ? showProgress(() => counted(save.keys, 'key'), io) : () => undefined
   try {
@@ -122,7 +121,7 @@ function brokenOff(error: unknown, keys: number): unknown {
 }
 
 export interface DumpTarget {
-  /** `undefined` for stdout. */
+  /** The name of the file; `undefined` for stdout. */
   readonly name: string | undefined
   write(data: string | Uint8Array): Promise<void>
   finish(): Promise<void>
@@ -147,7 +146,7 @@ export async function openTarget(file: string | undefined, io: Io): Promise<Dump
   try {
     const mode = await modeOf(file)
     if (mode === undefined) return new FileTarget(file, file, await open(file, 'w'))
-    // A random name, so that nobody can place a symbolic link there beforehand.
+    // The name is random, so that no other user can place a symbolic link there beforehand.
     const partPath = `${file}.${toHex(randomBytes(6)).toLowerCase()}.part`
     return new FileTarget(file, partPath, await open(partPath, 'wx', mode))
   } catch (cause) {
@@ -156,8 +155,8 @@ export async function openTarget(file: string | undefined, io: Io): Promise<Dump
 }
 
 /**
- * The permissions of a new file: those of the file it replaces, else the owner's only, as a dump has every value.
- * `undefined` for devices and links, which are written in place instead of replaced.
+ * Returns the permissions of a new file: the ones of the file that it replaces, or else the owner's only, because a
+ * dump contains every value. Returns `undefined` for devices and links, which are written in place instead of replaced.
  */
 async function modeOf(file: string): Promise<number | undefined> {
   try {
@@ -225,7 +224,9 @@ export interface DumpPiece {
 const BATCH = 256
 const CONCURRENCY = 64
 
-/** The dump in the response of a console, including its first and last line. Throws if the response is truncated. */
+/**
+ * Yields the dump in the response of a console, including its first and last line. Throws if the response is truncated.
+ */
 export async function* piecesOfResponse(answer: IncomingMessage): AsyncGenerator<DumpPiece, void> {
   let isFirst = true
   for await (const chunk of answer) {

@@ -3,25 +3,25 @@ import { displayText, fromUtf8, toHex } from '../core/util/bytes.js'
 import { type KeyArgument, shellWord } from './key-text.js'
 import { type Colors, fitColumns, GAP, oneLine, timeOfDay } from './terminal.js'
 
-/** Optional columns with their minimum widths. A narrow terminal drops them, the last one first. */
+/** Optional columns with their minimum widths. A narrow terminal drops the last column first. */
 const BESIDE = { op: 7, time: 12, source: 12, version: '1696374425000:0:StateStore'.length }
 const MIN_SHOWN = 4
-/** Wider values are not padded to. */
+/** Maximum width to which values are padded. */
 const MAX_ALIGNED_WIDTH = 60
 
 export interface LineStyle {
   readonly colors: Colors
-  /** Width of the terminal; `undefined` shortens nothing. */
+  /** Width of the terminal; with `undefined`, nothing is shortened. */
   readonly columns: number | undefined
-  /** Values in Base16. */
+  /** Whether values are shown in Base16. */
   readonly hex: boolean
 }
 
 type ToLine = (entry: Entry<Uint8Array>, now: number, word?: KeyArgument) => string
 
 /**
- * Formats entries in columns: local time, key, operation, version, value, source. Columns only grow; those that leave too
- * little room for the value are dropped.
+ * Formats entries in columns: local time, key, operation, version, value, source. Columns only grow; columns that leave
+ * too little space for the value are dropped.
  */
 export function entryLines(keys: readonly KeyArgument[], { colors, columns, hex }: LineStyle): ToLine {
   const keyWidth = Math.max(...keys.map(key => shellWord(key).length))
@@ -51,10 +51,13 @@ function opColor(op: Entry<unknown>['op'], { green, red, yellow }: Colors): Colo
   return op === 'set' ? green : op === 'delete' ? red : yellow
 }
 
-/** Formats a value on one line: text, or Base16 for other bytes; a longer one as its beginning and its size. */
+/**
+ * Formats a value on one line, as text, or in Base16 if it is not text. A longer value is shown by its beginning and
+ * its size.
+ */
 export function shortened(value: Uint8Array, limit: number, hex = false): string {
   if (value.length === 0) return '""'
-  // A character has at most four bytes; a value of megabytes is not decoded.
+  // A character has at most four bytes, so a value of megabytes need not be decoded as a whole.
   const head = value.subarray(0, 4 * limit)
   const text = oneLine(hex || !isText(value) ? `0x${toHex(head)}` : displayText(head))
   if (head.length === value.length && text.length <= limit) return text
@@ -68,7 +71,7 @@ function isText(value: Uint8Array): boolean {
     fromUtf8(value)
     return true
   } catch {
-    // Any bytes are a legal value.
+    // Bytes that are not text are a legal value.
     return false
   }
 }

@@ -15,7 +15,7 @@ export const EXIT = {
   incomplete: 5,
 } as const
 
-/** One of {@link EXIT}, or the exit code of a command that ran under a lock. */
+/** An exit code of {@link EXIT}, or the exit code of a command that ran under a lock. */
 export type ExitCode = number
 
 /** Ends a command with an exit code. An empty message prints nothing. */

@@ -17,7 +17,7 @@ export interface ConnectionFlags {
   readonly json?: true
 }
 
-/** Flags of commands that may ask a console. */
+/** Flags of commands that can query a console. */
 export interface ConsoleFlags {
   readonly console?: string
   readonly consoleTokenFile?: string
@@ -29,18 +29,18 @@ export interface ValueFlags {
   readonly file?: string
 }
 
-/** Names the broker when no flag does. */
+/** Environment variable that names the broker if no flag does. */
 export const URL_VARIABLE = 'RX_STATESTORE_URL'
 export const DEFAULT_URL = 'mqtt://127.0.0.1:1883'
-/** Includes connecting, ms. */
+/** Timeout of a request, including the time to connect, ms. */
 export const DEFAULT_TIMEOUT = 5_000
 
 const GROUP = 'Connection (default: from the environment):'
 
 /**
- * Adds the flags of a connection. The program has them hidden, so that they may also precede the command.
+ * Adds the flags of a connection. The program has hidden copies of them, so that they can also precede the command.
  *
- * @param clientId - describes the default client id
+ * @param clientId - description of the default client id
  */
 export function addConnectionFlags(command: Command, hidden: boolean, clientId = 'a random one'): Command {
   const add = (flags: string, description: string): Option => {
@@ -110,13 +110,13 @@ export function optionsIn(table: OptionTable, flags: object): object {
 export const flagOf = (name: string, { flag }: OptionEntry<unknown>): string =>
   flag ?? `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
 
-/** The name under which commander stores the value. */
+/** Returns the name under which commander stores the value. */
 const attributeOf = (name: string, entry: OptionEntry<unknown>): string =>
   flagOf(name, entry)
     .slice(2)
     .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** Throws {@link Failure} if a flag of the table is set, as all of them require the flag `needed`. */
+/** Throws {@link Failure} if a flag of the table is set, because all of them require the flag `needed`. */
 export function refuseOthers(table: OptionTable, flags: object, needed: string): void {
   const [name] = Object.keys(optionsIn(table, flags))
   const entry = name === undefined ? undefined : table[name]
@@ -142,7 +142,7 @@ export function fencingToken(text: string): Hlc {
   }
 }
 
-/** A repeatable flag `--attribute name=value`, which collects an object. */
+/** Returns a repeatable flag `--attribute name=value` that collects an object. */
 export const attributeOption = (description: string): Option =>
   new Option('--attribute <name=value>', description).argParser(withAttribute).default({}, 'none')
 
@@ -157,8 +157,8 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
 const PARTS = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/
 
 /**
- * Parses a time: a number of ms, or numbers with units (`500ms`, `10s`, `1.5h`, `1h30m`, `7d`). Returns a positive
- * integer, ms.
+ * Parses a time, which is a number of ms, or numbers with units (`500ms`, `10s`, `1.5h`, `1h30m`, `7d`). Returns a
+ * positive integer, ms.
  */
 export function duration(text: string): number {
   const value = /^\d+$/.test(text) ? Number(text) : PARTS.test(text) ? sumOf(text) : Number.NaN
@@ -166,7 +166,7 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('Expected a time, such as 500ms, 10s, 1h30m, or a positive integer of ms.')
 }
 
-// Rounded at the end, as binary fractions add up to small errors.
+// The sum is rounded at the end, because binary fractions add up to small errors.
 const sumOf = (text: string): number =>
   Math.round(
     Array.from(text.matchAll(PART)).reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS[unit ?? ''] ?? 0), 0),

@@ -27,7 +27,6 @@ Examples:
   $ rx-statestore get firmware --file firmware.bin
   $ rx-statestore get lock --json`
 
-/** Adds `get KEY...`. */
 export function addGet(program: Command, io: Io): void {
   const command = program.command('get').summary('print the values of keys').description('Prints the values of keys.')
   command.argument('<key...>', 'keys, or - for standard input')
@@ -80,5 +79,5 @@ function textLines(keys: readonly KeyArgument[], { hex }: GetFlags, { stdout }: 
   return (key, { value }) => (value ? `${shellWord(key).padEnd(width)}  ${shortened(value, room, hex === true)}\n` : '')
 }
 
-/** Characters of a value that a narrow terminal shows. */
+/** Minimum number of characters of a value, shown even on a narrow terminal. */
 const MIN_ROOM = 24

@@ -3,7 +3,7 @@ import { fromEvent, map, merge, type Observable } from 'rxjs'
 import { type Clock, systemClock } from '../core/util/clock.js'
 import type { Environment } from '../node/environment.js'
 
-/** The part of `process.stdout` that commands use. */
+/** The members of `process.stdout` that commands use. */
 export interface Sink {
   readonly isTTY?: boolean
   /** Width of a terminal. */
@@ -17,13 +17,13 @@ export interface Io {
   readonly stderr: Sink
   readonly env: Environment
   readonly clock: Clock
-  /** SIGINT and SIGTERM. Without a subscriber they end the process, as by default. */
+  /** Emits on SIGINT and SIGTERM. Without a subscriber these signals end the process, as they do by default. */
   readonly interrupt$: Observable<unknown>
-  /** SIGHUP. */
+  /** Emits on SIGHUP. */
   readonly hangUp$: Observable<unknown>
   /** The signals to forward to a child process. */
   readonly signal$: Observable<NodeJS.Signals>
-  /** Can be read once. */
+  /** Standard input, which can be read once. */
   readonly stdin: AsyncIterable<Uint8Array>
   /** Starts a process with the stdio of this one. On failure it throws, or the process emits `error`. */
   spawn(command: string, args: readonly string[], options: SpawnOptions): ChildProcess
@@ -31,15 +31,15 @@ export interface Io {
 
 export interface SpawnOptions {
   readonly env: NodeJS.ProcessEnv
-  /** Starts it in a new session and process group. */
+  /** Whether the process starts in a new session and process group. */
   readonly detached: boolean
 }
 
-// Including SIGTSTP: a stopped process would not renew the lock that its child relies on.
+// The signals include SIGTSTP, because a stopped process would not renew the lock that its child relies on.
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGTSTP'] as const
 
 export function processIo(): Io {
-  // `print` reports failed writes; without a listener the event would end the process.
+  // `print` reports failed writes. Without a listener, the event would end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   return {
     stdout: process.stdout,
@@ -49,7 +49,7 @@ export function processIo(): Io {
     interrupt$: merge(fromEvent(process, 'SIGINT'), fromEvent(process, 'SIGTERM')),
     hangUp$: fromEvent(process, 'SIGHUP'),
     signal$: merge(...SIGNALS.map(signal => fromEvent(process, signal).pipe(map(() => signal)))),
-    // A getter, as accessing `process.stdin` opens it.
+    // This is a getter because access to `process.stdin` opens it.
     get stdin() {
       return process.stdin
     },

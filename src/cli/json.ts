@@ -10,11 +10,11 @@ export const jsonLine = (members: object): string =>
 
 export const jsonTime = (now: number): string => new Date(now).toISOString()
 
-/** A key as text, or in Base16 if it is not text. */
+/** Returns a key as text, or in Base16 if it is not text. */
 export const keyMember = (key: string | Uint8Array): { key: string } | { keyHex: string } =>
   typeof key === 'string' ? { key } : { keyHex: toHex(key) }
 
-/** Formats an entry as a line of NDJSON; the value as text, or in Base16 if it is not text or `hex` is set. */
+/** Formats an entry as a line of NDJSON; the value is text, or in Base16 if it is not text or `hex` is set. */
 export const entryLine = (
   entry: Entry<Uint8Array>,
   now: number,
@@ -33,13 +33,13 @@ export const entryLine = (
   })
 }
 
-/** A value as text, or in Base16 if it is not text or `hex` is set. */
+/** Returns a value as text, or in Base16 if it is not text or `hex` is set. */
 export function valueMember(bytes: Uint8Array, hex: boolean): { value: string } | { valueHex: string } {
   if (hex) return { valueHex: toHex(bytes) }
   try {
     return { value: fromUtf8(bytes) }
   } catch {
-    // Any bytes are a legal value.
+    // Bytes that are not text are a legal value.
     return { valueHex: toHex(bytes) }
   }
 }

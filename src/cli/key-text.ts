@@ -11,13 +11,14 @@ export type KeyArgument = string | Uint8Array
 const PLAIN = /^[\w@%+:,./-][\w@%+=:,./-]*$/
 const QUOTED = /^\$'((?:[^'\\]|\\x[0-9A-Fa-f]{2}|\\[nrt'\\])*)'$/
 const ESCAPE = /\\(?:x([0-9A-Fa-f]{2})|(.))/g
-/** Node replaces invalid UTF-8 in arguments with this, so an argument that has it is ambiguous. */
+/** The character with which Node replaces invalid UTF-8 in arguments. An argument that contains it is ambiguous. */
 const REPLACEMENT = '\uFFFD'
 const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
 
 /**
- * Quotes a key for the shell, so that {@link keyOfWord} reads it back: in POSIX quotes, or as `$'two\nlines'` (bash, zsh) if
- * it has unprintable characters. Keys that a shell cannot pass on, such as invalid UTF-8, are quoted twice.
+ * Quotes a key for the shell, so that {@link keyOfWord} reads it back: in POSIX quotes, or as `$'two\nlines'` (bash,
+ * zsh) if it has unprintable characters. Keys that a shell cannot pass to a program, such as invalid UTF-8, are quoted
+ * twice.
  */
 export function shellWord(key: KeyArgument): string {
   const text = textOf(key)
@@ -27,7 +28,7 @@ export function shellWord(key: KeyArgument): string {
   return PLAIN.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** Formats a key as a line for {@link keyOfLine}; quoted only if it is unprintable or looks quoted. */
+/** Formats a key as a line for {@link keyOfLine}. The key is quoted only if it is unprintable or looks quoted. */
 export function keyLine(key: KeyArgument): string {
   const text = textOf(key)
   return text === undefined || isUnsafe(text) || QUOTED.test(text) ? ansiQuoted(key) : text
@@ -92,7 +93,7 @@ function textOf(key: KeyArgument): string | undefined {
   try {
     return fromUtf8(key)
   } catch {
-    // Any bytes are a legal key.
+    // Bytes that are not text are a legal key.
     return undefined
   }
 }

@@ -46,10 +46,9 @@ Examples:
 
 const WITHOUT_CONSOLE = 'without --console, the expiry of keys is not available'
 
-/** Characters per write. */
+/** Number of characters per write. */
 const CHUNK = 16_384
 
-/** Adds `keys [GLOB]`. */
 export function addKeys(program: Command, io: Io): void {
   const command = program.command('keys').summary('list keys').description('Lists the keys that match a glob.')
   command.argument('[glob]', 'pattern of keys', '*')
@@ -74,7 +73,7 @@ async function describeAll(glob: string, flags: KeysFlags, io: Io): Promise<void
   )
 }
 
-/** Scans at the pace of the reader: the next page is requested when the previous one is written. */
+/** Scans at the pace of the reader: the next page is requested once the previous one has been written. */
 async function list(scan: Scan<unknown>, { count, json }: KeysFlags, io: Io): Promise<void> {
   const toLine = json ? jsonKey : io.stdout.isTTY ? shellKey : plainKey
   let [keyCount, chunk] = [0, '']
@@ -131,13 +130,16 @@ export interface Row {
   readonly key: KeyArgument
   readonly value: Uint8Array
   readonly version: string | undefined
-  /** ms since 1970, by the store's clock; `undefined` if the key does not expire or no console was queried. */
+  /**
+   * Time of expiry by the store's clock, ms since the Unix epoch; `undefined` if the key does not expire or no console
+   * was queried.
+   */
   readonly expiresAt: number | undefined
 }
 
 const BATCH = 128
 
-/** Reads values and expiry of keys in batches. Keys deleted in between are omitted. */
+/** Reads values and expiry of keys in batches. Keys that are deleted in the meantime are omitted. */
 export class KeyListing {
   /** Number of rows returned so far. */
   keyCount = 0
@@ -198,7 +200,7 @@ function factsIn(answer: string): readonly KeyFacts[] {
 
 export interface ListingStyle {
   readonly json: boolean
-  /** Values in Base16. */
+  /** Whether values are shown in Base16. */
   readonly hex: boolean
   readonly isTTY: boolean
   /** Width of the terminal. */
@@ -206,7 +208,7 @@ export interface ListingStyle {
   readonly colors: Colors
   /** Whether the expiry of keys is known. */
   readonly expiry: boolean
-  /** ms since 1970 */
+  /** Returns the time, ms since the Unix epoch. */
   now(): number
 }
 

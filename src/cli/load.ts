@@ -32,7 +32,6 @@ Examples:
 const WITHOUT_CONSOLE = 'without --console, keys get new versions'
 const STANDARD_STREAM = '-'
 
-/** Adds `load [FILE]`. */
 export function addLoad(program: Command, io: Io): void {
   const command = program.command('load').summary('restore saved keys').description('Sets the keys of a dump.')
   command.argument('[file]', 'dump to load, - for stdin', STANDARD_STREAM)
@@ -113,7 +112,7 @@ function inWords({ loaded, versionsKept, expired }: LoadResponse, keepsVersions:
   return `${counted(loaded, 'key')} loaded${versions}${late}\n`
 }
 
-/** Limits of a batch: keys and bytes. */
+/** Maximum number of keys, and of bytes, in a batch. */
 const BATCH = 256
 const BATCH_BYTES = 1024 * 1024
 const CONCURRENCY = 64
@@ -122,7 +121,7 @@ const CONCURRENCY = 64
 export class DumpLoader {
   /** Number of keys that are confirmed as set. */
   loaded = 0
-  /** Number of keys that were skipped as expired. */
+  /** Number of keys that were skipped because they had expired. */
   expired = 0
   readonly #now: () => number
   #batch: DumpRecord[] = []
@@ -133,7 +132,7 @@ export class DumpLoader {
     this.#now = now
   }
 
-  /** Sets all keys. Rejects with the number of an invalid line; no key of its batch is set then. */
+  /** Sets all keys. Rejects with the number of an invalid line, in which case no key of the line's batch is set. */
   async all(lines: AsyncIterable<string>, store: StateStore): Promise<void> {
     const reader = new DumpReader()
     for await (const line of lines) {

@@ -25,11 +25,11 @@ import { EXIT, Failure, rootCause } from './failure.js'
 import type { Io } from './io.js'
 import { jsonLine, jsonTime } from './json.js'
 
-/** Times in ms. */
+/** All times are in ms. */
 export interface LockRunOptions {
   /** Whether to wait while another holder has the lock. */
   readonly waits: boolean
-  /** Default no limit. */
+  /** Maximum wait for the lock. Default: no limit. */
   readonly acquireTimeout: number | undefined
   readonly grace: number
   readonly json: boolean
@@ -72,7 +72,7 @@ class LockRun {
   }
 
   async run(commandLine: CommandLine): Promise<number> {
-    // Until the lock is released, signals must not end this process, and problems are reported.
+    // Until the lock is released, signals do not end this process, and problems are reported.
     const background = this.#io.signal$.subscribe()
     background.add(this.#reportProblems())
     const reporting = this.#reportStates()
@@ -138,7 +138,8 @@ class LockRun {
         await this.#warnIfDisconnected()
         return loss
       }
-      // Closed, as the lease would be requested again, and might be acquired before the command has ended.
+      // Closes the client, because the lease would be requested again and might be acquired before the command has
+      // ended.
       await Promise.all([child.stop(this.#options.grace), this.#connection.store.close()])
       throw new Failure(EXIT.lost, this.#options.json ? '' : lossOf(loss), { cause: loss })
     } finally {
@@ -201,7 +202,7 @@ class LockRun {
   }
 }
 
-/** Reported when the command ends. */
+/** Ignores an error that is reported when the command ends. */
 const IGNORED = (): void => undefined
 
 const isRenewal = (before: LeaseState, after: LeaseState): boolean =>
@@ -228,11 +229,14 @@ export interface ChildPort {
 const GROUP_POLL_INTERVAL_MS = 25
 
 /**
- * A command with the standard streams of this process, in a new process group: processes that it starts are signalled with
- * it, and signals of the terminal reach it only once, forwarded by this process.
+ * A command that has the standard streams of this process and a process group of its own. Processes that it starts are
+ * signalled with it, and signals of the terminal reach it only once, forwarded by this process.
  */
 export class Child {
-  /** Resolves to the exit code, 128+n for a signal. Rejects with a {@link Failure} if the command cannot be started. */
+  /**
+   * Resolves to the exit code, which is 128+n for signal n. Rejects with a {@link Failure} if the command cannot be
+   * started.
+   */
   readonly ended: Promise<number>
   readonly #port: ChildPort
   readonly #process: ChildProcess
@@ -260,7 +264,7 @@ export class Child {
     }
   }
 
-  /** Sends SIGTERM to the group, and SIGKILL after `grace` ms. Resolves when the group has ended. */
+  /** Sends SIGTERM to the group and, after `grace` ms, SIGKILL. Resolves when the group has ended. */
   async stop(grace: number): Promise<void> {
     let killed = false
     this.signal('SIGTERM')
@@ -270,7 +274,7 @@ export class Child {
     })
     try {
       await this.ended
-      // After SIGKILL, zombies may remain in the group if nothing reaps them, as in a container.
+      // After SIGKILL, zombies may remain in the group if nothing reaps them, for example in a container.
       while (!killed && this.#hasDescendants()) await this.#pause()
     } finally {
       cancel()
@@ -296,13 +300,13 @@ export class Child {
   }
 }
 
-/** The exit code of shells for a command that a signal ended. */
+/** Returns the exit code that shells use for a command that a signal ended. */
 export const exitCodeOfSignal = (signal: NodeJS.Signals): number => 128 + constants.signals[signal]
 
-// Windows has no process groups, and would open a window for a detached process.
+// Windows has no process groups and would open a window for a detached process.
 const HAS_GROUPS = process.platform !== 'win32'
 
-/** The exit codes of shells. */
+/** The exit codes that shells use for these failures. */
 const [NOT_EXECUTABLE, NOT_FOUND] = [126, 127]
 
 function notStarted(command: string, cause: unknown): Failure {

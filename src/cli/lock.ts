@@ -41,7 +41,6 @@ Examples:
   $ rx-statestore lock deploy --no-wait --holder "$USER@$(hostname)/$$" -- make deploy
   $ rx-statestore lock line1-lock -- sh -c 'rx-statestore set line1 on --ft "$RX_STATESTORE_FENCING_TOKEN"'`
 
-/** Adds `lock NAME -- COMMAND`. */
 export function addLock(program: Command, io: Io): void {
   const command = program.command('lock').summary('run a command while holding a lock')
   command.description('Runs a command while holding a lock.').usage('[options] <name> -- <command> [args...]')
@@ -59,7 +58,9 @@ export function addLock(program: Command, io: Io): void {
   })
 }
 
-/** `--` is required, as flags of the command could be taken for flags of `lock`. */
+/**
+ * Returns the command after `--`, which is required because flags of the command could be taken for flags of `lock`.
+ */
 function commandOf(commandLine: readonly string[], { args }: Command): readonly [string, ...string[]] {
   const [command, ...rest] = commandLine
   const separator = args.indexOf('--')

@@ -18,7 +18,7 @@ const positions: OptionKind<readonly number[]> = {
   is: (value): value is readonly number[] => Array.isArray(value) && value.every(count.is),
 }
 
-/** Named as in {@link JetStreamOptions}, as far as those exist. */
+/** The options of the log. Options that {@link JetStreamOptions} also has are named as they are there. */
 const LOG_STREAM = {
   servers: {
     flag: '--log',
@@ -78,7 +78,7 @@ export interface LogFlags {
 
 export const addLogFlags = (command: Command): void => addOptions(command, LOG, GROUP)
 
-/** Opens the log that flags name, if any. Loads the NATS client only then. Rejects with {@link Failure}. */
+/** Opens the log that flags name, if any, and only then loads the NATS client. Rejects with {@link Failure}. */
 export async function logOf(flags: LogFlags, io: Io): Promise<SharedLog | undefined> {
   const { servers, signingKeyFile, passwordFile, tokenFile, ...plain } = optionsIn(LOG_STREAM, flags)
   if (servers === undefined) {
@@ -109,13 +109,13 @@ const withoutKey = (name: string): string =>
   `the log is not signed: any client that may publish to rxss.${name}.log at NATS can write every key and stop all nodes; give all of ` +
   'them the same --log-key-file'
 
-/** Reads a key per line. The first one signs, all of them verify, so that a key can be rotated while nodes run. */
+/** Reads one key per line. The first key signs and all keys verify, so that a key can be rotated while nodes run. */
 function keysIn(file: string): Uint8Array[] {
   const lines = secretIn(file, '--log-key-file')
     .split('\n')
     .map(line => line.trim())
     .filter(line => line !== '')
-  // Each line would count as a key, and the first line is the same in all PEM files.
+  // Each line of a PEM file would count as a key, and the first line is the same in all such files.
   if (lines[0]?.startsWith('-----BEGIN'))
     throw new Failure(EXIT.usage, 'the file of --log-key-file is a PEM file; the key of a certificate is for --log-key')
   if (lines.length === 0) throw new Failure(EXIT.usage, 'the file of --log-key-file has no key')

@@ -16,9 +16,9 @@ export interface LoginFlags {
 
 export interface LoginMethods {
   readonly methods: readonly Method[]
-  /** File with the authorities of client certificates. */
+  /** The file with the authorities of client certificates. */
   readonly clientCa: string | undefined
-  /** Files to watch, with the function that reloads each. */
+  /** The functions that reload files, by the path of the file to watch. */
   readonly reloads: ReadonlyMap<string, () => void>
 }
 
@@ -57,7 +57,6 @@ function methodOf(settings: MethodSettings, reloads: Map<string, () => void>): M
   return tokens.method
 }
 
-/** Reads a file. Throws {@link Failure}. */
 export function read(path: string): string {
   try {
     return readFileSync(path, 'utf8')
@@ -75,12 +74,12 @@ export function named<T>(path: string, task: () => T): T {
   }
 }
 
-/** One of the `authenticationMethods`; paths are absolute. */
+/** An item of `authenticationMethods`, with absolute paths. */
 export type MethodSettings =
   | { readonly method: 'X509'; readonly clientCa: string; readonly attributes: readonly CertificateAttributes[] }
   | {
       readonly method: 'ServiceAccountToken'
-      /** A file or an address. */
+      /** The path of a file, or an address. */
       readonly jwks: string
       readonly audiences: readonly string[]
       readonly issuer: string | undefined
@@ -88,9 +87,9 @@ export type MethodSettings =
   | { readonly method: 'Password'; readonly file: string }
 
 /**
- * Reads the methods of an AIO `BrokerAuthentication`, with these differences: references to resources of the cluster are
- * paths relative to this file, tokens require `jwks` as there is no Kubernetes to verify them, and there is a further
- * method, `Password`. Throws {@link ArgumentError} with line and column.
+ * Reads the methods of an AIO `BrokerAuthentication`, with these differences: references to resources of the cluster
+ * are paths relative to this file, tokens require `jwks` because there is no Kubernetes to verify them, and `Password`
+ * is a further method. Throws {@link ArgumentError} with line and column.
  */
 export function readAuthenticationFile(path: string): readonly MethodSettings[] {
   const { root } = new YamlFile(readFileSync(path, 'utf8'))
@@ -156,7 +155,10 @@ function needed(node: YamlNode, found: YamlNode | undefined, name: string): Yaml
   return found
 }
 
-/** Returns the file of certificate authorities, which all listeners share. Throws {@link ArgumentError} if there are several. */
+/**
+ * Returns the file of certificate authorities, which all listeners share. Throws {@link ArgumentError} if the methods
+ * name several files.
+ */
 export function clientCaOf(methods: readonly MethodSettings[]): string | undefined {
   const [first, ...rest] = methods.flatMap(method => (method.method === 'X509' ? method.clientCa : []))
   if (rest.length > 0)

@@ -29,7 +29,6 @@ Examples:
   $ rx-statestore passwd users sensor-7 --attribute building=17 < sensor.secret
   $ rx-statestore passwd users panel --delete`
 
-/** Adds `passwd FILE USER`. */
 export function addPasswd(program: Command, io: Io): void {
   const command = program.command('passwd').summary('set the password of a user')
   command.description('Sets the password of a user in the file of `serve --password-file`.')
@@ -52,7 +51,7 @@ async function setPassword(file: string, name: string, flags: PasswdFlags, io: I
   replaceFile(file, formatPasswordFile(users.values()))
 }
 
-/** Replaces the file atomically; a temporary file or link left there is removed first. */
+/** Replaces the file atomically; a temporary file or link that was left there is removed first. */
 function replaceFile(file: string, text: string): void {
   rmSync(`${file}.new`, { force: true })
   writeFileSync(`${file}.new`, text, { mode: 0o600, flag: 'wx' })

@@ -30,7 +30,6 @@ Examples:
   $ rx-statestore policy check policy.yaml --as panel --client-id panel-7 --can Write --key thermostat1/setPoint
   $ rx-statestore policy check policy.yaml --attribute building=17 --can Subscribe --topic 'commands/17/#'`
 
-/** Adds `policy check FILE`. */
 export function addPolicy(program: Command, io: Io): void {
   const policy = program.command('policy').summary('check a policy').description('Checks a policy of `serve --policy`.')
   policy.addHelpText(

@@ -31,7 +31,6 @@ Examples:
   $ rx-statestore recover ./state --to ./recovered --json | jq -c 'select(.leftOut == "entries")'
   $ rx-statestore check ./recovered`
 
-/** Adds `recover`. */
 export function addRecover(program: Command, io: Io): void {
   const command = program.command('recover <dir>').summary('recover the intact data of a damaged directory')
   command.description("Copies the intact data of a damaged directory of 'serve --data' to a new directory.")
@@ -61,7 +60,7 @@ async function recover(directory: string, { to, json }: RecoverFlags, io: Io): P
   }
 }
 
-/** Per record; further keys are counted, `--json` prints all of them. */
+/** Maximum number of keys shown per record. Further keys are only counted; `--json` prints all of them. */
 const MAX_KEYS = 5
 
 const HEADINGS = ['position', 'bytes', 'omitted', 'readable keys'] as const
@@ -77,7 +76,7 @@ export function omissionTable(omissions: readonly Omission[], io: Io): string[] 
   if (omissions.length === 0) return []
   const { bold } = colorsFor(io.stdout, io.env)
   const rows = omissions.map(rowOf)
-  // Not `Math.max(...rows)`, as the number of arguments is limited.
+  // `Math.max(...rows)` would fail for many rows, because the number of arguments is limited.
   const width = (column: 0 | 1 | 2): number =>
     rows.reduce((widest, row) => Math.max(widest, row[column].length), HEADINGS[column].length)
   const [positions, sizes, textWidth] = [width(0), width(1), width(2)]

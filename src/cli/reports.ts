@@ -19,13 +19,13 @@ export function storageWords({ state, error }: StorageStatus, isNode: boolean): 
 
 /** Describes an unexpected error of a running store, with its stack. */
 export function faultWords({ clientId, error }: Fault): string {
-  // An error that the store reports on purpose needs no stack.
+  // An error that the store reports deliberately needs no stack.
   if (error instanceof StateStoreError && clientId === '') return error.message
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return `internal error of the store${clientId === '' ? '' : `, caused by client ${JSON.stringify(clientId)}`}: ${what}`
 }
 
-/** Describes a clock that was set back. @param drift - ms by which versions are ahead of it */
+/** Describes a clock that was set back. @param drift - time by which versions are ahead of the clock, ms */
 export const driftWords = (drift: number): string =>
   drift === 0
     ? 'the clock of this machine has caught up with the versions'
@@ -56,16 +56,16 @@ function wordsOf(events: readonly AuditEvent[]): string {
 }
 
 /**
- * Writes an audit log, a line of JSON for each event. Reports failures on stderr.
+ * Writes an audit log with one line of JSON per event. Reports failures on stderr.
  *
- * @param file - `true` for stderr
+ * @param file - path of the file, or `true` for stderr
  */
 export function writeAuditLog(events$: Observable<AuditEvent>, file: string | true, io: Io): Subscription {
   if (typeof file === 'string') restrictAccess(file, io)
   return events$.subscribe(event => write(file, jsonLine(event), io))
 }
 
-/** An existing file may be readable by other users. Devices are not changed. */
+/** Restricts the access to an existing file, which other users may be able to read. Devices are not changed. */
 function restrictAccess(path: string, io: Io): void {
   try {
     if (statSync(path, { throwIfNoEntry: false })?.isFile()) chmodSync(path, 0o600)

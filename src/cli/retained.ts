@@ -54,7 +54,6 @@ Examples:
   $ rx-statestore retained --from mqtt://plant-broker --topic 'plant/#' --keys 'mirror/{#}' --px 1h
   $ rx-statestore retained --topic 'plant/+/set' --keys 'set/{1}' --direction to-topics`
 
-/** Adds `retained`. */
 export function addRetained(program: Command, io: Io): void {
   const command = program.command('retained').summary('keep retained messages and keys equal')
   command.description('Copies retained messages to keys, keys to retained messages, or both.')
@@ -116,7 +115,7 @@ async function run(flags: RetainedFlags, io: Io): Promise<void> {
 
 /** Separates the pattern of keys from the connection flags. */
 function splitFlags({ keys, key, ...flags }: RetainedFlags): { keys: string; connecting: ConnectionFlags } {
-  // Without a certificate, --key is not the private key of one.
+  // Without a certificate, --key is not the private key of a certificate.
   if (keys === undefined && key !== undefined && flags.cert === undefined) return { keys: key, connecting: flags }
   if (keys === undefined) throw new Failure(EXIT.usage, "required option '--keys <pattern>' not specified")
   return { keys, connecting: key === undefined ? flags : { ...flags, key } }
@@ -154,7 +153,7 @@ const ARROWS: Readonly<Record<Direction, string>> = { 'to-keys': '→', 'to-topi
 
 const topicsOf = ({ topic, from }: Synced): string => `the topics ${shellWord(topic)} at ${from}`
 
-/** Printed once to stdout, when the first synchronisation is complete, for programs that wait for it. */
+/** Prints one line to stdout when the first synchronisation is complete, for programs that wait for it. */
 async function greet(sync: RetainedSync, synced: Synced, json: boolean, io: Io): Promise<void> {
   const { topics } = sync.stats
   const { keys, direction, broker } = synced

@@ -18,7 +18,7 @@ Example:
   $ ${NAME} set thermostat1/setPoint 21.5
   $ ${NAME} watch thermostat1/setPoint`
 
-/** Answered without loading a command, as scripts use them to detect the program. */
+/** Flags that are answered without loading a command, because scripts use them to detect the program. */
 const VERSION_FLAGS = ['--version', '-V']
 
 /** Runs the command line with its arguments, without the name of the program; resolves to the exit code. */
@@ -39,7 +39,8 @@ function programOf(io: Io, commands: readonly Add[]): Command {
     'State store over MQTT 5: run one, read, write, list, watch, save and restore keys, run commands under a lock.',
   )
   program.version(packageVersion()).enablePositionalOptions().exitOverride()
-  // The flags of `attach` leave 38 columns to descriptions; below 40, Commander does not wrap.
+  // The flags of `attach` leave 38 columns for descriptions, and Commander does not wrap columns narrower than 40 by
+  // default.
   program.configureHelp({ minWidthToWrap: 20 })
   program.configureOutput({
     writeOut: text => void io.stdout.write(text),
@@ -52,13 +53,13 @@ function programOf(io: Io, commands: readonly Add[]): Command {
 }
 
 function failed(error: unknown, args: readonly string[], program: Command, io: Io): ExitCode {
-  // The reader of a pipe has exited, such as `head`.
+  // The reader of a pipe, such as `head`, has exited.
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return EXIT.done
   const isUsage = error instanceof CommanderError
   if (isUsage && error.exitCode === 0) return EXIT.done
   const code = isUsage ? EXIT.usage : exitCodeOf(error)
   const message = reason(error).trim().replaceAll('\n', ' ')
-  // Commander adds a prefix and a full stop.
+  // Commander adds a prefix and a full stop, which are removed.
   const line = code === EXIT.usage ? `${message.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}` : message
   if (message !== '') io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(line)}\n`)
   return code
@@ -69,10 +70,9 @@ function helpOf(args: readonly string[], program: Command): string {
   return [NAME, command, '--help'].filter(word => word !== undefined).join(' ')
 }
 
-/** Adds a command to the program. */
 export type Add = (program: Command, io: Io) => void
 
-/** Loaded on demand, so that starting one command does not load the dependencies of others. */
+/** The commands are loaded on demand, so that starting one does not load the dependencies of others. */
 const COMMANDS = {
   serve: async () => (await import('./serve.js')).addServe,
   attach: async () => (await import('./attach.js')).addAttach,
@@ -95,8 +95,8 @@ const COMMANDS = {
 } as const satisfies Record<string, () => Promise<Add>>
 
 /**
- * Loads the commands that the arguments may name: all of them if that is ambiguous, for instance for `--help`, a misspelt
- * command or `completion`.
+ * Loads the commands that the arguments may name: all commands if the arguments are ambiguous, for instance for
+ * `--help`, a misspelt command or `completion`.
  */
 export async function commandsFor(args: readonly string[]): Promise<readonly Add[]> {
   const named = new Set(args.filter(word => Object.hasOwn(COMMANDS, word)))

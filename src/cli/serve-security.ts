@@ -55,7 +55,7 @@ export function addSecurityFlags(command: Command): void {
   add('--audit [file]', 'write a JSON line for each login and rejection to a file (stderr)')
 }
 
-/** The security options of flags and files; reloads the files while the store runs. */
+/** The security options from flags and files. Reloads the files while the store runs. */
 export class ServeSecurity {
   readonly options: SecurityOptions
   readonly #flags: SecurityFlags
@@ -106,7 +106,7 @@ export class ServeSecurity {
     this.#subscription.unsubscribe()
   }
 
-  // Looked up for each login, as the console starts after the store.
+  // The login of the console is looked up each time, because the console starts after the store.
   readonly #consoleLogin: Method = Object.assign((request: LoginRequest) => this.#console?.login(request), {
     proofOf: (request: LoginRequest) => this.#console?.login.proofOf?.(request),
   })
@@ -115,7 +115,7 @@ export class ServeSecurity {
     const { policy, tlsCert, tlsKey } = this.#flags
     const reloads = new Map(this.#logins.reloads)
     if (policy !== undefined) reloads.set(policy, () => store.reload({ policy: read(policy) }))
-    // Certificate and key do not match until both files have changed; the second change succeeds.
+    // Certificate and key do not match until both files have changed, so the reload succeeds after the second change.
     const setTls = (): void => {
       const tls = this.#tls()
       if (tls === undefined) return

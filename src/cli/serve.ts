@@ -54,7 +54,6 @@ Examples:
   $ rx-statestore serve --console --seed keys.json
   $ rx-statestore serve --host 0.0.0.0 --password-file users --policy policy.yaml`
 
-/** Adds `serve`. */
 export function addServe(program: Command, io: Io): void {
   const command = program.command('serve').summary('run a state store')
   command.description('Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside.')
@@ -76,13 +75,13 @@ export function addServe(program: Command, io: Io): void {
 
 async function run(flags: Flags, io: Io): Promise<void> {
   checkConsoleFlags(flags)
-  // Each start of each node would set the keys again.
+  // With a log, each start of each node would set the keys again.
   if (flags.seed !== undefined && flags.log !== undefined)
     throw new Failure(EXIT.usage, '--seed cannot be used with --log: load the keys once with `rx-statestore load`')
   const seed = flags.seed === undefined ? undefined : await readSeed(flags.seed)
-  // Subscribed before the start, so that an interrupt during it is not lost.
+  // This subscribes before the start, so that an interrupt during the start is not lost.
   const interrupted = firstValueFrom(io.interrupt$)
-  // SIGHUP must not end the store: it comes from a closed terminal or a service reload.
+  // SIGHUP must not end the store, because the signal comes from a closed terminal or a service reload.
   const hangUps = io.hangUp$.subscribe()
   try {
     await runUntil(interrupted, flags, seed, io)
@@ -125,7 +124,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   io.stderr.write('stopped\n')
 }
 
-/** A node may wait long for NATS and for its keys; an interrupt ends that wait. */
+/** Starts a store. A node may wait a long time for NATS and for its keys; an interrupt ends that wait. */
 async function startUnless(
   interrupted: Promise<unknown>,
   starting: Promise<StoreServer>,
@@ -133,7 +132,7 @@ async function startUnless(
 ): Promise<StoreServer | undefined> {
   if (log === undefined) return starting
   const store = await Promise.race([starting, interrupted.then(() => undefined)])
-  // The reason of a failed start no longer matters.
+  // The error of a start that fails after the interrupt no longer matters.
   if (store === undefined) starting.then(late => late.close()).catch(() => undefined)
   return store
 }

@@ -27,7 +27,6 @@ Examples:
   $ rx-statestore set "\\$'\\xFF\\x00'" 21.5   # a key that is not text, as 'keys' prints it
   $ token=$(rx-statestore set lock me --nex --px 10s) && rx-statestore set line1 on --ft "$token"`
 
-/** Adds `set KEY VALUE`. */
 export function addSet(program: Command, io: Io): void {
   const command = program.command('set').summary('write a key').description('Writes a key.')
   command

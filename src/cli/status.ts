@@ -31,7 +31,7 @@ Examples:
   $ rx-statestore status --url mqtt://10.0.0.5:1883 --json
   $ rx-statestore status --console 'http://127.0.0.1:8080/#token=...'`
 
-/** Times in ms. */
+/** All times are in ms. */
 interface Report {
   readonly broker: string
   readonly clientId: string
@@ -42,7 +42,6 @@ interface Report {
   readonly console: StoreHealth | undefined
 }
 
-/** Adds `status`. */
 export function addStatus(program: Command, io: Io): void {
   const command = program.command('status').summary('show store health').description('Shows the health of a store.')
   command.option('--no-write', 'do not write a key to measure the clock offset')
@@ -168,20 +167,20 @@ function consoleWords(health: StoreHealth): string[][] {
 
 /** The offset of a store's clock from the clock of this machine, ms. */
 export interface ClockOffset {
-  /** Positive when the store's is ahead. */
+  /** Positive if the store's clock is ahead. */
   readonly offset: number
   /** Half of the round-trip time. */
   readonly uncertainty: number
 }
 
-/** Removes probe keys that could not be deleted. */
+/** Time to live of probe keys, which removes the keys that could not be deleted. */
 const TIME_TO_LIVE_MS = 1_000
-/** The timestamp of requests; in the past, as the store never gives a version older than the request. */
+/** The timestamp of requests. It is in the past because the store never assigns a version older than the request. */
 export const LONG_AGO = 1
 
 /**
- * Measures the clock offset by the version of a write, the only response that has the store's time. Writes and deletes a
- * key with a random name.
+ * Measures the clock offset by the version of a write, because only the response to a write contains the store's time.
+ * Writes and deletes a key with a random name.
  *
  * @param store - a client that sends {@link LONG_AGO} as the timestamp of requests
  */

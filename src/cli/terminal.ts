@@ -16,8 +16,8 @@ export const oneLine = (text: string): string =>
   text.replace(UNSAFE, char => ESCAPES[char] ?? `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 
 /**
- * Returns colours for a terminal, and none for other output. `NO_COLOR` and `FORCE_COLOR` override that. The default of
- * picocolors would colour pipes in CI jobs.
+ * Returns colours for a terminal, and none for other output. `NO_COLOR` and `FORCE_COLOR` override this choice. The
+ * default of picocolors would colour pipes in CI jobs.
  */
 export function colorsFor(sink: Sink, env: Environment): Colors {
   const { NO_COLOR, FORCE_COLOR, TERM } = env
@@ -30,7 +30,7 @@ export function colorsFor(sink: Sink, env: Environment): Colors {
 export const counted = (count: number, singular: string, plural = `${singular}s`): string =>
   `${count} ${count === 1 ? singular : plural}`
 
-/** Local time of day with milliseconds. */
+/** Formats the local time of day with milliseconds. */
 export function timeOfDay(now: number): string {
   const date = new Date(now)
   const pad = (value: number, length: number): string => String(value).padStart(length, '0')
@@ -46,7 +46,7 @@ const MIN_WIDTH = 12
 
 export interface ColumnLayout<C extends string> {
   readonly columns: ReadonlySet<C>
-  /** Characters of a value. */
+  /** Number of characters of a value. */
   readonly valueWidth: number
 }
 
@@ -75,14 +75,14 @@ export function fitColumns<C extends string>(
   return { columns: fitting, valueWidth: Math.max(room, MIN_WIDTH) }
 }
 
-/** Shorter tasks show no progress. */
+/** Time before a task shows progress, ms. */
 const PROGRESS_DELAY_MS = 1_000
 const INTERVAL = 250
 const CLEAR_LINE = '\r\u001b[K'
 
 /**
- * Shows progress on one line of a terminal, once the command has taken a second. The returned function stops that and
- * clears the line.
+ * Shows progress on one line of a terminal, once the command has taken a second. Returns a function that stops the
+ * display and clears the line.
  */
 export function showProgress(text: () => string, { stderr, clock }: Pick<Io, 'stderr' | 'clock'>): () => void {
   if (!stderr.isTTY) return () => undefined

@@ -5,7 +5,7 @@ import { EXIT, Failure } from './failure.js'
 import type { ValueFlags } from './flags.js'
 import { type Io, print } from './io.js'
 
-/** Means standard input; as an output file, standard output. */
+/** The argument that means standard input or, as an output file, standard output. */
 export const STANDARD_STREAM = '-'
 
 /** Reads the value of a command from its argument, a file, or standard input for `-`. Rejects with {@link Failure}. */
@@ -45,14 +45,13 @@ async function contentOf(file: string, io: Io): Promise<Uint8Array> {
   }
 }
 
-/** Reads a stream to its end. */
 export async function allOf(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   for await (const chunk of source) chunks.push(chunk)
   return concatBytes(chunks)
 }
 
-// Returns invalid Base16 for bytes that are not text, so that the caller reports them.
+// For bytes that are not text, returns invalid Base16, which the caller reports.
 function textOf(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes)

@@ -46,10 +46,9 @@ Examples:
   $ rx-statestore keys 'sensor/*' | rx-statestore watch -
   $ rx-statestore watch alarms --json | jq -r .value`
 
-/** A name that is more likely a glob than a key. */
+/** Matches a name that is more likely a glob than a key. */
 const GLOB = /[*?]|\[.+\]/
 
-/** Adds `watch KEY...`. */
 export function addWatch(program: Command, io: Io): void {
   const command = program.command('watch').summary('print the changes of keys').description('Prints changes of keys.')
   command.argument('<key...>', 'keys and globs, or - for keys from standard input')
@@ -102,7 +101,7 @@ async function watch({ keys, globs }: Targets, flags: WatchFlags, io: Io): Promi
   } catch (error) {
     throw isPermanentEnd(error) ? refused(broker, error) : error
   } finally {
-    // Before closing the client, which would be reported as a lost connection.
+    // Unsubscribes before the client is closed, because the end would be reported as a lost connection.
     subscriptions.unsubscribe()
     await store.close()
   }
@@ -120,7 +119,10 @@ function lineOf(flags: WatchFlags, names: readonly KeyArgument[], io: Io): (entr
   return entry => toLine(entry, io.clock.now(), wordOf(entry))
 }
 
-/** Maps the key of an entry to the argument; keys that are not text have a hexadecimal name in entries. */
+/**
+ * Returns a function that maps an entry to the argument for its key. In entries, keys that are not text have a
+ * hexadecimal name.
+ */
 function wordsOf(names: readonly KeyArgument[]): (entry: Entry<unknown>) => KeyArgument {
   const keysByText = new Map(names.map(name => [typeof name === 'string' ? name : `0x${toHex(name)}`, name]))
   return ({ key }) => keysByText.get(key) ?? key
