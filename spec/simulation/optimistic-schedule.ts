@@ -23,7 +23,7 @@ export type OptimisticAction = {
 export interface WriterPlan extends ClientPlan {
   readonly conflict: 'last' | 'refuse' | 'merge'
   readonly offline: 'drop' | 'latest' | 'ask' | 'cas' | undefined
-  /** ms */
+  /** In milliseconds. */
   readonly maxAge: number
   /** Index of its storage, if any; pages may share one. */
   readonly storage: number | undefined

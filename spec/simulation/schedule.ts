@@ -54,7 +54,7 @@ export interface ClientPlan {
   readonly clockRate?: number
   /** The connection belongs to the caller. */
   readonly shared?: boolean
-  /** ms */
+  /** In milliseconds. */
   readonly stopDelay?: number
 }
 

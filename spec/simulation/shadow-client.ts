@@ -14,7 +14,7 @@ export interface ShadowSetting {
   readonly setting: Setting
   readonly wishes: Map<number, Wish>
   readonly fails: () => number
-  /** ms */
+  /** In milliseconds. */
   readonly work: number
   readonly complain: (what: string) => void
   readonly handled: (client: ShadowClient) => void

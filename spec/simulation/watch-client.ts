@@ -33,7 +33,7 @@ export interface Write {
   readonly value: string
   readonly key: string
   readonly client: Client
-  /** ms */
+  /** In milliseconds. */
   readonly at: number
   outcome: string
   version: string | undefined

@@ -13,12 +13,12 @@ import { command, textOf } from '../../support/words.js'
 const DAY = 86_400_000
 const LARGEST = Number.MAX_SAFE_INTEGER
 
-/** Adjustment of the store's wall clock before each request, ms. */
+/** The adjustment of the store's wall clock before each request, in milliseconds. */
 const jump = fc.oneof(
   { weight: 6, arbitrary: fc.nat(20) },
   { weight: 1, arbitrary: fc.constantFrom(-DAY, -120_000, -60_001, -1, 120_000, DAY) },
 )
-/** How far a client's clock is ahead of it, ms: within the permitted drift. */
+/** How far a client's clock is ahead of the store's, in milliseconds. Every value is within the permitted drift. */
 const ahead = fc.constantFrom(0, 0, -DAY, -1, 1, 59_999, 60_000)
 const line = fc.constantFrom(
   'SET k v',
@@ -34,7 +34,7 @@ const history = fc.array(fc.record({ jump, ahead, line, counter: fc.constantFrom
 })
 
 describe('Versions while the wall clock jumps', () => {
-  it('versions only increase, and clients within a minute of the wall clock are accepted', () => {
+  it('versions only increase, and requests of clients up to a minute ahead of the wall clock are accepted', () => {
     fc.assert(
       fc.property(history, requests => {
         const engine = new Engine<string>()
@@ -71,7 +71,7 @@ describe('Versions while the wall clock jumps', () => {
     )
   })
 
-  it('versions stay within the permitted drift while the wall clock does not jump', () => {
+  it('versions stay within the permitted drift as long as the wall clock does not jump', () => {
     const steady = fc.array(fc.record({ wait: fc.nat(100), ahead: fc.integer({ min: -DAY, max: DAY }), line }))
     fc.assert(
       fc.property(steady, requests => {
@@ -99,7 +99,7 @@ describe('VersionClock', () => {
     return clock
   }
 
-  it('an exhausted counter continues in the next millisecond', () => {
+  it('after its counter is exhausted, the clock continues in the next millisecond', () => {
     const clock = clockAt(START, LARGEST)
     expect([clock.tick(START), clock.tick(START - DAY)].map(String)).toEqual([
       `${START + 1}:1:StateStore`,
@@ -113,12 +113,12 @@ describe('VersionClock', () => {
     expect(String(clock.last)).toBe(`${START}:1:StateStore`)
   })
 
-  it('clocks a minute ahead of the wall clock, and assigned versions, are accepted', () => {
+  it('the clock accepts clocks up to a minute ahead of the wall clock, and all assigned versions', () => {
     expect(clockAt(START, 1).latestAccepted(START)).toBe(START + 60_000)
     expect(clockAt(START + DAY, 1).latestAccepted(START)).toBe(START + DAY)
   })
 
-  it('drift is reported when versions are further ahead than a client can cause', () => {
+  it('the clock reports drift when versions are further ahead than a client can cause', () => {
     expect([60_000, 60_001, DAY].map(ms => clockAt(START + ms, 0).drift(START))).toEqual([0, 60_001, DAY])
     expect(clockAt(START - DAY, 0).drift(START)).toBe(0)
   })

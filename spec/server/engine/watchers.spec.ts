@@ -34,7 +34,7 @@ describe('Watchers', () => {
     expect([...watchers.watchersOf('a'), ...watchers.watchersOf('b'), ...watchers.watchersOf('c')]).toEqual(['alice'])
   })
 
-  it('connections are distinguished by identity', () => {
+  it('connections are distinguished by object identity', () => {
     const [first, second] = [{ clientId: 'bob' }, { clientId: 'bob' }]
     const watchers = new Watchers<object>()
     watchers.add(first, 'k')

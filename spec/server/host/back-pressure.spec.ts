@@ -17,7 +17,7 @@ const NOW = '1696374425000:0:CLIENT'
 const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } } as const
 const VALUE = 'x'.repeat(65_536)
 const QUOTA_EXCEEDED = 151
-/** Exceeds the socket buffers of both ends. */
+/** The number of values that exceeds the socket buffers of both ends. */
 const MANY = 1_000
 
 const get = (id: number) => requestPacket('alice', command('GET big'), id)
@@ -27,7 +27,7 @@ const { stallTimeoutMs } = LIMIT
 beforeAll(() => void Object.assign(LIMIT, { stallTimeoutMs: 1_000 }))
 afterAll(() => void Object.assign(LIMIT, { stallTimeoutMs }))
 
-/** A store with a key of 64 KiB, and a client `alice`. */
+/** Opens a store with a key of 64 KiB, and a client `alice`. */
 async function open() {
   const { store } = await openStore()
   const writer = await RawClient.ready(store.url, 'writer')
@@ -41,7 +41,7 @@ async function connect(store: StoreServer, options: Partial<IConnectPacket> = {}
   return client
 }
 
-describe('a client with more requests in flight than it can read responses', () => {
+describe('a client with more requests in flight than responses it can read', () => {
   const WAYS = [
     ['in a session that ends with the connection', 'url', {}],
     ['in a session that is kept', 'url', PERSISTENT],
@@ -78,7 +78,7 @@ describe('a client with more requests in flight than it can read responses', () 
     )
   })
 
-  it('a client with many requests in flight is not answered without limit, and is disconnected if it does not read', {
+  it('a client with many requests in flight that does not read is disconnected before all its requests are executed', {
     tags: 'slow',
   }, async () => {
     const { store, writer } = await open()
@@ -91,10 +91,10 @@ describe('a client with more requests in flight than it can read responses', () 
   })
 })
 
-describe('a client that reads nothing', () => {
+describe('a client that does not read', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it('a client that reads nothing is not read without limit', { tags: 'slow' }, async () => {
+  it('a client that does not read is not read without limit either', { tags: 'slow' }, async () => {
     const { store } = await open()
     const client = await connect(store)
     const read = vi.spyOn(FrameCutter.prototype, 'push')
@@ -107,7 +107,7 @@ describe('a client that reads nothing', () => {
     expect(bytes).toBeLessThan(4 * 1024 * 1024)
   })
 
-  it('a client that reads nothing is disconnected as too slow with more than 16 MiB of queued notifications', async () => {
+  it('a client that does not read is disconnected as too slow when more than 16 MiB of notifications are queued', async () => {
     const { store, writer } = await open()
     const client = await connect(store)
     client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
@@ -135,7 +135,7 @@ describe('a client with many unacknowledged messages', () => {
 
   const HALF = LIMIT.queuedBytes / 2 / VALUE.length
 
-  it('a client with many unacknowledged messages gets responses only after acknowledging some, and PINGRESP immediately', async () => {
+  it('a client with many unacknowledged messages gets further responses only after acknowledging some, but PINGRESP immediately', async () => {
     const { store } = await open()
     const client = await connect(store, PERSISTENT)
     client.send(...numbers(100).map(get))
@@ -152,7 +152,7 @@ describe('a client with many unacknowledged messages', () => {
     expect(client.all('puback').map(({ messageId }) => messageId)).toEqual(numbers(100))
   })
 
-  it('a client with many unacknowledged messages is served in order, whatever it sends in between', async () => {
+  it('a client with many unacknowledged messages is served in order, regardless of what it sends in between', async () => {
     const { store } = await open()
     const client = await connect(store, PERSISTENT)
     client.send(...numbers(HALF + 2).map(get))
@@ -183,7 +183,7 @@ describe('a client with many unacknowledged messages', () => {
     expect(heir.publishes).toEqual([])
   })
 
-  it('a client with many unacknowledged messages is read on with more than 1 MiB of queued requests, as acknowledgements may follow them', async () => {
+  it('a client with many unacknowledged messages is still read with more than 1 MiB of queued requests, because acknowledgements may follow them', async () => {
     const { store } = await open()
     const client = await connect(store, PERSISTENT)
     client.send(...numbers(HALF).map(get))
@@ -198,7 +198,7 @@ describe('a client with many unacknowledged messages', () => {
     await client.came('publish', HALF + 20)
   })
 
-  it('a client with many unacknowledged messages loses connection and session above the limit of queued notifications', {
+  it('a client with many unacknowledged messages loses its connection and session above the limit of queued notifications', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {
@@ -222,7 +222,7 @@ describe('a client with many unacknowledged messages', () => {
     await set()
   })
 
-  it('a client with many unacknowledged messages keeps its connection if the session ends with it, as nothing is queued then', {
+  it('a client with many unacknowledged messages keeps its connection if the session ends with the connection, because nothing is queued then', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {

@@ -47,7 +47,7 @@ describe('names of JavaScript object properties', () => {
 })
 
 describe('a client with too many subscriptions', () => {
-  it('a client with too many subscriptions stays connected, and further subscriptions are rejected', async () => {
+  it('a client with too many subscriptions stays connected, and its further subscriptions are rejected', async () => {
     const { store } = await openStore()
     const client = await connectPlain(store.url, 'alice')
     for (let batch = 0; batch < 10; batch++) {
@@ -63,13 +63,13 @@ describe('a client with too many subscriptions', () => {
 
 const KEPT = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 
-/** A client with a session of an hour that acknowledges nothing. */
+/** Connects a client with a session of an hour that acknowledges nothing. */
 const lazyClient = async (url: string): Promise<TestClient> => TestClient.connect(url, 'lazy', KEPT)
 
 const HOT = { topic: 'hot', qos: 1 } as const
 
 describe('a session that was ended', () => {
-  it('a session that was ended leaves no messages to the next one with its client id, however early that starts', async () => {
+  it('a session that was ended leaves no messages to the next session of its client id, even if that session starts immediately', async () => {
     const { store } = await openStore()
     const first = await lazyClient(store.url)
     await first.subscribe(HOT)
@@ -83,7 +83,7 @@ describe('a session that was ended', () => {
 })
 
 describe('a session that never acknowledges', () => {
-  it('a session that never acknowledges ends with reason code 151 above the limit of queued messages, and others are unaffected', {
+  it('a session that never acknowledges ends with reason code 151 above the limit of queued messages, and other clients are not affected', {
     timeout: 60_000,
   }, async () => {
     const { store } = await openStore()

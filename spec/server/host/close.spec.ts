@@ -11,16 +11,16 @@ import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
 const SHUTTING_DOWN = 139
-/** The broker closes connections without CONNECT after ten seconds. */
+/** The broker closes connections without CONNECT after ten seconds, which is later than this timeout. */
 const BEFORE_CONNECT_TIMEOUT = { timeout: 2_000 }
 
-// These clients do not close their side. Only this file's process uses the changed limit.
+// These clients do not close their side. Only the process of this file uses the changed limit.
 Object.assign(LIMIT, { closeTimeoutMs: 500 })
 
 const portOf = (url: string): number => Number(new URL(url).port)
 
 describe('closing a store', () => {
-  it('closing a store sends every client DISCONNECT 139, over TCP and WebSocket', async () => {
+  it('closing a store sends DISCONNECT 139 to every client over TCP and WebSocket', async () => {
     const { store } = await openStore()
     const clients = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.wsUrl, 'bob')]
     await store.close()
@@ -40,7 +40,7 @@ describe('closing a store', () => {
     }
   })
 
-  it('closing a store leaves no timer and no socket', { tags: 'slow' }, async () => {
+  it('closing a store leaves no timers and no sockets behind', { tags: 'slow' }, async () => {
     const held = (): string[] => process.getActiveResourcesInfo().filter(name => /^(Timeout|TCP)/.test(name))
     await eventually(() => held().length === 0)
     const { store, clock } = await openStore()
@@ -56,7 +56,7 @@ describe('closing a store', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('closing a store leaves no timer for requests in flight', async () => {
+  it('closing a store with requests in flight leaves no timers behind', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const sent = Array.from({ length: 500 }, async (_, i) =>
@@ -76,7 +76,7 @@ describe('closing a store', () => {
     expect(store.clientIds).toEqual([])
   })
 
-  it('closing a store is performed by `await using`', async () => {
+  it('leaving the scope of `await using` closes a store', async () => {
     const { store } = await openStore()
     const client = await RawClient.ready(store.url, 'alice')
     await store[Symbol.asyncDispose]()

@@ -10,8 +10,8 @@ import { openSecured } from '../../support/secured.js'
 const cutOf = (store: StoreServer) => firstValueFrom(store.audit$)
 const HERE = { time: expect.any(String), event: 'cut', address: '127.0.0.1', listener: 'mqtt', count: 1 }
 
-describe('connections in the audit log', () => {
-  it('the audit log contains a connection closed because of the connection limit', async () => {
+describe('closed connections in the audit log', () => {
+  it('the audit log contains a connection that was closed because of the connection limit', async () => {
     const { store } = await openStore({ maxConnections: 1 })
     const event = cutOf(store)
     await RawSocket.open(store.url)
@@ -19,7 +19,7 @@ describe('connections in the audit log', () => {
     expect(await event).toEqual({ ...HERE, reason: 'limit of 1 connections' })
   })
 
-  it('the audit log contains a connection closed because of a packet that is too large', async () => {
+  it('the audit log contains a connection that was closed because of a packet that is too large', async () => {
     const { store } = await openStore({ maxPacketSize: 1_000 })
     const event = cutOf(store)
     const attacker = await RawSocket.open(store.url)
@@ -32,7 +32,7 @@ describe('connections in the audit log', () => {
     })
   })
 
-  it('the audit log contains a connection closed because of too many properties in a packet, with the user name', async () => {
+  it('the audit log contains a connection that was closed because of too many properties in a packet, with the user name', async () => {
     const { store } = await openSecured({ maxUserProperties: 1 })
     const attacker = await RawSocket.open(store.url)
     await attacker.send(connect('mallory', as('mallory')))

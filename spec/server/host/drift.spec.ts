@@ -10,7 +10,7 @@ import { isNewer } from '../../support/version.js'
 
 const DAY = 86_400_000
 
-/** A store with an adjustable clock at the current time, and a client with the real one. */
+/** Opens a store with an adjustable clock that starts at the current time, and a client with the real clock. */
 async function open() {
   const clock = new ManualClock(Date.now())
   const { store } = await openStore({ clock })
@@ -40,7 +40,7 @@ describe.each([
     expect(store.stats.errors).toBe(0)
   })
 
-  it('a store whose clock was set back reports the drift once, and when it ends', async () => {
+  it('a store whose clock was set back reports the drift once, and again when the drift ends', async () => {
     const { store, clock, client, drifts } = await open()
     const write = () => firstValueFrom(client.key('k', text).set('v'))
     clock.jump(far)
@@ -56,7 +56,7 @@ describe.each([
 })
 
 describe('the drift of a store', () => {
-  it('the drift of a store is zero for a client clock that is a minute ahead', async () => {
+  it('the drift of a store is zero after a write by a client whose clock is almost a minute ahead', async () => {
     const { store, drifts } = await open()
     const early = openClient(store.url, { clock: new ManualClock(Date.now() + 55_000) })
     await firstValueFrom(early.key('k', text).set('v'))
@@ -79,7 +79,7 @@ describe('the drift of a store', () => {
     expect([drifts.values, store.drift]).toEqual([[DAY, 0], 0])
   })
 
-  it('the drift of a store ends if a dump is loaded into a new store, whose versions begin at the current time', async () => {
+  it('the drift of a store ends if its dump is loaded into an empty store, whose versions begin at the current time', async () => {
     const { store, clock, client } = await open()
     clock.jump(DAY)
     await firstValueFrom(client.key('k', text).set('v'))
@@ -90,7 +90,7 @@ describe('the drift of a store', () => {
     expect(store.drift).toBe(0)
   })
 
-  it("the drift of a store does not prevent loading the store's own dump, tokens included", async () => {
+  it('the drift of a store does not prevent the store from loading its own dump, including tokens', async () => {
     const { store, clock, client } = await open()
     clock.jump(DAY)
     const token = String((await firstValueFrom(client.key('lock', text).set('me'))).version)
@@ -104,7 +104,7 @@ describe('the drift of a store', () => {
 describe('expiry when the clock of the store jumps', () => {
   const left = async (jump: number) => {
     const { store, clock } = await open()
-    // The client's clock jumps as well, or it would be ahead of the store's.
+    // The client's clock jumps too, because otherwise it would be ahead of the store's.
     const client = openClient(store.url, { clock })
     await firstValueFrom(client.key('k', text).set('v', { expiresIn: 10_000 }))
     clock.jump(jump)
@@ -112,11 +112,11 @@ describe('expiry when the clock of the store jumps', () => {
     return { store, clock }
   }
 
-  it('an expiring key is removed by the next request if the clock jumped past its expiry', async () => {
+  it('an expiring key is removed by the next request after the clock jumped past the expiry', async () => {
     expect((await left(DAY)).store.stats.keys).toBe(0)
   })
 
-  it('an expiring key lives longer by the jump if the clock jumped back', async () => {
+  it('an expiring key lives longer by the duration of the jump if the clock jumped back', async () => {
     const { store, clock } = await left(-DAY)
     clock.advance(DAY + 9_999)
     expect(store.stats.keys).toBe(1)

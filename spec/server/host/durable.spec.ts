@@ -25,7 +25,7 @@ async function start(data: string, options: Parameters<typeof serve>[0] = {}) {
 }
 
 describe('a store with a directory', () => {
-  it('a store with a directory recovers values, versions, expiry, tokens and its clock on the next start', async () => {
+  it('a store with a directory recovers values, versions, expiry, tokens and the version clock on the next start', async () => {
     const data = directory()
     const one = await start(data)
     const { version } = await one.client.request(command('SET k v PX 5000'), { timestamp: NOW, fencingToken: NOW })
@@ -63,10 +63,10 @@ describe('a store with a directory', () => {
     expect(await checkDirectory(data)).toMatchObject({ keys: 0, torn: 0 })
   })
 
-  it('a store with a directory ends a load that coincides with a restart, and accepts the next one', async () => {
+  it('a store with a directory ends a load that coincides with a restart, and accepts the next load', async () => {
     const { store } = await start(directory())
     const loading = store.load([{ key: 'a', value: '1' }])
-    // The event loop decides whether the load was appended by then.
+    // It depends on the event loop whether the load was appended before the restart.
     const outcome = expect(loading).rejects.toMatchObject({
       code: expect.stringMatching(/^(closed|outcome-unknown)$/),
       message: expect.stringMatching(/the store stopped/),
@@ -109,21 +109,24 @@ describe('a store with a directory', () => {
     ['none', [], []],
     ['keys', ['recipes/*'], ['flagged', 'recipes/a']],
     ['keys', [], ['flagged']],
-  ] as const)('with persist %s %j has %j after a restart', async (persist, persistKeys, expected) => {
-    const data = directory()
-    const one = await start(data, { persist, ...(persist === 'keys' && { persistKeys }) })
-    const set = async (key: string, userProperties: Record<string, string> = {}) =>
-      one.client.request(command(`SET ${key} v`), { timestamp: NOW, userProperties })
-    await set('recipes/a')
-    await set('other')
-    await set('flagged', { 'aio-persistence': 'true' })
-    expect(one.store.stats.keys).toBe(3)
-    await one.store.close()
-    const { store } = await start(data)
-    expect([...store.dump()].map(({ key }) => key).sort()).toEqual(expected)
-  })
+  ] as const)(
+    'a store with a directory and persist %s that writes %j has %j after a restart',
+    async (persist, persistKeys, expected) => {
+      const data = directory()
+      const one = await start(data, { persist, ...(persist === 'keys' && { persistKeys }) })
+      const set = async (key: string, userProperties: Record<string, string> = {}) =>
+        one.client.request(command(`SET ${key} v`), { timestamp: NOW, userProperties })
+      await set('recipes/a')
+      await set('other')
+      await set('flagged', { 'aio-persistence': 'true' })
+      expect(one.store.stats.keys).toBe(3)
+      await one.store.close()
+      const { store } = await start(data)
+      expect([...store.dump()].map(({ key }) => key).sort()).toEqual(expected)
+    },
+  )
 
-  it('a store with a directory starts despite an unknown file in the directory, with a warning', async () => {
+  it('a store with a directory starts with a warning if the directory contains an unknown file', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v'), { timestamp: NOW })
@@ -141,7 +144,7 @@ describe('a store with a directory', () => {
     expect(readFileSync(join(data, 'notes.txt'), 'utf8')).toBe('to do')
   })
 
-  it('a store with a directory rejects a directory in use, and names the process', async () => {
+  it('a store with a directory rejects a directory in use, and the error names the process', async () => {
     const data = directory()
     await start(data)
     await expect(serve({ port: 0, wsPort: 0, data })).rejects.toMatchObject({
@@ -151,7 +154,7 @@ describe('a store with a directory', () => {
     await expect(checkDirectory(data)).rejects.toMatchObject({ code: 'in-use' })
   })
 
-  it('a store with a directory creates files that only the owner can read, and removes its lock', async () => {
+  it('a store with a directory creates files that only the owner can read, and removes the lock', async () => {
     const data = directory()
     const { store, client } = await start(data)
     await client.request(command('SET secret v'), { timestamp: NOW })
@@ -167,7 +170,7 @@ describe('a store with a directory', () => {
     },
   )
 
-  it('a store with a directory answers the requests of a connection in order', async () => {
+  it('a store with a directory answers the requests of one connection in order', async () => {
     const { client } = await start(directory())
     const answers = await Promise.all(
       ['SET k 1', 'GET k', 'SET k 2', 'GET k', 'DEL k', 'GET k'].map(async words =>

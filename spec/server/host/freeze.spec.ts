@@ -15,14 +15,14 @@ import { waitForPendingWork } from './pending-work.js'
 const NOW = `${START}:0:client`
 const CONNACK = 0x20
 
-/** A store whose clock is stopped at the current time of day. */
+/** Opens a store whose clock is stopped at the current time of day. */
 async function openToday(): Promise<{ store: StoreServer; clock: ManualClock }> {
   const clock = new ManualClock(Date.now())
   return { store: (await openStore({ clock })).store, clock }
 }
 
 describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
-  it('a frozen store answers nothing, and everything after it resumes', async () => {
+  it('a frozen store answers nothing, and answers everything after it resumes', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     store.freeze(5_000)
@@ -70,7 +70,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect((await late.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('a frozen store can be cut, restarted and closed', async () => {
+  it('the connections of a frozen store can be cut, and the store can be restarted and closed', async () => {
     const { store } = await openStore()
     const [alice, bob] = [
       await RawClient.ready(store[transport], 'alice'),
@@ -90,7 +90,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect(await waiting).toBeInstanceOf(Error)
   })
 
-  it('a frozen store delays a watch, which is current after it resumes', async () => {
+  it('a frozen store delays a watch, which is current after the store resumes', async () => {
     const { store, clock } = await openToday()
     const panel = openClient(store[transport]).key('setPoint', number)
     const seen = record(openClient(store[transport]).key('setPoint', number).entries$)
@@ -105,7 +105,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect(words(seen)).toEqual(['absent (snapshot)', 'set 21 (notification)'])
   })
 
-  it('a frozen store is given up by a client that pings, which reports that and is current after reconnecting', {
+  it('a client that pings a frozen store reports the lost connection, and is current after reconnecting', {
     tags: 'slow',
   }, async () => {
     const { store } = await openToday()
@@ -115,7 +115,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     const seen = record(client.key('k', textCodec).entries$)
     await seen.until(({ values }) => values.length === 1)
     store.freeze(3_600_000)
-    // Attempts fail as well: the system accepts connections, and the store does not answer.
+    // Attempts also fail: the operating system accepts connections, and the store does not answer.
     await status.until(({ values }) => {
       const last = values.at(-1)
       return last?.state === 'reconnecting' && (last.attempt ?? 0) >= 2
@@ -132,7 +132,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
 describe('freezing', () => {
   const open = async (): Promise<{ store: StoreServer; clock: ManualClock }> => openStore()
 
-  it('freezing reports its end, and the latest call decides', async () => {
+  it('freezing reports its end, and the latest call determines the end', async () => {
     const { store, clock } = await open()
     expect(store.frozenUntil).toBeUndefined()
     store.freeze(1_000)
@@ -145,7 +145,7 @@ describe('freezing', () => {
     expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
   })
 
-  it('freezing ends with 0 ms, even if the store was not frozen', async () => {
+  it('freezing for 0 ms ends the freeze, and is permitted when the store is not frozen', async () => {
     const { store, clock } = await open()
     store.freeze(0)
     store.freeze(1_000)
@@ -153,7 +153,7 @@ describe('freezing', () => {
     expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
   })
 
-  it('freezing a hundred times in a row has no effect afterwards', async () => {
+  it('freezing a hundred times in a row has no effect after the freeze has ended', async () => {
     const { store } = await open()
     const alice = await RawClient.ready(store.url, 'alice')
     for (let n = 0; n < 100; n++) {
@@ -164,7 +164,7 @@ describe('freezing', () => {
     }
   })
 
-  it('a frozen store preserves a message larger than any buffer', async () => {
+  it('a frozen store preserves a message that is larger than any buffer', async () => {
     const { store } = await open()
     const alice = await RawClient.ready(store.url, 'alice')
     const value = 'x'.repeat(4_000_000)
@@ -177,7 +177,7 @@ describe('freezing', () => {
     expect(read?.text).toBe(`$4000000\r\n${value}\r\n`)
   })
 
-  it('a frozen store drops a client that disconnects before the store resumes', async () => {
+  it('a client that disconnects while the store is frozen is dropped when the store resumes', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))

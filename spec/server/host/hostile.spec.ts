@@ -10,7 +10,7 @@ import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
 
-/** A store with an observer, a client that must not notice anything. */
+/** Opens a store with an observer, a client that must not notice anything. */
 async function open() {
   const { store } = await openStore()
   const observer = await RawClient.ready(store.url, 'observer')
@@ -18,7 +18,7 @@ async function open() {
   return { store, observer }
 }
 
-/** Checks that the observer is still connected and served, and received nothing else. */
+/** Checks that the observer is still connected and served, and received nothing unexpected. */
 async function expectUnharmed(store: StoreServer, observer: RawClient): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   expect((await writer.request(command('SET key value'), { timestamp: NOW })).text).toBe('+OK\r\n')
@@ -46,7 +46,7 @@ describe('a client that does not send MQTT', () => {
   }
 
   it.each(Object.entries(NOT_MQTT))(
-    'a client that does not send MQTT is disconnected, and others are unaffected: %s',
+    'a client that does not send MQTT is disconnected, and other clients are not affected: %s',
     async (_, chunks) => {
       const { store, observer } = await open()
       const raw = await RawSocket.open(store.url)
@@ -56,7 +56,7 @@ describe('a client that does not send MQTT', () => {
     },
   )
 
-  it('a client that does not send MQTT does not affect others, whatever bytes it sends', async () => {
+  it('a client that does not send MQTT does not affect other clients, regardless of the bytes that it sends', async () => {
     const { store, observer } = await open()
     for (let seed = 1; seed <= 60; seed++) {
       const raw = await RawSocket.open(store.url)
@@ -71,7 +71,7 @@ describe('a client that does not send MQTT', () => {
   const PIECES = { CONNECT, 'CONNECT and PUBLISH': Buffer.concat([CONNECT, publish('news', 'hello')]) }
 
   it.each(Object.entries(PIECES))(
-    'a client that does not send MQTT does not affect others with %s truncated at any byte',
+    'a client that does not send MQTT does not affect other clients with %s truncated at any byte',
     async (_, whole) => {
       const { store, observer } = await open()
       for (let length = 0; length <= whole.length; length++) {
@@ -85,7 +85,7 @@ describe('a client that does not send MQTT', () => {
     },
   )
 
-  it('a client that never completes a packet does not affect others', async () => {
+  it('a client that never completes a packet does not affect other clients', async () => {
     const { store, observer } = await open()
     for (const piece of [CONNECT.subarray(0, 5), Buffer.concat([CONNECT, publish('news', 'hello').subarray(0, 6)])]) {
       const raw = await RawSocket.open(store.url)
@@ -107,7 +107,7 @@ describe('a slow client', () => {
     expect(message?.text).toBe('hello')
   })
 
-  it('a slow client is disconnected if it does not read, and others do not wait for it', async () => {
+  it('a slow client that does not read is disconnected, and other clients do not wait for it', async () => {
     const { store } = await openStore()
     const [slow, writer] = [await RawClient.ready(store.url, 'slow'), await RawClient.ready(store.url, 'writer')]
     await slow.request(command('KEYNOTIFY key'))
@@ -123,7 +123,7 @@ describe('a slow client', () => {
 })
 
 describe('a well-formed but invalid packet', () => {
-  it('an invalid packet is not forwarded if its topic contains a null character', async () => {
+  it('an invalid packet with a null character in its topic is not forwarded', async () => {
     const { store, observer } = await open()
     await observer.subscribe('#')
     const raw = await RawSocket.open(store.url)
@@ -137,11 +137,11 @@ describe('a well-formed but invalid packet', () => {
   it.each([
     ['no characters', ''],
     ['200 levels', 'x/'.repeat(200)],
-    ['a zero character', 'x\0y'],
+    ['a null character', 'x\0y'],
     ['a wildcard', 'answers/#'],
     ['another wildcard', 'answers/+'],
   ])(
-    'an invalid packet does not make the store publish to an invalid topic: a response topic of %s',
+    'an invalid packet with a response topic of %s does not make the store publish to an invalid topic',
     async (_, responseTopic) => {
       const { store, observer } = await open()
       await observer.subscribe('#')
@@ -151,7 +151,7 @@ describe('a well-formed but invalid packet', () => {
     },
   )
 
-  it('an invalid packet does not disconnect a watcher: a key too long for a notification topic', async () => {
+  it('a write to a key that is too long for a notification topic does not disconnect the watcher', async () => {
     const { store, observer } = await open()
     const long = 'x'.repeat(40_000)
     await observer.request(command(`KEYNOTIFY ${long}`))
@@ -160,7 +160,7 @@ describe('a well-formed but invalid packet', () => {
     await expectUnharmed(store, observer)
   })
 
-  it('an invalid packet does not affect others, even by the thousand', async () => {
+  it('an invalid packet does not affect other clients, even if it is sent a thousand times', async () => {
     const { store, observer } = await open()
     const other = await RawClient.ready(store.url, 'other')
     const junk = Array.from({ length: 1_000 }, (_, i) => Buffer.from(`*${i % 7}\r\n$${i % 5}\r\n`))
@@ -169,7 +169,7 @@ describe('a well-formed but invalid packet', () => {
     await expectUnharmed(store, observer)
   })
 
-  it('a publish without properties and with QoS 0 is not forwarded', async () => {
+  it('a request without properties and with QoS 0 is not forwarded', async () => {
     const { store, observer } = await open()
     await observer.subscribe('#')
     const raw = await RawSocket.open(store.url)

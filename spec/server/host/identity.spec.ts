@@ -19,7 +19,7 @@ const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 
 const QUOTA_EXCEEDED = 151
 
 describe('a store with authentication', () => {
-  it('a store with authentication accepts valid credentials, and passes all details to `authenticate`', async () => {
+  it('a store with authentication accepts valid credentials, and passes all their details to `authenticate`', async () => {
     const requests: LoginRequest[] = []
     const authenticate: Authenticate = request => {
       requests.push(request)
@@ -46,13 +46,13 @@ describe('a store with authentication', () => {
     expect(store.clientIds).toEqual([])
   })
 
-  it('a store with authentication rejects MQTT 3.1.1 clients with their own return codes', async () => {
+  it('a store with authentication rejects MQTT 3.1.1 clients with the return codes of MQTT 3.1.1', async () => {
     const { store } = await openSecured()
     expect(await turnedAway(store.url, 'c', { protocolVersion: 4, username: 'alice', password: 'wrong' })).toBe(4)
     expect(await turnedAway(store.url, 'c', { protocolVersion: 4 })).toBe(5)
   })
 
-  it('a store with authentication accepts clients without credentials if configured, but no wrong password', async () => {
+  it('a store with authentication accepts clients without credentials if configured, but no client with a wrong password', async () => {
     const { store } = await openSecured({ allowAnonymous: true })
     await RawClient.ready(store.url, 'c')
     expect(await turnedAway(store.url, 'd', { username: 'alice', password: 'wrong' })).toBe(BAD_CREDENTIALS)
@@ -70,10 +70,13 @@ describe('a store with authentication', () => {
     ['returns an invalid principal', () => JSON.parse('{ "principal": { "username": 7 } }')],
     ['returns attributes without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
     ['returns null', () => JSON.parse('null')],
-  ])('a store with authentication rejects the client and stays up if `authenticate` %s', async (_, authenticate) => {
-    const { store } = await openStore({ authenticate })
-    for (let i = 0; i < 10; i++) expect(await turnedAway(store.url, 'c', as('alice'))).toBe(UNAVAILABLE)
-  })
+  ])(
+    'a store with authentication rejects the client and keeps running if `authenticate` %s',
+    async (_, authenticate) => {
+      const { store } = await openStore({ authenticate })
+      for (let i = 0; i < 10; i++) expect(await turnedAway(store.url, 'c', as('alice'))).toBe(UNAVAILABLE)
+    },
+  )
 
   it('the first applicable authentication method decides', async () => {
     const asked: number[] = []
@@ -94,7 +97,7 @@ describe('a store with authentication', () => {
     expect(await turnedAway(store.url, 'c', as('alice'))).toBe(RATE)
   })
 
-  it('a store with authentication throttles a user name that has logged in from the address only for guesses at its own password', async () => {
+  it('after a user name has logged in from an address, a store with authentication throttles it only for guesses at its own password', async () => {
     const { store } = await openSecured()
     for (const name of ['alice', 'bob']) await (await RawClient.connect(store.url, name, as(name))).end()
     for (let i = 0; i < 5; i++) await turnedAway(store.url, 'c', { username: 'carol', password: `${i}` })
@@ -106,7 +109,7 @@ describe('a store with authentication', () => {
     await (await RawClient.connect(store.url, 'bob', as('bob'))).end()
   })
 
-  it('a store with authentication counts connections and failed logins in total and by address', async () => {
+  it('a store with authentication counts connections and failed logins, both in total and by address', async () => {
     const { store } = await openSecured()
     const alice = await RawClient.ready(store.url, 'c', as('alice'))
     const { hostname, port } = new URL(store.url)
@@ -123,11 +126,11 @@ describe('a store with authentication', () => {
     silent.destroy()
     await alice.end()
     await eventually(() => store.stats.networkConnections === 0)
-    // Failures are kept after the disconnect.
+    // The failures are kept after the client disconnects.
     expect([...store.addresses]).toMatchObject([{ ...here, connections: 0 }])
   })
 
-  it('a store with authentication checks few concurrent guesses, and none once they have failed', async () => {
+  it('a store with authentication checks few concurrent guesses, and checks none after those have failed', async () => {
     let guesses = 0
     const { store } = await openStore({
       authenticate: async () => {
@@ -142,7 +145,7 @@ describe('a store with authentication', () => {
     expect(guesses).toBeLessThanOrEqual(32)
   })
 
-  it('a store with authentication reports an error of `authenticate` to the operator, only its kind to the audit log, and nothing to clients', async () => {
+  it('a store with authentication reports an error of `authenticate` to the operator, writes only its kind to the audit log, and reveals nothing to clients', async () => {
     const error = Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })
     const authenticate: Authenticate = () => {
       throw error
@@ -159,7 +162,7 @@ describe('a store with authentication', () => {
     expect((await fault).error).toBe(error)
   })
 
-  it('a store with authentication limits audit entries caused by anonymous clients', async () => {
+  it('a store with authentication limits audit entries that anonymous clients cause', async () => {
     const { store } = await openSecured()
     const event = firstValueFrom(store.audit$)
     await turnedAway(store.url, 'c'.repeat(2_000), { username: 'u'.repeat(60_000), password: 'x' })
@@ -181,7 +184,7 @@ describe('a store with authentication', () => {
 })
 
 describe('a client id', () => {
-  it('a client id is reserved for its principal while the session lives', async () => {
+  it('a client id is reserved for its principal while the session exists', async () => {
     const { store } = await openSecured()
     const alice = await RawClient.ready(store.url, 'panel', as('alice'))
     const outcomes: unknown[] = []
@@ -192,7 +195,7 @@ describe('a client id', () => {
     expect(outcomes).toEqual(Array(2).fill(['mallory', 'refused', 'the client id belongs to another principal']))
   })
 
-  it('a client id is reserved while the client is offline, and its queued messages reach no other principal', async () => {
+  it('a client id is reserved while its client is offline, and no other principal receives the queued messages', async () => {
     const { store } = await openSecured()
     const kept = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await RawClient.connect(store.url, 'panel', kept)
@@ -205,7 +208,7 @@ describe('a client id', () => {
     expect((await again.received(1))[0]?.text).toBe('secret')
   })
 
-  it('a client id is free when its session ends, and can be taken over by its own principal', async () => {
+  it('a client id is free after its session ends, and the same principal can take it over at any time', async () => {
     const { store } = await openSecured()
     const first = await RawClient.ready(store.url, 'panel', as('alice'))
     await RawClient.ready(store.url, 'panel', as('alice'))
@@ -218,18 +221,18 @@ describe('a client id', () => {
 
 describe('anonymous access', () => {
   it.each(['0.0.0.0', '::', '192.0.2.1', 'store.example'])(
-    'a store without authentication does not listen at %s by default',
+    'a store without authentication does not listen on %s by default',
     async host => {
       await expect(serve({ host, port: 0, wsPort: 0 })).rejects.toThrow(/allowAnonymous: true/)
     },
   )
 
-  it.each(['127.0.0.1', 'localhost', '::1'])('a store without authentication listens at %s', async host => {
+  it.each(['127.0.0.1', 'localhost', '::1'])('a store without authentication listens on %s', async host => {
     const { store } = await openStore({ host })
     await RawClient.ready(store.url, 'c')
   })
 
-  it('a store without authentication listens at other addresses if configured, with a warning', async () => {
+  it('a store without authentication listens on other addresses if configured, with a warning', async () => {
     const warnings: string[] = []
     const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true, warn: words => warnings.push(words) })
     await RawClient.ready(store.url.replace('0.0.0.0', '127.0.0.1'), 'c')
@@ -242,7 +245,7 @@ describe('anonymous access', () => {
     expect(await warned).toMatchObject([{ code: 'RX_STATESTORE_ANONYMOUS', message: expect.stringMatching('0.0.0.0') }])
   })
 
-  it('a store warns only if it accepts anonymous clients despite authentication', async () => {
+  it('a store with authentication warns if it also accepts anonymous clients', async () => {
     const warnings: string[] = []
     const warn = (words: string): void => void warnings.push(words)
     await openStore({ warn })
@@ -266,7 +269,7 @@ describe("the library's client", () => {
     expect(await firstValueFrom(client.key('k', text).get())).toMatchObject({ op: 'absent' })
   })
 
-  it("the library's client fails with the reason for a wrong password", async () => {
+  it("the library's client fails with the reason when its password is wrong", async () => {
     const { store } = await openSecured()
     await using client = connect(store.url, { username: 'alice', password: 'wrong' })
     await expect(firstValueFrom(client.key('k', text).get())).rejects.toMatchObject({ code: 'connection-refused' })
@@ -274,7 +277,7 @@ describe("the library's client", () => {
 })
 
 // Packets may arrive before the login is decided.
-it('packets that arrive before the login is decided are queued, and dropped if it is rejected', async () => {
+it('packets that arrive before the login is decided are queued, and dropped if the login is rejected', async () => {
   const { store } = await openStore({
     authenticate: async ({ username }) => {
       await new Promise(resolve => setImmediate(resolve))
@@ -286,7 +289,7 @@ it('packets that arrive before the login is decided are queued, and dropped if i
   expect(await turnedAway(store.url, 'd', as('mallory'))).toBe(BAD_CREDENTIALS)
 })
 
-it('packets queued before the login are limited to 1 MiB, as one large packet or many', async () => {
+it('packets that are queued before the login are limited to 1 MiB, whether one large packet or many small ones', async () => {
   const { store } = await openStore({ authenticate: async () => new Promise(() => undefined) })
   const stranger = await RawSocket.open(store.url)
   await stranger.send(connectPacket('c'), publish('t', Buffer.alloc(2 * 1024 * 1024)))

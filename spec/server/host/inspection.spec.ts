@@ -28,7 +28,7 @@ describe('inspecting a running store', () => {
     expect(textOf(store.peek('k')?.value ?? bytes(''))).toBe('v')
   })
 
-  it('a running store returns since when clients are connected, and their watches', async () => {
+  it('a running store returns the times at which clients connected, and their watches', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     clock.advance(1_000)
@@ -45,7 +45,7 @@ describe('inspecting a running store', () => {
     await eventually(() => store.clients.length === 1)
   })
 
-  it('a running store returns since when a client is connected after a session takeover', async () => {
+  it('a running store returns the time at which a client connected after a session takeover', async () => {
     const { store, clock } = await openStore()
     const first = await RawClient.connect(store.url, 'alice')
     clock.advance(1_000)
@@ -54,7 +54,7 @@ describe('inspecting a running store', () => {
     expect(store.clients).toEqual([{ clientId: 'alice', since: START + 1_000, watches: 0 }])
   })
 
-  it('a running store counts created and removed keys', async () => {
+  it('a running store counts the keys that were created and removed', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const keyspaceAfter = async (line: string): Promise<number> => {

@@ -7,7 +7,7 @@ import { concernListener, logEventListener, newStoreEvents } from '../../../src/
 import { createStorage } from '../../../src/server/storage/storage.js'
 import { record } from '../../support/open-client.js'
 
-it('a restart reports kept storage only if writes were not kept before', async () => {
+it('a restart reports that the storage keeps writes only if it did not keep them before', async () => {
   const options = checkOptions({ port: 0, wsPort: 0 })
   const events = newStoreEvents()
   const access = createAccessControl(options, events.faults$)

@@ -6,7 +6,7 @@ import { TestClient } from '../../support/test-client.js'
 import { responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
-/** Seconds; a client that is silent for one and a half times as long is disconnected (MQTT 5.0, section 3.1.2.10). */
+/** The keep-alive in seconds. A client that is silent for one and a half times as long is disconnected (MQTT 5.0, section 3.1.2.10). */
 const KEEP_ALIVE = 10
 const A_WHILE = KEEP_ALIVE * 1_000
 
@@ -25,7 +25,7 @@ describe('the keep-alive timeout', () => {
     return { store, client }
   }
 
-  it('the keep-alive timeout is reset by requests', async () => {
+  it('requests reset the keep-alive timeout', async () => {
     const { store, client } = await connect()
     for (let id = 1; id <= 5; id++) {
       vi.advanceTimersByTime(A_WHILE)
@@ -35,13 +35,13 @@ describe('the keep-alive timeout', () => {
     expect(store.clientIds).toEqual(['alice'])
   })
 
-  it('the keep-alive timeout is reset by acknowledgements', async () => {
+  it('acknowledgements reset the keep-alive timeout', async () => {
     const { store, client } = await connect()
     for (let id = 1; id <= 5; id++) client.send(requestPacket('alice', command('GET k'), id))
     for (const publish of await client.came('publish', 5)) {
       vi.advanceTimersByTime(A_WHILE)
       client.acknowledge(publish)
-      // The arrival of an acknowledgement is not observable, so a message on another connection is awaited after it.
+      // The arrival of an acknowledgement is not observable, so the test then awaits a message on another connection.
       for (let turns = 0; turns < 3; turns++) await (await TestClient.connect(store.url, 'observer')).settled()
     }
     expect(store.clientIds).toContain('alice')

@@ -15,7 +15,7 @@ async function* soon(...lines: readonly (DumpLine | string)[]): AsyncGenerator<D
 }
 
 describe('a dump', () => {
-  it('a dump makes a new store equal to the dumped one: values, versions, expiry, fencing tokens', async () => {
+  it('a dump makes a new store equal to the dumped one: values, versions, expiry and fencing tokens', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })
@@ -34,7 +34,7 @@ describe('a dump', () => {
     expect([...copy.dump()]).toEqual(lines.slice(0, 1))
   })
 
-  it('a dump is a snapshot, despite writes while it is read', async () => {
+  it('a dump is a snapshot even if keys are written while it is read', async () => {
     const { store } = await openStore()
     const keys = Array.from({ length: 100 }, (_, at) => ({ key: `k${at}`, value: 'before' }))
     await store.load(keys)
@@ -54,7 +54,7 @@ describe('a dump', () => {
     expect([...store.dump()].map(({ value }) => value)).toEqual(['after', 'after'])
   })
 
-  it('a dump survives the store', async () => {
+  it('a dump can still be read after the store has closed', async () => {
     const { store } = await openStore()
     await store.load([{ key: 'k', value: 'v' }])
     await store.close()
@@ -80,7 +80,7 @@ describe('loading', () => {
     expect(store.stats).toMatchObject({ notifications: 4, keys: 1 })
   })
 
-  it('loading a dump gives an older entry a new version, which watches accept as a change', async () => {
+  it('loading a dump gives an older entry a new version, so that watches accept it as a change', async () => {
     const { store } = await openStore({ clock: new ManualClock(Date.now()) })
     const key = openClient(store.url).key('k', text)
     const seen = record(key.entries$)
@@ -93,7 +93,7 @@ describe('loading', () => {
     expect(versions.every((version, at) => at === 0 || version.compareTo(versions[at - 1] ?? version) > 0)).toBe(true)
   })
 
-  it('loading a dump accepts lines that arrive later, and blank ones', async () => {
+  it('loading a dump accepts lines that arrive later, and blank lines', async () => {
     const { store } = await openStore()
     const lines = soon(
       '{"key":"a","value":"1"}',
@@ -118,7 +118,7 @@ describe('loading', () => {
     expect([store.stats.keys, clock.pending]).toEqual([0, 0])
   })
 
-  it('loading a dump is atomic: a bad line prevents it, with its number in the error', async () => {
+  it('loading a dump is atomic: an invalid line prevents the load, and the error has the number of that line', async () => {
     const { store } = await openStore()
     await store.load([{ key: 'k', value: 'before' }])
     const message = 'line 4: it is not valid JSON; nothing was loaded'
@@ -155,7 +155,7 @@ describe('loading', () => {
     expect(await store.load([{ key: 'k', value: '', fencingToken: near }])).toMatchObject({ loaded: 1 })
   })
 
-  it('loading a dump waits for a restart and is complete afterwards', async () => {
+  it('loading a dump waits for a restart, and the dump is complete afterwards', async () => {
     const { store } = await openStore()
     const restarted = store.restart({ keys: 'lost' })
     await store.load([{ key: 'k', value: 'v' }])
@@ -164,12 +164,12 @@ describe('loading', () => {
     expect((await alice.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
   })
 
-  it.each([null, 'replace', { replace: 1 }])('loading a dump rejects the options %j', async options => {
+  it.each([null, 'replace', { replace: 1 }])('loading a dump with the options %j is rejected', async options => {
     const { store } = await openStore()
     await expect(Reflect.apply(store.load, store, [[], options])).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('loading a dump rejects a closed store', async () => {
+  it('loading a dump into a closed store is rejected', async () => {
     const { store } = await openStore()
     await store.close()
     await expect(store.load([])).rejects.toMatchObject({ code: 'closed' })

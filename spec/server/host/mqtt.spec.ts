@@ -11,7 +11,7 @@ const MQTT_3_1_1 = { protocolVersion: 4 } as const
 
 const textsOf = (client: RawClient): string[] => client.inbox.map(({ text }) => text)
 
-/** Ends a client without DISCONNECT, so that its last will is published. */
+/** Ends a client without DISCONNECT, so that the broker publishes its last will. */
 async function disconnectAbruptly(client: RawClient): Promise<void> {
   client.mqtt.stream.destroy()
   await client.closed
@@ -83,7 +83,7 @@ describe('the broker of a store', () => {
     expect(message?.property('who')).toEqual(['me', 'you'])
   })
 
-  it('the broker of a store publishes the last will only of a client without DISCONNECT', async () => {
+  it('the broker of a store publishes a last will only if its client ends without DISCONNECT', async () => {
     const { store } = await openStore()
     const subscriber = await RawClient.connect(store.url, 'heir')
     await subscriber.subscribe('wills/#')
@@ -99,7 +99,7 @@ describe('the broker of a store', () => {
     expect(textsOf(subscriber)).toEqual(['goodbye', 'farewell'])
   })
 
-  it('the broker of a store loses neither messages nor responses if both arrive together', async () => {
+  it('the broker of a store loses neither messages nor responses when both arrive together', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.subscribe('noise/+')
@@ -156,7 +156,7 @@ describe('MQTT 3.1.1 clients', () => {
 })
 
 describe('a request of a disconnected client', () => {
-  it('a request of a disconnected client is answered when its session resumes, even if the connection broke right after sending', async () => {
+  it('a request of a disconnected client is answered when its session resumes, even if the connection broke right after the request', async () => {
     const { store } = await openStore()
     const before = await RawClient.ready(store.url, 'alice', PERSISTENT)
     const watching = store.requests$.subscribe(({ clientId }) => store.cut(clientId))
@@ -172,7 +172,7 @@ describe('a request of a disconnected client', () => {
     expect(after.inbox).toHaveLength(1)
   })
 
-  it('a request of a disconnected client is executed if it is the last will', async () => {
+  it('a request of a disconnected client is executed if the request is its last will', async () => {
     const { store } = await openStore()
     const subscriber = await RawClient.ready(store.url, 'heir')
     await subscriber.request(command('KEYNOTIFY key'))
@@ -194,7 +194,7 @@ describe('a request of a disconnected client', () => {
     expect(await read(store, 'key')).toBe('$5\r\nvalue\r\n')
   })
 
-  it('a request of a disconnected client registers no watch if it is the last will', async () => {
+  it('a request of a disconnected client registers no watch if the request is its last will', async () => {
     const { store } = await openStore()
     const subscriber = await RawClient.connect(store.url, 'heir')
     await subscriber.subscribe('answers')

@@ -19,7 +19,7 @@ async function change(store: StoreServer, key = 'k'): Promise<void> {
   await writer.end()
 }
 
-/** Messages received by the client, once those in flight have arrived. */
+/** Returns the topics of messages that the client received, after those in flight have arrived. */
 async function received(client: RawClient): Promise<string[]> {
   await client.settled()
   return client.inbox.map(({ topic }) => topic)
@@ -41,7 +41,7 @@ describe('a notification', () => {
     expect(notification?.text).toBe(SET_NOTIFICATION)
   })
 
-  it('a notification has the client id of the connection in upper-case Base16 of its UTF-8 bytes', async () => {
+  it('a notification topic has the client id in upper-case Base16 of its UTF-8 bytes', async () => {
     const { store } = await openStore()
     const client = await RawClient.connect(store.url, 'jörg/#1')
     await client.subscribe('answers')
@@ -61,7 +61,7 @@ describe('a notification', () => {
   })
 
   it.each(['exact', 'one level', '#'])(
-    'a notification is sent once to a registered client with a subscription (%s)',
+    'a notification is sent only once to a registered client that also has a subscription (%s)',
     async how => {
       const { store } = await openStore()
       const client = await RawClient.connect(store.url, 'alice')
@@ -92,7 +92,7 @@ describe('a notification', () => {
     },
   )
 
-  it('a notification is sent to no other client, not even to a subscriber of #', async () => {
+  it('a notification is sent to no other client, even to one that subscribes to #', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const spy = await RawClient.connect(store.url, 'spy')
@@ -163,7 +163,7 @@ describe("with notifications 'subscribed', a notification", () => {
     },
   )
 
-  it("with notifications 'subscribed', a notification is sent to a client whose subscription is from a resumed session", async () => {
+  it("with notifications 'subscribed', a notification is sent to a client whose subscription belongs to a resumed session", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const before = await RawClient.ready(store.url, 'alice', PERSISTENT)
     await before.end()
@@ -224,7 +224,7 @@ describe('the end of watches', () => {
   })
 
   it.each([{}, PERSISTENT])(
-    'the watches of a client end when a new connection takes over its session (%o)',
+    "the watches of a client end when a new connection takes over the client's session (%o)",
     async session => {
       const { store } = await openStore()
       const first = await RawClient.ready(store.url, 'alice', session)

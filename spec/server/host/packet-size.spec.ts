@@ -10,7 +10,7 @@ const NOW = '1696374425000:0:CLIENT'
 const TOO_LARGE = 149
 const LARGE_SET = command(`SET key ${'x'.repeat(1_000)}`)
 
-/** Returns a payload that makes a PUBLISH to `news` this size. */
+/** Returns a payload that makes a PUBLISH to `news` exactly this size. */
 const payloadFor = (size: number): string => {
   const header = publish('news', 'x'.repeat(900)).length - 900
   return 'x'.repeat(size - header)
@@ -36,7 +36,7 @@ describe('the maximum packet size', () => {
     expect((await raw.first(10)).includes(maximumPacketSize)).toBe(true)
   })
 
-  it('the maximum packet size ends only the connection that sends a larger packet, with reason code 149', async () => {
+  it('a packet over the maximum packet size ends only its connection, with reason code 149', async () => {
     const { store, observer } = await open()
     const large = await RawClient.ready(store.url, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
@@ -44,7 +44,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(observer)
   })
 
-  it('the maximum packet size ends only the WebSocket connection that sends a larger packet', async () => {
+  it('a packet over the maximum packet size ends only its WebSocket connection', async () => {
     const { store, observer } = await open()
     const large = await RawClient.ready(store.wsUrl, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
@@ -52,7 +52,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(observer)
   })
 
-  it('the maximum packet size includes the header: a packet of exactly this size is accepted', async () => {
+  it('the maximum packet size includes the header, so a packet of exactly this size is accepted', async () => {
     const { store, observer } = await open()
     expect(publish('news', payloadFor(1_000))).toHaveLength(1_000)
     const raw = await RawSocket.open(store.url)
@@ -65,7 +65,7 @@ describe('the maximum packet size', () => {
     expect(observer.inbox).toHaveLength(1)
   })
 
-  it('the maximum packet size ends the connection after the header, before the body arrives', async () => {
+  it('a packet over the maximum packet size ends the connection when its header arrives, before the body', async () => {
     const { store, observer } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))

@@ -1,7 +1,7 @@
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 
-/** Completes work at another store, so that pending work of this process has certainly run. */
+/** Completes work at another store. Pending work of this process has certainly run by then. */
 export async function waitForPendingWork(): Promise<void> {
   const { store } = await openStore()
   const observer = await RawClient.ready(store.url, 'observer')

@@ -27,7 +27,7 @@ async function open(policy: string) {
 }
 
 describe('a watched glob with a policy', () => {
-  it('a watched glob notifies of readable keys, and other keys cause no audit entries', async () => {
+  it('a watched glob notifies its client of readable keys, and other keys cause no audit entries', async () => {
     const { store, reader, set } = await open(policyOf('line-1/*'))
     const refusals = record(store.audit$)
     expect((await reader.request(command('GLOBNOTIFY *'))).text).toBe('+OK\r\n')
@@ -46,14 +46,14 @@ describe('a watched glob with a policy', () => {
     expect(reader.inbox).toEqual([])
   })
 
-  it('a watched glob ends with the connection when the policy is replaced, whatever the new one grants', async () => {
+  it('a watched glob ends with its connection when the policy is replaced, even if the new policy grants more', async () => {
     const { store, reader } = await open(policyOf('line-1/*'))
     await reader.request(command('GLOBNOTIFY *'))
     store.reload({ policy: policyOf('line-1/*', 'line-2/*') })
     expect(await reader.closed).toBe(ADMINISTRATIVE)
   })
 
-  it('a watched glob follows the rights of its client', async () => {
+  it("a watched glob follows changes of its client's rights", async () => {
     const { store } = await openSecured({ policy: policyOf('a/*', 'b/*'), clock: systemClock })
     const client = (user: string) => openClient(store.url, { clientId: user, ...as(user) })
     const [reader, writer] = [client('reader'), client('writer')]

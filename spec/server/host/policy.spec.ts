@@ -43,7 +43,7 @@ describe('with a policy', () => {
     ['reader', [REFUSED, ABSENT, '+OK\r\n', REFUSED, REFUSED]],
     ['writer', ['+OK\r\n', REFUSED, REFUSED, REFUSED, ':1\r\n']],
     ['nobody', [REFUSED, REFUSED, REFUSED, REFUSED, REFUSED]],
-  ])('%s has the rights to a key that its rule grants', async (user, answers) => {
+  ])('%s has the rights that its rule grants to a key', async (user, answers) => {
     const { client, timestamp } = await open()
     const raw = await client(user)
     const got: string[] = []
@@ -84,7 +84,7 @@ describe('with a policy', () => {
     expect(new Set(reader.inbox.map(({ topic }) => topic))).toEqual(new Set(['news/panel']))
   })
 
-  it('responses and notifications of other clients can neither be received nor forged', async () => {
+  it('a client can neither receive nor forge the responses and notifications of other clients', async () => {
     const { client, timestamp } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     for (const filter of [
@@ -98,7 +98,7 @@ describe('with a policy', () => {
       expect(await reader.subscribe(filter)).toBe(NOT_AUTHORIZED)
     for (const topic of [responseTopicOf('panel-1'), notificationTopicOf('panel-1', 'line-1/a')])
       expect(await reader.publish(topic, 'x')).toMatchObject({ reasonCode: NOT_AUTHORIZED })
-    // Nor by requesting a response there.
+    // Requesting a response on another client's topic is rejected as well.
     await expect(
       reader.request(command('GET line-1/a'), { responseTopic: responseTopicOf('panel-1') }),
     ).rejects.toThrow()
@@ -115,14 +115,14 @@ describe('with a policy', () => {
     expect(await turnedAway(store.url, '', as('panel'))).toBe(NOT_AUTHORIZED)
   })
 
-  it('a last will requires the right to publish at CONNECT', async () => {
+  it('a last will is accepted at CONNECT only with the right to publish it', async () => {
     const { store } = await open()
     const will = (topic: string) => ({ ...as('panel'), will: { topic, payload: Buffer.from('gone'), qos: 1 as const } })
     expect(await turnedAway(store.url, 'panel-2', will('news/reader'))).toBe(NOT_AUTHORIZED)
     await RawClient.connect(store.url, 'panel-2', will('news/panel'))
   })
 
-  it('a client id of wildcards grants nothing', async () => {
+  it('a client id that consists of wildcards grants no additional rights', async () => {
     const { store } = await openSecured({
       policy: `[{principals: {usernames: [mallory]}, brokerResources: [{method: Connect}, {method: Subscribe, topics: ['clients/{principal.clientId}/#']}], stateStoreResources: [{method: Read, keyType: Pattern, keys: ['{principal.clientId}*']}]}]`,
     })
@@ -138,7 +138,7 @@ describe('with a policy', () => {
     }
   })
 
-  it('rejections are audited', async () => {
+  it('rejections are written to the audit log', async () => {
     const { store, client, timestamp } = await open()
     const events = firstValueFrom(
       store.audit$.pipe(
@@ -161,7 +161,7 @@ describe('with a policy', () => {
     ])
   })
 
-  it('rejected use of topics reserved for their owner is audited', async () => {
+  it('rejected uses of topics that are reserved for their owner are written to the audit log', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     const topics = [responseTopicOf('panel-1'), notificationTopicOf('panel-1', 'k')]
@@ -188,7 +188,7 @@ describe('with a policy', () => {
 })
 
 describe('a replaced policy', () => {
-  it('a replaced policy ends watches and subscriptions that it does not grant, without affecting other clients', async () => {
+  it('a replaced policy ends watches and subscriptions that the new policy does not grant, and other clients are not affected', async () => {
     const { store, client, timestamp } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     await reader.request(command('KEYNOTIFY line-1/a'))
@@ -202,7 +202,7 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('a replaced policy ends subscriptions of offline clients, and later messages are not queued for them', async () => {
+  it('a replaced policy ends subscriptions of offline clients, for which later messages are not queued', async () => {
     const { store, client } = await open()
     const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const reader = await RawClient.connect(store.url, 'reader-9', kept)
@@ -236,7 +236,7 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('replacing the policy ends sessions of clients that may no longer connect', async () => {
+  it('a replaced policy ends sessions of clients that may no longer connect', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     store.reload({ policy: rule('panel') })
@@ -245,7 +245,7 @@ describe('a replaced policy', () => {
     expect(await turnedAway(store.url, 'reader-1', as('reader'))).toBe(NOT_AUTHORIZED)
   })
 
-  it('a replacement policy is ignored if it is invalid', async () => {
+  it('an invalid replacement policy is ignored', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     expect(() => store.reload({ policy: '- principals: {}\n  broker: []' })).toThrow(/^The policy: line 1, \[0\]/)

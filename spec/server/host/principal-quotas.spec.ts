@@ -10,7 +10,7 @@ import { command, resp3 } from '../../support/words.js'
 const REFUSED = '-ERR the quota has been exceeded\r\n'
 const QUOTA_EXCEEDED = 0x97
 
-/** Alice and Bob at a store with quotas; `usageOf` returns the usage of one of them. */
+/** Connects Alice and Bob to a store with quotas. `usageOf` returns the usage of one of them. */
 async function open(options: Parameters<typeof openSecured>[0] = {}) {
   const { store, clock } = await openSecured(options)
   const refusals: AuditEvent[] = []
@@ -40,24 +40,24 @@ describe('a quota of keys', () => {
     ])
     expect(await bob.ask('SET c 1')).toBe('+OK\r\n')
     expect([usageOf('alice')?.keys, usageOf('bob')?.keys]).toEqual([2, 1])
-    // Existing keys can be changed and deleted.
+    // Existing keys can still be changed and deleted.
     expect(await second.ask('SET a 22')).toBe('+OK\r\n')
     expect(await second.ask('DEL a')).toBe(':1\r\n')
     expect(await first.ask('SET d 1')).toBe('+OK\r\n')
   })
 
-  it('a quota of keys counts a key towards the principal that wrote it last', async () => {
+  it('a quota of keys counts each key towards the principal that wrote it last', async () => {
     const { connectAs, usageOf } = await open({ maxKeys: 2 })
     const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     await alice.ask('SET a 1')
     expect(await bob.ask('SET a 2')).toBe('+OK\r\n')
     expect([usageOf('alice')?.keys, usageOf('bob')?.keys]).toEqual([0, 1])
     expect(await alice.ask('SET b 1')).toBe('+OK\r\n')
-    // The key would become hers, and exceed her quota.
+    // The key would become Alice's and exceed her quota.
     expect(await alice.ask('SET a 3')).toBe(REFUSED)
   })
 
-  it('a quota of keys counts bytes, and never rejects a smaller value', async () => {
+  it('a quota of keys also counts bytes, and never rejects a smaller value', async () => {
     const { connectAs, usageOf } = await open({ maxBytes: 4_000 })
     const { ask } = await connectAs('alice')
     expect(await ask(`SET a ${'x'.repeat(1_000)}`)).toBe('+OK\r\n')
@@ -69,7 +69,7 @@ describe('a quota of keys', () => {
     expect(await ask('SET d x')).toBe(REFUSED)
   })
 
-  it('a quota of keys applies after a restart', async () => {
+  it('a quota of keys still applies after a restart', async () => {
     const data = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
     onTestFinished(async () => rm(data, { recursive: true }))
     const { store, connectAs } = await open({ maxKeys: 2, data })
@@ -82,7 +82,7 @@ describe('a quota of keys', () => {
   })
 })
 
-describe('the share of one principal', () => {
+describe('the share of a single principal', () => {
   it('`maxPercentPerPrincipal` limits the share of each total', async () => {
     const { connectAs } = await open({ maxKeys: 4, maxWatches: 4, maxRetained: 4, maxPercentPerPrincipal: 75 })
     const { ask, raw } = await connectAs('alice')
@@ -101,7 +101,7 @@ describe('the share of one principal', () => {
 })
 
 describe('a quota of watches', () => {
-  it('a quota of watches applies to all connections of a principal, and is freed when they end', async () => {
+  it('a quota of watches applies to all connections of a principal, and watches no longer count when their connection ends', async () => {
     const { connectAs, usageOf, refusals } = await open({ maxWatches: 8, maxPercentPerPrincipal: 25 })
     const [first, second, bob] = [
       await connectAs('alice', 'a-1'),
@@ -111,7 +111,7 @@ describe('a quota of watches', () => {
     expect([await first.ask('KEYNOTIFY a'), await second.ask('KEYNOTIFY a')]).toEqual(['+OK\r\n', '+OK\r\n'])
     expect(await first.ask('KEYNOTIFY b')).toBe(REFUSED)
     expect(refusals).toMatchObject([{ action: 'read', target: 'b', reason: 'quota' }])
-    // Already watched.
+    // The key is already watched.
     expect(await first.ask('KEYNOTIFY a')).toBe('+OK\r\n')
     expect(await bob.ask('KEYNOTIFY b')).toBe('+OK\r\n')
     expect(usageOf('alice')?.watches).toBe(2)
@@ -132,7 +132,7 @@ describe('a quota of watches', () => {
 
 describe('a quota of subscriptions', () => {
   it('a quota of subscriptions applies to all sessions of a principal', async () => {
-    // Each starts with two subscriptions.
+    // Each client starts with two subscriptions.
     const { connectAs, usageOf, refusals } = await open({ maxSubscriptions: 50, maxPercentPerPrincipal: 10 })
     const [first, second, bob] = [
       await connectAs('alice', 'a-1'),
@@ -168,7 +168,7 @@ describe('a quota of retained messages', () => {
     expect(await alice.raw.publish('b', '1', retain)).toMatchObject({ reasonCode: QUOTA_EXCEEDED })
     expect(refusals).toMatchObject([{ action: 'publish', target: 'b', reason: 'quota' }])
     expect(await alice.raw.publish('a', '22', retain)).toMatchObject({ reasonCode: 0 })
-    // Bob owns the message now.
+    // Bob now owns the message.
     expect(await bob.raw.publish('a', '3', retain)).toMatchObject({ reasonCode: 0 })
     expect([usageOf('alice')?.retained, usageOf('bob')?.retained]).toEqual([0, 1])
     expect(await bob.raw.publish('a', '', retain)).toMatchObject({ reasonCode: 0 })
@@ -176,7 +176,7 @@ describe('a quota of retained messages', () => {
     expect(store.stats).toMatchObject({ retained: 0, retainedBytes: 0 })
   })
 
-  it('a quota of retained messages counts bytes, and has a total across principals', async () => {
+  it('a quota of retained messages also counts bytes, and a total applies across principals', async () => {
     const { connectAs } = await open({ maxRetained: 2, maxRetainedBytes: 2_000, maxPercentPerPrincipal: 100 })
     const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     const large = 'x'.repeat(3_000)
@@ -187,7 +187,7 @@ describe('a quota of retained messages', () => {
 })
 
 describe('a quota of messages queued for offline clients', () => {
-  it('a quota of messages queued for offline clients ends the session that exceeds it', async () => {
+  it('a quota of messages queued for offline clients ends the session that exceeds the quota', async () => {
     const { connectAs, usageOf, store } = await open({ maxBufferedBytes: 80_000 })
     const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await RawClient.connect(store.url, 'away', lasting)
@@ -215,14 +215,14 @@ describe('a quota of messages queued for offline clients', () => {
 })
 
 describe('a rate limit', () => {
-  it('a rate limit slows down a faster client without losing packets', { tags: 'slow' }, async () => {
+  it('a rate limit slows down a client that exceeds the rate, without losing packets', { tags: 'slow' }, async () => {
     const { connectAs, usageOf } = await open({ maxPacketRatePerPrincipal: 40 })
     const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     const began = performance.now()
     const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => alice.ask(`SET k${i % 7} ${i}`)))
     expect(new Set(answers)).toEqual(new Set(['+OK\r\n']))
     expect(usageOf('alice')?.pauses).toBe(0)
-    // The initial burst is used up, so packets are read every 25 ms from here on.
+    // The initial burst is used up, so from now on a packet is read every 25 ms.
     await Promise.all(Array.from({ length: 60 }, (_, i) => alice.ask(`SET k${i % 7} ${i}`)))
     await alice.ask('GET k0')
     expect(usageOf('alice')?.pauses).toBeGreaterThan(0)
@@ -231,7 +231,7 @@ describe('a rate limit', () => {
     expect(usageOf('bob')?.pauses).toBe(0)
   })
 
-  it('a rate limit of bytes slows down a faster client', { tags: 'slow' }, async () => {
+  it('a rate limit of bytes slows down a client that exceeds it', { tags: 'slow' }, async () => {
     const { connectAs, usageOf } = await open({ maxByteRatePerPrincipal: 100_000 })
     const { ask } = await connectAs('alice')
     for (let i = 0; i < 8; i++) await ask(`SET a ${'x'.repeat(25_000)}`)
@@ -251,7 +251,7 @@ describe('a rate limit', () => {
     expect(usageOf('alice')?.pauses).toBeGreaterThan(0)
   })
 
-  it('a rate limit in total also applies to this machine', async () => {
+  it('a total rate limit also applies to clients on this machine', async () => {
     await using store = await serve({ port: 0, wsPort: 0, maxPacketRate: 50 })
     const raw = await RawClient.ready(store.url, 'c')
     const began = performance.now()
@@ -262,7 +262,7 @@ describe('a rate limit', () => {
 })
 
 describe('a quota of user properties', () => {
-  it('a quota of user properties ends the connection', async () => {
+  it('a packet that exceeds the quota of user properties ends its connection', async () => {
     const { connectAs, clock } = await open({ maxUserProperties: 3 })
     const { raw } = await connectAs('alice')
     const properties = (many: number) => ({ many: Array<string>(many).fill('x') })

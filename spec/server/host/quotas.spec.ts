@@ -6,7 +6,7 @@ import { brokerQuotas, checkQuotas, keyQuotas, QUOTAS, watchQuotas } from '../..
 
 const PAGE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
 const [, SECTION = ''] = /\n## Quotas\n(.*?)\n## /s.exec(PAGE) ?? []
-/** Items of the page's list: option, flag and description of the default. */
+/** The items of the page's list: option, flag and description of the default. */
 const items = Array.from(SECTION.matchAll(/^- (`max[^:]*): (.*)$/gm), ([, names = '', words = '']) => {
   const [option = '', flag] = Array.from(names.matchAll(/`([^`]+)`/g), ([, name = '']) => name)
   return { option, flag, words }
@@ -17,7 +17,7 @@ const numberOf = (words: string): number | undefined => {
 }
 
 describe('the quotas of a store', () => {
-  it('the quotas of a store are all documented with their defaults', () => {
+  it('the documentation lists all quotas with their defaults', () => {
     expect(items.map(({ option }) => option).sort()).toEqual(Object.keys(QUOTAS).sort())
     const defaults: Readonly<Record<string, number | undefined>> = { ...checkQuotas({ maxBytes: 1_000 }) }
     for (const { option, words } of items) {
@@ -27,7 +27,7 @@ describe('the quotas of a store', () => {
     }
   })
 
-  it('the quotas of a store have one flag each, with the same value', () => {
+  it('each quota has one flag, which sets the same value', () => {
     const command = new Command()
     addOptions(command, QUOTAS)
     const flags = items.flatMap(({ flag }) => flag ?? [])
@@ -41,19 +41,19 @@ describe('the quotas of a store', () => {
     [{ maxMemory: 1 }, 'got `1`'],
     [{ maxMemory: 100, maxBytes: 100 }, 'got `100` beside `maxBytes` of 100'],
     [{ maxMemory: 100, maxBufferedBytes: 200 }, 'got `100` beside `maxBufferedBytes` of 200'],
-  ])('the quotas require memory for keys and for buffers: %j', (options, words) => {
+  ])('the quotas reject a memory limit that leaves no memory for keys or for buffers: %j', (options, words) => {
     expect(() => checkQuotas(options)).toThrow(
       `Expected \`maxMemory\` to leave memory for keys and for buffers, ${words}`,
     )
     expect(() => checkQuotas({ maxMemory: 2 })).not.toThrow()
   })
 
-  it('the quotas reserve half of the buffers for messages that are not retained, unless configured', () => {
+  it('the quotas reserve half of the buffers for messages that are not retained, unless configured otherwise', () => {
     expect(checkQuotas({ maxMemory: 1_000 }).maxRetainedBytes).toBe(200)
     expect(checkQuotas({ maxMemory: 1_000, maxRetainedBytes: 5_000 }).maxRetainedBytes).toBe(5_000)
   })
 
-  it('the quotas give a principal a default share of each total, or the configured one', () => {
+  it('the quotas give a principal the default share of each total, or the configured share', () => {
     const MIB = 1024 * 1024
     const { principal, address } = brokerQuotas(checkQuotas({ maxBytes: 1_000 }))
     expect(principal).toEqual({
@@ -74,7 +74,7 @@ describe('the quotas of a store', () => {
     expect(keyQuotas(quarter)(client)).toEqual({ id: 'is alice', maxKeys: 3, maxBytes: 250 })
   })
 
-  it('the quotas give a principal at least 10 connections, subscriptions and watches, or all of a smaller total', () => {
+  it('the quotas give a principal at least 10 connections, subscriptions and watches, or the whole of a smaller total', () => {
     const shares = (options: Parameters<typeof checkQuotas>[0]): readonly number[] => {
       const checked = checkQuotas({ maxBytes: 1_000, ...options })
       const { connections, subscriptions } = brokerQuotas(checked).principal
@@ -92,7 +92,7 @@ describe('the quotas of a store', () => {
     )
   })
 
-  it.each(Object.keys(QUOTAS))('the quota %s is a whole number', name => {
+  it.each(Object.keys(QUOTAS))('the quota %s must be a positive whole number', name => {
     for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => checkQuotas({ [name]: wrong })).toThrow(`\`${name}\``)
   })

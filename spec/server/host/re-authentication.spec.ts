@@ -10,7 +10,7 @@ import { command } from '../../support/words.js'
 const [NOT_AUTHORIZED, EXPIRED, PROTOCOL_ERROR, ADMINISTRATIVE] = [0x87, 0xa0, 0x82, 0x98]
 const HOUR = 3_600_000
 
-/** A token consists of a name, a space and a time to live, ms. */
+/** Accepts tokens that consist of a name, a space and a time to live in milliseconds. */
 const authenticate: Authenticate = ({ method, data }) => {
   const [username = '', ttl] = Buffer.from(data ?? [])
     .toString()
@@ -26,7 +26,7 @@ async function open(token: string) {
   return { store, client, welcome: await client.next() }
 }
 
-/** A client with the attribute `a` of 1, which may access topics and keys that end with it. */
+/** Connects a client with the attribute `a` of 1, which may access topics and keys that end with 1. */
 async function connectWithTwoRoles(): Promise<TestClient> {
   const { store } = await openStore({
     authenticate: ({ data }) => ({
@@ -44,18 +44,18 @@ async function connectWithTwoRoles(): Promise<TestClient> {
 }
 
 describe('credentials', () => {
-  it('credentials end the connection when they expire', async () => {
+  it('expiring credentials end the connection at their expiry', async () => {
     const { client, welcome } = await open('alice 30')
     expect(welcome).toMatchObject({ cmd: 'connack', reasonCode: 0 })
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('credentials that have expired end the connection immediately', async () => {
+  it('credentials that have already expired end the connection immediately', async () => {
     const { client } = await open('alice -1000')
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('credentials can be renewed, with a later or earlier expiry', async () => {
+  it('credentials can be renewed with a later or an earlier expiry', async () => {
     const { client } = await open('alice 5000')
     client.send(authWith(`alice ${HOUR}`))
     expect(await client.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
@@ -76,13 +76,13 @@ describe('credentials', () => {
     expect(outcomes).toEqual([['login', 'refused']])
   })
 
-  it('credentials end the connection if they are sent as an answer without a challenge', async () => {
+  it('credentials that are sent as an answer without a challenge end the connection', async () => {
     const { client } = await open(`alice ${HOUR}`)
     client.send(authWith(`alice ${HOUR}`, 0x18))
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
   })
 
-  it('expired credentials end the connection, and the session waits for its principal', async () => {
+  it('expired credentials end the connection, and the session remains available to its principal', async () => {
     const { store, client } = await open('alice 30')
     expect(await client.next()).toMatchObject({ cmd: 'disconnect' })
     const other = TestClient.to(store.url)
@@ -90,7 +90,7 @@ describe('credentials', () => {
     expect(await other.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
-  it('credentials take effect on the rights under the policy', async () => {
+  it('renewed credentials change the rights that the policy grants', async () => {
     const { store } = await openStore({
       authenticate: ({ data }) => ({
         principal: { username: 'u', attributes: { a: Buffer.from(data ?? []).toString() } },
@@ -112,7 +112,7 @@ describe('credentials', () => {
     expect(await client.next()).toMatchObject({ cmd: 'puback', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('credentials with fewer rights end a subscription', async () => {
+  it('renewed credentials with fewer rights end a subscription', async () => {
     const client = await connectWithTwoRoles()
     client.send({ cmd: 'subscribe', messageId: 2, subscriptions: [{ topic: 't/1', qos: 1 }] })
     expect(await client.next()).toMatchObject({ cmd: 'suback', granted: [1] })
@@ -122,7 +122,7 @@ describe('credentials', () => {
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
-  it('credentials with fewer rights end a watch', async () => {
+  it('renewed credentials with fewer rights end a watch', async () => {
     const client = await connectWithTwoRoles()
     client.send({
       cmd: 'publish',
@@ -141,7 +141,7 @@ describe('credentials', () => {
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
-  it('credentials without the right to connect end the connection', async () => {
+  it('renewed credentials without the right to connect end the connection', async () => {
     const client = await connectWithTwoRoles()
     client.send(authWith('3'))
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })

@@ -14,7 +14,7 @@ const answerTo = (challenge: string, name: string): string =>
     .update(challenge)
     .digest('hex')}`
 
-/** Each client gets its own challenge and must sign it. */
+/** Sends each client a different challenge, which the client must sign. */
 const authenticate: Authenticate = ({ data, state }) => {
   const response = Buffer.from(data ?? []).toString()
   if (typeof state !== 'string') {
@@ -35,7 +35,7 @@ describe('a recorded AUTH packet', () => {
     ;({ store } = await openStore({ authenticate }))
   })
 
-  /** A client that has sent CONNECT, and its challenge. */
+  /** Connects a client up to the challenge. Returns the client and the challenge. */
   async function connectToChallenge(clientId: string): Promise<{ client: TestClient; challenge: string }> {
     const client = TestClient.to(store.url)
     client.send(connectWith('hello', clientId))
@@ -44,7 +44,7 @@ describe('a recorded AUTH packet', () => {
     return { client, challenge: dataOf(packet) }
   }
 
-  /** A connected client, and its answer to the challenge. */
+  /** Connects a client. Returns the client and its recorded answer to the challenge. */
   async function connectAuthenticated(name: string): Promise<{ client: TestClient; recorded: string }> {
     const { client, challenge } = await connectToChallenge(`${name}-1`)
     const recorded = answerTo(challenge, name)
@@ -78,7 +78,7 @@ describe('a recorded AUTH packet', () => {
     expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
   })
 
-  it('a recorded AUTH packet does not authenticate another connection with a challenge at the same time', async () => {
+  it('a recorded AUTH packet does not authenticate another connection that is challenged at the same time', async () => {
     const [owner, thief] = [await connectToChallenge('panel-1'), await connectToChallenge('thief')]
     const answer = answerTo(owner.challenge, 'panel')
     thief.client.send(authWith(answer, CONTINUE))
@@ -87,7 +87,7 @@ describe('a recorded AUTH packet', () => {
     expect(await owner.client.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
-  it('a recorded AUTH packet does not answer a new challenge on its own connection', async () => {
+  it('a recorded AUTH packet does not answer a new challenge on the same connection', async () => {
     const { client, recorded } = await connectAuthenticated('panel')
     client.send(authWith(recorded))
     expect(await client.next()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })
@@ -104,7 +104,7 @@ describe('a recorded AUTH packet', () => {
     await isWell(pump)
   })
 
-  it('a client that sends a new AUTH or another packet during a challenge is disconnected', async () => {
+  it('a client that sends a new AUTH or another packet instead of answering a challenge is disconnected', async () => {
     const second = await connectToChallenge('second')
     second.client.send(authWith('hello'))
     expect(await second.client.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })

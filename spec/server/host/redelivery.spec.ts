@@ -13,7 +13,7 @@ const NOW = '1696374425000:0:CLIENT'
 const PERSISTENT: Partial<IConnectPacket> = { clean: false, properties: { sessionExpiryInterval: 60 } }
 const TAKEN_OVER = 142
 
-/** A client that watches `k`, and has acknowledged all messages. */
+/** Connects a client that watches `k` and has acknowledged all messages. */
 async function connectWatcher(store: StoreServer, options: Partial<IConnectPacket> = PERSISTENT): Promise<TestClient> {
   const client = await TestClient.connect(store.url, 'alice', options)
   await client.subscribe(notificationTopicOf('alice'))
@@ -26,7 +26,7 @@ async function connectWatcher(store: StoreServer, options: Partial<IConnectPacke
   return client
 }
 
-/** Sets `k` to each value, and waits for all responses. */
+/** Sets `k` to each value and waits for all responses. */
 async function write(store: StoreServer, ...values: string[]): Promise<void> {
   const writer = await RawClient.ready(store.url, 'writer')
   for (const value of values) await writer.request(command(`SET k ${value}`), { timestamp: NOW })
@@ -40,7 +40,7 @@ const awaitDisconnect = async (store: StoreServer, clientId = 'alice'): Promise<
   eventually(() => !store.clientIds.includes(clientId))
 
 describe('an unacknowledged message', () => {
-  it('an unacknowledged message is redelivered on reconnect, in order, with DUP, before newer messages', async () => {
+  it('an unacknowledged message is redelivered on reconnect, in order, with DUP and before newer messages', async () => {
     const { store } = await openStore()
     const before = await connectWatcher(store)
     await write(store, 'a', 'b', 'c', 'd')
@@ -84,7 +84,7 @@ describe('an unacknowledged message', () => {
     ['the client starts clean', PERSISTENT, { ...PERSISTENT, clean: true }],
     ['the session ended with the connection', { clean: true }, PERSISTENT],
     ['the resumed session ended with the connection', { clean: false }, PERSISTENT],
-  ] as const)('is dropped when %s', async (_, session, next) => {
+  ] as const)('an unacknowledged message is dropped when %s', async (_, session, next) => {
     const { store } = await openStore()
     const before = await connectWatcher(store, session)
     await write(store, 'a', 'b')
@@ -138,7 +138,7 @@ describe('an unacknowledged message', () => {
     expect(after.publishes.every(({ dup }) => dup)).toBe(true)
   })
 
-  it('an unacknowledged message can be a response or a notification', async () => {
+  it('an unacknowledged response or notification is redelivered', async () => {
     const { store } = await openStore()
     const before = await connectWatcher(store)
     before.send(requestPacket('alice', command('SET k v'), 7, { userProperties: { __ts: NOW } }))
@@ -178,7 +178,7 @@ describe('messages queued for an offline client', () => {
     [59_000, true, ['a']],
     [60_000, false, []],
   ])(
-    'messages queued for an offline client are dropped when the session expires: after %i of 60,000 ms it is present: %s',
+    'messages queued for an offline client are dropped when the session expires: after %i of 60,000 ms, session present is %s',
     async (ms, sessionPresent, values) => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
       const { store } = await openStore()
@@ -195,7 +195,7 @@ describe('messages queued for an offline client', () => {
     },
   )
 
-  it('messages queued for an offline client are not kept if the session ended with the connection', async () => {
+  it('messages queued for an offline client are not kept if the session ends with the connection', async () => {
     const { store } = await openStore()
     const before = await connectWatcher(store, { clean: true })
     await write(store, 'a')
@@ -209,7 +209,7 @@ describe('messages queued for an offline client', () => {
 })
 
 describe('packet ids', () => {
-  it('packet ids are unique among messages of the store and of clients, also in a resumed session', async () => {
+  it('packet ids are unique among messages of the store and of clients, even in a resumed session', async () => {
     const { store } = await openStore()
     const before = await connectWatcher(store)
     await before.subscribe('news')
@@ -258,7 +258,7 @@ describe('packet ids', () => {
     expect(after.publishes).toEqual([])
   })
 
-  it('packet ids that are unknown or acknowledged twice have no effect', async () => {
+  it('acknowledgements with an unknown packet id, and repeated acknowledgements, have no effect', async () => {
     const { store } = await openStore()
     const client = await connectWatcher(store)
     await write(store, 'a')
@@ -272,7 +272,7 @@ describe('packet ids', () => {
 })
 
 describe("a client's receive maximum", () => {
-  it("a client's receive maximum delays the next message until one is acknowledged", async () => {
+  it("a client's receive maximum delays the next message until an earlier message is acknowledged", async () => {
     const { store } = await openStore()
     const properties = { sessionExpiryInterval: 60, receiveMaximum: 3 }
     const client = await connectWatcher(store, { clean: false, properties })

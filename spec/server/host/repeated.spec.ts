@@ -34,7 +34,7 @@ async function sendRequest(
 }
 
 describe('a request repeated with DUP', () => {
-  it('a request repeated with DUP gets the same response without being executed again: SET NX does not fail', async () => {
+  it('a request repeated with DUP gets the same response without being executed again, so SET NX does not fail', async () => {
     const { store } = await openStore()
     const before = await connect(store.url)
     const first = await sendRequest(before, 'SET k v NX', 1)
@@ -48,7 +48,7 @@ describe('a request repeated with DUP', () => {
   it.each([
     ['DEL k', ':1\r\n'],
     ['VDEL k v', ':1\r\n'],
-  ])('the repeated request %s reports the same result', async (words, expected) => {
+  ])('the repeated request %s gets the same result', async (words, expected) => {
     const { store } = await openStore()
     const client = await connect(store.url)
     await sendRequest(client, 'SET k v', 1)
@@ -57,7 +57,7 @@ describe('a request repeated with DUP', () => {
     expect((await sendRequest(client, words, 3, { dup: true })).text).toBe(':0\r\n')
   })
 
-  it('a request is new without DUP, from another client, with other correlation data, or after its expiry', async () => {
+  it('a repeated request counts as new without DUP, from another client, with other correlation data, or after its expiry', async () => {
     const { store, clock } = await openStore()
     const [alice, bob] = [await connect(store.url), await connect(store.url, 'bob')]
     await sendRequest(alice, 'SET k v NX', 1)
@@ -81,7 +81,7 @@ describe('a request repeated with DUP', () => {
     expect((await sendRequest(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
   })
 
-  it('a repeated request is new after twice 4 MiB of other responses, which are the limit of the reply cache', {
+  it('a repeated request counts as new after 8 MiB of other responses, twice the limit of the reply cache', {
     tags: 'slow',
   }, async () => {
     const { store } = await openStore()
@@ -99,16 +99,16 @@ describe('a request repeated with DUP', () => {
   })
 })
 
-describe('a client that repeats unacknowledged requests in a resumed session, like the official Rust client', () => {
+describe('a client that, like the official Rust client, repeats unacknowledged requests in a resumed session', () => {
   it.each(['before', 'after'] as const)(
-    'a client that repeats unacknowledged requests learns that its SET NX succeeded if the connection broke %s the store executed it',
+    'a client that repeats unacknowledged requests is informed that its SET NX succeeded if the connection broke %s the store executed it',
     async moment => {
       const { store } = await openStore()
       const session = { clean: false, properties: { sessionExpiryInterval: 60 } }
       const first = await TestClient.connect(store.url, 'rust', session)
       await first.subscribe(responseTopicOf('rust'))
       const request = requestPacket('rust', command('SET lock me NX'), 7, { userProperties: { __ts: NOW } })
-      // Neither PUBACK nor response reach the client.
+      // The client receives neither PUBACK nor response.
       first.socket.pause()
       if (moment === 'after') {
         first.send(request)

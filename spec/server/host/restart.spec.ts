@@ -17,7 +17,7 @@ async function openToday() {
 }
 
 describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
-  it('a restart ends every connection without DISCONNECT, and listens on the same ports', async () => {
+  it('a restart ends every connection without DISCONNECT, and the store listens on the same ports', async () => {
     const { store, clock } = await openStore()
     const { url, wsUrl } = store
     const clients = await Promise.all(['a', 'b', 'c'].map(async id => RawClient.ready(store[transport], id)))
@@ -55,7 +55,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('a restart drops sessions, their queued messages and all watches', async () => {
+  it('a restart drops sessions with their queued messages, and all watches', async () => {
     const { store } = await openStore()
     const session = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
     const alice = await RawClient.ready(store[transport], 'alice', session)
@@ -69,7 +69,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     expect(back.inbox).toEqual([])
   })
 
-  it('a restart publishes no last will', async () => {
+  it('a restart publishes no last wills', async () => {
     const { store } = await openStore()
     const payload = command('SET will v')
     const properties = { responseTopic: 'nobody', correlationData: Buffer.from('x'), userProperties: { __ts: NOW } }
@@ -83,7 +83,7 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
   it.each([
     ['kept', 'set 1 (snapshot), set 2 (notification)'],
     ['lost', 'set 1 (snapshot), absent (resync), set 2 (notification)'],
-  ] as const)('with keys %s: a client reconnects, and its watch shows %j', async (keys, expected) => {
+  ] as const)('a client reconnects after a restart with keys %s, and its watch shows %j', async (keys, expected) => {
     const { store } = await openToday()
     const client = openClient(store[transport])
     const key = client.key('k', text)
@@ -104,8 +104,8 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
   })
 })
 
-describe('calling restart', () => {
-  it('a restart resets the counters, and requests are still reported', async () => {
+describe('calls of restart', () => {
+  it('a restart resets the counters, and requests are still reported after it', async () => {
     const { store } = await openStore()
     const requests = record(store.requests$)
     const alice = await RawClient.ready(store.url, 'alice')
@@ -125,7 +125,7 @@ describe('calling restart', () => {
     expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('a restart does not prevent closing', async () => {
+  it('a store can be closed during a restart', async () => {
     const { store } = await openStore()
     const restarted = store.restart({ keys: 'kept' })
     await store.close()
@@ -134,7 +134,7 @@ describe('calling restart', () => {
     await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('a restart rejects if a port is in use, and can be retried', async () => {
+  it('a restart rejects if a port is in use, and can then be retried', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })

@@ -14,12 +14,12 @@ async function open(...ids: string[]) {
   return { store, alice: first ?? expect.fail('Name a client'), others }
 }
 
-/** Returns whether the key of `SET` exists for another client. */
+/** Returns whether the key that the `SET` request writes exists, as seen by another client. */
 const isWritten = async (client: RawClient): Promise<boolean> =>
   (await client.request(command('GET key'))).text === '$5\r\nvalue\r\n'
 
 describe('a response', () => {
-  it('a response has status 200, protocol version, source and content type, even if it is -ERR', async () => {
+  it('a response has status 200, the protocol version, a source and a content type, even if its payload is -ERR', async () => {
     const { alice } = await open('alice')
     for (const timestamp of [NOW, 'nonsense']) {
       const response = await alice.request(SET, { timestamp })
@@ -33,7 +33,7 @@ describe('a response', () => {
   })
 
   it.each([1, 16, 255, 1_000])(
-    'a response has the correlation data of its request, all %i bytes of it',
+    'a response has the complete correlation data of its request: %i bytes',
     async length => {
       const { alice } = await open('alice')
       const correlationData = Buffer.from(Array.from({ length }, (_, i) => 255 - (i % 256)))
@@ -42,7 +42,7 @@ describe('a response', () => {
     },
   )
 
-  it('a response is sent for each of many concurrent requests, in order', async () => {
+  it('each of many concurrent requests gets a response, in order', async () => {
     const { alice } = await open('alice')
     const numbers = Array.from({ length: 200 }, (_, i) => String(i))
     const order: string[] = []
@@ -57,7 +57,7 @@ describe('a response', () => {
   })
 
   it.each(['answers', 'clients/alice/answers/here', `clients/${hexOf('alice')}/services/statestore/_any_/response`])(
-    'a response is sent to the response topic of the client: %s',
+    'a response is sent to the response topic of its client: %s',
     async responseTopic => {
       const { alice } = await open('alice')
       await alice.subscribe(responseTopic)
@@ -69,27 +69,30 @@ describe('a response', () => {
 })
 
 describe('a request', () => {
-  it.each([0, 1, 2] as const)('a request with QoS %i is not forwarded to clients, retained or not', async qos => {
-    const { store, alice } = await open('alice')
-    const filters = ['#', '+/#', 'statestore/#', '+/+/+/command/invoke', INVOKE_TOPIC]
-    const spies = await Promise.all(filters.map(async (_, i) => RawClient.connect(store.url, `spy${i}`)))
-    await Promise.all(spies.map(async (spy, i) => spy.subscribe(filters[i] ?? '#')))
-    await Promise.all(spies.map(async spy => spy.subscribe('marker')))
-    for (const retain of [false, true]) await alice.send(SET, { timestamp: NOW, qos, retain })
-    await alice.received(2)
-    await alice.publish('marker', 'end')
-    for (const spy of spies) expect((await spy.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
-    const late = await RawClient.ready(store.url, 'late')
-    await late.subscribe('#')
-    await late.subscribe(INVOKE_TOPIC)
-    await late.settled()
-    expect(late.inbox).toEqual([])
-  })
+  it.each([0, 1, 2] as const)(
+    'a request with QoS %i is not forwarded to other clients, whether retained or not',
+    async qos => {
+      const { store, alice } = await open('alice')
+      const filters = ['#', '+/#', 'statestore/#', '+/+/+/command/invoke', INVOKE_TOPIC]
+      const spies = await Promise.all(filters.map(async (_, i) => RawClient.connect(store.url, `spy${i}`)))
+      await Promise.all(spies.map(async (spy, i) => spy.subscribe(filters[i] ?? '#')))
+      await Promise.all(spies.map(async spy => spy.subscribe('marker')))
+      for (const retain of [false, true]) await alice.send(SET, { timestamp: NOW, qos, retain })
+      await alice.received(2)
+      await alice.publish('marker', 'end')
+      for (const spy of spies) expect((await spy.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
+      const late = await RawClient.ready(store.url, 'late')
+      await late.subscribe('#')
+      await late.subscribe(INVOKE_TOPIC)
+      await late.settled()
+      expect(late.inbox).toEqual([])
+    },
+  )
 
   it.each([
     ['response topic', { responseTopic: null }],
     ['correlation data', { correlationData: null }],
-  ])('a request without %s is rejected with a reason, and the connection stays open', async (what, missing) => {
+  ])('a request without %s is rejected with a reason, and its connection stays open', async (what, missing) => {
     const { store, alice } = await open('alice')
     const { reasonCode, reasonString } = await alice.send(SET, { timestamp: NOW, ...missing })
     expect(reasonCode).toBe(135)
@@ -98,7 +101,7 @@ describe('a request', () => {
   })
 
   it.each([0, 2] as const)(
-    'a request with QoS %i gets status 400 with the invalid field, and changes nothing',
+    'an invalid request with QoS %i gets status 400 with the name of the invalid field, and changes nothing',
     async qos => {
       const { alice } = await open('alice')
       const response = await alice.request(SET, { timestamp: NOW, qos })
@@ -110,7 +113,7 @@ describe('a request', () => {
     },
   )
 
-  it('a request with QoS 0 and no response topic changes nothing', async () => {
+  it('a request with QoS 0 and without a response topic changes nothing', async () => {
     const { alice } = await open('alice')
     await alice.send(SET, { timestamp: NOW, qos: 0, responseTopic: null })
     expect(await isWritten(alice)).toBe(false)
@@ -120,7 +123,7 @@ describe('a request', () => {
   const OWN_NOTIFICATION = `${RESERVED}/${hexOf('alice')}/command/notify/6B6579`
 
   it.each([...FORBIDDEN, OWN_NOTIFICATION])(
-    'a request with the forbidden response topic %s ends only the connection of its client',
+    'a request with the forbidden response topic %s ends only its own connection',
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
       alice.send(SET, { timestamp: NOW, responseTopic }).catch(() => undefined)
@@ -129,7 +132,7 @@ describe('a request', () => {
     },
   )
 
-  it.each([0, 2] as const)('a request with QoS %i and a forbidden response topic ends the connection', async qos => {
+  it.each([0, 2] as const)('a request with QoS %i and a forbidden response topic ends its connection', async qos => {
     const { alice, others } = await open('alice', 'bob')
     alice.send(SET, { timestamp: NOW, responseTopic: RESERVED, qos }).catch(() => undefined)
     expect(await alice.closed).toBe(144)
@@ -137,7 +140,7 @@ describe('a request', () => {
   })
 
   it.each([responseTopicOf('bob'), `clients/${hexOf('bob')}/services/statestore/_any_/command/invoke/response`])(
-    "a request with another client's response topic %s is rejected, and the other client gets nothing",
+    "a request with another client's response topic %s is rejected, and the other client receives nothing",
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
       const { reasonCode } = await alice.send(SET, { timestamp: NOW, responseTopic })
@@ -186,7 +189,7 @@ describe('the protocol version', () => {
 })
 
 describe('user properties', () => {
-  it('user properties of the official clients are accepted', async () => {
+  it('the user properties that the official clients send are accepted', async () => {
     const { alice } = await open('alice')
     const userProperties = {
       __srcId: 'alice',
@@ -198,13 +201,13 @@ describe('user properties', () => {
     expect((await alice.request(SET, { timestamp: NOW, userProperties })).text).toBe('+OK\r\n')
   })
 
-  it.each(['__ts', '__ft'])('user properties are malformed if %s is repeated', async name => {
+  it.each(['__ts', '__ft'])('a request is malformed if its user property %s is repeated', async name => {
     const { alice } = await open('alice')
     const response = await alice.request(SET, { timestamp: NOW, userProperties: { [name]: [NOW, NOW] } })
     expect(response.text).toBe('-ERR malformed timestamp\r\n')
   })
 
-  it('user properties may have names of JavaScript object properties', async () => {
+  it('user properties may be named like JavaScript object properties', async () => {
     const { alice } = await open('alice')
     const userProperties = { constructor: 'x', toString: ['x', 'y'], hasOwnProperty: 'x', ['__proto__']: 'x' }
     expect((await alice.request(SET, { timestamp: NOW, userProperties })).text).toBe('+OK\r\n')

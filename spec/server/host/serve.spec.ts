@@ -10,11 +10,11 @@ import { command } from '../../support/words.js'
 
 const portOf = (url: string): number => Number(new URL(url).port)
 
-/** A port that another server listens on. */
+/** Returns a port on which another server listens. */
 const takenPort = async (): Promise<number> => listen(createServer())
 
 describe('serve', () => {
-  it('serve listens on this machine only, on free ports for port 0', async () => {
+  it('serve listens only on this machine, and on free ports for port 0', async () => {
     const { store } = await openStore()
     expect(store.url).toMatch(/^mqtt:\/\/127\.0\.0\.1:[1-9]\d+$/)
     expect(store.wsUrl).toMatch(/^ws:\/\/127\.0\.0\.1:[1-9]\d+$/)
@@ -70,14 +70,17 @@ describe('serve', () => {
     ['notifications', JSON.parse('{ "notifications": "always" }')],
   ]
 
-  it.each(WRONG)('serve rejects an invalid %s with an argument error that names it: %o', async (name, wrong) => {
-    const failure = await serve({ port: 0, wsPort: 0, ...wrong }).then(
-      async store => store.close().then(() => 'It was accepted'),
-      (error: unknown) => error,
-    )
-    expect(failure).toBeInstanceOf(ArgumentError)
-    expect(failure).toMatchObject({ code: 'argument', message: expect.stringMatching(`Expected \`${name}\` to be`) })
-  })
+  it.each(WRONG)(
+    'serve rejects an invalid %s with an argument error that names the option: %o',
+    async (name, wrong) => {
+      const failure = await serve({ port: 0, wsPort: 0, ...wrong }).then(
+        async store => store.close().then(() => 'It was accepted'),
+        (error: unknown) => error,
+      )
+      expect(failure).toBeInstanceOf(ArgumentError)
+      expect(failure).toMatchObject({ code: 'argument', message: expect.stringMatching(`Expected \`${name}\` to be`) })
+    },
+  )
 })
 
 describe('TCP_NODELAY', () => {
@@ -89,7 +92,7 @@ describe('TCP_NODELAY', () => {
     onTestFinished(() => {
       socket.destroy()
     })
-    // Accepted sockets start as handles, before the socket method can be observed.
+    // An accepted socket starts as a handle, before the socket's method can be observed.
     const own = Reflect.get(socket, '_handle')
     const handle: { setNoDelay(on: boolean): number } = Object.getPrototypeOf(own)
     const setNoDelay = vi.spyOn(handle, 'setNoDelay')

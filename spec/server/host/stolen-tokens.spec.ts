@@ -7,9 +7,9 @@ import { authWith, connectWith } from '../../support/token-packets.js'
 
 const [BAD_CREDENTIALS, NOT_AUTHORIZED, PROTOCOL_ERROR, EXPIRED] = [0x86, 0x87, 0x82, 0xa0]
 const HOUR = 3_600_000
-/** Tokens are accepted for this long after their expiry, to tolerate clock differences, ms. */
+/** How long tokens are accepted after their expiry to tolerate clock differences, in milliseconds. */
 const CLOCK_SKEW = 5_000
-/** Remaining lifetime of a token that expires during the test, ms. */
+/** The remaining lifetime of a token that expires during the test, in milliseconds. */
 const REMAINDER = 300
 const POLICY = `
 - principals: { usernames: [panel, pump] }
@@ -17,7 +17,7 @@ const POLICY = `
 
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>
 
-describe('a stolen token, or recorded packets', () => {
+describe('a stolen token or a recorded packet', () => {
   let keys: Keys
   let store: StoreServer
 
@@ -65,11 +65,11 @@ describe('a stolen token, or recorded packets', () => {
     await isWell(pump)
   })
 
-  it('a stolen token is rejected at another audience', async () => {
+  it('a stolen token is rejected by a store with another audience', async () => {
     expect((await connectWithToken(await tokenOf('panel', 'office'), 'thief')).reasonCode).toBe(BAD_CREDENTIALS)
   })
 
-  it('a stolen token is rejected after its expiry, in a replayed CONNECT or AUTH', async () => {
+  it('a stolen token is rejected after its expiry in a replayed CONNECT or AUTH', async () => {
     const token = await tokenOf('panel')
     expect((await connectWithToken(token, 'panel-1')).reasonCode).toBe(0)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * HOUR })
@@ -99,7 +99,7 @@ describe('a stolen token, or recorded packets', () => {
     expect(answers).toBeGreaterThan(0)
   })
 
-  it('a stolen token does not change the principal of a connection: AUTH of another principal ends only that connection', async () => {
+  it('a stolen token does not change the principal of a connection: AUTH with a token of another principal ends that connection only', async () => {
     const recorded = await tokenOf('pump')
     const { client: pump } = await connectWithToken(recorded, 'pump-1')
     const { client: mallory } = await connectWithToken(await tokenOf('panel'), 'panel-1')
@@ -108,7 +108,7 @@ describe('a stolen token, or recorded packets', () => {
     await isWell(pump)
   })
 
-  it('a stolen token can be sent again by its principal before its expiry, which does not extend it', async () => {
+  it('a stolen token can be sent again by its own principal before its expiry, and the expiry stays the same', async () => {
     const token = await tokenOf('panel')
     const { client } = await connectWithToken(token, 'panel-1')
     for (let i = 0; i < 3; i++) {
@@ -118,7 +118,7 @@ describe('a stolen token, or recorded packets', () => {
     await isWell(client)
   })
 
-  it('a stolen token is rejected in an AUTH before CONNECT, or by another method later', async () => {
+  it('a stolen token is rejected in an AUTH before CONNECT and with another method after CONNECT', async () => {
     const early = TestClient.to(store.url)
     early.send(authWith(await tokenOf('panel')))
     await early.closed

@@ -9,7 +9,7 @@ import { command, textOf } from '../../support/words.js'
 const NOW = '1696374425000:0:CLIENT'
 
 describe('a running store', () => {
-  it('serve rejects an unknown option with a suggestion', async () => {
+  it('serve rejects an unknown option and suggests a known one', async () => {
     const { store } = await openStore()
     const misspelt = JSON.parse('{"keys":"kept","key":"lost"}')
     await expect(store.restart(misspelt)).rejects.toThrow('Unknown option `key` of restart: did you mean `keys`?')
@@ -41,7 +41,7 @@ describe('a running store', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('a running store counts kept sessions and retained messages, and their memory', async () => {
+  it('a running store counts kept sessions and retained messages, and the memory that they use', async () => {
     const { store } = await openStore()
     const kept = { clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await RawClient.connect(store.url, 'alice', kept)
@@ -55,7 +55,7 @@ describe('a running store', () => {
     expect(store.stats.bufferedBytes - before.bufferedBytes).toBeGreaterThan(2_000)
   })
 
-  it('a running store reports every answered request, and completes when it is closed', async () => {
+  it('a running store reports every answered request, and the stream of requests completes when the store is closed', async () => {
     const { store } = await openStore()
     const reports: RequestReport[] = []
     const completed = new Promise<void>(complete => {
@@ -81,7 +81,7 @@ describe('a running store', () => {
     await completed
   })
 
-  it('a running store still responds if a subscriber of its requests throws', async () => {
+  it('a running store still responds when a subscriber to its requests throws', async () => {
     const { store } = await openStore()
     const { onUnhandledError } = config
     onTestFinished(() => {
@@ -98,7 +98,7 @@ describe('a running store', () => {
     expect(await unhandled).toMatchObject({ message: 'not my day' })
   })
 
-  it('a running store lists connected clients', async () => {
+  it('a running store lists its connected clients', async () => {
     const { store } = await openStore()
     expect(store.clientIds).toEqual([])
     const alice = await RawClient.connect(store.url, 'alice')
@@ -133,7 +133,7 @@ describe('a running store', () => {
 })
 
 describe('the expiry timer', () => {
-  it('the expiry timer is a single one for any number of keys', async () => {
+  it('a store has a single expiry timer for any number of keys', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const set = async (key: string, px: number) => alice.request(command(`SET ${key} v PX ${px}`), { timestamp: NOW })
@@ -146,7 +146,7 @@ describe('the expiry timer', () => {
     expect([store.stats.keys, clock.scheduled, clock.pending]).toEqual([0, 3, 0])
   })
 
-  it('the expiry timer is rescheduled for an earlier key, and cancelled when nothing is left to expire', async () => {
+  it('the expiry timer is rescheduled for a key that expires earlier, and cancelled when no key is left to expire', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const send = async (line: string) => alice.request(command(line), { timestamp: NOW })
@@ -161,7 +161,7 @@ describe('the expiry timer', () => {
     expect(store.stats.keys).toBe(1)
   })
 
-  it('the expiry timer is not rescheduled by unrelated requests', async () => {
+  it('the expiry timer is not rescheduled by requests that do not change an expiry', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     for (const line of ['SET k v PX 1000', 'GET k', 'SET other v', 'KEYNOTIFY k', 'DEL other', 'nonsense']) {
@@ -181,7 +181,7 @@ describe('the expiry timer', () => {
     expect([store.stats.keys, clock.pending]).toEqual([0, 0])
   })
 
-  it('the expiry timer is late if the wall clock was set forward, and the next request removes expired keys', async () => {
+  it('the expiry timer is late if the wall clock was set forward, so the next request removes expired keys', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))

@@ -5,7 +5,7 @@ import { LogFailure, MemoryLog } from '../../../src/server/log/log.js'
 import { StoreService } from '../../../src/server/service/store-service.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-it('a server reports its log status on changes, and not while it is being closed', () => {
+it('a server reports changes of its log status, except while the server is being closed', () => {
   const stored: (string | undefined)[] = []
   const engine = new Engine<Client>()
   const server = new StoreService({

@@ -16,7 +16,7 @@ async function open() {
   return { store, observer, alice }
 }
 
-/** Long enough for the server to handle all received packets. */
+/** Waits long enough for the server to handle all received packets. */
 async function settleFully(observer: RawClient): Promise<void> {
   for (let i = 0; i < 20; i++) await observer.settled()
 }
@@ -30,7 +30,7 @@ describe('a session takeover', () => {
     expect([store.stats.connections, store.stats.watches]).toEqual([2, 0])
   })
 
-  it('a session takeover leaves nothing if the new connection ends immediately', async () => {
+  it('a session takeover leaves no connection if the new connection ends immediately', async () => {
     const { store, observer, alice } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('alice'))
@@ -40,7 +40,7 @@ describe('a session takeover', () => {
     expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['observer'], 1, 0])
   })
 
-  it('a session takeover leaves one connection even with concurrent takeovers', async () => {
+  it('a session takeover leaves one connection even if several takeovers are concurrent', async () => {
     const { store, observer, alice } = await open()
     const raws = await Promise.all([1, 2, 3].map(async () => RawSocket.open(store.url)))
     await Promise.all(raws.map(async raw => raw.send(connect('alice'))))

@@ -90,7 +90,7 @@ describe('a trusted proxy on this machine', () => {
     for (let n = 0; n < 5; n++) expect(await turnedAway(url, 'c', from(GUESSER, 'alice', `${n}`))).toBe(0x86)
   }
 
-  it('a trusted proxy reports the address of a client, which is throttled only for its own failed logins', async () => {
+  it('a trusted proxy reports the address of a client, which is throttled only because of failed logins from that address', async () => {
     const { store } = await openSecured({ trustProxy: true })
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toContain(GUESSER)

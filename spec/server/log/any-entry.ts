@@ -72,7 +72,7 @@ const command: fc.Arbitrary<EntryCommand> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ type: 'start' } as const) },
 )
 
-/** Generates any loggable entry, at any time near the start; its clock may go back. */
+/** Generates loggable entries at any time near the start. The clock of successive entries may go back. */
 export const anyEntry: fc.Arbitrary<LogEntry> = fc.record({
   time: fc.nat(200).map(ms => START + ms),
   maxKeys: fc.constantFrom(2, 1_000),

@@ -37,7 +37,7 @@ async function onMemoryDisk(): Promise<LogTarget> {
   let disk = new MemoryDisk()
   return {
     open: async () => {
-      // Loses unflushed data, as after a power cut.
+      // Discards unflushed data, as in a power cut.
       disk = disk.cut(() => 0)
       return openOn(disk, () => 0)
     },

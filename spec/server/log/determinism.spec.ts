@@ -26,7 +26,7 @@ function copyOf(engine: Engine<string>): Engine<string> {
 }
 
 describe('two engines given the same entries', { timeout: 120_000 }, () => {
-  it('two engines give the same results and byte-identical states, even if one of them is read from in between', () => {
+  it('two engines give the same results and byte-identical states, even if one of them is also read between entries', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(anyEntry, fc.boolean()), { maxLength: 30 }), steps => {
         let [one, other] = [new Engine<string>({ maxKeys: 1 }), new Engine<string>({ maxBytes: 1 })]
@@ -42,7 +42,7 @@ describe('two engines given the same entries', { timeout: 120_000 }, () => {
     )
   })
 
-  it('a captured state does not change when its engine applies more entries', () => {
+  it('a captured state does not change when its engine applies further entries', () => {
     fc.assert(
       fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.array(anyEntry, { maxLength: 10 }), (before, after) => {
         const engine = new Engine<string>()
@@ -81,7 +81,7 @@ describe('an encoded entry', { timeout: 120_000 }, () => {
 })
 
 describe('an encoded state', () => {
-  it('records are restored while the blocks are read, so a state is never in memory twice', () => {
+  it('records are restored while the blocks are read, so that a state is never in memory twice', () => {
     const engine = new Engine<string>()
     const items = Array.from({ length: 1_000 }, (_, i) => ({
       key: utf8(String(i)),

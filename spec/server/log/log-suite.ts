@@ -7,13 +7,13 @@ import { effort, nightly } from '../../support/effort.js'
 import { anyEntry } from './any-entry.js'
 import { pictureOf } from './disk/run.js'
 
-/** An opened log, with the state that all earlier entries produce. */
+/** An opened log, with the state that all earlier entries produced. */
 export interface OpenedTarget {
   readonly engine: Engine<never>
   readonly log: Log
 }
 
-/** A place for a log, opened by one process at a time. */
+/** A place for a log that one process at a time can open. */
 export interface LogTarget {
   open(): Promise<OpenedTarget>
   /** Whether committed entries survive reopening. */
@@ -24,11 +24,11 @@ export interface LogTarget {
 
 const RUNS = effort(nightly(60, 20), 5)
 
-/** Applies what a log reports and waits for it. */
+/** Applies the entries that a log reports, and waits for them. */
 class RecordingListener {
   readonly committed: LogEntry[] = []
   readonly rejected: { readonly entry: LogEntry; readonly failure: LogFailure }[] = []
-  /** Runs when the next entry is committed. */
+  /** Called when the next entry is committed. */
   onNext: () => void = () => undefined
   readonly #log: Log
   #wake: () => void = () => undefined
@@ -71,7 +71,7 @@ class RecordingListener {
 /**
  * Defines the specs that every log must pass.
  *
- * @param createTarget - creates a new place
+ * @param createTarget - creates a new place for a log
  */
 export function logSuite(title: string, createTarget: () => Promise<LogTarget>): void {
   const use = async <T>(test: (target: LogTarget) => Promise<T>): Promise<T> => {
@@ -85,7 +85,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
   const sampleEntries = (count: number): LogEntry[] => fc.sample(anyEntry, count)
 
   describe(`A log: ${title}`, () => {
-    it('the log commits appended entries in order and once each, and reports the very commands', async () =>
+    it('the log commits appended entries in order and exactly once, and reports the same commands', async () =>
       use(async target => {
         const opened = await target.open()
         const listener = new RecordingListener(opened)
@@ -112,7 +112,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
         await log.close()
       }))
 
-    it('the log accepts entries appended by its listener, and reports them after the current one unless it commits synchronously', async () =>
+    it('the log accepts entries that its listener appends, and reports them after the current entry unless it commits synchronously', async () =>
       use(async target => {
         const opened = await target.open()
         const listener = new RecordingListener(opened)
@@ -142,7 +142,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
         await opened.log.close()
       }))
 
-    it('the log has reported the outcome of every entry once it is closed, and commits nothing afterwards', async () =>
+    it('the log reports the outcome of every entry before it is closed, and commits nothing afterwards', async () =>
       use(async target => {
         const opened = await target.open()
         const listener = new RecordingListener(opened)
@@ -155,7 +155,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
         expect(listener.committed).toHaveLength(length)
       }))
 
-    it('the log produces the same state as its entries, closed and reopened at any point', async () => {
+    it('the log produces the same state as its entries even if it is closed and reopened at any point', async () => {
       const processRun = fc.array(fc.array(anyEntry, { maxLength: 5 }), { maxLength: 4 })
       await fc.assert(
         fc.asyncProperty(fc.array(processRun, { minLength: 1, maxLength: 3 }), async processRuns =>
@@ -168,7 +168,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
               for (const entries of bursts) {
                 await listener.append(entries)
                 const { length } = listener.committed
-                // Some logs have their own time.
+                // Some logs determine the time of entries themselves.
                 for (const entry of listener.committed.slice(length - entries.length)) plain.replay(entry)
               }
               expect(pictureOf(engine)).toBe(pictureOf(plain))
@@ -180,7 +180,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
       )
     })
 
-    it('the log has the committed entries when it is reopened, or starts empty', async () =>
+    it('the reopened log has the committed entries, or starts empty', async () =>
       use(async target => {
         const before = await target.open()
         const listener = new RecordingListener(before)

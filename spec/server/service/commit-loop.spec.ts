@@ -16,7 +16,7 @@ describe('Order of requests', () => {
     expect(answers()).toEqual(['read 2'])
   })
 
-  it('requests of one connection are answered in their order within an entry', async () => {
+  it('requests of one connection within an entry are answered in order', async () => {
     const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
     write(alice, '1')
@@ -28,7 +28,7 @@ describe('Order of requests', () => {
     expect(answers()).toEqual(['wrote 1', 'read 2', 'wrote 3', 'read 4'])
   })
 
-  it('requests of one connection are answered in their order across entries', async () => {
+  it('requests of one connection across entries are answered in order', async () => {
     const { read, write, log, answers, endOfTurn } = openCommitLoop()
     const alice = {}
     write(alice, '1')
@@ -54,7 +54,7 @@ describe('Order of requests', () => {
 })
 
 describe('Rejected entries', () => {
-  it('a rejected write fails with the problem of the log', async () => {
+  it('a rejected write fails with the problem that the log reported', async () => {
     const { write, log, answers, endOfTurn } = openCommitLoop()
     write({}, '1')
     await endOfTurn()
@@ -144,7 +144,7 @@ describe('Exceptions in jobs', () => {
   })
 })
 
-describe('Ticks', () => {
+describe('Ticks of the expiry timer', () => {
   it('ticks of one turn are logged as one entry without commands', async () => {
     const { loop, sizes, endOfTurn } = openCommitLoop()
     for (let times = 0; times < 2; times++) loop.tick({})
@@ -163,7 +163,7 @@ describe('Ticks', () => {
     expect(answers()).toEqual(['read 1'])
   })
 
-  it('keys expire before the reads and writes that came with a tick', async () => {
+  it('keys expire before the reads and writes that arrived with a tick', async () => {
     const { loop, read, write, log, outcomes, endOfTurn } = openCommitLoop()
     const alice = {}
     loop.tick(alice)
@@ -198,7 +198,7 @@ it('jobs pending in a stopped commit loop are neither applied nor answered', asy
 })
 
 describe('A load in a stopped commit loop', () => {
-  it('an in-flight load is reported as unknown, even if the log commits or rejects it later', async () => {
+  it('an in-flight load has an unknown outcome, even if the log commits or rejects it later', async () => {
     for (const end of ['commit', 'reject'] as const) {
       const { loop, load, log, outcomes, endOfTurn } = openCommitLoop()
       load({}, '1')
@@ -211,7 +211,7 @@ describe('A load in a stopped commit loop', () => {
     }
   })
 
-  it('a load that was not appended yet is closed, and never appended', async () => {
+  it('a load that was not yet appended fails as closed and is never appended', async () => {
     const { loop, load, write, log, outcomes, endOfTurn } = openCommitLoop()
     write({}, '1')
     await endOfTurn()
@@ -222,13 +222,13 @@ describe('A load in a stopped commit loop', () => {
     expect([outcomes, log.entries]).toEqual([['stopped closed 2'], []])
   })
 
-  it('a load submitted after the stop is closed', () => {
+  it('a load that is submitted after the stop fails as closed', () => {
     const { loop, load, outcomes } = openCommitLoop()
     loop.stop()
     expect([load({}, '1'), outcomes]).toEqual([false, ['stopped closed 1']])
   })
 
-  it('a rejected load has the problem of its log when an earlier job stops the loop', async () => {
+  it('a rejected load fails with the problem of its log even if an earlier job stops the loop', async () => {
     const { loop, writeJob, load, log, outcomes, endOfTurn } = openCommitLoop()
     loop.submit({ ...writeJob({}, '1'), onFailed: () => loop.stop() })
     load({}, '2')

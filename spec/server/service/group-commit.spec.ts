@@ -18,7 +18,7 @@ describe('Writes of one turn', () => {
     expect(sizes()).toEqual([3])
   })
 
-  it('an entry carries the time and the limits of its store', async () => {
+  it('an entry has the time and the limits of its store', async () => {
     const { write, log, clock, endOfTurn } = openCommitLoop()
     write({}, 'a')
     await endOfTurn()
@@ -41,14 +41,14 @@ describe('Writes of one turn', () => {
 })
 
 describe('Writes while an entry is in flight', () => {
-  it('submit returns false for a write when an entry is in flight', async () => {
+  it('submit returns false for a write while an entry is in flight', async () => {
     const { write, endOfTurn } = openCommitLoop()
     write({}, 'a')
     await endOfTurn()
     expect(write({}, 'b')).toBe(false)
   })
 
-  it('writes are gathered until the in-flight entry is committed, and then logged as one entry', async () => {
+  it('writes are collected until the in-flight entry is committed, and then logged as one entry', async () => {
     const { write, log, sizes, endOfTurn } = openCommitLoop()
     write({}, 'a')
     await endOfTurn()
@@ -59,7 +59,7 @@ describe('Writes while an entry is in flight', () => {
     expect(sizes()).toEqual([2])
   })
 
-  it('gathered writes are logged before the committed entry is applied', async () => {
+  it('collected writes are logged before the committed entry is applied', async () => {
     const { write, loop, writeJob, log, sizes, endOfTurn } = openCommitLoop()
     let sizesWhenAnswered: readonly number[] = []
     loop.submit({
@@ -76,7 +76,7 @@ describe('Writes while an entry is in flight', () => {
 })
 
 describe('Writes delayed for a group commit', () => {
-  /** Two writes were answered together, and one is pending. */
+  /** Opens a commit loop that answered two writes together and has one pending write. */
   async function openHolding() {
     const opened = openCommitLoop()
     const { log, write, endOfTurn, sizes } = opened
@@ -90,7 +90,7 @@ describe('Writes delayed for a group commit', () => {
     return opened
   }
 
-  it('a delayed write is logged when more writes were submitted than were last answered', async () => {
+  it('a delayed write is logged as soon as more writes are pending than were last answered', async () => {
     const { write, sizes, endOfTurn } = await openHolding()
     write({}, 'd')
     await endOfTurn()
@@ -107,7 +107,7 @@ describe('Writes delayed for a group commit', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a delayed write is logged after the pause of the log', async () => {
+  it('a delayed write is logged after the delay that the log requests', async () => {
     const { clock, sizes, endOfTurn } = await openHolding()
     clock.advance(PAUSE_MS - 1)
     await endOfTurn()
@@ -117,7 +117,7 @@ describe('Writes delayed for a group commit', () => {
     expect(sizes()).toEqual([1])
   })
 
-  it('a write is not delayed when the log has no pause', async () => {
+  it('a write is not delayed when the log requests no delay', async () => {
     const { log, clock, write, sizes, endOfTurn } = await openHolding()
     clock.advance(PAUSE_MS)
     await endOfTurn()
@@ -147,7 +147,7 @@ describe('Writes delayed for a group commit', () => {
 })
 
 describe('The limit of pending bytes', () => {
-  /** A commit loop filled with writes of 1 MiB. */
+  /** Opens a commit loop that is full of writes of 1 MiB. */
   function openFull() {
     const opened = openCommitLoop()
     const { loop, writeJob, answers } = opened
@@ -164,7 +164,7 @@ describe('The limit of pending bytes', () => {
     expect(answers()).toEqual(['full small'])
   })
 
-  it('writes are accepted again after the pending ones were committed', async () => {
+  it('writes are accepted again after the pending writes were committed', async () => {
     const { write, log, outcomes, answers, endOfTurn } = openFull()
     await endOfTurn()
     while (log.entries.length > 0) log.commit()

@@ -12,7 +12,7 @@ class SlowLog implements Log {
   readonly entries: LogEntry[] = []
   batchDelayMs = 0
   sharing: Sharing | undefined
-  /** Set to reject new entries when they are appended. */
+  /** The problem with which new entries are rejected when they are appended, if set. */
   rejectsNew: LogFailure['problem'] | undefined
   listener: LogListener | undefined
 
@@ -51,7 +51,7 @@ const changeOf = (name: string): KeyChange => ({
   version: { wallClock: 1, counter: 0 } as KeyChange['version'],
 })
 
-/** A commit loop with a controlled log; a write whose name begins with `free` frees space. */
+/** Opens a commit loop with a controlled log. A write frees space if its name begins with `free`. */
 export function openCommitLoop() {
   const log = new SlowLog()
   const clock = new ManualClock()
@@ -96,7 +96,7 @@ export function openCommitLoop() {
     faults,
     loop,
     writeJob,
-    /** A write that implements `onStopped`, like a load. */
+    /** Submits a write that implements `onStopped`, like a load. */
     load: (owner: object, name: string): boolean =>
       loop.submit({
         ...writeJob(owner, name),
@@ -104,13 +104,13 @@ export function openCommitLoop() {
       }),
     write: (owner: object, name: string): boolean => loop.submit(writeJob(owner, name)),
     read: (owner: object, name: string): void => void loop.submit(job(owner, name)),
-    /** A linearizable read. */
+    /** Submits a linearizable read. */
     confirm: (owner: object, name: string): void => void loop.submit({ ...job(owner, name), isLinearizable: true }),
-    /** Events of jobs, in order. */
+    /** The events of jobs in order. */
     outcomes,
-    /** Events of jobs, without applied entries. */
+    /** The events of jobs without applied entries. */
     answers: (): readonly string[] => outcomes.filter(outcome => !/^(applied|changed)/.test(outcome)),
-    /** Number of commands in each in-flight entry. */
+    /** The number of commands in each in-flight entry. */
     sizes: (): readonly number[] => log.entries.map(({ commands }) => commands.length),
     endOfTurn: async (): Promise<void> => new Promise(resolve => setImmediate(resolve)),
   }

@@ -4,7 +4,7 @@ import { command, openCommitLoop } from './open-commit-loop.js'
 
 const SHARING: Sharing = { maxInFlight: 2, maxBatchBytes: 1_000, maxQueuedBytes: 5_000, reads: 'linearizable' }
 
-/** A commit loop with a log shared by several nodes. */
+/** Opens a commit loop with a log that several nodes share. */
 function open() {
   const opened = openCommitLoop()
   opened.log.sharing = SHARING
@@ -29,7 +29,7 @@ describe('Linearizable reads', () => {
     expect(answers()).toEqual(['read 1', 'read 2', 'read 3'])
   })
 
-  it('a linearizable read joins the next write, in the order of its connection', async () => {
+  it('a linearizable read joins the next write and keeps the order of its connection', async () => {
     const { log, write, confirm, outcomes, sizes, endOfTurn } = open()
     const owner = {}
     write(owner, 'a')
@@ -41,7 +41,7 @@ describe('Linearizable reads', () => {
     expect(outcomes).toEqual(['applied 2', 'wrote a', 'read b', 'wrote c'])
   })
 
-  it('a linearizable read does not join an entry that was appended earlier', async () => {
+  it('a linearizable read does not join an entry that was appended before the read', async () => {
     const { log, write, confirm, outcomes, answers, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()
@@ -53,7 +53,7 @@ describe('Linearizable reads', () => {
     expect(answers()).toContain('read b')
   })
 
-  it('linearizable reads move to the next entry when the write they joined was too large', async () => {
+  it('linearizable reads move to the next entry when the write that they joined was too large', async () => {
     const { log, write, confirm, answers, sizes, endOfTurn } = open()
     const owner = {}
     write(owner, 'a')
@@ -85,7 +85,7 @@ describe('In-flight entries of a shared log', () => {
     expect(sizes()).toEqual([1, 2])
   })
 
-  it('an entry rejected on append fails only its writes, not in-flight ones', async () => {
+  it('an entry that is rejected on append fails only its own writes, not in-flight ones', async () => {
     const { log, write, answers, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()
@@ -97,7 +97,7 @@ describe('In-flight entries of a shared log', () => {
     expect(answers()).toEqual(['full b', 'wrote a'])
   })
 
-  it('when the log ends, in-flight jobs are unknown and pending ones are unavailable', async () => {
+  it('when the log ends, in-flight jobs have an unknown outcome and pending jobs are unavailable', async () => {
     const { log, write, answers, endOfTurn } = open()
     for (const name of ['a', 'b']) {
       write({}, name)
@@ -110,7 +110,7 @@ describe('In-flight entries of a shared log', () => {
     expect(answers()).toEqual(['unknown a', 'unavailable c', 'unknown b'])
   })
 
-  it('linearizable reads fail with the entry they wait for', async () => {
+  it('linearizable reads fail with the entry that they wait for', async () => {
     const { log, write, confirm, answers, endOfTurn } = open()
     for (const problem of ['unknown', 'unavailable'] as const) {
       write({}, 'a')
@@ -129,7 +129,7 @@ describe('In-flight entries of a shared log', () => {
 })
 
 describe('Entries of other nodes', () => {
-  it('each change of an entry of another node is reported before the next entry is applied', async () => {
+  it('each change in an entry of another node is reported before the next entry is applied', async () => {
     const { log, write, outcomes, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()
@@ -138,7 +138,7 @@ describe('Entries of other nodes', () => {
     expect(outcomes).toEqual(['applied 2', 'changed 1', 'changed 1', 'applied 1', 'wrote a'])
   })
 
-  it('a stopped node applies committed entries, whose position it reports to other nodes, and reports no changes', async () => {
+  it('a stopped node applies committed entries, whose position it reports to other nodes, but reports no changes', async () => {
     const { log, loop, write, outcomes, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()

@@ -15,7 +15,7 @@ async function open() {
   return { store, alice, mallory }
 }
 
-it('the topics of a client are matched by its id, and the path behind it is case-sensitive', () => {
+it('the topics of a client are matched by its id, and the rest of the topic is case-sensitive', () => {
   const own = 'services/statestore/_any_/command/invoke/response'
   expect(isOwnStoreTopic('j', `clients/6a/${own}`)).toBe(true)
   expect(isOwnStoreTopic('j', `clients/6A/${own}`)).toBe(true)
@@ -25,12 +25,12 @@ it('the topics of a client are matched by its id, and the path behind it is case
 
 describe('PUBLISH to a reserved topic', () => {
   it.each([
-    ['a notification topic of another', notificationTopicOf('alice', 'k')],
-    ['a notification topic of its own', notificationTopicOf('mallory', 'k')],
-    ['anything else below the reserved prefix', `${RESERVED}/news`],
-    ['the response topic of another', responseTopicOf('alice')],
+    ['a notification topic of another client', notificationTopicOf('alice', 'k')],
+    ['a notification topic of the client', notificationTopicOf('mallory', 'k')],
+    ['any other topic below the reserved prefix', `${RESERVED}/news`],
+    ['the response topic of another client', responseTopicOf('alice')],
     [
-      'the response topic of another, in Base16',
+      'the response topic of another client, in Base16',
       'clients/616C696365/services/statestore/_any_/command/invoke/response',
     ],
     ['topics of the broker', '$SYS/news'],
@@ -46,7 +46,7 @@ describe('PUBLISH to a reserved topic', () => {
     expect(mallory.inbox).toEqual([])
   })
 
-  it.each([0, 1, 2] as const)('a retained message to a notification topic with QoS %i is not stored', async qos => {
+  it.each([0, 1, 2] as const)('a retained message to a notification topic is not stored with QoS %i', async qos => {
     const { store, alice, mallory } = await open()
     await mallory.publish(notificationTopicOf('alice', 'k'), FORGED, { qos, retain: true })
     await mallory.settled()
@@ -71,15 +71,15 @@ describe('PUBLISH to a reserved topic', () => {
 
 describe('SUBSCRIBE to topics of other clients', () => {
   it.each([
-    ['the notifications of another', notificationTopicOf('alice')],
-    ['one notification topic of another', notificationTopicOf('alice', 'k')],
-    ['the notifications of all', `${RESERVED}/+/command/notify/+`],
+    ['the notifications of another client', notificationTopicOf('alice')],
+    ['one notification topic of another client', notificationTopicOf('alice', 'k')],
+    ['the notifications of all clients', `${RESERVED}/+/command/notify/+`],
     ['everything below the reserved prefix', `${RESERVED}/#`],
     ['the requests', INVOKE_TOPIC],
-    ['the responses of another', responseTopicOf('alice')],
-    ['the responses of another, in Base16', 'clients/616C696365/services/statestore/#'],
-    ['the responses of another, in a group', `$share/g/${responseTopicOf('alice')}`],
-    ['the responses of all', 'clients/+/services/statestore/#'],
+    ['the responses of another client', responseTopicOf('alice')],
+    ['the responses of another client, in Base16', 'clients/616C696365/services/statestore/#'],
+    ['the responses of another client, in a group', `$share/g/${responseTopicOf('alice')}`],
+    ['the responses of all clients', 'clients/+/services/statestore/#'],
   ])('%s is rejected with SUBACK 135', async (_, filter) => {
     const { mallory } = await open()
     expect(await mallory.subscribe(filter)).toBe(NOT_AUTHORIZED)
@@ -87,7 +87,7 @@ describe('SUBSCRIBE to topics of other clients', () => {
   })
 
   it.each(['al', 'alice2', 'alice/x', ''])(
-    'notifications of client "%s" are rejected although the ids are similar',
+    'a subscription to the notifications of client "%s" is rejected although the ids are similar',
     async id => {
       const { store } = await openStore()
       const alice = await RawClient.connect(store.url, 'alice')
@@ -96,7 +96,7 @@ describe('SUBSCRIBE to topics of other clients', () => {
   )
 })
 
-describe('A client whose id is a prefix of another', () => {
+describe('A client whose id is a prefix of another id', () => {
   it.each(['alice/2', 'alice/services'])('a client may not publish to the response topic of %s', async id => {
     const { store } = await openStore()
     const [alice, other] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, id)]

@@ -27,7 +27,7 @@ export interface Message {
 }
 
 export interface Will extends Message {
-  /** s. */
+  /** In seconds. */
   readonly delay: number
 }
 
@@ -50,7 +50,7 @@ export interface Connect {
   readonly client: ClientName
   readonly version: Version
   readonly clean: boolean
-  /** s. */
+  /** In seconds. */
   readonly expiry: number
   readonly receiveMaximum?: number
   readonly maximumPacketSize?: number

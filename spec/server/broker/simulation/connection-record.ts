@@ -13,7 +13,7 @@ export interface ConnectionRecord {
   readonly receiveMaximum: number
   readonly small: boolean
   readonly aliasMaximum: number
-  /** ms */
+  /** In milliseconds. */
   readonly keepAliveTimeoutMs: number
   readonly will: Publication | undefined
   readonly willDelay: number

@@ -12,7 +12,7 @@ export interface Publication {
   readonly qos: Qos
   readonly retain: boolean
   readonly what: 'small' | 'large' | 'empty'
-  /** s */
+  /** In seconds. */
   readonly expiry: number | undefined
   accepted: number
   sent: number

@@ -16,13 +16,13 @@ export type Step =
       readonly type: 'connect'
       readonly client: number
       readonly clean: boolean
-      /** s */
+      /** In seconds. */
       readonly expiry: number
       readonly receiveMaximum: number
       /** Whether the client has a small maximum packet size. */
       readonly small: boolean
       readonly aliases: number
-      /** s */
+      /** In seconds. */
       readonly keepAlive: number
       readonly will: WillPlan | undefined
     }
@@ -33,7 +33,7 @@ export type Step =
       readonly qos: Qos
       readonly retain: boolean
       readonly what: 'small' | 'large' | 'empty'
-      /** s */
+      /** In seconds. */
       readonly expiry: number | undefined
       readonly alias: boolean
     }
@@ -55,7 +55,7 @@ export type Step =
       readonly type: 'disconnect'
       readonly client: number
       readonly withWill: boolean
-      /** s */
+      /** In seconds. */
       readonly expiry: number | undefined
     }
   | { readonly type: 'wait'; readonly ms: number }

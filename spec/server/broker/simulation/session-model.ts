@@ -15,7 +15,7 @@ export interface Expected {
   readonly qos: 0 | 1 | 2
   readonly retain: boolean
   readonly ids: readonly number[]
-  /** ms */
+  /** In milliseconds. */
   readonly expiresAt: number | undefined
   /** Messages of one batch may arrive in any order. */
   readonly batch: number
@@ -65,9 +65,9 @@ export class SessionModel {
   expected: Expected[] = []
   immediate: Expected[] = []
   link: SimLink | undefined
-  /** s */
+  /** In seconds. */
   expiry = 0
-  /** ms */
+  /** In milliseconds. */
   endsAt = 0
   isEnded = false
   /** Whether the broker may have ended the session at a limit. */

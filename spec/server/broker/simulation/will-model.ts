@@ -4,7 +4,7 @@ import type { ReportViolation, SessionModel } from './session-model.js'
 interface Will {
   readonly publication: Publication
   readonly session: SessionModel
-  /** ms */
+  /** In milliseconds. */
   readonly dueAt: number
 }
 

@@ -8,7 +8,7 @@ import { FakeCluster, FakeStream } from './fake-stream.js'
 
 const NODES = ['a', 'b', 'c']
 
-/** Connects a client to each of three nodes. */
+/** Connects one client to each of three nodes. */
 async function clients() {
   const cluster = new FakeCluster(systemClock)
   return Promise.all(
@@ -22,7 +22,7 @@ async function clients() {
 }
 
 describe('conditional writes at several nodes', () => {
-  it('exactly one of several concurrent writes with the same version succeeds, and all nodes have its value', async () => {
+  it('exactly one of several concurrent writes that require the same version succeeds, and all nodes then have its value', async () => {
     const keys = (await clients()).map(client => client.key('k', text))
     const [first] = keys
     let version = (await first?.set('0'))?.version

@@ -8,12 +8,12 @@ import { targetAt } from '../../../support/target-at.js'
 import { command } from '../../../support/words.js'
 import { FakeCluster, FakeStream } from './fake-stream.js'
 
-/** Interval at which a node checks the log, ms. */
+/** The interval in milliseconds at which a node checks the log. */
 const CHECK_INTERVAL_MS = 500
-/** A large time step would give nodes no chance to respond. */
+/** A time step in milliseconds that is too large for nodes to respond to. */
 const HUGE_STEP_MS = 1e12
 
-/** Runs nodes on a stream with the case's time and the machine's delays. */
+/** Runs nodes on a stream with the clock of the test case and the delays of this machine. */
 async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target> {
   const cluster = new FakeCluster({
     now: () => clock.now(),
@@ -30,7 +30,7 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
       settings: { nodeId, stallTimeout: HUGE_STEP_MS },
       connect: () => of(Object.assign(stream, { close: () => EMPTY })),
     }
-    // A year in one step would need 60 million checks.
+    // A step of a year would need 60 million checks.
     const schedule: ManualClock['schedule'] = (delay, task) =>
       delay === CHECK_INTERVAL_MS ? () => undefined : clock.schedule(delay, task)
     const own = { now: () => clock.now(), monotonic: () => clock.monotonic(), schedule }
@@ -39,7 +39,7 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
     return store
   }
   const stores = [await node('a'), await node('b')]
-  // Each client uses another node than the one before.
+  // Each client uses a different node from the previous client.
   const targets = await Promise.all(
     clients.map(async (client, at) => targetAt(stores[at % 2]?.url ?? '', clock, [client])),
   )
@@ -52,7 +52,7 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
     send: (client, request) => targetOf(client).send(client, request),
     advance: ms => clock.advance(ms),
     told: async client => {
-      // A read is answered once its node has everything committed before.
+      // A node answers a read after it has everything that was committed before.
       await targetOf(client).send(client, {
         payload: command('GET nothing'),
         timestamp: undefined,
@@ -63,7 +63,7 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
   }
 }
 
-/** Skipped: large time steps, for which nodes check too often, and a clock that goes back, which log time does not. */
+/** Skipped cases: time steps so large that nodes check too often, and a clock that goes back, which log time never does. */
 const SKIPPED = [
   'a time to live of months does not overflow',
   'the largest time to live never expires',

@@ -3,12 +3,12 @@ import { FakeStream } from './fake-stream.js'
 import { entryOf, set, TestCluster, valueAt, write } from './test-cluster.js'
 
 describe('the epochs of a node', () => {
-  it('messages of an earlier epoch no longer count', () => {
+  it('messages of an earlier epoch are ignored after the next epoch has started', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     const { node: b } = cluster.open('b')
     stream.faults.shouldLose = bytes => {
-      // It arrives after the next epoch has started.
+      // The message arrives after the next epoch has started.
       cluster.clock.schedule(5_000, () => cluster.streams.put(bytes))
       return true
     }
@@ -22,7 +22,7 @@ describe('the epochs of a node', () => {
     expect(reopened.stateHex).toBe(b.stateHex)
   })
 
-  it('a node stops with the reason when another process has the same id', () => {
+  it('a node stops and reports the reason when another process has the same id', () => {
     const cluster = new TestCluster()
     const { node: first } = cluster.open('a')
     const { node: second } = cluster.open('a')
@@ -33,7 +33,7 @@ describe('the epochs of a node', () => {
     expect(first.rejected).toMatchObject([{ failure: { problem: 'unavailable' } }])
   })
 
-  it('an epoch starts even if the start of an earlier one, of a killed process, arrives late', () => {
+  it('an epoch starts even if the start message of an earlier epoch, of a killed process, arrives late', () => {
     const cluster = new TestCluster()
     cluster.open('a').node.kill()
     const late = new FakeStream(cluster.streams)
@@ -55,7 +55,7 @@ describe('the epochs of a node', () => {
     expect(valueAt(reopened, 'x')).toBe('1')
   })
 
-  it('after an outage a new epoch starts, and messages in flight are stored before it or never', () => {
+  it('after an outage, a new epoch starts, and messages in flight are stored before its start or never', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     const { node: b } = cluster.open('b')
@@ -107,7 +107,7 @@ describe('the epochs of a node', () => {
     expect(valueAt(a, 'x')).toBe('there')
   })
 
-  it('an outage is detected without any requests', () => {
+  it('an outage is detected even without requests', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     stream.faults.isDeaf = true
@@ -115,7 +115,7 @@ describe('the epochs of a node', () => {
     expect(a.availabilities).toEqual(['waiting', 'away'])
   })
 
-  it('nodes see each other and the positions they have applied', () => {
+  it('each node reports the other nodes and the positions that they have applied', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a')
     cluster.open('b')
@@ -127,11 +127,11 @@ describe('the epochs of a node', () => {
 })
 
 describe('a node whose state differs', () => {
-  it('a different state is detected by all nodes that receive a message from it', () => {
+  it('a different state is detected by every node that receives a message from the node whose state differs', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a')
     const { node: b } = cluster.open('b')
-    // A faulty engine.
+    // Simulates a faulty engine.
     b.engine.replay(entryOf(write('SET', 'x', '1')))
     cluster.clock.advance(10_000)
     expect([a.failures, b.failures].flat()).toMatchObject([{ code: 'diverged' }])
@@ -139,7 +139,7 @@ describe('a node whose state differs', () => {
 })
 
 describe('a stream that was replaced', () => {
-  it('a node stops when its new message gets a position that it has already seen', () => {
+  it('a node stops when its new message gets a position that the node has already seen', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a')
     for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))
@@ -153,7 +153,7 @@ describe('a stream that was replaced', () => {
     ])
   })
 
-  it('a replaced stream is not used with a snapshot of the old one', () => {
+  it('a node does not use a replaced stream with a snapshot of the previous stream', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { snapshots: { messages: 5 } })
     for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))

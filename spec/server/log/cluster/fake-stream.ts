@@ -10,15 +10,15 @@ import {
 } from '../../../../src/server/log/cluster/stream.js'
 
 export interface Faults {
-  /** Messages do not arrive or get no quorum; there is no response. */
+  /** Whether messages neither arrive nor get a quorum, so that there is no response. */
   isDeaf: boolean
-  /** Messages arrive, but their responses do not. */
+  /** Whether messages arrive but their responses do not. */
   isMute: boolean
   isStalled: boolean
   /** Decides which of the next messages are lost. */
   shouldLose: (bytes: Uint8Array) => boolean
   copies: number
-  /** Number of following messages whose ids others use up first. */
+  /** The number of following messages whose ids other publishers use up first. */
   stolenIds: number
 }
 
@@ -28,14 +28,14 @@ const LATENCY = 1
 export class FakeCluster {
   readonly messages: StreamMessage[] = []
   readonly snapshots = new Map<string, Uint8Array[]>()
-  /** Instance ids of the nodes that respond to queries. */
+  /** The instance ids of the nodes that respond to queries. */
   readonly instanceIds = new Map<string, string>()
   readonly clock: Clock
-  /** Offset of the stream leader's clock from that of the spec, ms. */
+  /** The offset of the stream leader's clock from the clock of the spec, in milliseconds. */
   clockOffsetMs = 0
   first = 1
   last = 0
-  /** Replicas that are incomplete. */
+  /** The servers whose replicas are incomplete. */
   laggingServers: readonly string[] = []
   readonly #ids = new Map<string, number>()
   readonly #feeds = new Set<() => void>()
@@ -59,7 +59,7 @@ export class FakeCluster {
     return this.last
   }
 
-  /** Loses the messages at some positions. */
+  /** Loses the messages at the given range of positions. */
   lose(from: number, to: number): void {
     const remaining = this.messages.filter(({ position }) => position < from || position > to)
     this.messages.splice(0, this.messages.length, ...remaining)

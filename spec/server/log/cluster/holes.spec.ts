@@ -12,7 +12,7 @@ function clusterWithEntries(entries: number) {
 }
 
 describe('a hole in the stream', () => {
-  it('a node that meets a hole reports it, reopens, and catches up once it reads an intact replica', () => {
+  it('a node that reaches a hole reports the hole, reopens the stream, and catches up after reading an intact replica', () => {
     const { cluster } = clusterWithEntries(50)
     const allMessages = Array.from(cluster.streams.messages)
     cluster.streams.lose(20, 30)
@@ -31,7 +31,7 @@ describe('a hole in the stream', () => {
     expect([b.error, valueAt(b, 'x')]).toEqual([undefined, '49'])
   })
 
-  it('a node does not start, and says why, if the hole is in all replicas', () => {
+  it('a node does not start if all replicas have the hole, and reports the reason', () => {
     const { cluster } = clusterWithEntries(50)
     cluster.streams.lose(20, 30)
     const { node: b } = cluster.node('b')
@@ -42,7 +42,7 @@ describe('a hole in the stream', () => {
     })
   })
 
-  it('a lagging node that meets a hole is notified and reopened', () => {
+  it('a lagging node that reaches a hole is notified and reopens the stream', () => {
     const { cluster, a } = clusterWithEntries(5)
     const { node: b, stream } = cluster.open('b')
     stream.faults.isStalled = true
@@ -69,7 +69,7 @@ describe('a hole in the stream', () => {
     expect([b.outruns, b.reportedErrors]).toEqual([1, []])
   })
 
-  it('a node that cannot query the stream about missing positions reopens nevertheless', () => {
+  it('a node reopens the stream even if it cannot query the stream about missing positions', () => {
     const { cluster, a } = clusterWithEntries(5)
     const { node: b, stream } = cluster.open('b', {}, new FakeStream(cluster.streams))
     stream.faults.isStalled = true

@@ -7,7 +7,7 @@ import { set, TestCluster, valueAt } from './test-cluster.js'
 
 const keys = new LogKeys([utf8('a key that nodes share')], 'spec')
 
-/** Creates a message that no node sent, as valid as possible. */
+/** Creates a message that no node sent but that is otherwise as valid as possible. */
 const forged = (change: Partial<NodeMessage> = {}): NodeMessage => ({
   kind: 'start',
   node: 'nobody',
@@ -21,7 +21,7 @@ const forged = (change: Partial<NodeMessage> = {}): NodeMessage => ({
   ...change,
 })
 
-/** Returns bytes with a correct checksum. */
+/** Returns the bytes with a correct checksum. */
 function summed(bytes: Uint8Array): Uint8Array {
   const copy = new Uint8Array(bytes)
   new DataView(copy.buffer).setUint32(5, crc32(copy.subarray(9), crc32(copy.subarray(4, 5))))
@@ -34,7 +34,7 @@ const ofFormat = (format: number, bytes = encodeNodeMessage(forged())): Uint8Arr
   return summed(copy)
 }
 
-/** Single messages that used to stop nodes permanently. */
+/** Single messages that once stopped nodes permanently. */
 const MESSAGES: Readonly<Record<string, Uint8Array>> = {
   'nine bytes of another format': ofFormat(2, new Uint8Array([0x72, 0x78, 0x73, 0x73, 0, 0, 0, 0, 0])),
   'nine bytes': ofFormat(1, new Uint8Array([0x72, 0x78, 0x73, 0x73, 0, 0, 0, 0, 0])),
@@ -63,7 +63,7 @@ describe.each([
   ['without a key', undefined],
   ['with a key', keys],
 ])('nodes %s', (_, own) => {
-  it.each(Object.entries(MESSAGES))('nodes keep running, and restart, after %s', (_name, bytes) => {
+  it.each(Object.entries(MESSAGES))('nodes keep running and can restart after %s', (_name, bytes) => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys: own })
     const { node: b } = cluster.open('b', { keys: own })
@@ -85,7 +85,7 @@ describe.each([
     expectWell(cluster, a, b)
   })
 
-  it('nodes keep running if others use up the ids of messages in flight', () => {
+  it('nodes keep running if another publisher uses up the ids of messages in flight', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a', { keys: own })
     const { node: b } = cluster.open('b', { keys: own })
@@ -94,7 +94,7 @@ describe.each([
     expect(a.availabilities).not.toContain('away')
   })
 
-  it('a flood of foreign messages is reported once in ten seconds', () => {
+  it('a flood of foreign messages is reported at most once in ten seconds', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys: own })
     for (let at = 0; at < 5_000; at++) cluster.streams.put(utf8(`noise ${at}`))
@@ -106,7 +106,7 @@ describe.each([
     expectWell(cluster, a)
   })
 
-  it('the message at a position excluded by an operator is ignored', () => {
+  it('the message at a position that an operator excluded is ignored', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys: own })
     const position = cluster.streams.last + 1
@@ -126,7 +126,7 @@ describe.each([
   })
 })
 
-it('nodes without a key keep running after an undecodable entry, which all of them ignore', () => {
+it('nodes without a key ignore an undecodable entry and keep running', () => {
   const cluster = new TestCluster()
   const { node: a } = cluster.open('a')
   const { node: b } = cluster.open('b')
@@ -137,7 +137,7 @@ it('nodes without a key keep running after an undecodable entry, which all of th
   expect(a.reportedErrors).toMatchObject([{ code: 'damaged', message: expect.stringContaining('cannot be decoded') }])
 })
 
-it('a node with a key stops at a signed message of another version, and at no other', () => {
+it('a node with a key stops only at a signed message of another version', () => {
   const cluster = new TestCluster()
   const { node: a } = cluster.open('a', { keys })
   const { node: b } = cluster.open('b', { keys })

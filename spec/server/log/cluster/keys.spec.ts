@@ -9,7 +9,7 @@ const keyed = (...texts: readonly [string, ...string[]]): LogKeys => {
 }
 const keys = keyed('one')
 
-/** Creates the next message of a node, as forged by a client that reads the log and may publish to it. */
+/** Creates the next message of a node, as a client with read and publish access to the log could forge it. */
 function pretended(cluster: TestCluster, node: string, signedWith?: LogKeys): Uint8Array {
   const { node: reader } = cluster.open('reader', { keys })
   const { epoch = '', nextNumber: number = 0 } = reader.judge.nodes.get(node) ?? {}
@@ -33,7 +33,7 @@ function pretended(cluster: TestCluster, node: string, signedWith?: LogKeys): Ui
 }
 
 describe('a log with a key', () => {
-  it('unsigned messages do not count from the first message on, and all nodes agree', () => {
+  it('all nodes ignore unsigned messages, including the first message', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys })
     const { node: b } = cluster.open('b', { keys })
@@ -49,7 +49,7 @@ describe('a log with a key', () => {
     expect([valueAt(a, 'x'), valueAt(b, 'x'), a.stateHex]).toEqual(['1', '1', b.stateHex])
   })
 
-  it('a node without the key, or with another one, stops with the reason and has acknowledged nothing', () => {
+  it('a node without the key or with a wrong key stops with the reason, and has acknowledged nothing', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys })
     a.log.append(set('x', '1'))
@@ -77,7 +77,7 @@ describe('a log with a key', () => {
     expect([d.judge.signingPolicy.signedSince, valueAt(d, 'x')]).toEqual([1, '39'])
   })
 
-  it("a message of another store's log does not count", () => {
+  it("a message from another store's log is ignored", () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys })
     const number = a.judge.nodes.get('a')?.nextNumber
@@ -86,7 +86,7 @@ describe('a log with a key', () => {
     expect(a.judge.nodes.get('a')?.nextNumber).toBe(number)
   })
 
-  it('messages of a removed node do not count again', () => {
+  it('messages of a removed node remain ignored', () => {
     const cluster = new TestCluster()
     const { node: gone } = cluster.open('gone', { keys })
     gone.log.append(set('x', 'old'))
@@ -107,7 +107,7 @@ describe('a log with a key', () => {
 })
 
 describe('nodes that start to use a key', () => {
-  it('nodes count while they get the key one by one, and unsigned messages stop counting after the last one', () => {
+  it('messages of all nodes count while the nodes receive the key one by one, and unsigned messages stop counting after the last node has the key', () => {
     const cluster = new TestCluster()
     const names = ['a', 'b', 'c']
     const nodes = names.map(name => cluster.open(name).node)
@@ -152,7 +152,7 @@ describe('nodes that start to use a key', () => {
 })
 
 describe('replacing a key', () => {
-  it('a key is replaced once all nodes know the new one, all sign with it, and the old one is removed', () => {
+  it('a key is replaced in three steps: all nodes accept the new key, all sign with it, and the old key is removed', () => {
     const cluster = new TestCluster()
     const [old, both, turned, fresh] = [keyed('old'), keyed('old', 'new'), keyed('new', 'old'), keyed('new')]
     const names = ['a', 'b']

@@ -22,7 +22,7 @@ function open() {
     onCheck: () => undefined,
   })
   monitor.start()
-  /** Runs a check after some time, ms. */
+  /** Advances the clock by the given number of milliseconds and runs a check. */
   const runCheck = (elapsedMs: number, newAgeMs = 0): void => {
     time += elapsedMs
     ageMs = newAgeMs
@@ -32,7 +32,7 @@ function open() {
 }
 
 describe('LogHealthMonitor', () => {
-  it('the monitor reports when the log is slow, and when it is unavailable', () => {
+  it('the monitor reports a slow log and an unavailable log', () => {
     const { pulse: monitor, told: reported, look: runCheck } = open()
     runCheck(500, 500)
     runCheck(500, 2_500)
@@ -44,7 +44,7 @@ describe('LogHealthMonitor', () => {
     expect(reported).toEqual(['waiting', 'away', 'kept'])
   })
 
-  it('the monitor does not report the log when the process itself was suspended', () => {
+  it('the monitor does not report the log after the process itself was suspended', () => {
     const { told: reported, look: runCheck } = open()
     runCheck(60_000, 60_000)
     expect(reported).toEqual([])

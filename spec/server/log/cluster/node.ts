@@ -65,7 +65,7 @@ export class TestNode implements LogEvents {
     this.reportedErrors.push(error)
   }
 
-  /** Ends like a killed process. */
+  /** Ends the node like a killed process. */
   kill(): void {
     this.#subscription.unsubscribe()
     this.opened?.log.stop()

@@ -7,7 +7,7 @@ import { RawClient } from '../../../support/raw-client.js'
 import { command } from '../../../support/words.js'
 import { FakeCluster, FakeStream } from './fake-stream.js'
 
-/** Opens two nodes, of which the second does not receive messages until it is allowed to. */
+/** Opens two nodes. The second one does not receive messages until the test permits it. */
 async function open(reads: NonNullable<LogSettings['reads']>) {
   const cluster = new FakeCluster(systemClock)
   const node = async (nodeId: string) => {
@@ -28,14 +28,14 @@ async function open(reads: NonNullable<LogSettings['reads']>) {
 }
 
 describe('a node that has not received an acknowledged write of another node', () => {
-  it('a linearizable read is answered once the node has the write', async () => {
+  it('a linearizable read is answered after the node has received the write', async () => {
     const { client, go: deliver } = await open('linearizable')
     const answer = client.request(command('GET k'))
     deliver()
     expect((await answer).text).toBe('$3\r\nnew\r\n')
   })
 
-  it('a local read is answered immediately with the old value, and a watch starts once the node has the write', async () => {
+  it('a local read is answered immediately with the old value, and a watch starts after the node has received the write', async () => {
     const { client, go: deliver } = await open('local')
     expect((await client.request(command('GET k'))).text).toBe('$-1\r\n')
     const values: string[] = []

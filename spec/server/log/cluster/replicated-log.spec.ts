@@ -18,7 +18,7 @@ describe('a replicated log', () => {
     expect(a.judge.digest.value).toBe(b.judge.digest.value)
   })
 
-  it('an entry has the time of the stream', () => {
+  it('an entry gets its time from the stream', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a')
     cluster.streams.clockOffsetMs = 5_000
@@ -28,7 +28,7 @@ describe('a replicated log', () => {
     expect(a.committed[0]?.time).toBe(sent + 5_000 + 1)
   })
 
-  it("the order of a node's entries is kept when messages are lost in between", () => {
+  it("the order of a node's entries is kept even if messages between them are lost", () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     const { node: b } = cluster.open('b')
@@ -45,7 +45,7 @@ describe('a replicated log', () => {
     expect(a.rejected).toEqual([])
   })
 
-  it('an entry stored twice is applied once', () => {
+  it('an entry that is stored twice is applied once', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     const { node: b } = cluster.open('b')
@@ -57,7 +57,7 @@ describe('a replicated log', () => {
     expect(a.stateHex).toBe(b.stateHex)
   })
 
-  it('an unacknowledged message is resent, and applied once', () => {
+  it('an unacknowledged message is resent, and its entry is applied once', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     stream.faults.isMute = true
@@ -80,7 +80,7 @@ describe('a replicated log', () => {
     expect(a.committed).toHaveLength(100)
   })
 
-  it('an entry larger than a message is split and applied as a whole', () => {
+  it('an entry that is larger than a message is split, and is applied as a whole', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a')
     const { node: b } = cluster.open('b')

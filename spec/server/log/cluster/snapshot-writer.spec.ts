@@ -36,7 +36,7 @@ function clusterWithTwoNodes() {
 }
 
 describe('snapshots of a shared log', () => {
-  it('one node at a time writes a snapshot, and the stream is trimmed up to the previous one', () => {
+  it('only one node at a time writes a snapshot, and the stream is trimmed up to the previous snapshot', () => {
     const { cluster, a, b } = clusterWithSnapshot()
     expect(cluster.streams.snapshots.size).toBe(2)
     expect(cluster.streams.first).toBeGreaterThan(20)
@@ -56,7 +56,7 @@ describe('snapshots of a shared log', () => {
     expect([a.failures, c.failures]).toEqual([[], []])
   })
 
-  it('listing snapshots is retried without a response, until the silence timeout', () => {
+  it('listing snapshots is retried until the silence timeout if there is no response', () => {
     const { cluster, a } = clusterWithSnapshot()
     const { node: c } = cluster.open('c', {}, new UnlistableStream(cluster.streams))
     cluster.clock.advance(100)
@@ -73,7 +73,7 @@ describe('snapshots of a shared log', () => {
     expect(d.reportedErrors).toHaveLength(60)
   })
 
-  it('listing snapshots is not retried if it is refused', () => {
+  it('listing snapshots is not retried if the request is refused', () => {
     const { cluster } = clusterWithSnapshot()
     const stream = new UnlistableStream(cluster.streams)
     stream.problem = 'refused'
@@ -82,7 +82,7 @@ describe('snapshots of a shared log', () => {
     expect(c.error).toMatchObject({ problem: 'refused' })
   })
 
-  it('damaged snapshots are skipped as long as an earlier one is intact', () => {
+  it('damaged snapshots are skipped if an earlier snapshot is intact', () => {
     const { cluster, a } = clusterWithSnapshot()
     const newest = [...cluster.streams.snapshots.keys()].sort().at(-1) ?? ''
     const blocks = cluster.streams.snapshots.get(newest)
@@ -108,7 +108,7 @@ describe('snapshots of a shared log', () => {
   it.each([
     ['cut short', (blocks: Uint8Array[]) => blocks.splice(-1)],
     ['of another format', (blocks: Uint8Array[]) => blocks[0]?.fill(9, 4)],
-    ['no snapshot at all', (blocks: Uint8Array[]) => blocks.splice(0, blocks.length, new Uint8Array(50))],
+    ['replaced with zeros', (blocks: Uint8Array[]) => blocks.splice(0, blocks.length, new Uint8Array(50))],
     ['empty', (blocks: Uint8Array[]) => blocks.splice(0)],
   ])('a node does not start if all snapshots are %s', (_, damage) => {
     const { cluster } = clusterWithSnapshot()
@@ -118,7 +118,7 @@ describe('snapshots of a shared log', () => {
     expect(['damaged', 'format']).toContain((c.error as { code?: string } | undefined)?.code)
   })
 
-  it('a failed snapshot is reported, and the log grows until the next one', () => {
+  it('a failed snapshot is reported, and the log grows until the next snapshot', () => {
     const cluster = new TestCluster()
     const stream = new FakeStream(cluster.streams)
     stream.putSnapshot = () => throwError(() => new StreamError('lost', 'no space'))
@@ -134,7 +134,7 @@ describe('snapshots of a shared log', () => {
     expect(cluster.streams.snapshots.size).toBe(1)
   })
 
-  it('orphaned chunks are removed once a later snapshot counts', () => {
+  it('orphaned chunks are removed after a later snapshot is complete', () => {
     const cluster = new TestCluster()
     const stream = new FakeStream(cluster.streams)
     const swept: (number | undefined)[] = []

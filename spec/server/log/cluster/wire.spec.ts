@@ -29,7 +29,7 @@ const envelope: fc.Arbitrary<NodeMessage> = fc.record({
 })
 
 describe('a message of a node', () => {
-  it('decoding an encoded message restores it, and its overhead is within the limit', () => {
+  it('decoding an encoded message restores it, and the overhead of the encoding is within the limit', () => {
     fc.assert(
       fc.property(envelope, message => {
         const bytes = encodeNodeMessage(message)
@@ -44,7 +44,7 @@ describe('a message of a node', () => {
     )
   })
 
-  it('a truncated message or one with a flipped bit does not count', () => {
+  it('a message is ignored if it is truncated or one of its bits is flipped', () => {
     fc.assert(
       fc.property(envelope, fc.nat(), fc.nat(7), (message, offset, bit) => {
         const bytes = encodeNodeMessage(message)
@@ -57,13 +57,13 @@ describe('a message of a node', () => {
     )
   })
 
-  it('arbitrary bytes do not count as a message', () => {
+  it('arbitrary bytes are not decoded as a message', () => {
     fc.assert(fc.property(fc.uint8Array(), bytes => decodeNodeMessage(bytes) === undefined))
   })
 })
 
 describe('an encoded snapshot', () => {
-  it('a snapshot is decoded from chunks of any size, and any wrong byte is detected', () => {
+  it('a snapshot is decoded from chunks of any size, and any incorrect byte is detected', () => {
     fc.assert(
       fc.property(fc.array(anyEntry, { maxLength: 10 }), fc.nat(), fc.nat(), (entries, cut, offset) => {
         const engine = new Engine<never>()
@@ -90,7 +90,7 @@ describe('an encoded snapshot', () => {
 })
 
 describe('LogClock', () => {
-  it('log time never goes back, is never behind the stream, and agrees with it again some time after it went back', () => {
+  it("log time never goes back, is never behind the stream, and equals the stream's time again some time after that time went back", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -3_600_000, max: 3_600_000 }), { maxLength: 20 }), steps => {
         const time = new LogClock()
@@ -108,7 +108,7 @@ describe('LogClock', () => {
     )
   })
 
-  it('log time advances while the stream is behind, at most an eighth slower', () => {
+  it("log time advances at most an eighth slower than real time while the stream's time is behind", () => {
     const time = new LogClock()
     time.advance(10_000_000)
     time.advance(10_000_000 - 3_600_000)
@@ -121,7 +121,7 @@ describe('LogClock', () => {
     expect(time.lastTime - before).toBe(3_000 - 375)
   })
 
-  it('log time is the same for a node that starts from a snapshot', () => {
+  it('log time is the same on a node that starts from a snapshot', () => {
     const one = new LogClock()
     for (const stream of [1_000, 500, 600, 601]) one.advance(stream)
     const other = new LogClock(one.state)
@@ -144,7 +144,7 @@ describe('NodeTable', () => {
 
   const at = (time: number): MessageContext => ({ position: 1, time, isSignedOnly: false })
 
-  it('nodes are removed after a week without messages, or when there are too many', () => {
+  it('nodes are removed after a week without messages, or when there are too many nodes', () => {
     const members = new NodeTable()
     members.accept(start('old'), at(0))
     members.accept(start('new'), at(8 * 24 * 3_600_000))

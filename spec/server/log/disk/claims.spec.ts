@@ -17,7 +17,7 @@ import { failure } from './memory-disk.js'
 const RUNS = effort(3_000, 500)
 class Killed extends Error {}
 
-/** A directory used by many processes, whose calls run in any order. */
+/** A directory that many processes use, with calls in any order. */
 class SharedDirectory {
   readonly files = new Map<string, string>()
   readonly living = new Set<string>()
@@ -29,9 +29,7 @@ class SharedDirectory {
     if (stale !== undefined) this.files.set('lock', stale)
   }
 
-  /**
-   * Runs a process that claims the directory and is killed after some calls, or holds it for a while and releases it.
-   */
+  /** Runs a process that claims the directory. The process is either killed after the given number of calls, or holds the directory for some time and releases it. */
   async start(claim: string, calls: number): Promise<string | undefined> {
     this.living.add(claim)
     try {
@@ -57,7 +55,7 @@ class SharedDirectory {
     const step = async <T>(name: string, task: () => T): Promise<T> => {
       await this.#scheduler.schedule(Promise.resolve(), `${claim} ${name}`)
       if (left-- > 0) return task()
-      // No process takes the directory while its owner lives.
+      // No process can take the directory while its owner is alive.
       this.owners.delete(claim)
       this.living.delete(claim)
       throw new Killed()
@@ -83,7 +81,7 @@ class SharedDirectory {
 }
 
 describe('several processes that claim a directory at the same time', () => {
-  it('at most one process holds the directory, free or with a killed owner, at any call at which others are killed', async () => {
+  it('at most one process holds the directory, whether it is free or had a killed owner, even if other processes are killed at any call', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -93,7 +91,7 @@ describe('several processes that claim a directory at the same time', () => {
           const directory = new SharedDirectory(scheduler, stale)
           const all = Promise.all(callCounts.map(async (calls, i) => directory.start(`process ${i}`, calls)))
           await scheduler.waitFor(all)
-          // Whatever the others left behind, the next process gets the directory and leaves nothing behind.
+          // Regardless of what the other processes left behind, the next process gets the directory and leaves nothing behind.
           const next = directory.start('next', 1_000)
           await scheduler.waitFor(next)
           expect([await next, directory.files.has('lock')]).toEqual([undefined, false])
@@ -103,7 +101,7 @@ describe('several processes that claim a directory at the same time', () => {
     )
   })
 
-  it('a process that fails to claim a directory gets the claim of its owner', async () => {
+  it('a process that fails to claim a directory receives the claim of the owner', async () => {
     const files = claimFiles(await folder())
     expect(await claimDirectory(files, 'alice', () => true)).toBeUndefined()
     expect(await claimDirectory(files, 'bob', text => text === 'alice')).toBe('alice')
@@ -113,7 +111,7 @@ describe('several processes that claim a directory at the same time', () => {
 })
 
 describe('a claim in a directory', () => {
-  it('a claim replaces all earlier ones by a single file', async () => {
+  it('a claim replaces all earlier claims with a single file', async () => {
     const directory = await folder()
     const files = claimFiles(directory)
     for (const name of ['a', 'b', 'c']) await claimDirectory(files, name, () => false)
@@ -133,7 +131,7 @@ describe('a claim in a directory', () => {
     },
   )
 
-  it('other system errors are raised', async () => {
+  it('a claim rejects with any other system error', async () => {
     const failing: typeof link = async () => {
       throw failure('EIO')
     }
@@ -147,7 +145,7 @@ describe('a claim in a directory', () => {
 })
 
 describe('a directory', () => {
-  it('the directory of a killed process is taken over even if its lock is in the format of an earlier version', async () => {
+  it('the directory of a killed process is taken over even if its lock has the format of an earlier version', async () => {
     const directory = await folder()
     await writeFile(join(directory, 'lock'), '999999999 -\n')
     expect(await lockOwner(directory)).toBeUndefined()

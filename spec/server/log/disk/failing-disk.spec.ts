@@ -8,7 +8,7 @@ import { pictureOf, Run, slowly } from './run.js'
 
 const entries = fc.sample(anyEntry, { numRuns: effort(14, 6), seed: 9 })
 
-/** The quick run lets one call in three fail. */
+/** The quick run tests a failure of every third call. */
 const step = effort(1, 3)
 
 const quickly = (): (() => number) => () => 0
@@ -19,7 +19,7 @@ const failures = ['EIO', 'ENOSPC', 'EDQUOT'].flatMap(code => [
 
 describe.each(failures)('a $speed disk that fails with $code', ({ code, clock }) => {
   it.each(['once', 'from then on'] as const)(
-    'after a failure of any call, committed entries are recovered and the others were rejected: %s',
+    'after any call fails, committed entries are recovered and all others were rejected: %s',
     async how => {
       for (let at = 1; ; at += step) {
         const disk = new MemoryDisk()
@@ -36,7 +36,7 @@ describe.each(failures)('a $speed disk that fails with $code', ({ code, clock })
         expect(run.pictures.length - 1 + run.refusals.length).toBe(entries.length)
         const { engine } = await recover<never>(disk.killed(), {})
         const last = run.pictures.at(-1)
-        // An entry rejected after a failed flush may or may not be on disk; its outcome was never reported.
+        // An entry that was rejected after a failed flush may or may not be on disk, because its outcome was never reported.
         const mayBeThere = run.refusals[0]?.problem === 'broken'
         if (!mayBeThere) expect(pictureOf(engine), `call ${at}`).toBe(last)
         if (!failed) break
@@ -46,7 +46,7 @@ describe.each(failures)('a $speed disk that fails with $code', ({ code, clock })
 })
 
 describe.each([false, true])('opening a log (forced: %s)', isForced => {
-  it('closes every file when any call fails', async () => {
+  it('opening a log closes every file when any call fails', async () => {
     let hasFailed = true
     for (let at = 1; hasFailed; at++) {
       const before = new MemoryDisk()
@@ -68,7 +68,7 @@ describe.each([false, true])('opening a log (forced: %s)', isForced => {
 })
 
 describe('a full disk', () => {
-  it('entries that do not fit are rejected, and entries are accepted again once there is space', async () => {
+  it('entries that do not fit are rejected, and later entries are accepted after space becomes available', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
     let full = true
@@ -82,7 +82,7 @@ describe('a full disk', () => {
     expect(pictureOf((await recover<never>(disk.killed(), {})).engine)).toBe(run.pictures.at(-1))
   })
 
-  it('a log that cannot undo a partial write is broken', async () => {
+  it('a log becomes broken if it cannot undo a partial write', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
     disk.fail = (_, operation) => (operation === 'write' || operation === 'truncate' ? failure('ENOSPC') : undefined)
@@ -106,9 +106,9 @@ describe('a failed flush', () => {
 
 describe('a failed snapshot', () => {
   it.each([
-    ['its log cannot be made', 'create'],
+    ['its log cannot be created', 'create'],
     ['it cannot be renamed', 'rename'],
-  ])('the failure is reported with its cause and a remedy, and no entry is rejected: %s', async (_, call) => {
+  ])('a failed snapshot is reported with its cause and a remedy, and no entry is rejected: %s', async (_, call) => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, 400)
     disk.fail = (_, operation) => (operation === call ? failure('EIO') : undefined)
@@ -124,8 +124,8 @@ describe('a failed snapshot', () => {
   })
 })
 
-describe('a log that is being closed', () => {
-  it('entries are rejected as closed, not as a disk failure', async () => {
+describe('a closing log', () => {
+  it('a closing log rejects entries as closed and not as a disk failure', async () => {
     const run = await Run.open(new MemoryDisk(), undefined, slowly())
     void run.append(entries.slice(0, 1))
     const closing = run.close()

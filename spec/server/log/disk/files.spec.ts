@@ -11,13 +11,13 @@ describe('makeDirectory', () => {
   })
   afterEach(() => rmSync(root, { recursive: true }))
 
-  it('makeDirectory creates a directory and its parents, accessible only by the current user', async () => {
+  it('makeDirectory creates a directory and its parents, accessible only to the current user', async () => {
     await makeDirectory(join(root, 'a/b/c'))
     expect(statSync(join(root, 'a/b/c')).mode & 0o777).toBe(0o700)
     expect(statSync(join(root, 'a')).mode & 0o777).toBe(0o700)
   })
 
-  it('makeDirectory flushes the name of each directory it created, and no other', async () => {
+  it('makeDirectory flushes the name of each directory that it creates, and no other name', async () => {
     const flushed: string[] = []
     const flush = async (directory: string): Promise<void> => void flushed.push(directory)
     await makeDirectory(join(root, 'a/b'), flush)
@@ -31,7 +31,7 @@ describe('makeDirectory', () => {
     expect(existsSync(join(root, 'a/b'))).toBe(true)
   })
 
-  it('makeDirectory rejects if a file has the name', async () => {
+  it('makeDirectory rejects if a file already has the name', async () => {
     writeFileSync(join(root, 'file'), '')
     await expect(makeDirectory(join(root, 'file'))).rejects.toMatchObject({ code: 'EEXIST' })
     await expect(makeDirectory(join(root, 'file/below'))).rejects.toMatchObject({ code: 'ENOTDIR' })

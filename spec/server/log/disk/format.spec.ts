@@ -22,7 +22,7 @@ import { pictureOf, Run } from './run.js'
 
 const RUNS = effort(200, 30)
 
-/** Creates the head of a file as written by another version. */
+/** Creates the header of a file as another version would write it. */
 function headOf(format: number, kind: FileKind = 'log', position = 7): Uint8Array {
   const frame = createFileHead(kind, position).head
   new DataView(frame.buffer).setUint32(FRAME_HEADER_BYTES, format)
@@ -73,7 +73,7 @@ describe('a file on the disk', () => {
     expect(parseFileName('log-9999999999999999')).toBeUndefined()
   })
 
-  it('the current format and older ones are supported', () => {
+  it('the current format and older formats are supported', () => {
     for (let format = 1; format <= CURRENT_FORMAT; format++)
       expect(() => readFileHead('log-7', headOf(format), 'log', 7)).not.toThrow()
   })
@@ -86,7 +86,7 @@ describe('a file on the disk', () => {
 })
 
 describe('a directory of format 1', () => {
-  it('a directory of format 1 keeps its content, accepts new entries, and is then of the current format', async () => {
+  it('a directory of format 1 keeps its content, accepts new entries, and is then converted to the current format', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyEntry.map(ofOld)),

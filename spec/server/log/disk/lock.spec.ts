@@ -19,7 +19,7 @@ import { ManualClock } from '../../../support/manual-clock.js'
 import { anyEntry } from '../any-entry.js'
 import { pictureOf, Run, slowly } from './run.js'
 
-/** Advances the clock in small steps, letting pending work finish after each, until a promise settles. */
+/** Advances the clock in small steps until a promise settles. After each step, pending work can finish. */
 async function passTime<T>(
   clock: ManualClock,
   timers: number,
@@ -60,8 +60,8 @@ async function held(locking: Promise<DirectoryLock>): Promise<DirectoryLock> {
   return lock
 }
 
-describe('a directory held by a process of another pid namespace', () => {
-  it("the directory is refused while the owner's heartbeat continues, whatever its clock says", async () => {
+describe('a directory whose lock a process of another pid namespace holds', () => {
+  it("the directory is refused while the owner's heartbeat continues, regardless of the owner's clock", async () => {
     const directory = await folder()
     const clock = new ManualClock()
     const lock = await lockDirectory(directory, { clock, pidNamespace: 'here' })
@@ -78,7 +78,7 @@ describe('a directory held by a process of another pid namespace', () => {
     expect(await readdir(directory)).toEqual(['lock.reserve'])
   })
 
-  it('the directory is taken from a silent owner, and the lock is marked as forced', async () => {
+  it('the directory is taken from an owner without a heartbeat, and the lock is marked as forced', async () => {
     const directory = await folder()
     const here = new ManualClock()
     const losses: unknown[] = []
@@ -97,7 +97,7 @@ describe('a directory held by a process of another pid namespace', () => {
     expect(await readdir(directory)).toEqual(['lock.reserve'])
   })
 
-  it('a former owner that still has its file open does not release the lock of the next one', async () => {
+  it('a former owner that still has its lock file open does not release the lock of the next owner', async () => {
     const directory = await folder()
     const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
     expect(() => first.check()).not.toThrow()
@@ -107,7 +107,7 @@ describe('a directory held by a process of another pid namespace', () => {
     expect(await readFile(join(directory, 'lock'), 'utf8')).toBe('of another owner')
   })
 
-  it('only one of several processes takes the directory of a silent owner', async () => {
+  it('only one of several processes takes the directory of an owner without a heartbeat', async () => {
     const directory = await folder()
     await held(lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' }))
     const clock = new ManualClock()
@@ -120,7 +120,7 @@ describe('a directory held by a process of another pid namespace', () => {
     expect(reasons).toEqual(['in-use', 'in-use'])
   })
 
-  it('an owner that resumes after its silence loses the directory at its next heartbeat', async () => {
+  it('an owner that resumes after its heartbeat stopped loses the directory at its next heartbeat', async () => {
     const directory = await folder()
     const here = new ManualClock()
     const losses: unknown[] = []
@@ -130,12 +130,12 @@ describe('a directory held by a process of another pid namespace', () => {
     await vi.waitFor(() => expect(losses).toHaveLength(1))
   })
 
-  it('an owner loses the directory even if the file system does not show that its file was replaced', async () => {
+  it('an owner loses the directory even if the file system does not show that the lock file was replaced', async () => {
     const directory = await folder()
     const clock = new ManualClock()
     const lock = await held(lockDirectory(directory, { clock, pidNamespace: 'here' }))
     lock.check()
-    // The open handle keeps the old file; the name has another one.
+    // The open handle refers to the old file, and the name refers to another one.
     await writeFile(join(directory, 'lock'), 'another')
     expect(() => lock.check()).not.toThrow()
     stop(clock, OWNER_TIMEOUT_MS / 2)
@@ -143,7 +143,7 @@ describe('a directory held by a process of another pid namespace', () => {
   })
 })
 
-/** Simulates a suspended process: time passes without its timers. */
+/** Simulates a suspended process: time passes, but the timers of the process do not run. */
 function stop(clock: ManualClock, ms: number): void {
   const { monotonic } = clock
   const at = monotonic.call(clock)
@@ -155,18 +155,18 @@ describe('the owner of a claim', () => {
     `${pid} ${startId} uuid ${pidNamespace} host\n`
 
   it.each([
-    ['a claim from another pid namespace is of unknown liveness', claim(process.pid, '-', 'there'), 'unknown'],
-    ['a claim from an unknown pid namespace is of unknown liveness', claim(process.pid, '-', '-'), 'unknown'],
-    ['a claim whose process does not exist has ended', claim(999_999_999, '-', 'here'), 'ended'],
-    ['a claim whose pid another process has now has ended', claim(process.ppid, 'boot:1', 'here'), 'ended'],
-    ['a claim whose pid may belong to another process counts as running', claim(process.ppid, '-', 'here'), 'running'],
-    ['a claim of an earlier version whose process does not exist has ended', '999999999 -\n', 'ended'],
+    ['an owner in another pid namespace has unknown liveness', claim(process.pid, '-', 'there'), 'unknown'],
+    ['an owner in an unknown pid namespace has unknown liveness', claim(process.pid, '-', '-'), 'unknown'],
+    ['an owner whose process does not exist has ended', claim(999_999_999, '-', 'here'), 'ended'],
+    ['an owner whose pid now belongs to another process has ended', claim(process.ppid, 'boot:1', 'here'), 'ended'],
+    ['an owner whose pid may belong to another process counts as running', claim(process.ppid, '-', 'here'), 'running'],
+    ['an owner in a claim of an earlier version has ended if its process does not exist', '999999999 -\n', 'ended'],
   ])('%s', (_, text, liveness) => {
     expect(livenessOf(text, 'here', new Set())).toBe(liveness)
   })
 })
 
-/** Files of a process that is suspended before a call, after it has checked its ownership. */
+/** The files of a process that is suspended before a call, after it has checked its ownership. */
 class SuspendableFiles {
   calls = 0
   suspendAt = Number.POSITIVE_INFINITY
@@ -207,7 +207,7 @@ class SuspendableFiles {
   }
 
   #file(file: OpenFile): OpenFile {
-    // Synchronous writes are delayed until the process resumes as well.
+    // Synchronous writes are also delayed until the process resumes.
     const held: (() => void)[] = []
     const catchUp = (): void => {
       for (const write of held.splice(0)) write()
@@ -243,7 +243,7 @@ class SuspendableFiles {
 describe('a process suspended for longer than its heartbeat timeout', () => {
   const entries = fc.sample(anyEntry, { numRuns: 12, seed: 4 })
 
-  it('a process suspended at any call acknowledges and damages nothing when it resumes', async () => {
+  it('a process that was suspended at any call acknowledges nothing and damages nothing when it resumes', async () => {
     const step = effort(1, 24)
     for (let at = 1 + (SEED % step); ; at += step) {
       const directory = await folder()
@@ -260,7 +260,7 @@ describe('a process suspended for longer than its heartbeat timeout', () => {
       const acknowledged = owner.pictures.length
       const files = guardedFiles(await directoryFiles(directory), second)
       const found = await recover<never>(files, {})
-      // The start entry and the acknowledged entries.
+      // The position includes the start entry and the acknowledged entries.
       expect(found.position, `call ${at}`).toBeGreaterThanOrEqual(acknowledged)
       if (found.position === acknowledged) expect(pictureOf(found.engine)).toBe(owner.pictures.at(-1))
       const next = await Run.open(files, 400, slowly(), second.isForced)
@@ -283,7 +283,7 @@ describe('a process suspended for longer than its heartbeat timeout', () => {
 describe('a process suspended while it takes a directory by force', () => {
   const entries = fc.sample(anyEntry, { numRuns: 9, seed: 6 })
 
-  it('a process suspended at any call destroys nothing that the next owner acknowledged', async () => {
+  it('a process that was suspended at any call destroys nothing that the next owner acknowledged', async () => {
     const step = effort(3, 1)
     let stops = 0
     for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {
@@ -330,7 +330,7 @@ describe('a process suspended while it takes a directory by force', () => {
       const run = await Run.open(files, 400, slowly(), next.isForced)
       await run.append(entries.slice(0, 2))
       stoppable.resume()
-      // The process may be waiting for a heartbeat; give it that of the next owner.
+      // The process may be waiting for a heartbeat, so give it a heartbeat of the next owner.
       const shows = (): void => elsewhere.advance(HEARTBEAT_MS)
       const late = await passTime(clock, 1, taking, 250, shows).catch((error: unknown) => error)
       const acknowledged = late instanceof Run ? late.pictures.length - 1 : 0

@@ -1,8 +1,8 @@
 import type { Files, OpenFile } from '../../../../src/server/log/disk/files.js'
 
 /**
- * Bytes that the disk writes atomically. Smaller than a real sector, so that a short log has more possible states after
- * a power cut.
+ * The number of bytes that the disk writes atomically. It is smaller than a real sector, so that a short log has more
+ * possible states after a power cut.
  */
 const SECTOR_BYTES = 64
 
@@ -10,9 +10,9 @@ const SECTOR_BYTES = 64
 interface Content {
   bytes: Uint8Array
   durable: Uint8Array
-  /** Sectors that the next flush writes. A failed flush discards them, as Linux does. */
+  /** The sectors that the next flush writes. A failed flush discards them, as Linux does. */
   dirty: Set<number>
-  /** The copy on the medium may still be longer than this. */
+  /** The truncated length. The copy on the medium may still be longer. */
   truncatedTo: number | undefined
 }
 
@@ -25,23 +25,24 @@ interface NameChange {
 }
 
 /**
- * A disk in memory with a page cache. Any call may fail and the process may be killed. After a power cut, any subset of
- * the unflushed sectors remains, files may have any length in between, and changes of names remain up to any point.
+ * A disk in memory with a page cache. Any call may fail, and the process may be killed. After a power cut, any subset of
+ * the unflushed sectors remains, files may have any length between the old and the new one, and the first changes of
+ * names remain, up to any point.
  */
 export class MemoryDisk implements Files {
   #now: Names = new Map()
-  /** The names that survive a power cut, and the changes since. */
+  /** The names that survive a power cut, and the later changes. */
   #durableNames: Names = new Map()
   #changes: readonly NameChange[] = []
   calls = 0
   /** Files that are open in this process. */
   readonly openFiles = new Set<OpenFile>()
-  /** Returns the error of a call, or `undefined`. */
+  /** Returns the error of a call, or `undefined` if the call succeeds. */
   fail: (call: number, operation: string) => Error | undefined = () => undefined
-  /** Decides which sectors a failed flush writes, in [0, 1). */
+  /** Returns a number in [0, 1) that decides which sectors a failed flush writes. */
   chance: () => number = () => 0
 
-  /** Returns the disk as the next process finds it after a kill. A power cut can still lose unflushed data. */
+  /** Returns the disk as the next process finds it after this process was killed. A power cut can still lose unflushed data. */
   killed(): MemoryDisk {
     return this.#copy(this.#now, this.#durableNames, this.#changes, content => ({
       bytes: content.bytes.slice(),
@@ -120,7 +121,7 @@ export class MemoryDisk implements Files {
   #file(content: Content): OpenFile {
     const put = (bytes: Uint8Array, at: number): void => {
       const error = this.fail(++this.calls, 'write')
-      // A full disk still wrote a part.
+      // A full disk still writes a part of the bytes.
       if (error === undefined) write(content, bytes, at)
       else if (at > 0 || bytes.length > 16) write(content, bytes.subarray(0, bytes.length >> 1), at)
       if (error !== undefined) throw error
@@ -204,7 +205,7 @@ function truncate(content: Content, length: number): void {
   for (const sector of content.dirty) if (sector * SECTOR_BYTES >= length) content.dirty.delete(sector)
 }
 
-/** Returns the medium after writing the dirty sectors for which `chance` is at least 0.5. */
+/** Returns the medium after a write of the dirty sectors for which `chance` returns at least 0.5. */
 function afterFlush({ bytes, durable, dirty, truncatedTo }: Content, chance: () => number): Uint8Array {
   const after = resized(durable.subarray(0, truncatedTo), bytes.length)
   for (const sector of dirty) {
@@ -214,7 +215,7 @@ function afterFlush({ bytes, durable, dirty, truncatedTo }: Content, chance: () 
   return after
 }
 
-/** Returns the medium after a power cut or a failed flush: any subset of the sectors, and any length in between. */
+/** Returns the medium after a power cut or a failed flush, with any subset of the sectors and any length between the old and the new one. */
 function afterCut(content: Content, chance: () => number): Uint8Array {
   const { bytes, durable, truncatedTo } = content
   if (truncatedTo !== undefined && chance() < 0.5) return durable

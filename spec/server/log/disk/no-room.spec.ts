@@ -25,7 +25,7 @@ const entryOf = (...commands: EntryCommand[]): LogEntry => ({ time: START, maxKe
 const set = (key: string, value = VALUE): LogEntry => entryOf(write(['SET', key, value]))
 const del = (key: string): LogEntry => entryOf(write(['DEL', key]))
 
-/** A log with an engine and the outcome of its entries. */
+/** A log with an engine, and the outcomes of its entries. */
 class Opened {
   readonly foreign: LogEntry[] = []
   readonly troubles: unknown[] = []
@@ -48,7 +48,7 @@ class Opened {
     })
   }
 
-  /** @param preallocateBytes - a quarter of it is the reserve */
+  /** @param preallocateBytes - the preallocated bytes, a quarter of which is the reserve */
   static async on(disk: TightDisk, preallocateBytes = 1_000, takeover: TakeoverOptions = {}): Promise<Opened> {
     const troubles: unknown[] = []
     const sizes = { preallocateBytes, minLogBytes: 1e9 }
@@ -74,7 +74,7 @@ class Opened {
     return (await settled)?.problem
   }
 
-  /** Creates keys until the disk is full; returns their number. */
+  /** Creates keys until the disk is full. Returns the number of keys. */
   async fill(value = VALUE): Promise<number> {
     for (let count = 0; ; count++) {
       const problem = await this.append(set(`k${count}`, value))
@@ -90,7 +90,7 @@ class Opened {
 }
 
 describe('a full disk', () => {
-  it('entries that free space use a reserve, a new log is started once the old one is mostly garbage, and the store recovers', async () => {
+  it('entries that free space use a reserve, a new log is started when the old one is mostly garbage, and the store recovers', async () => {
     const disk = new TightDisk(new MemoryDisk(), 100_000)
     const opened = await Opened.on(disk, 40_000)
     const large = 'v'.repeat(1_000)
@@ -106,7 +106,7 @@ describe('a full disk', () => {
     expect(pictureOf((await recover<never>(disk, {})).engine)).toBe(pictureOf(opened.engine))
   })
 
-  it('no snapshot is written that would free little, and one that did not fit is retried only when it would be smaller', async () => {
+  it('a snapshot that would free little space is not written, and a snapshot that did not fit is retried only when it would be smaller', async () => {
     const disk = new TightDisk(new MemoryDisk(), 20_000)
     const opened = await Opened.on(disk)
     await opened.fill()
@@ -131,7 +131,7 @@ describe('a full disk', () => {
       expect(await two.append(set('new'))).toBe('full')
       disk.capacity += 10_000
       expect(await two.append(set('new'))).toBeUndefined()
-      // The start entry comes first: volatile keys are deleted and watchers are notified.
+      // The start entry comes first: it deletes volatile keys, of which watchers are notified.
       expect(two.foreign).toHaveLength(how === 'without a reserve' ? 1 : 0)
       expect(two.engine.size).toBe(count + 1)
       await two.close()
@@ -140,7 +140,7 @@ describe('a full disk', () => {
   )
 })
 
-it('taking over a full disk by force needs a few hundred bytes for a log of any size', async () => {
+it('taking over a full disk by force needs a few hundred bytes, regardless of the size of the log', async () => {
   const disk = new TightDisk(new MemoryDisk(), 40_000)
   const first = await Opened.on(disk)
   const count = await first.fill()
@@ -159,8 +159,8 @@ it('taking over a full disk by force needs a few hundred bytes for a log of any 
   expect((await recover<never>(disk, {})).engine.size).toBe(count)
 })
 
-describe('a key overwritten repeatedly', () => {
-  it('overwriting a key repeatedly uses no more than a few MiB of the disk', { tags: 'slow' }, async () => {
+describe('a key that is overwritten repeatedly', () => {
+  it('overwriting a key repeatedly uses only a few MiB of the disk', { tags: 'slow' }, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'garbage-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const options = { now: () => START, monotonic: slowly(), onError: (error: unknown) => expect.fail(String(error)) }

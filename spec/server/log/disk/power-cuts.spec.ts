@@ -11,12 +11,12 @@ import { anyEntry } from '../any-entry.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run, slowly } from './run.js'
 
-/** Makes a new snapshot worthwhile after a few entries. */
+/** A size at which a new snapshot is worthwhile after a few entries. */
 const MIN_LOG_BYTES = 400
 
 interface ProcessRun {
   readonly entries: readonly LogEntry[]
-  /** At this call the process is killed, or the next flush fails. */
+  /** The call at which the process is killed or the next flush fails. */
   readonly at: number
   readonly end: 'kill' | 'flush'
   readonly isCut: boolean
@@ -48,9 +48,9 @@ function withEntry(engine: Engine<never>, entry: LogEntry): string {
 const startOf = (engine: Engine<never>): LogEntry => ({ time: START, ...engine.limits, commands: [{ type: 'start' }] })
 
 /**
- * Runs one process on a disk. Returns the disk it leaves, and the states that the next process may find.
+ * Runs one process on a disk. Returns the resulting disk, and the states that the next process may find.
  *
- * @param before - which states this one may find
+ * @param before - the states that this process may find
  */
 async function runProcess(
   disk: MemoryDisk,
@@ -74,7 +74,7 @@ async function runProcess(
   const run = await Run.open(disk, MIN_LOG_BYTES, isSlow ? slowly() : undefined).catch((error: unknown) => {
     if (!hasFailed) throw error
   })
-  // Until the process has opened it, the recovered state may be lost again, because no client has seen it.
+  // Until the process has opened the log, the recovered state may be lost again, because no client has seen it.
   let allowed = new Set([...before, pictureOf(recovered), withEntry(recovered, startOf(recovered))])
   if (run !== undefined && left === undefined) allowed = new Set([pictureOf(run.engine)])
   for (const entry of run === undefined ? [] : entries) {
@@ -89,7 +89,7 @@ async function runProcess(
   return { left: isCut ? left.cut(chance) : left, allowed }
 }
 
-describe('a store whose processes are killed, whose flushes fail and whose power is cut repeatedly', () => {
+describe('a store with repeated kills of its process, failed flushes and power cuts', () => {
   it('every start recovers all acknowledged entries', { timeout: 300_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(processRun, { minLength: 1, maxLength: 5 }), async processRuns => {

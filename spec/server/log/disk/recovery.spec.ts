@@ -11,7 +11,7 @@ import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run, slowly } from './run.js'
 
 const RUNS = effort(nightly(300, 100), 10)
-/** Makes a new snapshot worthwhile after a few entries. */
+/** A size at which a new snapshot is worthwhile after a few entries. */
 const MIN_LOG_BYTES = 400
 
 const some = (count: number): LogEntry[] =>
@@ -42,7 +42,7 @@ describe('a reopened directory', () => {
     )
   })
 
-  it('the directory has one log after few entries, and one snapshot and one log after many', async () => {
+  it('the directory has one log after few entries, and one snapshot and one log after many entries', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, MIN_LOG_BYTES)
     for (const entry of some(20)) await run.append([entry])
@@ -93,7 +93,7 @@ describe('a reopened directory', () => {
             if (run === undefined) return
             const state = await stateOf(left ?? disk.killed())
             const least = left === undefined ? run.pictures.length : committed
-            // A written but unacknowledged entry may be recovered.
+            // An entry that was written but not acknowledged may be recovered.
             const healthy = await Run.open(new MemoryDisk())
             await healthy.append(entries)
             expect(healthy.pictures.lastIndexOf(state), `${least} committed`).toBeGreaterThanOrEqual(least - 1)
@@ -106,7 +106,7 @@ describe('a reopened directory', () => {
     },
   )
 
-  it('an erased directory is empty, even if erasing is interrupted at any call', async () => {
+  it('an erased directory is empty, even if erasing is interrupted at any call and then repeated', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, MIN_LOG_BYTES)
     await run.append(some(5))
@@ -144,7 +144,7 @@ describe('a damaged directory', () => {
     })
 
   it.each([MIN_LOG_BYTES, 1e6])(
-    'a directory with any bit flipped is rejected or has everything (a snapshot every %i bytes)',
+    'a directory with any flipped bit is either rejected or complete (a snapshot every %i bytes)',
     async worth => {
       const { disk, expected } = await written(worth)
       const step = effort(1, 19)
@@ -160,7 +160,7 @@ describe('a damaged directory', () => {
   )
 
   it.each([MIN_LOG_BYTES, 1e6])(
-    'a directory with a truncated file is rejected or has everything (a snapshot every %i bytes)',
+    'a directory with a truncated file is either rejected or complete (a snapshot every %i bytes)',
     async worth => {
       const { disk, expected } = await written(worth)
       for (const [name, bytes] of disk.contents) {
@@ -187,7 +187,7 @@ describe('a damaged directory', () => {
     expect(damaged.contents).toEqual(before)
   })
 
-  it('a directory is opened despite files that no store created, and they are reported', async () => {
+  it('a directory with files that no store created can be opened, and these files are reported', async () => {
     const { disk, expected } = await written(1e6)
     const strayed = disk.with('notes.txt', new Uint8Array(9))
     const { strays } = await recover(strayed, {})
@@ -196,7 +196,7 @@ describe('a damaged directory', () => {
     expect(strayed.contents.get('notes.txt')).toHaveLength(9)
   })
 
-  it('a directory with only other files is rejected', async () => {
+  it('a directory that contains only other files is rejected', async () => {
     await expect(Run.open(new MemoryDisk().with('notes.txt', new Uint8Array(0)))).rejects.toMatchObject({
       code: 'format',
     })

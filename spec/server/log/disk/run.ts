@@ -7,9 +7,9 @@ import type { LogFailure } from '../../../../src/server/log/log.js'
 import { encodeState } from '../../../../src/server/log/state-codec.js'
 import { START } from '../../../support/manual-clock.js'
 
-/** Small enough that preallocated space is left after some entries and used up by others. */
+/** A size at which preallocated space is left after some entries and used up by others. */
 const PREALLOCATE_BYTES = 300
-/** Returns a clock by which every flush is slow. */
+/** Returns a clock for which every flush is slow. */
 export const slowly = (): (() => number) => {
   let time = 0
   return () => (time += 10)
@@ -50,7 +50,7 @@ export class Run {
     })
   }
 
-  /** @param monotonic - clock that measures flushes; default one that stands still */
+  /** @param monotonic - the clock that measures flushes; by default, this clock stands still */
   static async open(files: Files, minLogBytes = 16 * 1024 * 1024, monotonic = () => 0, isForced = false): Promise<Run> {
     const troubles: unknown[] = []
     const sizes = { minLogBytes, preallocateBytes: PREALLOCATE_BYTES }
@@ -58,7 +58,7 @@ export class Run {
     return new Run(await openLog<never>(files, { now: () => START, monotonic, onError, sizes, isForced }), troubles)
   }
 
-  /** Appends entries together, and waits for all outcomes. */
+  /** Appends entries together and waits for all outcomes. */
   async append(entries: readonly LogEntry[]): Promise<void> {
     if (entries.length === 0) return
     this.#waiting = entries.length

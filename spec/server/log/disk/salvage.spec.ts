@@ -19,7 +19,7 @@ const NOW = START + 1_000_000
 
 interface Fault {
   readonly kind: 'bit' | 'end' | 'sector' | 'file'
-  /** File and offset of the fault, in [0, 1). */
+  /** The file and the offset of the fault, as fractions in [0, 1). */
   readonly file: number
   readonly at: number
 }
@@ -30,7 +30,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
   at: fc.double({ min: 0, max: 0.999, noNaN: true }),
 })
 
-/** Applies a fault to a disk; returns both with its location. */
+/** Applies a fault to a disk. Returns the disk with the location of the fault. */
 function damage(disk: MemoryDisk, { kind, file, at }: Fault) {
   const files = [...disk.contents].sort(([a], [b]) => (a < b ? -1 : 1))
   const [name, bytes] = files[Math.floor(file * files.length)] ?? expect.fail('no file')
@@ -43,7 +43,7 @@ function damage(disk: MemoryDisk, { kind, file, at }: Fault) {
   return { disk: disk.with(name, faulty), name, from: offset, to: kind === 'bit' ? offset + 1 : offset + 64 }
 }
 
-/** Unconditional writes of one key each without a token, which depend on no other write. */
+/** Unconditional writes of one key each without a token. They depend on no other write. */
 const plainEntry = fc
   .record({ key: fc.nat(5), value: fc.nat(1_000), isDeletion: fc.boolean(), time: fc.nat(50) })
   .map(({ key, value, isDeletion, time }) =>
@@ -99,7 +99,7 @@ describe('an intact directory', () => {
 })
 
 describe('a directory with one fault', () => {
-  it('all records before the fault are recovered, and all independent ones after it', {
+  it('all records before the fault are recovered, and all independent records after it', {
     timeout: 120_000,
   }, async () => {
     const property = fc.asyncProperty(
@@ -133,7 +133,7 @@ describe('a directory with one fault', () => {
     await fc.assert(property, { numRuns: effort(nightly(3_000, 1_000), 60) })
   })
 
-  it('after any fault, with any entries and snapshots, the recovered directory opens and holds nothing that never existed', {
+  it('after any fault, with any entries and snapshots, the recovered directory opens and contains nothing that never existed', {
     timeout: 120_000,
   }, async () => {
     const small = anyEntry.filter(entry => encodeEntry(entry).length < 1_000)
@@ -153,7 +153,7 @@ describe('a directory with one fault', () => {
   })
 })
 
-/** Returns how many entries a fault hits, by their frames; a file head is not an entry. */
+/** Returns how many entries a fault hits, by their frames. A file header is not an entry. */
 function lostAtMost(disk: MemoryDisk, { name, from, to }: { name: string; from: number; to: number }): number {
   const bytes = disk.contents.get(name) ?? new Uint8Array(0)
   if (parseFileName(name)?.kind !== 'log') return 0
@@ -168,7 +168,7 @@ function lostAtMost(disk: MemoryDisk, { name, from, to }: { name: string; from: 
 }
 
 describe('a log whose first sector is destroyed', () => {
-  it('only the entries in the sector are lost, even though the salt is lost and values look like frames', async () => {
+  it('only the entries in the destroyed sector are lost, even though the salt is lost and values look like frames', async () => {
     const frames = Array.from({ length: 20 }, (_, i) =>
       sealFrame(new Uint8Array(FRAME_HEADER_BYTES + i), 1 + i, NO_SALT),
     )
@@ -215,7 +215,7 @@ describe('a damaged snapshot', () => {
 
   it.each([
     ['its head', 20, 0],
-    ['the block that says how many keys it has', 70, 0],
+    ['the block that contains the number of keys', 70, 0],
   ])('no record is lost by damage of %s', async (_, at, lost) => {
     const { disk, name, bytes } = await snapshot()
     const engine = await recovered(await salvage(disk.with(name, flipped(bytes, at))))
@@ -263,30 +263,30 @@ describe('a write after a gap', () => {
 
   it.each([
     ['a condition', entryOf(['SET', 'a', '2', 'NX']), 'condition'],
-    ['a value to compare', entryOf(['VDEL', 'a', '1']), 'condition'],
+    ['an expected value', entryOf(['VDEL', 'a', '1']), 'condition'],
     ['a fencing token', entryOf(['SET', 'a', '2'], 0, { fencingToken: `${START}:0:lock` }), 'fencing-token'],
     [
-      'a sender that may repeat it',
+      'a sender that may repeat the write',
       entryOf(['SET', 'a', '2'], 0, {
         origin: { clientId: 'c', correlationData: Uint8Array.of(1), dup: true, messageExpiry: 10 },
       }),
       'repeat',
     ],
-  ] as const)('a write with %s is omitted, and reported with key, position and bytes', async (_, entry, why) => {
+  ] as const)('a write with %s is omitted, and reported with its key, position and bytes', async (_, entry, why) => {
     const salvaged = await damagedAt([entryOf(['SET', 'a', '1']), lost, entry], 3)
     expect(valuesOf(await recovered(salvaged))).toEqual({ a: '1' })
     const [, omission] = salvaged.omissions
     expect(omission).toMatchObject({ type: 'write', position: 4, key: Uint8Array.of(97), why })
   })
 
-  it('a conditional write is applied once its key is certain', async () => {
+  it('a conditional write is applied when the value of its key is certain', async () => {
     const entries = [lost, entryOf(['SET', 'a', '1']), entryOf(['SET', 'a', '2', 'NEX', '1'])]
     const salvaged = await damagedAt(entries, 2)
     expect(valuesOf(await recovered(salvaged))).toEqual({ a: '2' })
     expect(salvaged.omissions).toHaveLength(1)
   })
 
-  it('a write is not rejected for lack of quota used by missing keys', async () => {
+  it('a write is not rejected because of quota that missing keys used', async () => {
     const full = { ...entryOf(['SET', 'b', '1']), maxKeys: 1 }
     const salvaged = await damagedAt([entryOf(['SET', 'a', '1']), entryOf(['DEL', 'a']), full], 3)
     expect(valuesOf(await recovered(salvaged))).toEqual({ a: '1', b: '1' })

@@ -1,7 +1,7 @@
 import type { Files, OpenFile } from '../../../../src/server/log/disk/files.js'
 import { failure, type MemoryDisk } from './memory-disk.js'
 
-/** A disk with limited space; a write that exceeds it is partial. */
+/** A disk with limited space. A write that exceeds the space is partial. */
 export class TightDisk implements Files {
   capacity: number
   readonly disk: MemoryDisk

@@ -17,13 +17,13 @@ function setting(key: string, value: Uint8Array): LogEntry {
   return { time: START, maxKeys: 100, maxBytes: 1e9, commands: [write] }
 }
 
-/** Intact frames, as a client that knows the format can store them in a value. */
+/** Intact frames that a client could store in a value if it knew the format. */
 const frames = concatBytes(
   Array.from({ length: 40 }, (_, i) => sealFrame(new Uint8Array(FRAME_HEADER_BYTES + i), 2 + i, NO_SALT)),
 )
 
 describe('a torn frame whose value contains frames', () => {
-  it('the torn frame is removed as unacknowledged, whichever of its sectors are on the disk', async () => {
+  it('a torn frame is removed as unacknowledged, regardless of which of its sectors are on the disk', async () => {
     for (let seed = 0; seed < 200; seed++) {
       const disk = new MemoryDisk()
       const run = await Run.open(disk)
@@ -39,7 +39,7 @@ describe('a torn frame whose value contains frames', () => {
     }
   })
 
-  it('a torn frame full of headers is searched in linear time', { tags: 'slow', timeout: 20_000 }, async () => {
+  it('a torn frame that is full of headers is searched in linear time', { tags: 'slow', timeout: 20_000 }, async () => {
     const disk = new MemoryDisk()
     const size = 8 * 1024 * 1024
     const file = await disk.create('log')
@@ -57,7 +57,7 @@ describe('a torn frame whose value contains frames', () => {
   })
 })
 
-describe('a log created just before a power cut', () => {
+describe('a log that was created just before a power cut', () => {
   it.each([0, 20, 48, 400])('a log of %i zeros is created again', async length => {
     const disk = new MemoryDisk()
     await (await Run.open(disk)).close()
@@ -79,9 +79,9 @@ async function atPositionZero(): Promise<MemoryDisk> {
   return disk.killed()
 }
 
-describe('an entry written but not flushed when the process was killed', () => {
+describe('an entry that was written but not flushed when the process was killed', () => {
   it.each(['kill', 'a flush that fails'])(
-    'the next process flushes the entry before anything relies on it (%s)',
+    'the next process flushes the entry before anything depends on it (%s)',
     async how => {
       const disk = new MemoryDisk()
       const run = await Run.open(disk)

@@ -13,7 +13,7 @@ const WRITES = 60
 describe.each([
   ['quick', () => () => 0],
   ['slow', slowly],
-])('writers that await each response, on a %s disk whose log is replaced all the time', (_, clock) => {
+])('writers that await each response, on a %s disk whose log is constantly replaced', (_, clock) => {
   it.each([1, 2, 7])('all %i writes are answered', async writers => {
     const troubled = (trouble: unknown): never => {
       throw trouble
