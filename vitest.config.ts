@@ -2,11 +2,14 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { QuietReporter } from './spec/support/quiet-reporter.js'
 
-/** Properties and simulations draw from this seed; `npm test` is the same every time, `SEED=n` repeats any other run. */
+/** The seed of properties and simulations. `npm test` is the same every time; `SEED=n` repeats any other run. */
 const seedOf = (isFull: boolean): number =>
   Number(process.env['SEED'] ?? (isFull ? Math.floor(Math.random() * 2 ** 31) : 1))
 
-/** What mocks modules, patches prototypes, counts what a process holds or fills its memory: a process for each file. */
+/**
+ * Specs that mock modules, patch prototypes, count the resources of a process or fill its memory. Each file runs in a
+ * separate process.
+ */
 const ISOLATED = [
   'spec/client/session/plain-events.spec.ts',
   'spec/server/host/close.spec.ts',
@@ -14,24 +17,27 @@ const ISOLATED = [
   'spec/system/{attacks/fuzz,broker/differential,interop,packaging}/**/*.spec.ts',
   'spec/system/pubsub/runtimes.spec.ts',
 ]
-/** The simulations, of many schedules each in the full run. */
+/** The simulations, each of which runs many schedules in the full run. */
 const SIMULATIONS = ['spec/**/*simulation*.spec.ts']
-/** What shows that the simulations notice a safeguard that is taken out: each in a thread of its own, some at a time. */
+/**
+ * The spec that shows that the simulations notice a removed safeguard. Each mutant runs in a separate thread, several
+ * at a time.
+ */
 const MUTANTS = ['spec/mutants/mutants.spec.ts']
-/** What needs the package built and a browser, once for all of it. */
+/** Specs that need a browser and the built package, which is built once for all of them. */
 const PAGES = ['spec/system/{browser,frameworks,optimistic,react}/**/*.spec.ts']
-/** What measures a client beside an attack: nothing else may keep the machine busy. */
+/** Specs that measure a client during an attack, which nothing else on the machine may disturb. */
 const ATTACKS = ['spec/system/attacks/*.spec.ts']
 
 /**
- * `vitest run`, which is `npm test`, runs what needs nothing but Node and this process; `--mode all` runs everything, in
- * larger numbers, with the brokers, browsers, runtimes and languages that the specs of `spec/system` need.
+ * `vitest run`, which is `npm test`, runs the specs that need only Node and this process; `--mode all` runs everything,
+ * in larger numbers, with the brokers, browsers, runtimes and languages that the specs of `spec/system` need.
  */
 export default defineConfig(async ({ mode }) => {
   const isFull = mode === 'all'
   const seed = seedOf(isFull)
   if (isFull || process.env['SEED'] !== undefined) console.info(`SEED=${seed}`)
-  // Asks each of them for its version, and some leave files in the home directory: not for `npm test`.
+  // This asks each program for its version, and some leave files in the home directory, so `npm test` skips it.
   const services = isFull ? await import('./spec/support/services.js') : undefined
   const missing = services?.missingFiles() ?? []
 
@@ -46,12 +52,12 @@ export default defineConfig(async ({ mode }) => {
       testTimeout: 20_000,
       hookTimeout: 20_000,
       expect: { poll: { timeout: 10_000 } },
-      // Stores of specs let everybody in, and would warn about it.
+      // The stores of specs allow anonymous access and would warn about it.
       execArgv: ['--disable-warning=RX_STATESTORE_ANONYMOUS'],
       env: {
         SEED: String(seed),
         EFFORT: process.env['EFFORT'] ?? (isFull ? 'full' : 'quick'),
-        // Found by the system's folder for what is temporary, which a spec does not see.
+        // The server is found through the system's temporary folder, which specs do not see.
         ...(services?.NATS_SERVER && { NATS_SERVER: services.NATS_SERVER }),
       },
     },
@@ -74,7 +80,8 @@ export default defineConfig(async ({ mode }) => {
     ),
     project('mutants', MUTANTS, [], false),
     {
-      // What is slow waits for our own time-outs, or counts our own memory.
+      // Slow tests wait for timeouts of this package or measure its memory, so they need not run with the oldest
+      // mqtt.js.
       test: { ...oldest.test, tagsFilter: ['!slow'] },
       resolve: { alias: [{ find: /^mqtt$/, replacement: 'mqtt-oldest' }] },
     },
@@ -86,7 +93,8 @@ export default defineConfig(async ({ mode }) => {
       globalSetup: 'spec/support/temporary-folder.ts',
       tags: [{ name: 'slow', description: 'Waits, or needs a large number; not for `npm test`.' }],
       sequence: { seed, shuffle: { files: false, tests: true } },
-      // One more than cores in the full run, where many wait for processes and networks; a percentage is at most 100.
+      // The full run uses one worker more than there are cores, because many specs wait for processes and networks. A
+      // percentage can be at most 100.
       maxWorkers: isFull ? availableParallelism() + 1 : '100%',
       reporters: isFull ? ['default'] : [new QuietReporter()],
       silent: 'passed-only',

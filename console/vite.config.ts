@@ -6,7 +6,7 @@ const at = (path: string): string => new URL(path, import.meta.url).pathname
 const OURS = at('./src/mqtt.ts')
 const THEIRS = at('../node_modules/mqtt/dist/mqtt.esm.js')
 
-/** Resolves `mqtt` to src/mqtt.ts, and to the browser build of mqtt.js there. */
+/** Resolves `mqtt` to src/mqtt.ts and, inside that file, to the browser build of mqtt.js. */
 const mqtt: Plugin = {
   name: 'mqtt',
   enforce: 'pre',
@@ -18,11 +18,11 @@ export default defineConfig({
   base: './',
   plugins: [mqtt, licences('licences.md', at('.'))],
   resolve: {
-    // RxJS is smaller as ES2015.
+    // The ES2015 build of RxJS is smaller.
     conditions: ['es2015', ...defaultClientConditions],
     alias: { 'rx-statestore': at('../src/client/index.ts') },
   },
-  // Independent of NODE_ENV, which is `test` when specs build.
+  // The value does not depend on NODE_ENV, which is `test` when specs build the page.
   define: { 'process.env.NODE_ENV': '"production"' },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
   build: {

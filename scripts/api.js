@@ -1,5 +1,6 @@
-// Compares what each entry exports, with its types, with the reports in api/: `npm run api`; exits with 1 when they differ.
-// `npm run api -- --update` writes them anew. Names of entries limit it to those; `--root DIR` is another built package.
+// Compares the exports of each entry and their types with the reports in api/: `npm run api`. Exits with code 1 if they
+// differ. `npm run api -- --update` rewrites the reports. Names of entries restrict the comparison to these entries;
+// `--root DIR` selects another built package.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -12,7 +13,7 @@ const { values, positionals } = parseArgs({
 })
 const ROOT = values.root
 const REPORTS = join(ROOT, 'api')
-/** What it finds, before it is compared. */
+/** The folder for the current reports, before the comparison. */
 const FOUND = join(HERE, 'node_modules/.cache/rx-statestore-api')
 
 /** @type {{ exports: Record<string, string | { types: string }> }} */
@@ -91,19 +92,20 @@ function reported(file) {
 }
 
 /**
- * Prints the lines that only one of them has, or has more often; returns how many. Their order is that of files.
+ * Prints the lines that only one of two reports has, or that it has more often, in the order of the files. Returns the
+ * number of these lines.
  *
  * @param {string} name @param {string} before @param {string} now
  */
 function compare(name, before, now) {
-  const [lost, come] = [before.split('\n'), now.split('\n')]
-  for (const line of [...lost]) {
-    const at = come.indexOf(line)
+  const [removed, added] = [before.split('\n'), now.split('\n')]
+  for (const line of [...removed]) {
+    const at = added.indexOf(line)
     if (at < 0) continue
-    come.splice(at, 1)
-    lost.splice(lost.indexOf(line), 1)
+    added.splice(at, 1)
+    removed.splice(removed.indexOf(line), 1)
   }
-  for (const line of lost) console.error(`${name}: - ${line}`)
-  for (const line of come) console.error(`${name}: + ${line}`)
-  return lost.length + come.length
+  for (const line of removed) console.error(`${name}: - ${line}`)
+  for (const line of added) console.error(`${name}: + ${line}`)
+  return removed.length + added.length
 }

@@ -1,5 +1,6 @@
-// Builds the package: declarations by TypeScript, one module for each entry of package.json and chunks of what they share
-// by Rolldown. Packages that are not dependencies or peers become part of it. `node scripts/build.js [ROOT]`
+// Builds the package: `node scripts/build.js [ROOT]`. TypeScript writes the declarations. Rolldown writes one module
+// for each entry of package.json, and chunks for shared code. Packages that are neither dependencies nor peer
+// dependencies are bundled.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
@@ -15,20 +16,21 @@ const DIST = join(ROOT, 'dist')
 
 /** @type {{ dependencies: Record<string, string>, peerDependencies: Record<string, string> }} */
 const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
-/** What `ws` would take if it were there. */
+/** Optional dependencies of `ws`. */
 const OPTIONAL = ['bufferutil', 'utf-8-validate']
 const external = [...Object.keys(dependencies), ...Object.keys(peerDependencies), ...OPTIONAL]
 
 const build = await rolldown({
   input: Object.fromEntries(entryFiles().map(name => [name, join(HERE, `src/${name}.ts`)])),
   external: external.map(name => new RegExp(`^${name}($|/)`)),
-  // `require` of a module of Node becomes an import of it by the plugin; with the platform of Node every chunk that has a namespace would import `node:module`, those of pages as well.
+  // The plugin turns `require` of a Node module into an import. With the platform `node`, every chunk that has a
+  // namespace would import `node:module`, even the chunks of pages.
   platform: 'neutral',
   resolve: { conditionNames: ['node', 'import'], mainFields: ['module', 'main'] },
   transform: { target: 'es2022' },
   plugins: [licences('licences.md'), esmExternalRequirePlugin({ external: [/^node:/, ...builtinModules] })],
   logLevel: 'warn',
-  // Entries keep it.
+  // Entries keep their directives.
   onLog: (level, log, handler) => log.code === 'MODULE_LEVEL_DIRECTIVE' || handler(level, log),
 })
 const { output } = await build.generate({
@@ -41,7 +43,7 @@ await build.close()
 for (const file of output) {
   const path = join(DIST, file.fileName)
   mkdirSync(dirname(path), { recursive: true })
-  // At once: programs may run from dist/ during a build.
+  // Each file is replaced atomically, because programs may run from dist/ during a build.
   writeFileSync(`${path}.new`, file.type === 'chunk' ? file.code : file.source)
   renameSync(`${path}.new`, path)
 }

@@ -1,6 +1,7 @@
-// Builds the documentation site into site/dist: `npm run docs`. The documents of the repository become pages that link to
-// each other, with the reference that TypeDoc makes of the sources. A broken link in the result fails the build. There is
-// no lock file, because the one npm writes for this generator lacks packages of other platforms, and `npm ci` rejects it.
+// Builds the documentation site into site/dist: `npm run docs`. The documents of the repository become pages that link
+// to each other and to the reference, which TypeDoc generates from the sources. A broken link in the result fails the
+// build. There is no lock file, because the lock file that npm writes for this generator lacks packages of other
+// platforms, so `npm ci` rejects it.
 
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,14 +16,14 @@ const SITE = join(ROOT, 'site')
 const [PAGES, DIST] = [join(SITE, 'pages'), join(SITE, 'dist')]
 const DECISIONS = 'docs/decisions'
 const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-/** Web addresses of files that are not in the package; `raw` for pictures. */
+/** Web addresses of files that are not in the package; `raw` is for pictures. */
 const WEB = ['blob', 'raw'].map(kind => `${repository.url.replace(/^git\+|\.git$/g, '')}/${kind}/main/`)
 
 const listed = PARTS.flatMap(({ pages }) => pages)
 const decisions = markdownIn(DECISIONS).map(
   name => /** @type {const} */ ([`${DECISIONS}/${name}`, `decisions/${name.replace('.md', '')}`]),
 )
-/** Pages by document. */
+/** The pages, by document. */
 const pages = new Map([...listed, ...decisions])
 
 /** @param {string} folder */
@@ -31,7 +32,8 @@ function markdownIn(folder) {
 }
 
 /**
- * Returns the target of a document's link on the site, or `undefined` if it is not part of the site, such as a source file.
+ * Returns the target of a document's link on the site, or `undefined` for a target outside the site, such as a source
+ * file.
  *
  * @param {string} target @param {string} source
  */
@@ -76,7 +78,7 @@ function gather() {
     if (name.endsWith('.svg')) cpSync(join(ROOT, 'docs', name), join(pictures, name))
 }
 
-/** The reference, with the names by which entry points are imported. */
+/** Generates the reference, with the names by which entry points are imported. */
 async function reference() {
   await run(process.execPath, ['node_modules/typedoc/bin/typedoc', '--options', 'typedoc.json'], { cwd: SITE })
   rmSync(join(PAGES, 'api/modules.md'))

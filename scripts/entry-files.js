@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 /** @typedef {{ exports: Record<string, string | { types: string, default: string }>, bin: Record<string, string> }} Manifest */
 
 /**
- * The modules that package.json names, below dist/ and src/, without extension.
+ * Returns the modules that package.json names, as paths below dist/ and src/ without extension.
  *
  * @returns {string[]}
  */

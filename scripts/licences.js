@@ -2,13 +2,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 
-/** Packages whose own files are bundles already, with what they depend on inside. */
+/** Packages whose files are already bundles that contain their dependencies. */
 const BUNDLES = ['mqtt']
-/** Texts for packages that come without theirs. */
+/** Licence texts for packages that do not include one. */
 const TEXTS = new URL('./licences/', import.meta.url)
 
 /**
- * Writes the licences of all packages of which something is in a bundle into a file beside it.
+ * Creates a plugin that writes the licences of all bundled packages into a file beside the bundle.
  *
  * @param {string} fileName
  * @param {string} root - names of assets are relative to it
@@ -47,7 +47,7 @@ function packageFolder(id) {
 }
 
 /**
- * The packages inside of one that is a bundle, and those that they depend on.
+ * Returns the folders of the packages inside a package that is a bundle, and of their dependencies.
  *
  * @param {string} folder @param {boolean} isInner
  * @returns {string[]}

@@ -1,4 +1,5 @@
-// What is too long for every change: `npm run nightly`, or some of it: `npm run nightly -- fuzz chaos`; `--list` names all.
+// Runs the checks that take too long for every change: `npm run nightly`, or some of them: `npm run nightly -- fuzz
+// chaos`. `--list` prints the names of all.
 import { spawn } from 'node:child_process'
 import { mkdirSync, openSync } from 'node:fs'
 import { styleText } from 'node:util'
@@ -9,11 +10,12 @@ const vitest = (...files) => ['npx', 'vitest', 'run', '--mode', 'all', ...files]
 /** @param {string} main @param {...string} flags */
 const chaos = (main, ...flags) => ['node', '--expose-gc', `chaos/target/chaos/${main}`, '--minutes', '20', ...flags]
 
-/** The larger numbers of `nightly` in spec/support/effort.ts. */
+/** Selects the larger numbers of `nightly` in spec/support/effort.ts. */
 const MANY = { EFFORT: 'nightly' }
 
 /**
- * Each with what it adds to `npm run test:all`. They run one after the other, as each uses all cores.
+ * The commands that each step adds to `npm run test:all`. The steps run one after the other, because each uses all
+ * cores.
  *
  * @type {Readonly<Record<string, { readonly command: readonly string[], readonly env?: Readonly<Record<string, string>> }>>}
  */
@@ -44,7 +46,7 @@ if (unknown !== undefined) {
 }
 
 /**
- * Runs a step with its output in a file; resolves to its exit code.
+ * Runs a step and writes its output to a file. Resolves to the exit code.
  *
  * @param {string} name
  * @param {string} log

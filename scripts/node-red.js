@@ -12,19 +12,19 @@ const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
 const PACKAGE = join(ROOT, 'integrations/node-red')
 const RUNTIMES = join(ROOT, 'spec/system/runtimes/node_modules')
-/** It asks for more than Node 20. */
+/** The Node for Node-RED, which requires a version newer than 20. */
 const NODE = join(RUNTIMES, `node-22-${process.platform}-${process.arch}/bin/node`)
 const RED = join(RUNTIMES, 'node-red/red.js')
 
-/** Whether `npm run runtimes` has installed it. */
+/** Whether `npm run runtimes` has installed Node-RED. */
 export const hasNodeRed = existsSync(NODE) && existsSync(RED)
 
-/** A Node-RED in a process and a folder of its own, with our nodes in it. */
+/** A Node-RED with the nodes of this package, in a separate process with a separate folder. */
 export class NodeRed {
-  /** Of its editor and of the HTTP nodes. @readonly @type {string} */
+  /** The address of the editor and of the HTTP nodes. @readonly @type {string} */
   url
   /** @type {string[]} */
-  #said = []
+  #output = []
   /** @type {Set<() => void>} */
   #waiters = new Set()
   /** @type {import('node:child_process').ChildProcess} */
@@ -36,19 +36,19 @@ export class NodeRed {
   constructor(port, folder) {
     this.url = `http://127.0.0.1:${port}`
     this.#folder = folder
-    // Nothing of what surrounds us: neither settings of a user nor those of a run of specs.
+    // The environment inherits nothing, neither settings of the user nor settings of a run of specs.
     const env = { PATH: process.env['PATH'], HOME: folder }
     this.#process = spawn(NODE, [RED, '--userDir', folder], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     if (this.#process.stdout === null) throw new Error('Node-RED has no output')
-    createInterface({ input: this.#process.stdout }).on('line', line => this.#hear(line))
-    // Whoever ends without having stopped it leaves none behind.
+    createInterface({ input: this.#process.stdout }).on('line', line => this.#onLine(line))
+    // A process that exits without stopping Node-RED leaves no Node-RED running.
     const kill = () => this.#process.kill('SIGKILL')
     process.once('exit', kill)
     this.#process.once('exit', () => process.off('exit', kill))
-    this.#process.once('exit', code => this.#hear(`Node-RED ended (${code})`))
+    this.#process.once('exit', code => this.#onLine(`Node-RED ended (${code})`))
   }
 
-  /** Settles when it runs, without flows. */
+  /** Starts Node-RED without flows. Resolves once it runs. */
   static async start() {
     const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-node-red-'))
     const port = await freePort()
@@ -59,19 +59,19 @@ export class NodeRed {
     return red
   }
 
-  /** Settles as soon as it has said so, or when it did before. @param {RegExp} what */
+  /** Resolves once the output contains a match, even an earlier one. @param {RegExp} what */
   async says(what) {
     return this.#saysAfter(0, what)
   }
 
   /**
-   * Replaces all flows, and settles when the new ones have started.
+   * Replaces all flows. Resolves when the new flows have started.
    *
    * @param {readonly object[]} flows
-   * @param {'full' | 'nodes'} [type] - whether all nodes start anew, or only those that were changed
+   * @param {'full' | 'nodes'} [type] - whether to restart all nodes or only the changed ones
    */
   async deploy(flows, type = 'full') {
-    const from = this.#said.length
+    const from = this.#output.length
     const headers = { 'content-type': 'application/json', 'node-red-deployment-type': type }
     const response = await fetch(`${this.url}/flows`, { method: 'POST', headers, body: JSON.stringify(flows) })
     if (!response.ok) throw new Error(`Node-RED refused the flows: ${await response.text()}`)
@@ -88,29 +88,29 @@ export class NodeRed {
   }
 
   /** @param {string} line */
-  #hear(line) {
-    this.#said.push(line)
-    for (const look of Array.from(this.#waiters)) look()
+  #onLine(line) {
+    this.#output.push(line)
+    for (const check of Array.from(this.#waiters)) check()
   }
 
   /** @param {number} from @param {RegExp} what @returns {Promise<void>} */
   #saysAfter(from, what) {
     return new Promise((resolve, reject) => {
-      const look = () => {
-        const later = this.#said.slice(from)
+      const check = () => {
+        const later = this.#output.slice(from)
         if (later.some(line => what.test(line))) resolve()
-        else if (this.#said.at(-1)?.startsWith('Node-RED ended')) reject(new Error(this.#said.join('\n')))
+        else if (this.#output.at(-1)?.startsWith('Node-RED ended')) reject(new Error(this.#output.join('\n')))
         else return
-        this.#waiters.delete(look)
+        this.#waiters.delete(check)
       }
-      this.#waiters.add(look)
-      look()
+      this.#waiters.add(check)
+      check()
     })
   }
 }
 
 /**
- * A flow of the examples, at a store of ours.
+ * Returns a flow of the examples that uses the store at a URL.
  *
  * @param {'thermostat' | 'lock'} name
  * @param {string} url
@@ -121,7 +121,7 @@ export async function exampleFlow(name, url) {
   return JSON.parse(text.replaceAll('mqtt://localhost:1883', url))
 }
 
-/** What a registry would get of our nodes, beside the library as it was built. @param {string} folder */
+/** Installs the nodes as a registry would receive them, next to the built library. @param {string} folder */
 async function install(folder) {
   const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: PACKAGE })
   const [packed] = Object.values(JSON.parse(stdout))
@@ -134,7 +134,11 @@ async function install(folder) {
   await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'flows', private: true, dependencies }))
 }
 
-/** Nothing of it goes out: no palette of others, no questions, no news. @param {number} port */
+/**
+ * Returns settings without network access: no palette of other nodes, no telemetry, no update check.
+ *
+ * @param {number} port
+ */
 const settingsOf = port => ({
   uiHost: '127.0.0.1',
   uiPort: port,

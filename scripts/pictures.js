@@ -1,5 +1,5 @@
-// Takes the pictures of the README, `docs/pictures/*.png`, from what the pages look like now. Needs chromium, and
-// `npm run runtimes` for that of Node-RED.
+// Takes the pictures of the README, `docs/pictures/*.png`, of the current pages. Requires Chromium, and `npm run
+// runtimes` for the picture of Node-RED.
 
 import { mkdir } from 'node:fs/promises'
 import { chromium } from 'playwright-core'

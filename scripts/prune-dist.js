@@ -1,6 +1,6 @@
-// Removes from dist/ what no entry of package.json leads to, after a build: declarations of internals, and what an older
-// build left, folders that are empty then included. Files in use stay, for programs that run from dist/ during a build.
-// `node scripts/prune-dist.js [ROOT]`
+// Removes the files of dist/ that no entry of package.json needs: `node scripts/prune-dist.js [ROOT]`. After a build
+// these are declarations of internals, files of an older build, and folders that become empty. Files in use stay,
+// because programs may run from dist/ during a build.
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,7 +8,7 @@ import { entryFiles } from './entry-files.js'
 
 const ROOT = process.argv[2] ?? new URL('..', import.meta.url).pathname
 const DIST = join(ROOT, 'dist')
-/** Vite empties it. */
+/** The folder of the console's page, which Vite empties. */
 const PAGE = 'server/console/page/'
 const LICENCES = 'licences.md'
 

@@ -1,5 +1,5 @@
-// Arranges a page that TypeDoc has made: items by subject instead of by kind, each with its example first, and without
-// members that only the package itself uses.
+// Arranges a page that TypeDoc has generated: groups the items by subject instead of by kind, puts the example of each
+// item first, and removes members that only the package itself uses.
 
 /**
  * A heading with everything below it.
@@ -9,7 +9,7 @@
  */
 
 const ANCHOR = /^<a id="[^"]+"><\/a>$/
-/** Links between a class and what it is derived from; the signatures say the same. */
+/** Headings of links between a class and the types that it extends or implements, which the signatures also show. */
 const REPEATED = new Set(['Overrides', 'Inherited from', 'Implementation of', 'Implements'])
 const BY_KIND = ['Functions', 'Classes', 'Variables', 'Interfaces', 'Type Aliases']
 const ERRORS = 'Errors'
@@ -54,17 +54,27 @@ const isDescribed = ({ body }) =>
     .trim() !== ''
 
 const MEMBERS = ['Properties', 'Accessors', 'Methods']
-/** Returns whether a member is shown with the class on this page that it is inherited from. Options are shown with all interfaces that have them. @param {Section} section @returns {boolean} */
+/**
+ * Returns whether a member is inherited from a class on this page, with which it is shown. Options are shown with all
+ * interfaces that have them.
+ *
+ * @param {Section} section @returns {boolean}
+ */
 const isInherited = ({ title, body, children }) =>
   title === 'Inherited from' ? body.join('').includes('](#') : children.length > 0 && children.some(isInherited)
 
-/** Returns whether users have no use for a member: keyed by a symbol of the package, or a constructor without a comment or with a better way. @param {Section} section */
+/**
+ * Returns whether a member is of no use to users: a member keyed by a symbol of the package, or a constructor that has
+ * no comment or whose comment names a better way.
+ *
+ * @param {Section} section
+ */
 const isInternal = section =>
   /^\\\[[A-Z]+\\\]$/.test(section.title) ||
   (section.title === 'Constructors' &&
     !section.children.some(made => isDescribed(made) && !print(made).includes('\nUse [')))
 
-/** Overloads share a comment; the first one shows it. @param {Section[]} children */
+/** Removes repeated comments. Overloads share a comment, which only the first one shows. @param {Section[]} children */
 function withoutRepeats(children) {
   const described = (/** @type {Section} */ section) => [
     section.body.join('\n').replace(/^\s*```[\s\S]*?```/, ''),
@@ -93,11 +103,15 @@ function cleaned(section) {
   }
 }
 
-/** Name of an item, from its heading: `` `abstract` StoreView `` or `connect()`. @param {Section} section */
+/**
+ * Returns the name of an item from its heading, such as `` `abstract` StoreView `` or `connect()`.
+ *
+ * @param {Section} section
+ */
 const nameOf = ({ title }) => title.replace(/^.* /, '').replace('()', '')
 
 /**
- * Returns the page with its items in groups. Names that no group has follow: errors, and then the rest by kind.
+ * Returns the page with its items in groups. Items without a group follow: first errors, then the others by kind.
  *
  * @param {string} markdown @param {{ entry: string, guide: string, groups: Groups }} page
  */

@@ -24,12 +24,12 @@ function retry(token: string): void {
 }
 
 start(takeToken(tokenSources))
-// A URL with a token may replace that in the address bar of an open page.
+// A URL with a new token may be entered in the address bar of an open page.
 addEventListener('hashchange', () => location.hash.startsWith('#token=') && start(takeToken(tokenSources)))
 // A proper DISCONNECT releases the session immediately.
 addEventListener('pagehide', () => open?.close())
 addEventListener('pageshow', ({ persisted }) => persisted && start(takeToken(tokenSources)))
-// Load the rest on the first input, so that it is available when the server fails.
+// Loads the remaining views on the first input, so that they are available if the server fails.
 for (const type of ['pointerdown', 'keydown']) {
   addEventListener(type, () => loadMore().catch(() => undefined), { once: true })
 }

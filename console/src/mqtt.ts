@@ -1,8 +1,8 @@
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 
 /**
- * Replaces `mqtt` in this build: its default timers run in a worker created from a string, which the page's content
- * security policy forbids.
+ * Replaces `mqtt` in this build, because the default timers of mqtt.js run in a worker created from a string, which the
+ * page's content security policy forbids.
  */
 export default {
   ...mqtt,

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { SEED, startPlant } from './plant.js'
 
 const COMMAND = new URL('../../dist/cli/main.js', import.meta.url).pathname
-/** The marbles of a key are those of the last minute, ms. */
-const A_WHILE = 45_000
+/** Time to wait before the picture, ms. The marbles of a key show the changes of the last minute. */
+const DELAY_MS = 45_000
 
 /**
- * The console in front of a plant at work, with a key open.
+ * Takes a picture of the console of a running plant, with a key open.
  *
  * @param {import('playwright-core').Browser} browser
- * @param {string} path - of the PNG file
+ * @param {string} path - where to write the PNG file
  * @param {'light' | 'dark'} colorScheme
  */
 export async function photographConsole(browser, path, colorScheme) {
@@ -39,7 +39,7 @@ export async function photographConsole(browser, path, colorScheme) {
   await page.goto(link)
   const key = page.getByRole('row').filter({ has: page.getByTitle('hall2\\temperature', { exact: true }) })
   await key.click()
-  await page.waitForTimeout(A_WHILE)
+  await page.waitForTimeout(DELAY_MS)
   await page.mouse.move(0, 0)
   await page.screenshot({ path })
   await page.close()

@@ -3,10 +3,10 @@ import { serve } from 'rx-statestore/server'
 import { exampleFlow, NodeRed } from '../node-red.js'
 
 /**
- * The flow of the thermostat in the editor of Node-RED, at work, with the help for a watch beside it.
+ * Takes a picture of the running thermostat flow in the editor of Node-RED, with the help for a watch beside it.
  *
  * @param {import('playwright-core').Browser} browser
- * @param {string} path - of the PNG file
+ * @param {string} path - where to write the PNG file
  */
 export async function photographNodeRed(browser, path) {
   const store = await serve({ port: 0, wsPort: 0 })

@@ -6,7 +6,7 @@ const MINUTE = 60 * SECOND
 const HALLS = [1, 2, 3]
 const RECIPE = { flour: 1000, water: 680, salt: 20, steps: ['mix', 'rest', 'fold', 'bake'], oven: { celsius: 245.5 } }
 
-/** What the store of a plant holds before anybody works. */
+/** The keys of a plant's store before the clients start. */
 export const SEED = {
   ...Object.fromEntries(HALLS.map(hall => [`hall${hall}\\setPoint`, 19 + hall / 2])),
   'line-1/state': 'running',
@@ -21,9 +21,9 @@ export const SEED = {
 }
 
 /**
- * A plant at work, the same every time: clients that write, watch, and hold a lock.
+ * Starts the clients of a plant, which write, watch and hold a lock in the same way every time.
  *
- * @param {string} url - of the store
+ * @param {string} url - URL of the store
  */
 export async function startPlant(url) {
   const open = (/** @type {string} */ clientId) => connect(url, { clientId })

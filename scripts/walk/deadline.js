@@ -1,8 +1,8 @@
-/** ms; a loaded machine takes far less. */
+/** Default deadline, ms. Even a loaded machine needs far less. */
 const DEADLINE = 60_000
 
 /**
- * Resolves as the promise does; rejects, naming what was waited for, when that takes too long.
+ * Resolves or rejects as the promise does. After the deadline, rejects with an error that contains `what`.
  *
  * @template T
  * @param {PromiseLike<T>} promise @param {string} what @param {number} [deadlineMs]

@@ -1,9 +1,9 @@
-// A module hook: has every function of the built package record its name when it is called.
+// A module hook that makes every function of the built package record its name when it is called.
 
 import { parseAst } from 'rolldown/parseAst'
 
 const DIST = new URL('../../dist/', import.meta.url).href
-/** The package with a file for each source, which `npm run walk` compiles. */
+/** The package with one file per source file, which `npm run walk` compiles. */
 const WALKED = new URL('../../target/walk/', import.meta.url).href
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
 
@@ -41,7 +41,7 @@ function instrument(text, file) {
 }
 
 /**
- * Finds all functions below a node, each with the name of what it is assigned to, or of the function around it.
+ * Finds all functions below a node, each with the name of its variable or property, or of the enclosing function.
  *
  * @param {any} node @param {string} name @param {(node: any, name: string) => void} found
  */

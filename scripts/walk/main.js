@@ -1,5 +1,5 @@
-// Which files and functions one warm operation visits, in their order: `npm run walk [-- set|notification|broker|disk|hub]`.
-// Fails when an operation visits more files than scripts/walk/budgets.json allows.
+// Lists the files and functions that one warm operation visits, in order: `npm run walk [--
+// set|notification|broker|disk|hub]`. Fails if an operation visits more files than scripts/walk/budgets.json allows.
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,12 +13,14 @@ import { filter, firstValueFrom } from 'rxjs'
 import { within } from './deadline.js'
 
 register('./hooks.js', import.meta.url)
-// Behind the hooks.
+// Imported after the hooks are registered.
 const { connect, number } = await import('rx-statestore')
 const { serve } = await import('rx-statestore/server')
 const { servePubSub } = await import('rx-statestore/pubsub/server')
 
-/** How often an operation runs before it counts, and how often it counts; the run with the fewest calls is shown. */
+/**
+ * Number of warm-up runs of an operation, and number of recorded runs. The recorded run with the fewest calls is shown.
+ */
 const WARM_UP = 200
 const RUNS = 20
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
@@ -60,7 +62,7 @@ async function startPeer(role, address = '') {
   return { peer, ready, go }
 }
 
-/** Each returns the operation, and what ends it, in order. */
+/** Each function returns the operation and the functions that end it, in order. */
 const OPERATIONS = {
   set: async () => {
     const { peer, ready } = await startPeer('store')
@@ -85,7 +87,7 @@ const OPERATIONS = {
         })
         await go()
         await within(notified, `the notification of ${count}`)
-        // For what follows the notification.
+        // Waits for calls that follow the notification.
         await pause(5)
       },
       ends: [() => store.close(), () => peer.kill()],
@@ -113,7 +115,7 @@ async function walkServer(options) {
   return { go, ends: [() => peer.kill(), () => store.close()] }
 }
 
-/** The calls of one warm run. @param {keyof typeof OPERATIONS} name */
+/** Returns the calls of one warm run. @param {keyof typeof OPERATIONS} name */
 async function walk(name) {
   const { go, ends } = await within(OPERATIONS[name](), `${name} to begin`)
   for (let n = 0; n < WARM_UP; n++) await within(go(), `run ${n} of ${name} to warm up`)
@@ -131,7 +133,7 @@ async function walk(name) {
   return fewest
 }
 
-/** Calls in the same file behind one another are one visit. @param {readonly Call[]} run */
+/** Merges consecutive calls in the same file into one visit. @param {readonly Call[]} run */
 function visitsOf(run) {
   /** @type {{ file: string, names: string[] }[]} */
   const visits = []

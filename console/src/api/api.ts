@@ -24,8 +24,8 @@ export class ApiError extends Error {
 }
 
 /**
- * The console's HTTP API as cold observables; unsubscribing aborts the request. They error with {@link ApiError}, or
- * with the network error of `fetch`.
+ * The console's HTTP API as cold observables; unsubscribing aborts the request. The observables error with {@link
+ * ApiError}, or with the network error of `fetch`.
  */
 export class Api {
   readonly #base: string
@@ -121,11 +121,11 @@ async function problemOf(response: Response): Promise<Problem> {
     const problem: Partial<Problem> = await response.json()
     return { ...fallback, ...problem }
   } catch {
-    // A proxy responded in its own format.
+    // A proxy responded in a format of its own.
     return fallback
   }
 }
 
-/** Other types are reserved for newer servers. */
+/** Returns whether a line has a known type. Other types are reserved for newer servers. */
 const isStreamLine = (line: unknown): line is StreamLine =>
   typeof line === 'object' && line !== null && 'type' in line && (line.type === 'pulse' || line.type === 'clients')

@@ -24,7 +24,7 @@ export type FeedEvent =
   | { readonly type: 'lost'; readonly cause: unknown }
   | { readonly type: 'refused'; readonly cause: ApiError }
 
-/** The server sends a pulse every second; after this long without one, the connection counts as lost. */
+/** The silence after which a connection is considered lost, ms. The server sends a pulse every second. */
 const SILENCE_TIMEOUT_MS = 6_000
 const RETRY_DELAY = { initial: 250, max: 4_000 }
 
@@ -47,7 +47,7 @@ export const feed = (api: Pick<Api, 'facts' | 'stream'>): Observable<FeedEvent> 
     )
   })
 
-/** Never completes: the end of the response is an error. */
+/** Emits the facts and the stream of one connection. Never completes: the end of the response is an error. */
 const connection = (api: Pick<Api, 'facts' | 'stream'>): Observable<FeedEvent> =>
   api.facts().pipe(
     timeout({ first: SILENCE_TIMEOUT_MS }),

@@ -1,6 +1,6 @@
 const STORAGE_KEY = 'rx-statestore console token'
 
-/** Where the token comes from; the session storage keeps it for this window across reloads. */
+/** The sources of the token. The session storage keeps the token for this window across reloads. */
 export interface TokenSources {
   readonly location: Pick<Location, 'hash' | 'pathname' | 'search'>
   readonly history: Pick<History, 'replaceState'>
@@ -8,8 +8,8 @@ export interface TokenSources {
 }
 
 /**
- * Moves the token from the URL, where others could read or copy it, to the storage. Without one in the URL, returns the
- * stored token.
+ * Moves the token from the URL, where others could read or copy it, to the storage. If the URL contains no token,
+ * returns the stored token.
  */
 export function takeToken({ location, history, storage }: TokenSources): string | undefined {
   const token = new URLSearchParams(location.hash.slice(1)).get('token')

@@ -1,4 +1,4 @@
-/** Times of recent changes, drawn as marbles. Times in ms. */
+/** Times of recent changes, which are drawn as marbles. All times are in ms. */
 export interface ChangeTimes {
   readonly sets: readonly number[]
   readonly deletes: readonly number[]
@@ -7,7 +7,7 @@ export interface ChangeTimes {
 export const NO_CHANGE_TIMES: ChangeTimes = { sets: [], deletes: [] }
 
 export const WINDOW_MS = 60_000
-/** Closer changes share a marble, so that marbles do not touch. */
+/** Minimum distance between marbles, ms. Closer changes share a marble, so that marbles do not touch. */
 const MERGE_MS = 2_500
 
 export function addChangeTime(changeTimes: ChangeTimes, op: 'set' | 'delete', at: number): ChangeTimes {

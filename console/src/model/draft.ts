@@ -13,7 +13,7 @@ export interface Draft {
   readonly expires: string
   readonly condition: Condition
   readonly token: string
-  /** Whether the JSON was pretty-printed for editing and is stored compact. */
+  /** Whether the JSON was pretty-printed for editing and must be stored in compact form. */
   readonly isPrettyPrinted: boolean
 }
 

@@ -1,5 +1,6 @@
 /**
- * Converts the search text to a glob: text with wildcards is used unchanged, a plain word matches anywhere in a key.
+ * Converts the search text to a glob: text with wildcards is used unchanged, and a plain word matches anywhere in a
+ * key.
  */
 export function toGlob(typed: string): string {
   if (typed === '') return '*'

@@ -1,6 +1,6 @@
 import { jsonTokens } from './json-tokens.js'
 
-/** Longer JSON is edited without pretty-printing. */
+/** Maximum length of JSON that is pretty-printed for editing. */
 export const MAX_PRETTY_CHARS = 65_536
 
 export const prettyJson = (json: string): string =>
@@ -11,5 +11,5 @@ export const prettyJson = (json: string): string =>
 export const compactJson = (json: string): string =>
   json.replace(/("(?:\\.|[^"\\])*")|\s+/g, (_, string: string | undefined) => string ?? '')
 
-/** Returns whether JSON has no insignificant whitespace, so that pretty-printing and compacting restores it exactly. */
+/** Returns whether JSON has no insignificant whitespace, so that pretty-printing and compacting restore it exactly. */
 export const isCompact = (json: string): boolean => json.length <= MAX_PRETTY_CHARS && compactJson(json) === json

@@ -7,8 +7,8 @@ export interface JsonToken {
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|(-?\d[\d.eE+-]*)|(true|false|null)|([{}[\],])/g
 
 /**
- * Pretty-prints valid JSON with two spaces. Unlike parsing and stringifying, this preserves all digits of numbers and
- * duplicate names.
+ * Returns the tokens of valid JSON, pretty-printed with two spaces. Unlike parsing and stringifying, this preserves all
+ * digits of numbers and duplicate names.
  */
 export function jsonTokens(json: string): readonly JsonToken[] {
   const tokens: JsonToken[] = []

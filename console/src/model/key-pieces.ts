@@ -1,7 +1,7 @@
 export interface KeyPiece {
   readonly at: number
   readonly text: string
-  /** Whether it replaces an invisible character. */
+  /** Whether the piece is a symbol that replaces an invisible character. */
   readonly isSymbol: boolean
 }
 

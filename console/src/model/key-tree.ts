@@ -3,11 +3,11 @@ import type { ListedKey } from './listed-key.js'
 export interface KeyRow {
   readonly id: string
   readonly listed: ListedKey
-  /** The name to show: without the path of its branch. */
+  /** The displayed name, without the path of the branch. */
   readonly label: string
-  /** From 1. */
+  /** The level in the tree, from 1. */
   readonly level: number
-  /** Position among its siblings, from 1, and their number. */
+  /** The position of the row among its siblings, from 1, and the number of siblings. */
   readonly position: number
   readonly setSize: number
 }
@@ -16,7 +16,7 @@ export interface KeyRow {
 export interface BranchRow extends Omit<KeyRow, 'listed'> {
   readonly keys: number
   readonly isOpen: boolean
-  /** The prefixes it stands for: several if each contains only the next. */
+  /** The prefixes that the row represents: several if each contains only the next. */
   readonly paths: readonly string[]
 }
 
@@ -24,14 +24,14 @@ export type TreeRow = KeyRow | BranchRow
 
 export const isBranch = (row: TreeRow): row is BranchRow => 'paths' in row
 
-/** Deeper segments are not split: a key may have thousands of `/`. */
+/** Maximum depth of the tree. Deeper segments are not split, because a key may have thousands of `/`. */
 const MAX_DEPTH = 12
 
 interface Branch {
   readonly path: string
   keys: number
   readonly branches: Map<string, Branch>
-  /** In key order: a branch is at the position of its first key. */
+  /** The content in key order. A branch is at the position of its first key. */
   readonly content: (ListedKey | Branch)[]
 }
 

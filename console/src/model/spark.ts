@@ -5,8 +5,8 @@ export interface Spark {
 }
 
 /**
- * Draws the newest values, the last at the right edge: `slots` values fill the width. The scale ends at the highest
- * value, but not below `minScale`, so that a single request does not fill the height.
+ * Draws the newest values, with the last one at the right edge. `slots` values fill the width. The scale ends at the
+ * highest value, but not below `minScale`, so that a single request does not fill the height.
  */
 export function spark(
   values: readonly number[],

@@ -1,7 +1,7 @@
 export interface Summary {
   readonly min: number
   readonly max: number
-  /** Time-weighted. */
+  /** The time-weighted mean. */
   readonly mean: string
   readonly latest: number
 }

@@ -3,7 +3,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** Formats a duration in at most two units, such as `42s`, `3m 07s`, `5h 02m`, `12d 4h`. */
+/** Formats a duration in at most two units, such as `42s`, `3m 07s`, `5h 02m` or `12d 4h`. */
 export function formatDuration(ms: number): string {
   const time = Math.max(0, ms)
   if (time < MINUTE) return `${Math.floor(time / SECOND)}s`

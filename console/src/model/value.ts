@@ -9,7 +9,7 @@ export interface ValuePreview {
 }
 
 const DECIMAL = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i
-/** Only the beginning of a larger value is inspected. */
+/** Number of bytes that are inspected. Of a larger value only the beginning is inspected. */
 const MAX_INSPECTED_BYTES = 65_536
 const MAX_LINE_CHARS = 240
 const MAX_HEX_BYTES = 48
@@ -41,7 +41,7 @@ function tryDecode(bytes: Uint8Array): string | undefined {
   try {
     return fromUtf8(bytes)
   } catch {
-    // Not UTF-8: shown as hex.
+    // The bytes are not UTF-8, so the value is shown as hex.
     return undefined
   }
 }
@@ -65,7 +65,7 @@ function isJson(text: string): boolean {
     JSON.parse(text)
     return true
   } catch {
-    // Shown as plain text.
+    // The text is not JSON, so it is shown as plain text.
     return false
   }
 }

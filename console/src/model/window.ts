@@ -1,18 +1,18 @@
-/** CSS pixels. */
+/** The visible part of the list, in CSS pixels. */
 export interface Viewport {
   readonly scrollTop: number
   readonly height: number
-  /** Top of each row, and the end of the last; see {@link rowTops}. */
+  /** Top of each row, followed by the end of the last one; see {@link rowTops}. */
   readonly tops: readonly number[]
 }
 
 export interface Range {
   readonly first: number
-  /** Exclusive. */
+  /** The index after the last row. */
   readonly end: number
 }
 
-/** Returns the top of each row, and the end of the last. */
+/** Returns the top of each row, followed by the end of the last one. */
 export function rowTops<R>(rows: readonly R[], heightOf: (row: R) => number): readonly number[] {
   let top = 0
   return [0, ...rows.map(row => (top += heightOf(row)))]

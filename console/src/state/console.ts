@@ -48,14 +48,14 @@ export interface Console {
   readonly searchText$: BehaviorSubject<string>
   readonly list$: BehaviorSubject<KeyList>
   readonly folding: Folding
-  /** Maximum keys in the list; reset by a new search. */
+  /** Maximum number of keys in the list. A new search resets it. */
   readonly maxKeys$: BehaviorSubject<number>
   readonly visible$: BehaviorSubject<readonly ListedKey[]>
   readonly rows$: BehaviorSubject<ReadonlyMap<string, Row>>
   readonly open$: BehaviorSubject<ListedKey | undefined>
   readonly dialog$: BehaviorSubject<Dialog | undefined>
   readonly route$: BehaviorSubject<Route>
-  /** The store's clock, updated every second while the page is visible; ms. */
+  /** The time of the store's clock, ms. Updated every second while the page is visible. */
   readonly now$: BehaviorSubject<number>
   now(): number
   /** Runs a request independently of the view that started it; errors are shown as toasts. */
@@ -67,7 +67,7 @@ export interface Console {
 const SEARCH_DELAY_MS = 200
 const SCROLL_SAMPLE_MS = 100
 const TICK_MS = 1_000
-/** Interval of listing the keys of an active store in another process. */
+/** Interval at which the keys of an active store in another process are listed, ms. */
 const OTHER_STORE_LIST_MS = 5_000
 
 export function openConsole(base: string, token: string, clientId: string): Console {
@@ -107,7 +107,7 @@ export function openConsole(base: string, token: string, clientId: string): Cons
   lifetime.add(fromEvent(window, 'hashchange').subscribe(() => route$.next(toRoute(location.hash))))
   const keyspace$ = stats$.pipe(
     filter(({ last }) => last !== undefined),
-    // Key changes of another store are not reported here, so list them periodically.
+    // Key changes of another store are not reported here, so its keys are listed periodically.
     map(
       ({ last }) =>
         `${last?.startedAt}:${last?.startedAt ? last.keyspace : Math.floor((last?.at ?? 0) / OTHER_STORE_LIST_MS)}`,
@@ -132,7 +132,7 @@ export function openConsole(base: string, token: string, clientId: string): Cons
   const keys$ = combineLatest([visible$.pipe(auditTime(SCROLL_SAMPLE_MS)), open$]).pipe(
     map(([visible, open]) => withOpen(visible, open)),
   )
-  // Do not poll an unreachable server.
+  // An unreachable server is not polled.
   const refresh$ = tick$.pipe(filter(() => health$.value.state === 'live' || health$.value.state === 'frozen'))
   const rows$ = cell(watchRows({ store$, api, keys$, tick$: refresh$, now }), new Map<string, Row>(), lifetime)
   const now$ = cell(tick$.pipe(map(now)), systemClock.now(), lifetime)

@@ -13,9 +13,9 @@ export const EMPTY_DETAIL: Detail = { history: EMPTY_HISTORY, freshness: { state
 const RENDER_MS = 80
 
 /**
- * Watches a key; the history starts with the subscription and survives reconnects.
+ * Watches a key. The history starts with the subscription and survives reconnects.
  *
- * @param now - the store's clock, ms
+ * @param now - returns the time of the store's clock, ms
  */
 export const watchDetail = (store$: Observable<StateStore>, key: ListedKey, now: () => number): Observable<Detail> =>
   defer(() => {
@@ -29,7 +29,7 @@ export const watchDetail = (store$: Observable<StateStore>, key: ListedKey, now:
           map(() => recorder.current),
           startWith(recorder.current),
         )
-        // Watches end with their connection; the health reports why.
+        // A watch ends with its connection; the health reports the cause.
         return combineLatest([history$, freshness$]).pipe(catchError(() => EMPTY))
       }),
       map(([history, freshness]) => ({ history, freshness })),

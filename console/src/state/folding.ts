@@ -2,14 +2,14 @@ import { BehaviorSubject } from 'rxjs'
 
 export interface FoldState {
   readonly tree: boolean
-  /** Open branches, the most recently opened last. */
+  /** Open branches, with the most recently opened one last. */
   readonly open: readonly string[]
-  /** Branches closed during a search, which starts with all open. */
+  /** Branches that were closed during a search, which starts with all branches open. */
   readonly closed: readonly string[]
 }
 
 const STORAGE_KEY = 'rx-statestore console tree'
-/** Limits on remembered branches and on the length of their paths. */
+/** Maximum number of remembered branches, and the maximum length of their paths. */
 const MAX_REMEMBERED = 500
 const MAX_PATH_CHARS = 500
 

@@ -7,7 +7,7 @@ export interface HistoryChange {
   readonly n: number
   readonly op: Entry<unknown>['op']
   readonly source: Entry<unknown>['source']
-  /** Time of the write, or of its arrival if it has no version; ms on the store's clock. */
+  /** Time of the write, or time of arrival if there is no version; ms on the store's clock. */
   readonly at: number
   readonly version: string | undefined
   readonly line: string
@@ -23,9 +23,9 @@ export interface Series {
 
 export interface KeyHistory {
   readonly entry: Entry<Uint8Array> | undefined
-  /** Newest first. */
+  /** The changes, newest first. */
   readonly changes: readonly HistoryChange[]
-  /** Includes changes that were dropped. */
+  /** Number of changes, including the dropped ones. */
   readonly total: number
   readonly series: Series
   readonly changeTimes: ChangeTimes
@@ -71,7 +71,7 @@ export class HistoryRecorder {
     return { entry: this.#entry, changes: this.#changes, total: this.#total, series, changeTimes: this.#changeTimes }
   }
 
-  /** The chart requires ascending times; several values may arrive in one ms. */
+  /** Adds a number to the chart, which requires ascending times, although several values may arrive in one ms. */
   #addNumber(at: number, value: number): void {
     const last = this.#times.at(-1)
     if (last !== undefined && at <= last) {

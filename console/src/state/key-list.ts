@@ -22,11 +22,12 @@ import { type ListedKey, sortByName, toListedKey } from '../model/listed-key.js'
 
 export interface KeyList {
   readonly glob: string
-  /** `listing` until the first complete list. */
+  /** The state is `listing` until the first list is complete. */
   readonly state: 'listing' | 'listed' | 'failed'
   readonly keys: readonly ListedKey[]
   /**
-   * Whether more keys match than are shown. They may sort anywhere, since the store lists keys in no particular order.
+   * Whether more keys match than are shown. They may sort anywhere, because the store lists keys in no particular
+   * order.
    */
   readonly more: boolean
   readonly problem?: string
@@ -36,7 +37,7 @@ export interface Scannable {
   scan(glob: string): Observable<{ readonly id: string }>
 }
 
-/** Keys loaded at first and with each "Load more": the store may have a million. */
+/** Number of keys that are loaded initially and with each "Load more", because the store may have a million. */
 export const KEY_PAGE_SIZE = 2_000
 
 /** Interval of updates during a listing, and delay after a failure. */

@@ -15,14 +15,17 @@ export interface Row {
 
 export const EMPTY_ROW: Row = { changeTimes: NO_CHANGE_TIMES, changes: 0 }
 
-/** Rows kept, the most recently displayed first; they remain available while the store is unreachable. */
+/**
+ * Maximum number of rows, which remain available while the store is unreachable. The most recently displayed rows are
+ * kept.
+ */
 export const MAX_ROWS = 500
 
-/** Displayed rows, and some displayed earlier. */
+/** Caches the displayed rows and some rows that were displayed earlier. */
 export class RowCache {
   readonly #rows = new Map<string, Row>()
 
-  /** Adds rows for displayed keys and evicts the oldest others. */
+  /** Adds rows for displayed keys, and evicts the oldest other rows. */
   makeRoomFor(keys: readonly ListedKey[]): void {
     for (const { id } of keys) {
       const row = this.#rows.get(id) ?? EMPTY_ROW
@@ -51,7 +54,7 @@ export class RowCache {
     this.#rows.set(id, { entry, changeTimes, changes, ...(preview && { preview }), ...(facts && { facts }) })
   }
 
-  /** Stores the response for the requested ids; an id without facts no longer exists. */
+  /** Stores the response for the requested ids; the key of an id without facts no longer exists. */
   setFacts(ids: readonly string[], received: readonly KeyFacts[]): void {
     const byId = new Map(received.map(facts => [facts.id, facts]))
     for (const id of ids) {

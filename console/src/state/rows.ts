@@ -22,7 +22,7 @@ export interface RowSources {
   readonly api: Pick<Api, 'keys'>
   readonly keys$: Observable<readonly ListedKey[]>
   readonly tick$: Observable<unknown>
-  /** The store's clock, ms. */
+  /** Returns the time of the store's clock, ms. */
   readonly now: () => number
 }
 
@@ -30,7 +30,7 @@ export interface RowSources {
 const RENDER_MS = 80
 const FACTS_DELAY_MS = 250
 
-/** Emits the rows of the displayed keys: watched entries, and facts that the protocol lacks. */
+/** Emits the rows of the displayed keys, with watched entries and with facts that the protocol lacks. */
 export function watchRows({
   store$,
   api,
@@ -70,7 +70,7 @@ const fetchFacts = (api: Pick<Api, 'keys'>, keys: readonly ListedKey[]) => {
   )
 }
 
-/** Text and binary keys are watched separately: a text may equal the name of a binary key. */
+/** Text and binary keys are watched separately: a text key may equal the name of a binary key. */
 function entriesOf(store: StateStore, keys$: Observable<readonly ListedKey[]>) {
   const watchNames = (isBinary: boolean): Observable<{ id: string; entry: Entry<Uint8Array> }> => {
     let ids = new Map<string, string>()
@@ -83,7 +83,7 @@ function entriesOf(store: StateStore, keys$: Observable<readonly ListedKey[]>) {
     )
     return store.watchAll(names$, bytes).pipe(
       map(entry => ({ id: ids.get(entry.key) ?? '', entry })),
-      // Watches end with their connection; the health reports why.
+      // A watch ends with its connection; the health reports the cause.
       catchError(() => EMPTY),
     )
   }

@@ -9,7 +9,7 @@ export interface StatsHistory {
 
 export const NO_STATS: StatsHistory = { last: undefined, requests: [], errors: [], notifications: [] }
 
-/** Two minutes of samples. */
+/** Maximum number of samples: two minutes at one per second. */
 export const MAX_SAMPLES = 120
 
 export const addSample = ({ requests, errors, notifications }: StatsHistory, sample: StatsSample): StatsHistory => ({

@@ -2,14 +2,19 @@ import { connect, type StateStore, type Status } from 'rx-statestore'
 import { distinctUntilChanged, Observable, repeat, shareReplay, startWith, switchMap, timer } from 'rxjs'
 import type { StoreFacts } from '../../../src/server/console/contract.js'
 
-/** How long the broker queues responses after a lost connection; a closed page does not return. */
+/**
+ * Time that the broker queues responses after a lost connection, ms. It is short because a closed page does not return.
+ */
 const SESSION_EXPIRY_MS = 10_000
 const RECONNECT = { initial: 100, max: 2_000 }
-/** Timers of a background page fire once a minute. */
+/** Keep-alive interval, ms. It is long because timers of a background page fire once a minute. */
 const KEEP_ALIVE_MS = 120_000
 const REOPEN_DELAY_MS = 2_000
 
-/** Emits the page's client, and a new one when the store's address changes. Closes it without subscribers. */
+/**
+ * Emits the page's client, and a new one when the store's address changes. Closes the client when there are no
+ * subscribers.
+ */
 export const connectStore = (facts$: Observable<StoreFacts>, clientId: string, token: string): Observable<StateStore> =>
   facts$.pipe(
     distinctUntilChanged(isSameStore),
@@ -25,7 +30,7 @@ export const statusOf = (store$: Observable<StateStore>): Observable<Status> =>
 
 const isSameStore = (a: StoreFacts, b: StoreFacts): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-/** Only a store with its own broker accepts the token. */
+/** Returns the login of the page at the broker. Only a store with a built-in broker accepts the token. */
 const loginOf = ({ attached, brokerLogin }: StoreFacts, token: string): object =>
   brokerLogin ?? (attached ? {} : { username: 'console', password: token })
 

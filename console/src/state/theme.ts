@@ -4,10 +4,10 @@ export const THEMES = ['system', 'light', 'dark'] as const
 
 export type Theme = (typeof THEMES)[number]
 
-// public/theme.js reads it before the first paint.
+// public/theme.js reads this item before the first paint.
 const STORAGE_KEY = 'rx-statestore console theme'
 
-/** The theme, remembered in this browser and applied as `data-theme` of the root. */
+/** Emits the theme, which is remembered in this browser and applied as `data-theme` of the root. */
 export function themes(
   root: HTMLElement,
   storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>,

@@ -9,7 +9,7 @@ export interface Toast {
 }
 
 const MAX_TOASTS = 4
-/** Failures stay longer. ms */
+/** Time that a toast is shown, ms. Failures are shown longer. */
 const DURATION_MS = { good: 5_000, bad: 12_000 }
 
 export class Toasts {

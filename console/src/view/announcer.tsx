@@ -10,7 +10,7 @@ const ANNOUNCEMENTS = {
   refused: 'Token rejected',
 } as const
 
-/** Announces changes of the health to screen readers, but not its duration every second. */
+/** Announces changes of the health to screen readers, without the duration, which changes every second. */
 export const Announcer = (): JSX.Element => (
   <p class="unseen" role="status">
     {ANNOUNCEMENTS[useCell(useConsole().health$).state]}

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 
-/** Line drawings of 16 by 16. */
+/** Paths of line drawings of 16 by 16 units. */
 const PATHS = {
   search: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM10.4 10.4l3.1 3.1',
   tree: 'M2.5 3.5h5M5.5 8h8M5.5 12.5h8M3.5 3.5v9h2M3.5 8h2',

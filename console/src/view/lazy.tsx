@@ -5,7 +5,7 @@ import { ConsoleContext } from './context.js'
 /** Loads the views that are not needed for the first paint. */
 export const loadMore = (): Promise<typeof import('./more.js')> => import('./more.js')
 
-/** Wraps a lazily loaded view; `fallback` reserves its space. */
+/** Wraps a lazily loaded view. `fallback` reserves the space of the view. */
 export function lazy<P extends object>(
   choose: (more: typeof import('./more.js')) => FunctionComponent<P>,
   fallback: JSX.Element | null = null,

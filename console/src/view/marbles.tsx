@@ -7,13 +7,16 @@ const INSET = 4
 
 export interface MarblesProps {
   readonly changeTimes: ChangeTimes
-  /** ms on the store's clock. */
+  /** The current time, ms on the store's clock. */
   readonly now: number
   /** CSS pixels. */
   readonly width: number
 }
 
-/** The changes of the last minute as marbles that move to the left. Decorative: the same is available as text. */
+/**
+ * Shows the changes of the last minute as marbles that move to the left. Decorative, because the same information is
+ * available as text.
+ */
 export function Marbles({ changeTimes, now, width }: MarblesProps): JSX.Element {
   const middle = HEIGHT / 2
   const isEmpty = changeTimes.sets.length === 0 && changeTimes.deletes.length === 0

@@ -3,7 +3,7 @@ import { focusList } from './keys/focus.js'
 
 const VIEWS = { 1: 'keys', 2: 'clients', 3: 'store' } as const
 
-/** Handles global shortcuts, except while typing or in a dialog. Returns a function that stops it. */
+/** Handles global shortcuts, except while typing or in a dialog. Returns a function that stops handling them. */
 export function listenForShortcuts(page: Document, console: Console): () => void {
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return

@@ -5,7 +5,7 @@ import { MAX_SAMPLES } from '../state/stats-history.js'
 
 const WIDTH = 120
 const HEIGHT = 28
-/** Lower bound of the scale's end. */
+/** Minimum for the end of the scale. */
 const MIN_SCALE = 4
 
 export function Sparkline({ of, values }: { readonly of: string; readonly values: readonly number[] }): JSX.Element {

@@ -11,7 +11,7 @@ import { useActions } from '../use-actions.js'
 
 export interface ClientRowProps {
   readonly client: ClientFacts
-  /** ms on the store's clock. */
+  /** The current time, ms on the store's clock. */
   readonly now: number
   readonly isOwn: boolean
   /** Whether the client is connected to an external broker. */
@@ -70,7 +70,7 @@ export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): J
   )
 }
 
-/** Requests the keys again when their number changes. */
+/** Shows the watched keys of a client. Requests them again when their number changes. */
 function WatchedKeys({ client: { clientId, watches } }: { readonly client: ClientFacts }): JSX.Element {
   const { api } = useConsole()
   const [answer, setAnswer] = useState<ClientResponse | string>()

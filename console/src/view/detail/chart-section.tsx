@@ -8,7 +8,7 @@ import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import type { Chart } from './chart.js'
 
-/** A chart of the numeric values of a key; nothing if there are none. */
+/** Shows a chart of the numeric values of a key, or nothing if there are none. */
 export function ChartSection({ history }: { readonly history: KeyHistory }): JSX.Element | null {
   const now = useCell(useConsole().now$)
   const { series } = history
@@ -40,7 +40,7 @@ interface DrawingProps {
   readonly label: string
 }
 
-/** Loads the chart library on first use. */
+/** Draws the chart. The chart library is loaded on first use. */
 function Drawing({ series, now, label }: DrawingProps): JSX.Element {
   const container = useRef<HTMLDivElement>(null)
   const [chart, setChart] = useState<Chart>()

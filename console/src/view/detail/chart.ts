@@ -4,7 +4,7 @@ import type { Series } from '../../state/history.js'
 import 'uplot/dist/uPlot.min.css'
 
 export interface Chart {
-  /** @param now - end of the last step, ms */
+  /** @param now - the end of the last step, ms */
   show(series: Series, now: number): void
   close(): void
 }
@@ -13,7 +13,7 @@ export interface Chart {
 const HEIGHT = 150
 const MIN_SPAN_MS = 5_000
 
-/** Draws a step chart: a value holds until the next one. */
+/** Draws a step chart, in which a value holds until the next one. */
 export function drawChart(container: HTMLElement): Chart {
   const options = optionsOf(container)
   const plot = new UPlot(options, [[], []], container)
@@ -78,7 +78,7 @@ function optionsOf(container: HTMLElement): UPlot.Options {
   }
 }
 
-/** Adds space above and below, also for a constant value. */
+/** Adds space above and below the values, even for a constant value. */
 function paddedRange(_plot: UPlot, from: number | null, to: number | null): [number, number] {
   if (from === null || to === null) return [0, 1]
   const padding = (to - from) * 0.1 || Math.abs(to) * 0.05 || 1

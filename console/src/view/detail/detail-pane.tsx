@@ -72,7 +72,7 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
   )
 }
 
-/** Shows the entry of the list until the key has been read, which may take long with a frozen store. */
+/** Shows the entry of the list until the key has been read, which may take a long time if the store is frozen. */
 const withRowEntry = (detail: Detail, { entry }: Row): Detail =>
   detail.history.entry === undefined && entry !== undefined
     ? { ...detail, history: { ...detail.history, entry } }

@@ -5,12 +5,12 @@ import { hexRows } from '../../model/hex-rows.js'
 import { jsonTokens } from '../../model/json-tokens.js'
 import { decodeReadable, type ValuePreview } from '../../model/value.js'
 
-/** Shown initially: characters of text, bytes of a dump. */
+/** Number of characters of text, or bytes of a hex dump, that are shown initially. */
 const INITIAL_CHARS = 8_192
-/** Longer JSON is not highlighted, characters. */
+/** Maximum length of JSON that is highlighted, characters. */
 const MAX_HIGHLIGHTED_CHARS = 16_384
 const INITIAL_BYTES = 512
-/** Shown at most: more slows browsers down, and is not readable anyway. */
+/** Maximum number of characters, or bytes, that are shown. More would slow browsers down and would not be readable. */
 const MAX_CHARS = 65_536
 const MAX_BYTES = 8_192
 

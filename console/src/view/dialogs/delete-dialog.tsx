@@ -31,7 +31,7 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
   const [token, setToken] = useState('')
   const write = useWrite<boolean>()
   const [confirmed, setConfirmed] = useState(value)
-  // Ignore the deletion in progress.
+  // The deletion in progress is not a conflict.
   const hasConflict = !write.isBusy && entry !== undefined && !(entry.value && sameBytes(entry.value, confirmed))
   const submit = (): void => {
     if (write.isBusy) return

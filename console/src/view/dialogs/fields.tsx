@@ -80,7 +80,7 @@ export function ValueField({ draft, problem, first, onChange }: ValueFieldProps)
   )
 }
 
-/** As many rows as the text has lines, from 5 to 12. */
+/** Returns the number of lines of a text, limited to 5 to 12. */
 const rowCount = (text: string): number => Math.max(5, Math.min(12, text.split('\n', 12).length))
 
 export const Problem = ({ error }: { readonly error: ErrorText | undefined }): JSX.Element => (

@@ -19,7 +19,7 @@ export function Frame({ title, children, onClose, onSubmit }: FrameProps): JSX.E
     const from = document.activeElement
     dialog?.showModal()
     return () => {
-      // Closing restores the focus; removing the element does not.
+      // Closing the dialog restores the focus; removing the element does not.
       dialog?.close()
       if (from?.isConnected === false) focusList(document)
     }
@@ -28,7 +28,7 @@ export function Frame({ title, children, onClose, onSubmit }: FrameProps): JSX.E
     event.preventDefault()
     onSubmit()
   }
-  // Synchronously: the browser's `close` event fires later, and may reach the next dialog.
+  // Closes synchronously, because the browser's `close` event fires later and may reach the next dialog.
   const cancel = (event: Event): void => {
     event.preventDefault()
     onClose()

@@ -108,7 +108,10 @@ interface TokenFieldProps {
   onChange(token: string): void
 }
 
-/** A fencing token. The stored one is offered but not filled in, since writing with it bypasses the lock. */
+/**
+ * A field for a fencing token. The stored token is offered but not filled in, because writing with it bypasses the
+ * lock.
+ */
 export const TokenField = ({ token, stored, problem, onChange }: TokenFieldProps): JSX.Element => (
   <div class="field-wide">
     <Field

@@ -16,13 +16,13 @@ import { KeyField, OptionFields } from './option-fields.js'
 import { useEntry } from './use-entry.js'
 import { useWrite } from './write.js'
 
-/** The key to edit; a new key without `listed`. */
+/** The key to edit. Without `listed`, the dialog creates a new key. */
 export interface SetDialogProps {
   readonly listed: ListedKey | undefined
   onClose(): void
 }
 
-/** Sets a key. When editing, waits for the first entry, so that the form starts with the current value. */
+/** Sets a key. To edit an existing key, waits for its first entry, so that the form starts with the current value. */
 export function SetDialog({ listed, onClose }: SetDialogProps): JSX.Element | null {
   const known = useCell(useConsole().rows$).get(listed?.id ?? '')?.entry
   const entry = useEntry(listed) ?? known

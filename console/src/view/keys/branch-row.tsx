@@ -10,7 +10,7 @@ import { type RowPosition, treeAttributes } from './grid-row.js'
 
 export interface BranchRowProps extends RowPosition {
   readonly branch: Branch
-  /** Whether some of its keys may not be loaded. */
+  /** Whether some keys of the branch may not be loaded. */
   readonly more: boolean
   onToggle(): void
 }

@@ -1,6 +1,6 @@
 import type { Row } from '../../state/row-cache.js'
 
-/** Columns of the grid; `name` is used in class names. */
+/** The columns of the grid. Class names contain `name`. */
 export const COLUMNS = [
   { name: 'key', title: 'Key', hint: undefined },
   { name: 'value', title: 'Value', hint: undefined },
@@ -18,8 +18,8 @@ export interface FilledColumns {
 }
 
 /**
- * Returns the columns that contain, or contained before, a value; empty ones are hidden. Returns `undefined` until
- * facts have arrived, so that the layout does not shift.
+ * Returns the columns that contain a value or contained one before; the other columns are hidden. Returns `undefined`
+ * until facts have arrived, so that the layout does not shift.
  */
 export function filledColumns(
   rows: ReadonlyMap<string, Pick<Row, 'facts'>>,

@@ -15,9 +15,9 @@ import { ValueLine } from '../value.js'
 
 export interface RowPosition {
   readonly index: number
-  /** CSS pixels from the top of the body. */
+  /** Distance from the top of the body, CSS pixels. */
   readonly top: number
-  /** Whether it is the row in the tab order. */
+  /** Whether this row is the one in the tab order. */
   readonly active: boolean
   onFocus(): void
 }
@@ -26,13 +26,13 @@ export interface GridRowProps extends RowPosition {
   readonly listing: KeyRow
   readonly inTree: boolean
   readonly row: Row
-  /** ms on the store's clock. */
+  /** The current time, ms on the store's clock. */
   readonly now: number
   readonly open: boolean
   onOpen(): void
 }
 
-/** Expiries closer than this are highlighted. */
+/** Remaining time below which an expiry is highlighted, ms. */
 const EXPIRING_SOON_MS = 10_000
 const MARBLES_WIDTH = 116
 
@@ -85,7 +85,7 @@ export function GridRow(props: GridRowProps): JSX.Element {
   )
 }
 
-/** Subtracts this page, which watches the key once there is an entry. */
+/** Returns the number of watchers without this page, which watches the key once there is an entry. */
 const otherWatchers = ({ entry }: Row, watchers: number): number => Math.max(0, watchers - (entry ? 1 : 0))
 
 interface CellProps {

@@ -16,7 +16,7 @@ import { useCurrent } from './use-current.js'
 import { useTree } from './use-tree.js'
 import { useViewport } from './use-viewport.js'
 
-/** Rows become cards below this width, as in the style sheet; CSS pixels. */
+/** Width below which rows become cards, as in the style sheet; CSS pixels. */
 const NARROW_WIDTH = 640
 const ROW = { wide: 34, narrow: 78 }
 const BRANCH = { wide: 34, narrow: 46 }
@@ -24,8 +24,8 @@ const BRANCH = { wide: 34, narrow: 46 }
 const HEAD_HEIGHT = 30
 
 /**
- * The keys as a grid or a tree; arrow keys move, Enter opens. Only visible rows are rendered, and the focused row, so
- * that it keeps the focus when scrolled out of view.
+ * Shows the keys as a grid or a tree, in which arrow keys move and Enter opens. Only visible rows are rendered, and the
+ * focused row, so that it keeps the focus when it is scrolled out of view.
  */
 export function Grid({ list, open }: { readonly list: KeyList; readonly open: string | undefined }): JSX.Element {
   const { rows$, now$, health$, visible$, dialog$, navigate } = useConsole()

@@ -9,14 +9,14 @@ export interface Current {
 }
 
 /**
- * Tracks the active row by key, since other clients add and remove keys above it. If the focused row disappears, the
- * row that takes its position gets the focus, or the search if no row is left.
+ * Tracks the active row by its key, because other clients add and remove keys above it. If the focused row disappears,
+ * the row that takes its position gets the focus, or the search if no row is left.
  */
 export function useCurrent(ref: RefObject<HTMLElement | null>, rows: readonly { readonly id: string }[]): Current {
   const [id, activate] = useState<string>()
   const last = useRef(0)
   const current = currentRow(rows, id, last.current)
-  // Must be read before the rows change: browsers fire no event when a focused element is removed.
+  // The focus must be read before the rows change, because browsers fire no event when a focused element is removed.
   const focused = hasFocus(ref.current)
   useLayoutEffect(() => {
     last.current = current

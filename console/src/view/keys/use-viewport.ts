@@ -1,14 +1,14 @@
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** CSS pixels. */
+/** The visible area, in CSS pixels. */
 export interface VisibleArea {
   readonly scrollTop: number
   readonly width: number
   readonly height: number
 }
 
-/** Tracks a scrolling element, at most once per frame. */
+/** Tracks the scroll position of an element, at most once per frame. */
 export function useViewport(): { readonly ref: RefObject<HTMLDivElement | null>; readonly visible: VisibleArea } {
   const ref = useRef<HTMLDivElement>(null)
   const [visible, setVisible] = useState<VisibleArea>({ scrollTop: 0, width: 0, height: 0 })

@@ -9,7 +9,7 @@ export function LoadButton({ disabled }: { readonly disabled: boolean }): JSX.El
   const chosen = (): void => {
     const file = input.current?.files?.[0]
     if (file) dialog$.next({ type: 'load', file })
-    // Allow the same file to be chosen again.
+    // Clears the input, so that the same file can be chosen again.
     if (input.current) input.current.value = ''
   }
   return (

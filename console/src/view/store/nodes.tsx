@@ -3,7 +3,7 @@ import type { ClusterFacts } from '../../../../src/server/console/contract.js'
 import { formatCount, pluralize } from '../../model/amount.js'
 import { formatDuration } from '../../model/time.js'
 
-/** Running nodes send a heartbeat every three seconds. */
+/** Silence after which a node is shown as offline, ms. Running nodes send a heartbeat every three seconds. */
 const OFFLINE_AFTER_MS = 10_000
 
 export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: ClusterFacts): JSX.Element {

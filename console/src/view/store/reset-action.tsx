@@ -3,7 +3,7 @@ import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
 import { Action } from './card.js'
 
-/** Resets the store to its seed. @param seeded - whether it has one */
+/** Resets the store to its seed. @param seeded - whether the store has a seed */
 export function ResetAction({ seeded }: { readonly seeded: boolean }): JSX.Element {
   const { dialog$ } = useConsole()
   const hint = seeded
