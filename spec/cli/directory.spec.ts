@@ -1,7 +1,10 @@
 import { mkdir, readdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { firstValueFrom } from 'rxjs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { text } from '../../src/client/index.js'
 import { serve } from '../../src/server/index.js'
+import { openClient, record } from '../support/open-client.js'
 import { scratch } from './open-console.js'
 import { execute } from './test-io.js'
 
@@ -81,6 +84,83 @@ describe('dump --data', () => {
     await store.close()
     expect([code, stderr]).toEqual([1, expect.stringContaining(`the process ${process.pid} holds the directory`)])
     expect(stderr).toContain(`--console-token-file ${join(data, 'console-token')}`)
+  })
+})
+
+describe('load --data', () => {
+  it('loads a dump into the directory of a stopped store, which a store then serves', async () => {
+    const data = await written()
+    const stdin = '{"key":"b","value":"new"}\n{"key":"c","value":"3","version":"1696374425000:3:StateStore"}\n'
+    expect(await execute(['load', '--data', data], { stdin })).toMatchObject({
+      code: 0,
+      stdout: '2 keys loaded, 1 kept the version of the dump\n',
+      stderr: '',
+    })
+    const store = await serve({ port: 0, wsPort: 0, data })
+    const values = Array.from(store.dump(), ({ key, value }) => [key, value])
+    await store.close()
+    expect(values.sort()).toEqual([
+      ['a', '1'],
+      ['b', 'new'],
+      ['c', '3'],
+    ])
+  })
+
+  it('deletes the other keys with --replace, and counts them', async () => {
+    const data = await written()
+    const stdin = '{"key":"b","value":"new"}\n'
+    const { code, stdout } = await execute(['load', '--data', data, '--replace', '--json'], { stdin })
+    expect([code, JSON.parse(stdout)]).toEqual([0, { loaded: 1, versionsKept: 0, expired: 0, deleted: 1 }])
+    const { stdout: dump } = await execute(['dump', '--data', data])
+    expect(dump).toContain('"keys":1')
+  })
+
+  it('creates a missing directory, whose content equals the dump', async () => {
+    const { stdout: stdin } = await execute(['dump', '--data', await written()])
+    const data = await scratch('restored')
+    expect(await execute(['load', '--data', data], { stdin })).toMatchObject({
+      code: 0,
+      stdout: '2 keys loaded, 2 kept the version of the dump\n',
+    })
+    expect((await execute(['dump', '--data', data])).stdout).toBe(stdin)
+    expect(await execute(['check', data])).toMatchObject({ code: 0 })
+  })
+
+  it('clients that stay open emit the restored value when the store starts, although it is older', async () => {
+    const data = await written()
+    const store = await serve({ port: 0, wsPort: 0, data })
+    const client = openClient(store.url, { reconnect: { initial: 5, max: 20 } })
+    const key = client.key('a', text)
+    const seen = record(key.value$)
+    await seen.until(({ values }) => values.at(-1) === '1')
+    const { stdout: stdin } = await execute(['dump', '--partial', '--url', store.url])
+    await firstValueFrom(key.set('2', { fencingToken: '6:0:lock' }))
+    await store.close()
+    const empty = await scratch('empty')
+    expect(await execute(['load', '--data', empty], { stdin })).toMatchObject({ code: 0 })
+    const restored = await serve({ port: Number(new URL(store.url).port), wsPort: 0, data: empty })
+    onTestFinished(async () => restored.close())
+    await seen.until(({ values }) => values.length === 3)
+    expect(seen.values).toEqual(['1', '2', '1'])
+  })
+
+  it('refuses the directory of a running store, and changes nothing', async () => {
+    const data = await written()
+    const store = await serve({ port: 0, wsPort: 0, data })
+    const { code, stderr } = await execute(['load', '--data', data, '--replace'], { stdin: '{"dump":1}\n' })
+    const left = store.stats.keys
+    await store.close()
+    expect([code, stderr, left]).toEqual([1, expect.stringContaining('its store is running. Load the dump through'), 2])
+    expect(stderr).toContain(`--console-token-file ${join(data, 'console-token')}`)
+  })
+
+  it('loads nothing from a truncated dump, and releases the directory', async () => {
+    const { stdout: dump } = await execute(['dump', '--data', await written()])
+    const data = await written()
+    const stdin = dump.split('\n').slice(0, 2).join('\n')
+    const { code, stderr } = await execute(['load', '--data', data, '--replace'], { stdin })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was loaded')])
+    expect((await execute(['dump', '--data', data])).stdout).toContain('"keys":2')
   })
 })
 

@@ -34,12 +34,31 @@ describe('load', () => {
     expect(byKey(store.dump())).toEqual(byKey(LINES))
   })
 
+  it('--replace deletes the keys that are not in the dump, through the console', async () => {
+    const { store, link } = await openConsole()
+    await store.load([...LINES, { key: 'other', value: '' }])
+    const { code, stdout, stderr } = await execute(['load', '--console', link, '--replace'], { stdin: ndjson(LINES) })
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '3 keys loaded, 0 kept the version of the dump; 1 deleted\n',
+      stderr: '',
+    })
+    expect(store.peek('other')).toBeUndefined()
+  })
+
+  it('--replace is rejected without --console and --data, and sets no key', async () => {
+    const store = await openStore()
+    const { code, stderr } = await execute(['load', '--url', store.url, '--replace'], { stdin: ndjson(LINES) })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--replace requires --console or --data')])
+    expect(store.stats.keys).toBe(0)
+  })
+
   it('reads a file, finds the console in the environment, and prints an object with --json', async () => {
     const { store, link } = await openConsole()
     const file = await scratch('keys.ndjson')
     await writeFile(file, ndjson(LINES))
     const env = { RX_STATESTORE_CONSOLE: link }
-    const answer = { loaded: 3, versionsKept: 3, expired: 0 }
+    const answer = { loaded: 3, versionsKept: 3, expired: 0, deleted: 0 }
     expect(await execute(['load', file, '--json'], { env })).toMatchObject({
       code: 0,
       stdout: `${JSON.stringify(answer)}\n`,

@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { randomBytes } from '../core/util/bytes.js'
-import { reason } from '../core/util/errors.js'
+import { reason, StateStoreError } from '../core/util/errors.js'
 import { type Environment, urlsFromEnv } from '../node/environment.js'
 import type { AttachedFacts, StatsSample, StoreFacts } from '../server/console/contract.js'
+import { CONSOLE_TOKEN_FILE } from '../server/log/disk/format.js'
 import { contentOf } from './connection.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, type ConsoleFlags, URL_VARIABLE } from './flags.js'
@@ -127,6 +129,15 @@ function problemIn(text: string): string | undefined {
     // The response is not one of a console.
   }
   return undefined
+}
+
+/** Adds the command that works through the console to an `in-use` error of a directory. Returns other errors as they are. */
+export function runningStore(error: unknown, directory: string, task: string, command: string): unknown {
+  if (!(error instanceof StateStoreError) || error.code !== 'in-use') return error
+  const message =
+    `${error.message}: its store is running. ${task} through its console (serve --console): ` +
+    `rx-statestore ${command} --console http://127.0.0.1:8080 --console-token-file ${join(directory, CONSOLE_TOKEN_FILE)}`
+  return new Failure(EXIT.failed, message, { cause: error })
 }
 
 /** The part of a store's state that only its console reports. Times are in ms. */

@@ -1,15 +1,14 @@
 import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
-import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { defer, from, lastValueFrom, mergeMap, toArray } from 'rxjs'
 import { bytes, type Entry, type Key, type StateStore } from '../client/index.js'
 import { randomBytes, toHex } from '../core/util/bytes.js'
-import { reason, StateStoreError } from '../core/util/errors.js'
+import { reason } from '../core/util/errors.js'
 import { type DumpLine, DumpWriter, toDumpLine } from '../node/dump/codec.js'
-import { CONSOLE_TOKEN, readDirectory } from '../server/storage/directory.js'
+import { readDirectory } from '../server/storage/directory.js'
 import { once } from './connection.js'
-import { askConsole, CONSOLE_VARIABLE, consoleOf } from './console-client.js'
+import { askConsole, CONSOLE_VARIABLE, consoleOf, runningStore } from './console-client.js'
 import { EXIT, exitCodeOf, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleFlag, type ConnectionFlags, type ConsoleFlags } from './flags.js'
 import { type Io, print } from './io.js'
@@ -65,7 +64,7 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   try {
     if (flags.data !== undefined) {
       await save.all(piecesOfDirectory(flags.data)).catch(error => {
-        throw inUse(error, flags.data ?? '')
+        throw runningStore(error, flags.data ?? '', 'Dump it', 'dump')
       })
     } else if (console !== undefined) {
       await save.all(piecesOfResponse(await askConsole(console, 'dump')))
@@ -82,15 +81,6 @@ async function dump(flags: DumpFlags, io: Io): Promise<void> {
   }
   if (target.name !== undefined)
     await print(io.stdout, flags.json ? jsonLine({ keys: save.keys }) : `${counted(save.keys, 'key')}\n`)
-}
-
-function inUse(error: unknown, directory: string): unknown {
-  if (!(error instanceof StateStoreError) || error.code !== 'in-use') return error
-  const token = join(directory, CONSOLE_TOKEN)
-  const message =
-    `${error.message}: its store is running. Dump it through its console (serve --console): ` +
-    `rx-statestore dump --console http://127.0.0.1:8080 --console-token-file ${token}`
-  return new Failure(EXIT.failed, message, { cause: error })
 }
 
 class DumpProgress {

@@ -1,40 +1,51 @@
 import { open } from 'node:fs/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { defer, EMPTY, from, lastValueFrom, mergeMap, type Observable, tap } from 'rxjs'
 import { bytes, type SetOptions, type SetResult, type StateStore } from '../client/index.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
 import { DumpReader, type DumpRecord, dumpLinesOf } from '../node/dump/codec.js'
 import type { LoadResponse } from '../server/console/contract.js'
 import { once } from './connection.js'
-import { askConsole, CONSOLE_VARIABLE, type ConsoleAddress, consoleOf, textOf } from './console-client.js'
+import { askConsole, CONSOLE_VARIABLE, type ConsoleAddress, consoleOf, runningStore, textOf } from './console-client.js'
 import { EXIT, exitCodeOf, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleFlag, type ConnectionFlags, type ConsoleFlags } from './flags.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { counted, linesIn, showProgress } from './terminal.js'
 
-interface LoadFlags extends ConnectionFlags, ConsoleFlags {}
+interface LoadFlags extends ConnectionFlags, ConsoleFlags {
+  readonly data?: string
+  readonly replace?: true
+}
 
 const HELP = `
 Reads the output of 'dump' from a file or stdin. A dump without its last line is
 truncated and rejected, as is an empty input; keys written by hand need neither
 the first nor the last line. With --console the load is atomic, and a key keeps
 its version if that is newer than every version of the store, as in an empty
-store. Otherwise the keys are set one by one, at any store, and get new
-versions. Both apply expiresAt and fencingToken, skip keys that have expired,
-and delete no keys.
+store. --data does the same in the directory of a stopped store, without its
+quotas. Otherwise the keys are set one by one, at any store, and get new
+versions. All apply expiresAt and fencingToken, and skip keys that have expired.
+Keys that are not in the dump stay, unless --replace deletes them.
 
 Examples:
   $ rx-statestore load keys.ndjson --console 'http://127.0.0.1:8080/#token=...'
+  $ rx-statestore load keys.ndjson --data ./state --replace
   $ ${CONSOLE_VARIABLE}='http://127.0.0.1:8080/#token=...' rx-statestore load < keys.ndjson
   $ rx-statestore dump --url mqtt://old | rx-statestore load --url mqtt://new`
 
 const WITHOUT_CONSOLE = 'without --console, keys get new versions'
+const NO_REPLACE =
+  '--replace requires --console or --data: a broker hides keys that this user may not read, and cannot replace all keys at once'
 const STANDARD_STREAM = '-'
 
 export function addLoad(program: Command, io: Io): void {
   const command = program.command('load').summary('restore saved keys').description('Sets the keys of a dump.')
   command.argument('[file]', 'dump to load, - for stdin', STANDARD_STREAM)
+  command.option('--replace', 'delete all keys that are not in the dump')
+  command.addOption(
+    new Option('--data <dir>', 'load into the directory of a stopped store').conflicts(['url', 'console']),
+  )
   addConsoleFlag(command)
   addConnectionFlags(command, false)
   command.addHelpText('after', HELP)
@@ -42,14 +53,29 @@ export function addLoad(program: Command, io: Io): void {
 }
 
 async function load(file: string, flags: LoadFlags, io: Io): Promise<void> {
-  const console = consoleOf(flags, io.env)
+  const { data, replace = false } = flags
+  const console = data === undefined ? consoleOf(flags, io.env) : undefined
+  const isAtomic = data !== undefined || console !== undefined
+  if (replace && !isAtomic) throw new Failure(EXIT.usage, NO_REPLACE)
   const input = await openInput(file, io)
   try {
-    const answer = console ? await byConsole(console, input.chunks, io) : await bySets(flags, input.chunks, io)
-    await print(io.stdout, flags.json ? jsonLine(answer) : inWords(answer, console !== undefined))
+    const answer = await loadInto({ data, console, replace, flags }, input.chunks, io)
+    await print(io.stdout, flags.json ? jsonLine(answer) : inWords(answer, isAtomic, replace))
   } finally {
     await input.close()
   }
+}
+
+interface Target {
+  readonly data: string | undefined
+  readonly console: ConsoleAddress | undefined
+  readonly replace: boolean
+  readonly flags: LoadFlags
+}
+
+function loadInto({ data, console, replace, flags }: Target, chunks: Input['chunks'], io: Io): Promise<LoadResponse> {
+  if (data !== undefined) return byDirectory(data, replace, chunks, io)
+  return console ? byConsole(console, replace, chunks, io) : bySets(flags, chunks, io)
 }
 
 interface Input {
@@ -67,7 +93,44 @@ async function openInput(file: string, io: Io): Promise<Input> {
   }
 }
 
-async function byConsole(console: ConsoleAddress, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadResponse> {
+async function byConsole(
+  console: ConsoleAddress,
+  replace: boolean,
+  chunks: AsyncIterable<Uint8Array>,
+  io: Io,
+): Promise<LoadResponse> {
+  // Not a parameter of `load`: an older console would ignore it, and keep the other keys in silence.
+  const request = replace ? 'replace' : 'load'
+  return withLineProgress('sent', chunks, io, async passing =>
+    readAnswer(await textOf(await askConsole(console, request, passing))),
+  )
+}
+
+async function byDirectory(
+  directory: string,
+  replace: boolean,
+  chunks: AsyncIterable<Uint8Array>,
+  io: Io,
+): Promise<LoadResponse> {
+  // Only here: the store's code would delay the start of the command.
+  const { loadDirectory } = await import('../server/host/load-directory.js')
+  const report = (error: unknown): unknown => io.stderr.write(`${directory}: ${reason(error)}\n`)
+  try {
+    return await withLineProgress('read', chunks, io, async passing =>
+      loadDirectory(directory, dumpLinesOf(passing), report, { replace }),
+    )
+  } catch (error) {
+    if (error instanceof ArgumentError) throw new Failure(EXIT.failed, error.message, { cause: error })
+    throw runningStore(error, directory, 'Load the dump', 'load')
+  }
+}
+
+async function withLineProgress<T>(
+  done: string,
+  chunks: AsyncIterable<Uint8Array>,
+  io: Io,
+  task: (passing: AsyncIterable<Uint8Array>) => Promise<T>,
+): Promise<T> {
   let lines = 0
   async function* passing(): AsyncGenerator<Uint8Array, void> {
     for await (const chunk of chunks) {
@@ -75,9 +138,9 @@ async function byConsole(console: ConsoleAddress, chunks: AsyncIterable<Uint8Arr
       yield chunk
     }
   }
-  const endProgress = showProgress(() => `${counted(lines, 'line')} sent`, io)
+  const endProgress = showProgress(() => `${counted(lines, 'line')} ${done}`, io)
   try {
-    return readAnswer(await textOf(await askConsole(console, 'load', passing())))
+    return await task(passing())
   } finally {
     endProgress()
   }
@@ -85,8 +148,8 @@ async function byConsole(console: ConsoleAddress, chunks: AsyncIterable<Uint8Arr
 
 function readAnswer(text: string): LoadResponse {
   const answer: Partial<LoadResponse> = JSON.parse(text)
-  const { loaded = 0, versionsKept = 0, expired = 0 } = answer
-  return { loaded, versionsKept, expired }
+  const { loaded = 0, versionsKept = 0, expired = 0, deleted = 0 } = answer
+  return { loaded, versionsKept, expired, deleted }
 }
 
 async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: Io): Promise<LoadResponse> {
@@ -103,13 +166,18 @@ async function bySets(flags: LoadFlags, chunks: AsyncIterable<Uint8Array>, io: I
   } finally {
     endProgress()
   }
-  return { loaded: loading.loaded, versionsKept: 0, expired: loading.expired }
+  return { loaded: loading.loaded, versionsKept: 0, expired: loading.expired, deleted: 0 }
 }
 
-function inWords({ loaded, versionsKept, expired }: LoadResponse, keepsVersions: boolean): string {
+function inWords(
+  { loaded, versionsKept, expired, deleted }: LoadResponse,
+  keepsVersions: boolean,
+  replace: boolean,
+): string {
   const versions = keepsVersions ? `, ${versionsKept} kept the version of the dump` : ''
   const late = expired === 0 ? '' : `; ${expired} skipped as expired`
-  return `${counted(loaded, 'key')} loaded${versions}${late}\n`
+  const others = replace ? `; ${deleted} deleted` : ''
+  return `${counted(loaded, 'key')} loaded${versions}${late}${others}\n`
 }
 
 /** Maximum number of keys, and of bytes, in a batch. */

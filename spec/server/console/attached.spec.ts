@@ -106,7 +106,10 @@ describe('The console of an attached store', () => {
     await untilState(store, 'serving')
     expect(await answerOf(callApi('api/reset', {}))).toEqual([200, { deleted: 0, set: 1 }])
     const dump = '{"key":"k","value":"v","version":"1696374425000:1:StateStore"}\n'
-    expect(await answerOf(callApi('api/load', dump))).toEqual([200, { loaded: 1, versionsKept: 0, expired: 0 }])
+    expect(await answerOf(callApi('api/load', dump))).toEqual([
+      200,
+      { loaded: 1, versionsKept: 0, expired: 0, deleted: 0 },
+    ])
     const keys = (await (await callApi('api/dump')).text()).trim().split('\n').slice(1, -1)
     expect(keys.map(line => JSON.parse(line).key)).toEqual(['s', 'k'])
   })

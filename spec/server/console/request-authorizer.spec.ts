@@ -28,7 +28,7 @@ describe('The token', () => {
       expect(answer).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } })
       expect(JSON.parse(answer.text)).toMatchObject({ code: 'token' })
     }
-    for (const path of ['/api/restart', '/api/load', '/api/reset']) {
+    for (const path of ['/api/restart', '/api/load', '/api/replace', '/api/reset']) {
       expect(await rawRequest(open, path, { method: 'POST' })).toMatchObject({ status: 401 })
     }
   })

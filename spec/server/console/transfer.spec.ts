@@ -25,7 +25,7 @@ describe('GET /api/dump', () => {
     const copy = await openConsole()
     copy.clock.jump(clock.now() - copy.clock.now())
     const loaded = await copy.callApi('api/load', dump)
-    expect([loaded.status, await loaded.json()]).toEqual([200, { loaded: 2, versionsKept: 2, expired: 0 }])
+    expect([loaded.status, await loaded.json()]).toEqual([200, { loaded: 2, versionsKept: 2, expired: 0, deleted: 0 }])
     expect([...copy.store.dump()]).toEqual([...store.dump()])
   })
 
@@ -33,7 +33,12 @@ describe('GET /api/dump', () => {
     const { callApi } = await openConsole()
     const dump = '{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n'
     expect(await (await callApi('api/dump')).text()).toBe(dump)
-    expect(await (await callApi('api/load', dump)).json()).toEqual({ loaded: 0, versionsKept: 0, expired: 0 })
+    expect(await (await callApi('api/load', dump)).json()).toEqual({
+      loaded: 0,
+      versionsKept: 0,
+      expired: 0,
+      deleted: 0,
+    })
     const empty = await callApi('api/load', '')
     const message = 'the input is empty: even an empty dump has a first line; nothing was loaded'
     expect([empty.status, await empty.json()]).toEqual([400, { code: 'argument', message }])

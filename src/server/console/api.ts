@@ -42,6 +42,7 @@ type Route = (call: Call) => Promise<object | undefined>
 const AUDITED_REQUESTS: ReadonlySet<string> = new Set([
   'GET /api/dump',
   'POST /api/load',
+  'POST /api/replace',
   'POST /api/reset',
   'POST /api/cut',
   'POST /api/freeze',
@@ -87,7 +88,8 @@ export class Api {
       ['GET /api/store', async ({ hostName }) => this.#storeFacts(hostName)],
       ['GET /api/stream', async ({ response }) => streams.run(async () => this.#stream(response))],
       ['GET /api/dump', async ({ response }) => dumps.run(async () => sendDump(store, response)).then(() => undefined)],
-      ['POST /api/load', async ({ request }) => loads.run(async () => loadDump(store, request))],
+      ['POST /api/load', async ({ request }) => loads.run(async () => loadDump(store, request, false))],
+      ['POST /api/replace', async ({ request }) => loads.run(async () => loadDump(store, request, true))],
       ['POST /api/reset', async () => loads.run(async () => reset(store, seed))],
       ['GET /api/usage', async () => usageFacts(store)],
       ['POST /api/keys', async ({ request }) => keyFacts(store, await readJson(request))],
@@ -218,9 +220,9 @@ function* chunks(lines: Iterable<DumpLine>): Generator<string, void> {
   yield chunk + writer.end()
 }
 
-async function loadDump(store: ConsoleStore, request: IncomingMessage): Promise<LoadResponse> {
-  const { loaded, versionsKept, expired } = await store.load(dumpLinesOf(bodyOf(request)))
-  return { loaded, versionsKept, expired }
+async function loadDump(store: ConsoleStore, request: IncomingMessage, replace: boolean): Promise<LoadResponse> {
+  const { loaded, versionsKept, expired, deleted } = await store.load(dumpLinesOf(bodyOf(request)), { replace })
+  return { loaded, versionsKept, expired, deleted }
 }
 
 /** Resets the store to the seed. Throws {@link HttpProblem} without a seed. */

@@ -172,9 +172,9 @@ export interface ResetResponse {
 }
 
 /**
- * A line of GET /api/dump and of the body of POST /api/load. Each line holds one key. `value` is text, and `bytes` is
- * Base64 for values that are not valid UTF-8. The same applies to `key` and `keyBytes`. A load is atomic, and {@link
- * Problem.message} names the invalid line.
+ * A line of GET /api/dump, and of the body of POST /api/load and POST /api/replace. Each line holds one key. `value` is
+ * text, and `bytes` is Base64 for values that are not valid UTF-8. The same applies to `key` and `keyBytes`. A load is
+ * atomic, and {@link Problem.message} names the invalid line.
  */
 export type { DumpLine } from '../../node/dump/codec.js'
 
@@ -186,6 +186,8 @@ export interface LoadResponse {
    */
   readonly versionsKept: number
   readonly expired: number
+  /** The number of keys that POST /api/replace deleted, because the dump does not contain them. */
+  readonly deleted: number
 }
 
 /** The body of an error response. */

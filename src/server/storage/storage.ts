@@ -106,7 +106,7 @@ export async function createStorage({ options, watches, rights, host }: StorageP
   const { log, data, maxKeys, maxBytes } = options
   const limits = { maxKeys, maxBytes, rights, watches }
   if (log !== undefined) return clusterStorage(log, options, limits, host)
-  return data === '' ? memoryStorage(limits) : diskStorage(options, limits, host.events)
+  return data === '' ? memoryStorage(limits) : openDirectory(options, limits, host.events)
 }
 
 function memoryStorage(limits: EngineOptions<Client>): Storage {
@@ -122,10 +122,11 @@ function memoryStorage(limits: EngineOptions<Client>): Storage {
   }
 }
 
-async function diskStorage(
-  options: StorageSettings,
+/** Locks a directory. Raises `in-use` or a system error; {@link Storage.open} raises `damaged` or `format`. */
+export async function openDirectory(
+  options: Pick<StorageSettings, 'data' | 'clock' | 'onProgress'>,
   limits: EngineOptions<Client>,
-  { onFailed, onError }: NodeHost['events'],
+  { onFailed, onError }: Pick<LogEvents, 'onFailed' | 'onError'>,
 ): Promise<Storage> {
   const directory = resolve(options.data)
   const lock = await lockDirectory(directory, { onLost: onFailed, onError })

@@ -1,0 +1,53 @@
+import { systemClock } from '../../core/util/clock.js'
+import { StoreService } from '../service/store-service.js'
+import { openDirectory } from '../storage/storage.js'
+import { isReplacing, parseDump, restore } from './dump-and-load.js'
+import type { LoadOptions, LoadResult } from './store-server.js'
+
+/** No quotas: the next `serve` has its own, which this process does not know. */
+const LIMITS = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
+
+/**
+ * Loads a dump into the directory of a stopped store in one atomic step, like {@link StoreServer.load}. Creates a
+ * missing directory. Rejects with `in-use` if a store runs there, `damaged`, `format`, a system error, or like
+ * {@link StoreServer.load}.
+ *
+ * @param onError - receives errors that do not affect the result
+ */
+export async function loadDirectory(
+  directory: string,
+  lines: AsyncIterable<string>,
+  onError: (error: unknown) => void,
+  options: LoadOptions = {},
+): Promise<LoadResult> {
+  const replace = isReplacing(options)
+  const settings = { data: directory, clock: systemClock, onProgress: ignore }
+  // A lost lock makes the write fail, which rejects.
+  const storage = await openDirectory(settings, LIMITS, { onFailed: ignore, onError })
+  try {
+    const { engine, log } = await storage.open()
+    const service = new StoreService({
+      engine,
+      log,
+      clock: systemClock,
+      dialect: 'field',
+      notifications: 'registered',
+      publish: ignore,
+      onDrift: ignore,
+      onLogHealth: ignore,
+      onError,
+    })
+    try {
+      const records = await parseDump(lines, engine.latestClock(systemClock.now()))
+      const { loaded, versionsKept, expired, deleted } = await restore(service, records, replace, LIMITS)
+      return { loaded, versionsKept, expired, deleted }
+    } finally {
+      service.stop()
+      await log.close()
+    }
+  } finally {
+    await storage.release()
+  }
+}
+
+const ignore = (): void => undefined
