@@ -83,8 +83,8 @@ export interface QuotaOptions {
    */
   readonly maxPacketRate?: number | undefined
   /**
-   * The maximum number of packets per second and principal, and half the number per address, except this machine.
-   * Default: 50,000.
+   * The maximum number of packets per second and principal. The limit per address is twice as high, and does not apply
+   * to this machine. Default: 50,000.
    */
   readonly maxPacketRatePerPrincipal?: number | undefined
   /**
@@ -94,7 +94,7 @@ export interface QuotaOptions {
   readonly maxByteRate?: number | undefined
   /**
    * The maximum number of bytes per second and principal. The limit per address is twice as high. Scans may use half as
-   * many, counted as bytes of compared keys times 1 for each 32 characters of the globs. Default: 128 MiB.
+   * many bytes, counted as bytes of compared keys times 1 for each 32 characters of the globs. Default: 128 MiB.
    */
   readonly maxByteRatePerPrincipal?: number | undefined
   /**

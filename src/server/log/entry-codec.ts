@@ -13,7 +13,7 @@ import { damagedError } from './errors.js'
 const KIND = { write: 1, load: 2, start: 3 } as const
 const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16, owner: 32 } as const
 
-/** Encodes an entry, leaving `header` bytes at the start for the log that stores it. */
+/** Encodes an entry. Leaves `header` bytes at the beginning for the log that stores the entry. */
 export function encodeEntry({ time, maxKeys, maxBytes, commands }: LogEntry, header = 0): Uint8Array {
   const writer = new ByteWriter(header + 64 + 256 * commands.length)
   for (let i = 0; i < header; i++) writer.uint8(0)
@@ -25,7 +25,7 @@ export function encodeEntry({ time, maxKeys, maxBytes, commands }: LogEntry, hea
   return writer.done()
 }
 
-/** Decodes an entry into views of the bytes. Raises `damaged` if they are not a valid entry. */
+/** Decodes an entry into views of the bytes. Throws `damaged` if the bytes are not a valid entry. */
 export function decodeEntry(bytes: Uint8Array): LogEntry {
   const reader = new ByteReader(bytes)
   const limits = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
@@ -34,14 +34,14 @@ export function decodeEntry(bytes: Uint8Array): LogEntry {
   return { ...limits, commands }
 }
 
-/** Yields the keys in an encoded entry. On damaged bytes it yields the readable keys, then raises `damaged`. */
+/** Yields the keys in an encoded entry. For damaged bytes, yields the readable keys and then throws `damaged`. */
 export function* keysInEntry(bytes: Uint8Array): Generator<Uint8Array, void> {
   const reader = new ByteReader(bytes)
   for (let i = 0; i < 3; i++) reader.float64()
   for (let count = reader.uint32(); count > 0; count--) {
     const kind = reader.uint8()
     if (kind === KIND.write) {
-      // The key comes first and may be intact even if the rest is damaged.
+      // The key comes first and may be intact even if the following bytes are damaged.
       const command = parseWriteCommand(new ByteReader(bytes, reader.offset + 1).blob())
       if (command !== undefined) yield command.key
       decodeWrite(reader)

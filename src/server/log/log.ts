@@ -3,32 +3,34 @@ import type { LogEntry } from '../engine/entry.js'
 /** Receives the outcome of each entry, in log order. */
 export interface LogListener {
   /**
-   * An entry appended here is committed. `entry` has the appended commands, and the log's time if the log keeps one.
+   * Called when an entry appended here is committed. `entry` has the appended commands, and the log's time if the log
+   * keeps one.
    */
   onCommitted(entry: LogEntry): void
   /**
-   * An entry appended here will never be committed, or its outcome is `unknown`. `entry` is the appended object. An
-   * entry rejected synchronously by {@link Log.append} may be reported before earlier entries still in flight.
+   * Called when an entry appended here will never be committed, or when its outcome is `unknown`. `entry` is the
+   * appended object. An entry rejected synchronously by {@link Log.append} may be reported before earlier entries still
+   * in flight.
    */
   onRejected(entry: LogEntry, failure: LogFailure): void
   /**
-   * An entry was committed that was not appended here: by another node of a shared log, or the deferred start entry of
-   * a disk log that was full.
+   * Called when an entry is committed that was not appended here. The entry comes from another node of a shared log, or
+   * is the deferred start entry of a disk log that was full.
    */
   onForeign?(entry: LogEntry): void
 }
 
 /**
- * Why an entry was rejected.
- * - `full`: the disk has no space for it.
+ * The reason why an entry was rejected.
+ * - `full`: the disk has no space for the entry.
  * - `broken`: the state of the log on disk is unknown.
  * - `closed`: the store is stopping; the entry will never be in the log.
- * - `unavailable`: the shared log is unreachable; the entry will never be in it.
- * - `unknown`: the shared log is unreachable; the entry may or may not be in it.
+ * - `unavailable`: the shared log is unreachable; the entry will never be in the log.
+ * - `unknown`: the shared log is unreachable; the entry may or may not be in the log.
  */
 export type LogProblem = 'full' | 'broken' | 'closed' | 'unavailable' | 'unknown'
 
-/** Rejection of an entry. */
+/** The rejection of an entry. */
 export class LogFailure extends Error {
   override readonly name = 'LogFailure'
   readonly problem: LogProblem
@@ -39,40 +41,40 @@ export class LogFailure extends Error {
   }
 }
 
-/** Limits and read mode of a log shared with other nodes. */
+/** The limits and read mode of a log shared with other nodes. */
 export interface Sharing {
-  /** Maximum number of entries in flight. */
+  /** The maximum number of entries in flight. */
   readonly maxInFlight: number
-  /** Maximum size of the commands of one entry, bytes. A single larger command forms an entry by itself. */
+  /** The maximum size in bytes of the commands of one entry. A single larger command forms an entry by itself. */
   readonly maxBatchBytes: number
-  /** Maximum size of queued requests, bytes. Requests beyond it are rejected. */
+  /** The maximum size in bytes of queued requests. Requests that would exceed it are rejected. */
   readonly maxQueuedBytes: number
   /**
-   * With `linearizable`, a read waits for the next committed entry, and so sees every write committed anywhere before
-   * the read arrived. With `local`, only watch registrations wait.
+   * The consistency of reads. With `linearizable`, a read waits for the next committed entry, and so sees every write
+   * that any node committed before the read arrived. With `local`, only watch registrations wait.
    */
   readonly reads: 'linearizable' | 'local'
 }
 
 /**
- * Orders entries and reports when each is durable. On a failure, all uncommitted entries are rejected in order; later
- * entries may be accepted again. Entries rejected within `append` are reported first.
+ * Orders entries and reports when each entry is durable. After a failure, all uncommitted entries are rejected in
+ * order, and later entries may be accepted again. Entries rejected within `append` are reported first.
  */
 export interface Log {
   /** Returns whether entries are committed within `append`, so that batching gains nothing. */
   readonly isSynchronous: boolean
-  /** How long it pays to delay the next entry after a commit so that more commands join it, ms. */
+  /** The time in ms by which to delay the next entry after a commit so that more commands join it. */
   readonly batchDelayMs: number
   readonly sharing?: Sharing | undefined
-  /** Sets the listener, replacing the previous one. */
+  /** Sets the listener, which replaces the previous one. */
   listen(listener: LogListener): void
-  /** @param freesSpace - applying the entry shrinks the store, so it may use the reserve of a full disk */
+  /** @param freesSpace - whether applying the entry shrinks the store, so that it may use the reserve of a full disk */
   append(entry: LogEntry, freesSpace?: boolean): void
-  /** Stops accepting entries; settles when none is in flight. */
+  /** Stops accepting entries. Resolves when no entry is in flight. */
   close(): Promise<void>
 }
 
-/** Commits each entry immediately and stores nothing: for a store that lives only as long as its process. */
+/** Commits each entry immediately and stores nothing. Intended for a store that lives only as long as its process. */
 export class MemoryLog implements Log {
   readonly isSynchronous = true
   readonly batchDelayMs = 0

@@ -5,13 +5,13 @@ import { damagedError } from './errors.js'
 
 const BLOCK = { head: 1, older: 2, younger: 3, records: 4, end: 5 } as const
 const FLAG = { volatile: 1, owner: 2 } as const
-/** A block ends once it reaches this size, bytes. */
+/** The size in bytes at which a block ends. */
 const BLOCK_BYTES = 128 * 1024
 const EMPTY: Uint8Array = new Uint8Array(0)
 
 /**
- * Encodes a state in blocks; equal states give equal blocks. Leaves `header` bytes at the start of each block for the
- * log that stores it.
+ * Encodes a state in blocks. Equal states give equal blocks. Leaves `header` bytes at the beginning of each block for
+ * the log that stores the block.
  */
 export function* encodeState(state: State, header = 0): Generator<Uint8Array, void> {
   const head = beginBlock(BLOCK.head, header)
@@ -32,11 +32,11 @@ export type StateHead = Pick<State, 'createdAt' | 'version' | 'lastNumber' | 'si
 export type StateBlock =
   | ({ readonly kind: 'head' } & StateHead)
   | { readonly kind: 'older' | 'younger'; readonly bytes: Uint8Array }
-  /** Decoded lazily; iterating raises `damaged` at the first invalid record. */
+  /** Records that are decoded lazily. Iterating throws `damaged` at the first invalid record. */
   | { readonly kind: 'records'; readonly records: Iterable<StateRecord> }
   | { readonly kind: 'end' }
 
-/** Decodes one block of a state. Raises `damaged` if it is invalid. */
+/** Decodes one block of a state. Throws `damaged` if the block is invalid. */
 export function decodeBlock(block: Uint8Array): StateBlock {
   const reader = new ByteReader(block)
   const kind = reader.uint8()
@@ -52,7 +52,7 @@ function* readRecords(reader: ByteReader): Generator<StateRecord, void> {
   while (!reader.isAtEnd) yield readRecord(reader)
 }
 
-/** Restores records from blocks. Raises `damaged` if the blocks do not form a state. */
+/** Restores records from blocks. Throws `damaged` if the blocks do not form a state. */
 export class StateDecoder {
   readonly #loader: StateLoader
   #older = EMPTY
@@ -61,7 +61,7 @@ export class StateDecoder {
   #head: StateHead | undefined
   #isComplete = false
 
-  /** @param loader - receives the records; discard it after `damaged` */
+  /** @param loader - loader that receives the records; callers must discard it after `damaged` */
   constructor(loader: StateLoader) {
     this.#loader = loader
   }
@@ -70,7 +70,7 @@ export class StateDecoder {
     return this.#keyCount
   }
 
-  /** Returns whether the last block was decoded and the loader has the whole state. */
+  /** Returns whether the last block was decoded and the loader has the complete state. */
   get isComplete(): boolean {
     return this.#isComplete
   }
@@ -152,7 +152,7 @@ function writeRecord(writer: ByteWriter, record: StateRecord): void {
 function readRecord(reader: ByteReader): StateRecord {
   const number = reader.float64()
   const id = reader.binary()
-  // Copied, because a view would keep the whole block in memory as long as one record refers to it.
+  // The value is copied, because a view would keep the whole block in memory as long as one record refers to it.
   const value = new Uint8Array(reader.blob())
   const version = readHlc(reader)
   if (version === undefined) throw damagedError('it contains a record without a version')

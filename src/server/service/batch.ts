@@ -2,14 +2,14 @@ import type { EntryResult } from '../engine/command-result.js'
 import type { EntryCommand } from '../engine/entry.js'
 import type { LogFailure } from '../log/log.js'
 
-/** A unit of work for the commit loop. Exactly one of its methods is called, once. */
+/** A unit of work for the commit loop, which calls exactly one of its methods, once. */
 export interface Job {
-  /** Jobs of one owner run in order. */
+  /** The owner of the job. Jobs of one owner run in order. */
   readonly owner: object
   readonly bytes: number
-  /** The command to log and apply; without one, the job only reads. */
+  /** The command to log and apply. Without a command, the job only reads. */
   readonly command?: EntryCommand | undefined
-  /** Whether it must see everything committed before it arrived, by other nodes included. */
+  /** Whether the job must see all entries committed before it arrived, by other nodes included. */
   readonly isLinearizable?: boolean | undefined
   read(): void
   onApplied(result: EntryResult): void
@@ -18,35 +18,35 @@ export interface Job {
    */
   onFailed(failure: LogFailure): void
   /**
-   * Called when the loop stopped first: the command may be in the log (`unknown`), or is not (`closed`). Requests do
-   * not need it, since nothing is answered after a stop.
+   * Called when the loop stopped before the job was done. The command may be in the log (`unknown`) or is not
+   * (`closed`). Requests do not need this method, because nothing is answered after a stop.
    */
   onStopped?(failure: LogFailure): void
 }
 
 const JOB_OVERHEAD_BYTES = 200
 
-/** Jobs that wait for a log entry: those of its commands, and reads that follow them on the same connection. */
+/** The jobs that wait for a log entry: the jobs of its commands, and reads that follow them on the same connection. */
 export class Batch {
   readonly commands: EntryCommand[] = []
   isDone = false
-  /** Whether it also logs the time, so that keys expire. */
+  /** Whether the entry also logs the time, so that keys expire. */
   includesExpiry = false
-  /** Whether it was reduced to commands that free space. */
+  /** Whether the batch was reduced to commands that free space. */
   isFreeingOnly = false
   lastOwner: object | undefined
   bytes = 0
   readonly jobs: Job[] = []
   #position = 0
 
-  /** Adds a job; returns the bytes charged. */
+  /** Adds a job. Returns the number of bytes charged. */
   add(job: Job): number {
     if (job.command !== undefined) this.commands.push(job.command)
     this.jobs.push(job)
     return this.charge(job.bytes)
   }
 
-  /** Charges bytes plus the overhead of a job; returns the sum. */
+  /** Charges bytes and the overhead of a job. Returns their sum. */
   charge(bytes: number): number {
     this.bytes += bytes + JOB_OVERHEAD_BYTES
     return bytes + JOB_OVERHEAD_BYTES
@@ -61,7 +61,9 @@ export class Batch {
     return job !== undefined && job.command === undefined
   }
 
-  /** Keeps only commands that free space, and reads that follow the first of them. Returns the other jobs. */
+  /**
+   * Keeps only commands that free space, and the reads that follow the first of these commands. Returns the other jobs.
+   */
   keepOnlyFreeing(frees: (command: EntryCommand) => boolean): readonly Job[] {
     const removed: Job[] = []
     const jobs = this.jobs.splice(0)

@@ -8,13 +8,17 @@ import { Batch, type Job } from './batch.js'
 import { ExpiryTimer } from './expiry-timer.js'
 
 export interface CommitLoopHost {
-  /** Called when keys changed without a job of this node: they expired, or clients of other nodes changed them. */
+  /**
+   * Called when keys changed without a job of this node, because they expired or clients of other nodes changed them.
+   */
   onChanges(changes: readonly KeyChange[]): void
-  /** Called when versions start to run ahead of the wall clock, by `drift` ms, and with 0 when they no longer do. */
+  /**
+   * Called with the drift in ms when versions start to run ahead of the wall clock, and with 0 when they no longer do.
+   */
   onDrift(drift: number): void
   /** Called when the log starts to reject entries, and with `undefined` when it accepts them again. */
   onLogHealth(failure: LogFailure | undefined): void
-  /** Called with an exception of a queued job; other jobs still run. */
+  /** Called with an exception of a queued job. Other jobs still run. */
   onError(error: unknown): void
 }
 
@@ -22,21 +26,21 @@ export interface CommitLoopOptions {
   readonly log: Log
   readonly engine: Pick<Engine<never>, 'apply' | 'replay' | 'limits' | 'freesSpace' | 'drift' | 'nextDeadline'>
   readonly clock: Clock
-  /** Runs a task after the pending I/O events. Default {@link afterIo}. */
+  /** Runs a task after the pending I/O events. Default: {@link afterIo}. */
   readonly afterIo?: ((task: () => void) => void) | undefined
-  /** Delay of the expiry of keys that are not accessed, ms; default 0. */
+  /** Returns the delay in ms of the expiry of keys that are not accessed. Default: 0. */
   readonly expiryDelayMs?: (() => number) | undefined
   readonly host: CommitLoopHost
 }
 
-/** Jobs are rejected once this much is pending for a log that is not shared. */
+/** The limit on pending bytes for a log that is not shared. Beyond the limit, jobs are rejected. */
 const MAX_PENDING_BYTES = 256 * 1024 * 1024
-/** An entry is larger only if a single command is. */
+/** The maximum size of an entry. Only an entry with a single command may be larger. */
 const MAX_ENTRY_BYTES = 8 * 1024 * 1024
 
 /**
- * Orders all requests. {@link CommitLoop.submit} accepts a job: reads run in the order of their owner, and the writes
- * of one turn of the event loop form a batch that is appended to the log as one entry. {@link CommitLoop.onCommitted}
+ * Orders all requests. {@link CommitLoop.submit} accepts a job. Reads run in the order of their owner, and the writes
+ * of one event loop iteration form a batch that is appended to the log as one entry. {@link CommitLoop.onCommitted}
  * appends the next batch, or delays it if a group commit gains from it, then applies the entry, passes each job its
  * result in order, and reports the changes.
  */
@@ -48,7 +52,7 @@ export class CommitLoop implements LogListener {
   readonly #afterIo: (task: () => void) => void
   readonly #host: CommitLoopHost
   #pending: Batch | undefined
-  /** Batches that are appended but neither committed nor rejected. */
+  /** The batches that are appended but neither committed nor rejected. */
   readonly #inFlight = new Fifo<Batch>()
   readonly #lastBatchOf = new WeakMap<object, Batch>()
   /** The job of an entry that a synchronous log is appending. */
@@ -56,7 +60,9 @@ export class CommitLoop implements LogListener {
   #pendingBytes = 0
   #isFlushScheduled = false
   #isDrifting = false
-  /** A group commit: the pending batch is delayed until this many commands have arrived, or until a timeout. */
+  /**
+   * A group commit. The pending batch is delayed until the expected number of commands has arrived, or until a timeout.
+   */
   #delay: { readonly expectedCommands: number; readonly cancel: () => void } | undefined
   #problem: LogFailure['problem'] | undefined
   #isStopped = false
@@ -76,7 +82,7 @@ export class CommitLoop implements LogListener {
     log.listen(this)
   }
 
-  /** Submits a job. Returns whether its entry will be appended right after the pending I/O events. */
+  /** Submits a job. Returns whether the loop appends its entry directly after the pending I/O events. */
   submit(job: Job): boolean {
     if (this.#isStopped) {
       job.onStopped?.(CLOSED)
@@ -92,7 +98,7 @@ export class CommitLoop implements LogListener {
     return false
   }
 
-  /** Appends an entry with the current time, so that due keys expire. Later jobs of `owner` wait for it. */
+  /** Appends an entry with the current time, so that due keys expire. Later jobs of `owner` wait for the entry. */
   tick(owner?: object): void {
     if (this.#log.isSynchronous) {
       this.#append([])
@@ -122,7 +128,7 @@ export class CommitLoop implements LogListener {
     for (const job of batch.jobs.splice(0)) this.#runGuarded(job, () => job.onStopped?.(failure))
   }
 
-  /** Runs a read unless jobs of its owner are waiting. A linearizable read waits for the next entry. */
+  /** Runs a read if no jobs of its owner are waiting. A linearizable read waits for the next entry. */
   #read(job: Job): void {
     const last = this.#pendingBytes === 0 ? undefined : this.#lastBatchOf.get(job.owner)
     if (job.isLinearizable) this.#add(job)
@@ -157,7 +163,9 @@ export class CommitLoop implements LogListener {
     this.#scheduleFlush()
   }
 
-  /** Appends the jobs of this turn together. If the in-flight window is full, they wait for a commit. */
+  /**
+   * Appends the jobs of this event loop iteration together. If the in-flight window is full, they wait for a commit.
+   */
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || this.#isWindowFull) return
     const pendingCommands = this.#pending?.commands.length ?? 0
@@ -202,7 +210,7 @@ export class CommitLoop implements LogListener {
     if (!this.#isStopped) this.#flushOrDelay(batch)
     try {
       if (!this.#isStopped) this.#applyBatch(batch, entry)
-      // The node's messages to other nodes report the entries that it has applied.
+      // This node's messages to other nodes report the entries that it has applied, so the entry is still applied.
       else if (this.#log.sharing) this.#engine.replay(entry)
     } finally {
       batch.isDone = true
@@ -218,7 +226,7 @@ export class CommitLoop implements LogListener {
   }
 
   #applyBatch(batch: Batch, entry: LogEntry): void {
-    // Reads that wait for a tick precede all commands, and must not see expired keys.
+    // Reads that wait for a tick come before all commands, and must not see expired keys.
     if (batch.isReadNext) {
       for (const { changes } of this.#engine.apply({ ...entry, commands: [] })) this.#host.onChanges(changes)
       this.#runReads(batch)
@@ -236,7 +244,7 @@ export class CommitLoop implements LogListener {
     while (batch.isReadNext) this.#runGuarded(batch.next(), job => job.read())
   }
 
-  /** Runs part of a job; an exception is reported and does not affect other jobs. */
+  /** Runs part of a job. Reports an exception, which does not affect other jobs. */
   #runGuarded(job: Job | undefined, task: (job: Job) => void): void {
     try {
       if (job !== undefined) task(job)
@@ -269,7 +277,7 @@ export class CommitLoop implements LogListener {
     if (batch === undefined) return
     const { sharing } = this.#log
     const isFull = failure.problem === 'full' && !this.#isStopped
-    // A full disk has a reserve for commands that free space: the other jobs fail, and the batch is appended again.
+    // A full disk has a reserve for commands that free space, so the other jobs fail and the batch is appended again.
     if (isFull && !sharing && !batch.isFreeingOnly) {
       for (const job of batch.keepOnlyFreeing(command => this.#engine.freesSpace(command))) this.#fail(job, failure)
       if (!this.#isStopped && (batch.commands.length > 0 || batch.includesExpiry)) {
@@ -279,7 +287,8 @@ export class CommitLoop implements LogListener {
       }
     }
     batch.isDone = true
-    // A write that was too large says nothing about other nodes' changes: reads of its batch move to the next.
+    // The rejection of a write that is too large does not mean that the node cannot read, so the reads of its batch
+    // move to the next one.
     const keepsReads = isFull && sharing !== undefined && batch.commands.length > 0
     for (const job of batch.jobs) {
       if (this.#isStopped) this.#runGuarded(job, () => job.onStopped?.(failure))
@@ -291,14 +300,16 @@ export class CommitLoop implements LogListener {
     this.#flush()
   }
 
-  /** Ends a job whose entry was not logged. Reads still run, unless they had to see other nodes' changes. */
+  /** Ends a job whose entry was not logged. Reads still run unless they had to see other nodes' changes. */
   #fail(job: Job, failure: LogFailure): void {
     const { problem } = failure
     const canRead = job.command === undefined && problem !== 'unavailable' && problem !== 'unknown'
     this.#runGuarded(job, () => (canRead ? job.read() : job.onFailed(failure)))
   }
 
-  /** Removes the batch of an entry: not the oldest one if the log rejects a new entry while others are in flight. */
+  /**
+   * Removes the batch of an entry. It is not the oldest one if the log rejects a new entry while others are in flight.
+   */
   #removeBatch({ commands }: LogEntry): Batch | undefined {
     const batches = Array.from(this.#inFlight)
     const batch = batches.find(each => each.commands === commands) ?? batches[0]
@@ -307,10 +318,13 @@ export class CommitLoop implements LogListener {
     return batch
   }
 
-  /** Appends the next batch before the committed one is applied, or delays it while more commands are expected. */
+  /**
+   * Appends the next batch before the committed batch is applied, or delays the next batch while more commands are
+   * expected.
+   */
   #flushOrDelay({ commands }: Batch): void {
     const { batchDelayMs, sharing } = this.#log
-    // Other entries are in flight, so wait for the jobs of this turn.
+    // Other entries are in flight, so the loop can wait for the jobs of this event loop iteration.
     if (sharing) this.#scheduleFlush()
     else if (batchDelayMs === 0 || commands.length === 0) this.#flush()
     else {

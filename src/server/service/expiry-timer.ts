@@ -1,18 +1,18 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { LogFailure } from '../log/log.js'
 
-/** While the log rejects entries. */
+/** The interval of expiry attempts while the log rejects entries. */
 const RETRY_MS = 1_000
 
 export interface ExpiryTimerOptions {
   readonly clock: Clock
   readonly nextDeadline: () => number | undefined
   readonly expire: () => void
-  /** Delay after the deadline, ms; default 0. */
+  /** Returns the delay in ms after the deadline. Default: 0. */
   readonly delayMs?: (() => number) | undefined
 }
 
-/** Expires keys that are not accessed, with one timer for the earliest deadline of all keys. */
+/** Expires keys that are not accessed. One timer covers the earliest deadline of all keys. */
 export class ExpiryTimer {
   readonly #clock: Clock
   readonly #nextDeadline: () => number | undefined
@@ -40,7 +40,7 @@ export class ExpiryTimer {
     this.#arm()
   }
 
-  /** Resumes; overdue keys expire as soon as the timer fires. */
+  /** Resumes the timer. Overdue keys expire as soon as the timer fires. */
   resume(): void {
     this.#isPaused = false
     this.#arm()
@@ -49,7 +49,7 @@ export class ExpiryTimer {
   /**
    * Rearms the timer after a change of keys.
    *
-   * @param problem - why the log rejects entries, if it does
+   * @param problem - reason why the log rejects entries, if it does
    */
   update(problem: LogFailure['problem'] | undefined): void {
     this.#problem = problem

@@ -15,10 +15,10 @@ export type VolatileRule = (key: Uint8Array, userProperties: PropertiesByName) =
 export interface InvokeResponse {
   readonly payload: Uint8Array
   readonly userProperties: Readonly<Record<string, string>>
-  /** Properties shared by all responses of one status. */
+  /** The properties that all responses of one status share. */
   readonly commonProperties: Readonly<Record<string, string>>
   readonly changes: readonly KeyChange[]
-  /** The engine's reply; `undefined` if the request did not reach the engine. */
+  /** The engine's reply, or `undefined` if the request did not reach the engine. */
   readonly reply: Reply | undefined
   readonly work?: number | undefined
   readonly repeated?: true | undefined
@@ -33,15 +33,15 @@ export interface RequestProcessorOptions<C> {
   readonly engine: Engine<C>
   readonly dialect: Dialect
   readonly isVolatile?: VolatileRule | undefined
-  /** Returns the principal charged for the keys of a connection; default none. */
+  /** Returns the principal to charge for the keys of a connection. Default: none. */
   ownerOf?(connection: C): Owner | undefined
 }
 
 const EMPTY = new Uint8Array(0)
 
 /**
- * The RPC layer of the state store: maps MQTT messages to engine requests and engine replies to responses.
- * Sources: state store protocol, "System topic, QoS and required properties"; the `__` properties are those of the
+ * The RPC layer of the state store, which maps MQTT messages to engine requests and engine replies to responses.
+ * Source: state store protocol, "System topic, QoS and required properties". The `__` properties are those of the
  * official clients.
  */
 export class RequestProcessor<C extends { readonly clientId: string }> {
@@ -57,7 +57,7 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
     this.#ownerOf = ownerOf
   }
 
-  /** Parses a request and checks the right to write. The right to read is checked when the read runs. */
+  /** Parses a request and checks the right to write. The right to read is checked only when the read runs. */
   parse(request: InvokeRequest, connection: C): ParsedRequest {
     const response = validateRequest(request)
     if (response !== undefined) return { type: 'rejected', response }
@@ -161,6 +161,6 @@ const wrongVersion = (version: string): InvokeResponse =>
 export const requestsPersistence = (userProperties: PropertiesByName): boolean =>
   singleValue(userProperties[PROPERTY.persist]) === 'true'
 
-// A repeated property is undefined by the protocol; joined, it fails validation.
+// The protocol does not define a repeated property. The joined values fail validation.
 const singleValue = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'object' ? value.join(',') : value

@@ -19,9 +19,12 @@ import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './to
 export interface RequestReport {
   readonly clientId: string
   readonly payload: Uint8Array
-  /** Type of the reply, or `rejected` if the request did not reach the engine. */
+  /** The type of the reply, or `rejected` if the request did not reach the engine. */
   readonly outcome: Reply['type'] | 'rejected'
-  /** Whether it is a redelivered write: the earlier reply was repeated, and the write was not applied again. */
+  /**
+   * Whether the request is a redelivered write. If so, the earlier reply was repeated and the write was not applied
+   * again.
+   */
   readonly repeated: boolean
 }
 
@@ -32,39 +35,42 @@ export interface StoreServiceOptions {
   readonly dialect: Dialect
   readonly isVolatile?: VolatileRule | undefined
   /**
-   * `registered`: notifies every registered client, as Azure IoT Operations does; `subscribed`: only clients that also
-   * subscribe to the topic.
+   * The clients to notify. `registered`: every registered client, as in Azure IoT Operations. `subscribed`: only
+   * clients that also subscribe to the topic.
    */
   readonly notifications: 'registered' | 'subscribed'
-  /** Runs a task after the pending I/O events; default the event loop's own, replaced in simulations. */
+  /** Runs a task after the pending I/O events. Default: the event loop's function, which simulations replace. */
   readonly afterIo?: ((task: () => void) => void) | undefined
   /**
-   * Delay of the expiry of keys that are not accessed, ms, so that nodes do not all expire them together; default 0.
+   * Returns the delay in ms of the expiry of keys that are not accessed, so that nodes do not all expire them together.
+   * Default: 0.
    */
   readonly expiryDelayMs?: (() => number) | undefined
-  /** Access rights to topics other than the store's; default everything. */
+  /** The access rights to topics other than the store's. Default: access to all topics. */
   readonly rights?: TopicRights | undefined
   readonly requests$?: Subject<RequestReport> | undefined
-  /** Returns the principal charged for the keys of a connection; default none. */
+  /** Returns the principal to charge for the keys of a connection. Default: none. */
   ownerOf?(connection: Client): Owner | undefined
   /**
-   * Sends a response instead of the connection; `message` is the request passed to {@link StoreService.handleRequest},
-   * and `content` contains views of it.
+   * Sends a response instead of the connection. `message` is the request passed to {@link StoreService.handleRequest},
+   * and `content` contains views of the request.
    */
   sendResponse?(connection: Client, message: Incoming, content: Content): void
   /** Publishes a response whose topic is not the requester's own to all its subscribers. */
   publish(message: Publish): void
-  /** Called when versions start to run ahead of the wall clock, by `drift` ms, and with 0 when they no longer do. */
+  /**
+   * Called with the drift in ms when versions start to run ahead of the wall clock, and with 0 when they no longer do.
+   */
   onDrift(drift: number): void
   /** Called when the log starts to reject entries, and with `undefined` when it accepts them again. */
   onLogHealth(failure: LogFailure | undefined): void
   onError(error: unknown): void
-  /** Called when a client uses a topic or filter that the store reserves, whatever its rights. */
+  /** Called when a client uses a topic or filter that the store reserves, whatever the client's rights. */
   onTopicRejected?(connection: Client, action: 'publish' | 'subscribe', topic: string): void
   onQuotaExceeded?(connection: Client, message: Incoming): void
 }
 
-/** Counts since the store was opened. */
+/** The counts since the store was opened. */
 export interface Counters {
   requests: number
   errors: number
@@ -72,7 +78,7 @@ export interface Counters {
 }
 
 /**
- * The state store behind a broker: passes requests to the commit loop, and sends responses to requesters and
+ * The state store behind a broker. It passes requests to the commit loop, and sends responses to requesters and
  * notifications to watchers. It handles connections and messages, and does not depend on a broker.
  */
 export class StoreService implements CommitLoopHost {
@@ -138,12 +144,12 @@ export class StoreService implements CommitLoopHost {
     this.#commitLoop.expiry.resume()
   }
 
-  /** Stops: no request, last wills included, is processed or answered afterwards. */
+  /** Stops the service. Afterwards it processes and answers no request, not even one published as a will. */
   stop(): void {
     this.#commitLoop.stop()
   }
 
-  /** Updates the state of the log, for callers that learn it other than from an entry. */
+  /** Updates the state of the log when a caller knows it from another source than an entry. */
   report(failure: LogFailure | undefined): void {
     this.#commitLoop.report(failure)
   }
@@ -167,7 +173,8 @@ export class StoreService implements CommitLoopHost {
   }
 
   #respond(connection: Client, message: Incoming, response: InvokeResponse): void {
-    // A last will is published after its connection has closed; it may change keys, but receives no notifications.
+    // A will is published after the connection of its client has closed. It may change keys, but its client receives no
+    // notifications.
     if (!connection.open) this.#engine.watchers.removeConnection(connection)
     const { work, changes } = response
     this.#report(connection, message, response)
@@ -206,7 +213,7 @@ export class StoreService implements CommitLoopHost {
     else if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
     // If the client has not subscribed to its own response topic, no other client may receive the response.
     else if (!isResponseTopic(responseTopic)) {
-      // A copy: a queued response would otherwise retain the whole network buffer of the request.
+      // The data is copied, because a queued response would otherwise retain the whole network buffer of the request.
       this.#options.publish({ topic: responseTopic, ...content, correlationData: new Uint8Array(correlationData) })
     }
   }
@@ -217,14 +224,14 @@ const REQUEST_OVERHEAD_BYTES = 200
 interface RequestHost {
   readonly processor: RequestProcessor<Client>
   readonly clock: Clock
-  /** Read consistency when nodes share the log. */
+  /** The consistency of reads when nodes share the log. */
   readonly reads: Sharing['reads'] | undefined
   respond(connection: Client, message: Incoming, response: InvokeResponse): void
 }
 
 /**
- * Returns whether a read must see everything committed by other nodes. A registration always must: the client may come
- * from another node, and must not be sent older values here than it received there.
+ * Returns whether a read must see all entries committed by other nodes. A registration always must, because the client
+ * may come from another node, and this node must not send it older values than the other node did.
  */
 function needsLinearizableRead(request: ParsedRequest, reads: Sharing['reads'] | undefined): boolean {
   if (reads === undefined || request.type !== 'read') return false
@@ -279,13 +286,13 @@ export class WatchNotifier {
   readonly #onlySubscribed: boolean
   readonly #prefixes = new WeakMap<Client, string>()
 
-  /** @param onlySubscribed - notifies only clients that also subscribe to the topic */
+  /** @param onlySubscribed - whether only clients that also subscribe to the topic are notified */
   constructor(dialect: Dialect, onlySubscribed: boolean) {
     this.#dialect = dialect
     this.#onlySubscribed = onlySubscribed
   }
 
-  /** Returns the number of notified clients. */
+  /** Notifies the watchers of a change. Returns the number of notified clients. */
   notify(change: KeyChange, watchers: Iterable<Client>): number {
     let notified = 0
     let content: Content | undefined

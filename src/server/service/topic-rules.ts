@@ -7,22 +7,27 @@ import { toHex, utf8 } from '../../core/util/bytes.js'
 /** Called when a client uses a topic or filter that the store reserves. */
 export type TopicRejectionListener = (client: Client, action: 'publish' | 'subscribe', topic: string) => void
 
-/** Decides what clients may publish and subscribe to, by the rules of the store and the rights of the client. */
+/**
+ * Decides to which topics clients may publish and subscribe, by the rules of the store and the rights of the client.
+ */
 export class TopicRules {
   readonly #rights: TopicRights | undefined
   readonly #onRejected: TopicRejectionListener
   readonly #responseTopics = new ResponseTopics()
 
   /**
-   * @param rights - access rights to topics other than the store's; default everything
-   * @param onRejected - receives attempts to use reserved topics, whatever the client's rights
+   * @param rights - access rights to topics other than the store's; default: access to all topics
+   * @param onRejected - called for attempts to use reserved topics, whatever the client's rights
    */
   constructor(rights: TopicRights | undefined, onRejected: TopicRejectionListener = () => undefined) {
     this.#rights = rights
     this.#onRejected = onRejected
   }
 
-  /** Returns why a PUBLISH is rejected, if it is. A forbidden response topic also ends the connection. */
+  /**
+   * Returns why a PUBLISH is rejected, or `undefined` if it is not. A forbidden response topic also ends the
+   * connection.
+   */
   checkPublish(client: Client, message: Incoming): PublishRejection | undefined {
     const reason = this.#publishRejection(client, message)
     if (reason === undefined) return undefined
@@ -77,8 +82,8 @@ export interface TopicRights {
 }
 
 /**
- * Returns why a client may not publish to a topic, or `undefined` if it may. Only the store publishes notifications and
- * responses.
+ * Returns why a client must not publish to a topic, or `undefined` if it may. Only the store publishes notifications
+ * and responses.
  */
 export function publishRejection(topic: string): string | undefined {
   if (!isTopicName(topic)) return 'the topic name is invalid'
@@ -87,14 +92,14 @@ export function publishRejection(topic: string): string | undefined {
   return isResponseTopic(topic) ? 'only the state store publishes responses' : undefined
 }
 
-/** Returns why the store may not respond on a topic, or `undefined` if it may. */
+/** Returns why the store must not respond on a topic, or `undefined` if it may. */
 export function responseTopicRejection(clientId: string, topic: string): string | undefined {
   const isOwnTopic = isResponseTopic(topic) && isOwn(clientId, topic.slice('clients/'.length), RESPONSE_PATH)
   if (isOwnTopic) return isTopicName(topic) ? undefined : 'the topic name is invalid'
   return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRejection(topic)
 }
 
-/** Remembers each client's last accepted response topic, as most clients use one for all requests. */
+/** Remembers each client's last accepted response topic, because most clients use one topic for all requests. */
 export class ResponseTopics {
   readonly #allowed = new WeakMap<object, string>()
 
@@ -106,19 +111,22 @@ export class ResponseTopics {
   }
 }
 
-/** Returns whether a client may subscribe to a filter: among responses and notifications, only to its own. */
+/**
+ * Returns whether a client may subscribe to a filter. Of the response and notification topics, only its own are
+ * permitted.
+ */
 export function maySubscribe(clientId: string, filter: string): boolean {
   if (filter === INVOKE_TOPIC) return false
   const prefix = `${RESERVED_RESPONSE_PREFIX}/`
-  // The .NET client subscribes with its plain client id: nothing is delivered there, but the subscription must not
-  // fail.
+  // The .NET client subscribes to a filter with its plain client id. Nothing is delivered to that filter, but the
+  // subscription must not fail.
   if (filter.startsWith(prefix)) return isOwn(clientId, filter.slice(prefix.length), '/')
   return !isResponseTopic(filter) || isOwn(clientId, filter.slice('clients/'.length), RESPONSE_PATH)
 }
 
 /**
- * Returns whether a filter selects responses or notifications to this client, which need no right besides those to
- * keys. A client id with wildcards has no filter that matches only its own topics.
+ * Returns whether a filter selects responses or notifications to this client, which require only rights to keys. A
+ * client id with wildcards has no filter that matches only its own topics.
  */
 export function isOwnStoreTopic(clientId: string, filter: string): boolean {
   if (/[+#]/.test(clientId)) return false
@@ -127,10 +135,10 @@ export function isOwnStoreTopic(clientId: string, filter: string): boolean {
   return filter.startsWith('clients/') && isOwn(clientId, filter.slice('clients/'.length), RESPONSE_PATH)
 }
 
-/** Returns whether a topic carries state store responses to a client; other services also respond below `clients/`. */
+/** Returns whether a topic carries state store responses to a client. Other services also respond below `clients/`. */
 export const isResponseTopic = (topic: string): boolean => topic.startsWith('clients/') && topic.includes(RESPONSE_PATH)
 
-// The Go client uses the Base16 form of its id in its response topic.
+// Returns whether a path belongs to a client. The Go client uses the Base16 form of its id in its response topic.
 function isOwn(clientId: string, path: string, rest: string): boolean {
   if (path.startsWith(`${clientId}${rest}`)) return true
   const hex = toHex(utf8(clientId))

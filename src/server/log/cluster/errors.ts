@@ -5,7 +5,7 @@ import type { Hole, StreamBounds } from './stream.js'
 
 declare module '../../../core/util/errors.js' {
   interface ErrorCodes {
-    /** Nodes of a store derived different states from the same log. */
+    /** The nodes of a store derived different states from the same log. */
     diverged: true
     /** Another node with the same id replaced this one. */
     superseded: true
@@ -14,7 +14,11 @@ declare module '../../../core/util/errors.js' {
   }
 }
 
-/** Another node reports a different state. @param at - position of its message */
+/**
+ * Returns the error for a node that reports a different state.
+ *
+ * @param at - position of the node's message
+ */
 export const divergedError = (sender: string, position: number, at: number): StateStoreError =>
   new StateStoreError(
     'diverged',
@@ -26,21 +30,25 @@ export const divergedError = (sender: string, position: number, at: number): Sta
 export const supersededError = (nodeId: string): StateStoreError =>
   new StateStoreError('superseded', `another node with the id ${nodeId} replaced this one: give every node a unique id`)
 
-/** The stream lost acknowledged messages. */
+/** Returns the error for a stream that lost acknowledged messages. */
 export const rolledBackError = (position: number, known: number): StateStoreError =>
   damagedError(
     `the stream gave a new message position ${position} after it had reached ${known}: the stream lost acknowledged ` +
       'messages or was replaced',
   )
 
-/** Messages in the stream are not from a node. @param earlierCount - number of earlier ones that were not reported */
+/**
+ * Returns the error for messages in the stream that no node sent.
+ *
+ * @param earlierCount - number of earlier messages that were not reported
+ */
 export const foreignMessageError = (position: number, why: string, earlierCount: number): StateStoreError =>
   damagedError(
     `all nodes ignore the message at position ${position} of the stream: ${why}` +
       (earlierCount === 0 ? '' : ` (and ${earlierCount} more before it)`),
   )
 
-/** An entry from an unidentified sender cannot be decoded. */
+/** Returns the error for an entry of an unidentified sender that cannot be decoded. */
 export const unreadableEntryError = (node: string, position: number, cause: unknown): StateStoreError =>
   damagedError(
     `the entry of node ${node} at position ${position} of the log cannot be decoded, and nodes ignore it ` +
@@ -55,7 +63,7 @@ export const unknownFormatError = (format: number, position: number): StateStore
       'run compatible versions at all nodes',
   )
 
-/** The log requires signatures, but this node has no key. */
+/** Returns the error for a log that requires signatures while this node has no key. */
 export const keyMissingError = (position: number): StateStoreError =>
   new StateStoreError(
     'log-key',
@@ -64,7 +72,7 @@ export const keyMissingError = (position: number): StateStoreError =>
       `${position} at every node`,
   )
 
-/** The log requires signatures with another key. */
+/** Returns the error for a log that requires signatures with another key. */
 export const keyMismatchError = (position: number): StateStoreError =>
   new StateStoreError(
     'log-key',
@@ -73,7 +81,7 @@ export const keyMismatchError = (position: number): StateStoreError =>
       `${position} at every node`,
   )
 
-/** A node signs with another key or not at all, while its messages still count. */
+/** Returns the error for a node that signs with another key or not at all, while its messages still count. */
 export const otherSignerError = (node: string, position: number): StateStoreError =>
   new StateStoreError(
     'log-key',
@@ -81,7 +89,7 @@ export const otherSignerError = (node: string, position: number): StateStoreErro
       'with the same --log-key-file',
   )
 
-/** Messages are missing in the middle of the stream. */
+/** Returns the error for messages that are missing in the middle of the stream. */
 export const holeError = ({ from, to }: Hole): StateStoreError =>
   damagedError(
     `the messages from position ${from} to ${to} are missing from the stream although it was not trimmed there: the ` +
@@ -90,7 +98,8 @@ export const holeError = ({ from, to }: Hole): StateStoreError =>
   )
 
 /**
- * A snapshot could not be written. Not a stream error, because those are reported only once and the log keeps working.
+ * Returns the error for a snapshot that could not be written. It is not a stream error, because those are reported only
+ * once and the log keeps working.
  */
 export const snapshotFailedError = (cause: unknown): StateStoreError =>
   new StateStoreError(
@@ -102,11 +111,11 @@ export const snapshotFailedError = (cause: unknown): StateStoreError =>
 export const entryTooLarge = (size: number, maxBytes: number): LogFailure =>
   new LogFailure('full', `an entry of ${size} bytes exceeds the maximum of ${maxBytes} bytes of a shared log`)
 
-/** The epoch in which an entry was sent has ended without it. */
+/** Returns the failure of an entry whose epoch has ended before the entry reached the log. */
 export const entryAbandoned = (): LogFailure =>
   new LogFailure('unavailable', 'the log was unavailable for too long; the entry will never be in it')
 
-/** Describes what is wrong with a working stream; `undefined` if nothing is. */
+/** Returns an error that describes the problems of a working stream, or `undefined` if it has none. */
 export function degradedError({
   first,
   last,

@@ -6,15 +6,15 @@ import type { Stream, StreamMessage } from './stream.js'
 export interface FollowerHost {
   readonly clock: Clock
   readonly random: () => number
-  /** Position of the last message received. */
+  /** Returns the position of the last message received. */
   readonly position: () => number
   onMessage(message: StreamMessage): void
   onError(error: unknown): void
 }
 
-/** Delay before following again after a failure, ms. */
+/** The delay in ms before following the stream again after a failure. */
 const RETRY_DELAY_MS = { initial: 50, max: 1_000 }
-/** Number of checks without progress, despite known messages, after which the stream is followed again. */
+/** The number of checks without progress, despite known messages, after which the stream is followed again. */
 const MAX_STALLED_CHECKS = 3
 
 /** Follows a stream from the current position, and restarts when the subscription ends or stalls. */
@@ -24,7 +24,7 @@ export class Follower {
   #subscription: Subscription | undefined
   #cancel: () => void = () => undefined
   #failures = 0
-  /** Last position known to exist in the stream. */
+  /** The last position known to exist in the stream. */
   #knownEnd = 0
   #lastPosition = 0
   #stalledChecks = 0
@@ -35,7 +35,7 @@ export class Follower {
     this.#host = host
   }
 
-  /** Last position known to exist in the stream. */
+  /** The last position known to exist in the stream. */
   get knownEnd(): number {
     return this.#knownEnd
   }
@@ -62,7 +62,7 @@ export class Follower {
     this.#knownEnd = Math.max(this.#knownEnd, position)
   }
 
-  /** Restarts a stalled subscription. Called periodically. */
+  /** Restarts the subscription if it has stalled. Called periodically. */
   checkProgress(): void {
     const position = this.#host.position()
     this.#stalledChecks = position === this.#lastPosition && position < this.#knownEnd ? this.#stalledChecks + 1 : 0

@@ -1,22 +1,25 @@
 import type { Clock } from '../../../core/util/clock.js'
 
-/** State of the log for this node: `waiting` for a quorum or a connection, `away` if that exceeds the stall timeout. */
+/**
+ * The state of the log for this node. `waiting`: for a quorum or a connection. `away`: for longer than the stall
+ * timeout.
+ */
 export type Availability = 'kept' | 'waiting' | 'away'
 
 export interface LogHealthHost {
   readonly clock: Clock
-  /** Returns the age of the oldest own message in flight, ms. */
+  /** Returns the age in ms of this node's oldest message in flight. */
   readonly oldestAgeMs: () => number
-  /** Returns whether own messages are in flight. */
+  /** Returns whether this node has messages in flight. */
   readonly isBusy: () => boolean
-  /** Sends a message that shows other nodes that this one runs, and shows this node that the log works. */
+  /** Sends a message that shows other nodes that this node runs, and shows this node that the log works. */
   sendHeartbeat(): void
   onAvailabilityChange(availability: Availability): void
   onCheck(): void
 }
 
 const CHECK_INTERVAL_MS = 500
-/** Interval at which an otherwise idle node sends a message. */
+/** The interval at which an otherwise idle node sends a message. */
 const HEARTBEAT_MS = 3_000
 
 /** Detects a stalled log, even while there are no requests. */
@@ -28,7 +31,7 @@ export class LogHealthMonitor {
   #sentAt: number
   #checkedAt: number
 
-  /** @param stallTimeoutMs - age of an unseen message at which the log counts as `away` */
+  /** @param stallTimeoutMs - age in ms of an unseen message at which the log counts as `away` */
   constructor(stallTimeoutMs: number, host: LogHealthHost) {
     this.#host = host
     this.#stallTimeoutMs = stallTimeoutMs
@@ -64,7 +67,7 @@ export class LogHealthMonitor {
     const now = this.#host.clock.monotonic()
     const wasSuspended = now - this.#checkedAt > 3 * CHECK_INTERVAL_MS
     this.#checkedAt = now
-    // After a suspension, messages that arrived during it are read first.
+    // After a suspension, the messages that arrived in the meantime must be read before the log is judged.
     if (wasSuspended) return
     const ageMs = this.#host.oldestAgeMs()
     if (ageMs >= this.#stallTimeoutMs) this.#setAvailability('away')

@@ -16,14 +16,14 @@ export interface PendingMessage {
 /** A message that was sent but not yet seen in the stream. */
 interface InFlightMessage extends PendingMessage {
   readonly number: number
-  /** When it was first sent, monotonic ms. */
+  /** The time when the message was first sent, in monotonic ms. */
   readonly firstSentAt: number
   /**
-   * How often it was seen out of order. Each attempt gets a new message id, because the stream would drop a repeated
-   * one as a duplicate.
+   * The number of times that the message was seen out of order. Each attempt gets a new message id, because the stream
+   * would drop a repeated id as a duplicate.
    */
   attempt: number
-  /** Last position seen in the stream when this attempt was first published. */
+  /** The last position seen in the stream when this attempt was first published. */
   positionWhenSent: number
   publication: Subscription | undefined
 }
@@ -40,27 +40,30 @@ export interface LogPublisherHost {
   readonly nodeId: string
   /** Encodes a message with the node's current state. */
   encode(message: PendingMessage, epoch: string, number: number): Uint8Array
-  /** Position of the last message seen in the stream. */
+  /** Returns the position of the last message seen in the stream. */
   readonly position: () => number
   onStored(position: number): void
-  /** A new message received a position that was already seen: the stream lost messages or was replaced. */
+  /**
+   * Called when a new message receives a position that was already seen, because the stream lost messages or was
+   * replaced.
+   */
   onRolledBack(position: number): void
   onError(error: unknown): void
 }
 
 export const MAX_IN_FLIGHT = 16
-/** Delay before messages are sent again, ms. */
+/** The delay in ms before messages are sent again. */
 const RETRY_DELAY_MS = { initial: 20, max: 1_000 }
 
 /**
  * Sends the messages of a node in order, up to 16 at a time, and resends them until they appear in the stream. Only the
- * stream decides the outcome of a message; its acknowledgement merely makes an early resend unnecessary.
+ * stream decides the outcome of a message. The stream's acknowledgement merely makes an early resend unnecessary.
  */
 export class LogPublisher {
   readonly #stream: Stream
   readonly #host: LogPublisherHost
   readonly #queue = new Fifo<PendingMessage>()
-  /** The last one is current. Messages of earlier epochs may still arrive in the stream. */
+  /** The epochs, of which the last one is current. Messages of earlier epochs may still arrive in the stream. */
   #epochs: Epoch[] = []
   #number = 1
   #failures = 0
@@ -91,13 +94,13 @@ export class LogPublisher {
     return this.#queue.length === 0 && this.#epochs.every(({ inFlight }) => inFlight.length === 0)
   }
 
-  /** Age of the oldest message in flight, ms. */
+  /** The age in ms of the oldest message in flight. */
   get oldestAgeMs(): number {
     const oldest = this.#epochs.at(-1)?.inFlight.peek()
     return oldest === undefined ? 0 : this.#host.clock.monotonic() - oldest.firstSentAt
   }
 
-  /** Starts a new epoch. Queued messages are sent in it; messages in flight are no longer resent. */
+  /** Starts a new epoch, in which queued messages are sent. Messages in flight are no longer resent. */
   startEpoch(epoch: string): void {
     for (const { inFlight } of this.#epochs) for (const message of toArray(inFlight)) message.publication?.unsubscribe()
     this.#abandonPartialEntry()
@@ -120,8 +123,8 @@ export class LogPublisher {
   }
 
   /**
-   * Confirms a message seen in the stream. Returns the message, and the entries of earlier epochs, which can no longer
-   * be committed.
+   * Confirms a message seen in the stream. Returns the message, and the entries of earlier epochs, because those
+   * entries can no longer be committed.
    */
   acknowledge(
     epoch: string,
@@ -145,7 +148,7 @@ export class LogPublisher {
     if (message !== undefined) this.#retryAsNew(message)
   }
 
-  /** Stops sending; returns the entries whose outcome is unknown. */
+  /** Stops sending. Returns the entries whose outcome is unknown. */
   stop(): LogEntry[] {
     this.#isStopped = true
     this.#cancel?.()
@@ -158,8 +161,8 @@ export class LogPublisher {
   }
 
   /**
-   * Drops the remaining pieces of an entry already partly in flight, because the next epoch must start with a whole
-   * entry.
+   * Drops the remaining pieces of an entry that is already partly in flight, because the next epoch must start with a
+   * whole entry.
    */
   #abandonPartialEntry(): void {
     const inFlight = this.#epochs.at(-1)?.inFlight
@@ -185,7 +188,7 @@ export class LogPublisher {
         publication: undefined,
       }
       epoch.inFlight.push(message)
-      // Until the resend, messages after the one to resend would arrive out of order.
+      // While a resend is scheduled, this message would arrive before the resent one and thus out of order.
       if (this.#cancel === undefined) this.#publish(epoch, message)
     }
   }
@@ -196,7 +199,7 @@ export class LogPublisher {
     const { attempt } = message
     message.publication = this.#stream.publish(bytes, messageIds(message.number, attempt)).subscribe({
       next: publication => {
-        // Otherwise the message was seen out of order before its acknowledgement arrived.
+        // If the attempts differ, the message was seen out of order before its acknowledgement arrived.
         if (attempt === message.attempt) this.#handlePublication(message, publication)
       },
       error: error => this.#handleError(error),
@@ -205,11 +208,11 @@ export class LogPublisher {
 
   #handlePublication(message: InFlightMessage, { position, isDuplicate }: Publication): void {
     if (!isDuplicate && position <= message.positionWhenSent) this.#host.onRolledBack(position)
-    // Another message used up this id: everything up to that position was already seen.
+    // Another message used up this id, because everything up to that position was already seen.
     else if (isDuplicate && position <= this.#host.position()) this.#retryAsNew(message)
     else {
       this.#host.onStored(position)
-      // If this message is at that position, it will be seen before the resend.
+      // If this message is at that position, the stream delivers it before the resend.
       if (isDuplicate) this.#scheduleResend()
     }
   }
@@ -241,12 +244,12 @@ const toArray = <T>(items: Fifo<T> | undefined): T[] => Array.from(items ?? [])
 const entriesOf = (messages: Fifo<PendingMessage>): LogEntry[] =>
   toArray(messages).flatMap(({ entry }) => (entry === undefined ? [] : [entry]))
 
-/** Returns the id of a message by its number and attempt, which the stream uses to drop duplicates. */
+/** Returns the id of a message by its number and attempt. The stream drops duplicates by this id. */
 export type MessageIds = (number: number, attempt: number) => string
 
 /**
- * Creates the message ids of one epoch. They are keyed, so another publisher cannot predict the next id and use it up.
- * The key never leaves the process.
+ * Creates the message ids of one epoch. The ids depend on a key that never leaves the process, so another publisher
+ * cannot predict the next id and use it up.
  */
 export function messageIds(key: Uint8Array = randomBytes(32)): MessageIds {
   return (number, attempt) => createHmac('sha256', key).update(`${number}:${attempt}`).digest('base64url').slice(0, 22)

@@ -11,38 +11,41 @@ import type { StreamMessage } from './stream.js'
 import { SigningPolicy } from './trust.js'
 
 export type MessageVerdict =
-  /** The message is not from a node, or is malformed. */
+  /** The message is malformed, or no node sent it. */
   | { readonly type: 'foreign'; readonly reason: string }
   /** The message is out of order or a repetition. */
   | { readonly type: 'refused'; readonly nodeMessage: NodeMessage }
-  /** The message counts as a part of an entry that is not complete yet. */
+  /** The message counts as a piece of an entry that is not complete yet. */
   | { readonly type: 'piece'; readonly nodeMessage: NodeMessage; readonly signer: string | undefined }
   | {
       readonly type: 'entry'
       readonly nodeMessage: NodeMessage
-      /** Fingerprint of the key that signed it, if this node has that key. */
+      /** The fingerprint of the key that signed the message, if this node has that key. */
       readonly signer: string | undefined
-      /** Log time, ms. */
+      /** The log time in ms. */
       readonly time: number
-      /** The encoded entry; `undefined` if there are no commands. */
+      /** The encoded entry, or `undefined` if it has no commands. */
       readonly body: Uint8Array | undefined
-      /** For a claim: whether its node is to write the snapshot. */
+      /** Whether a claim is granted, so that the claiming node writes the snapshot. */
       readonly isGranted: boolean
     }
 
 export interface JudgeOptions {
-  /** Default none: anyone permitted to publish to the log counts as a node. */
+  /**
+   * The keys that verify signatures. Default: none, so that every client that may publish to the log counts as a node.
+   */
   readonly keys?: LogKeys | undefined
-  /** Positions of messages that an operator makes all nodes ignore. */
+  /** The positions of messages that an operator makes all nodes ignore. */
   readonly skip?: ReadonlySet<number> | undefined
 }
 
-/** Limits of an entry without commands. */
+/** The limits of an entry without commands. */
 const NO_LIMITS = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
 
 /**
- * Decides everything about messages that all nodes must decide alike, apart from the engine: which ones count, at what
- * time, and whether the nodes agree. It depends only on the messages, not on local clocks or the network.
+ * Makes all decisions on messages that all nodes must make alike, except those of the engine: which messages count, at
+ * what time, and whether the nodes agree. The decisions depend only on the messages, not on local clocks or the
+ * network.
  */
 export class MessageJudge {
   readonly nodes = new NodeTable()
@@ -62,12 +65,12 @@ export class MessageJudge {
     return this.#position
   }
 
-  /** Time of the last entry, ms since the Unix epoch. */
+  /** The time of the last entry, in ms since the Unix epoch. */
   get time(): number {
     return this.#clock.lastTime
   }
 
-  /** Judges the next message. Raises `diverged`, `format` or `log-key` if this node has to stop. */
+  /** Judges the next message. Throws `diverged`, `format` or `log-key` if this node has to stop. */
   judge({ position, time: streamTime, bytes }: StreamMessage): MessageVerdict {
     this.snapshots.countMessage(bytes.length)
     const { keys, skip } = this.#options
@@ -84,10 +87,11 @@ export class MessageJudge {
     const time = Math.max(this.time, streamTime)
     if (!this.nodes.accept(nodeMessage, { position, time, isSignedOnly })) return { type: 'refused', nodeMessage }
     const signer = decoded?.signer
-    // If the first message of a log is signed, no node has ever sent unsigned ones.
+    // If the first message of a log is signed, no node has ever sent an unsigned message.
     if (kind === 'signed-only' || (isFirst && decoded?.type === 'message' && decoded.isSigned))
       this.signingPolicy.requireSignatures(position, signer)
-    // The digest in the first message of an epoch is not compared; later messages confirm that it comes from the node.
+    // The digest in the first message of an epoch is not compared, because only later messages confirm that it comes
+    // from the node.
     const known = kind === 'start' ? undefined : this.digest.at(appliedPosition)
     if (known !== undefined && known !== nodeMessage.digest) throw divergedError(node, appliedPosition, position)
     if (kind === 'piece') return { type: 'piece', nodeMessage, signer }
@@ -100,7 +104,7 @@ export class MessageJudge {
     this.digest.finishPosition(position, this.time)
   }
 
-  /** Encodes the shared state, except for the engine's, for a snapshot at this position. */
+  /** Encodes the shared state for a snapshot at this position, except the state of the engine. */
   encode(): Uint8Array {
     const writer = new ByteWriter()
     const { streamTime, time } = this.#clock.state
@@ -112,7 +116,7 @@ export class MessageJudge {
     return writer.done()
   }
 
-  /** Restores the encoded state. Raises `damaged` and `log-key`. */
+  /** Restores the encoded state. Throws `damaged` or `log-key`. */
   decode(bytes: Uint8Array): void {
     const reader = new ByteReader(bytes)
     const [position, digest, streamTime, time] = [
@@ -123,7 +127,7 @@ export class MessageJudge {
     ]
     this.nodes.decode(reader)
     this.snapshots.decode(reader)
-    // A state of a version without keys ends here.
+    // A state written by a version without keys ends here.
     this.signingPolicy.decode(reader)
     if (!reader.isAtEnd) this.nodes.lastRemovalPosition = reader.float64()
     this.#position = position
@@ -136,7 +140,7 @@ export class MessageJudge {
     const isGranted = kind === 'claim' && this.snapshots.claim(node, position, time)
     if (kind === 'written') {
       const snapshot = tryDecodeSnapshotRecord(nodeMessage.body)
-      // A snapshot ahead of the log would cause trimming beyond its actual coverage.
+      // A snapshot with a position ahead of the log would cause trimming of messages that it does not cover.
       if (snapshot !== undefined && snapshot.position < position) this.snapshots.recordSnapshot(snapshot)
     }
     const body = kind === 'entry' ? this.nodes.takeEntryBody(nodeMessage) : undefined
@@ -153,24 +157,28 @@ function tryDecodeSnapshotRecord(body: Uint8Array): SnapshotRecord | undefined {
   }
 }
 
-/** Decodes an entry of another node, with a log time (ms). */
+/**
+ * Decodes an entry of another node.
+ *
+ * @param time - log time, ms
+ */
 export const decodeNodeEntry = (body: Uint8Array | undefined, time: number): LogEntry =>
   body === undefined || body.length === 0 ? { time, ...NO_LIMITS, commands: [] } : { ...decodeEntry(body), time }
 
-/** While log time is ahead of stream time, it advances slower by this fraction of the elapsed time. */
+/** The divisor of the elapsed time by which log time advances more slowly while it is ahead of stream time. */
 const SLOWDOWN_DIVISOR = 8
 
 export interface LogClockState {
-  /** Stream time of the last message, ms since the Unix epoch. */
+  /** The stream time of the last message, in ms since the Unix epoch. */
   readonly streamTime: number
-  /** Time of the last entry, ms since the Unix epoch; fractional while a difference is being corrected. */
+  /** The time of the last entry, in ms since the Unix epoch. It is fractional while a difference is being corrected. */
   readonly time: number
 }
 
 /**
- * The time of entries. It follows the stream's time but never goes back. Stream time jumps with the clock of the stream
- * leader. If it jumped back by an hour and log time waited for it to catch up, every lease would last an hour longer.
- * Instead, log time advances an eighth slower until both agree.
+ * Provides the time of entries, which follows the stream's time but never decreases. Stream time jumps with the clock
+ * of the stream leader. If it jumped back by an hour and log time waited for it to catch up, every lease would last an
+ * hour longer. Instead, log time advances an eighth more slowly until both times agree.
  */
 export class LogClock {
   #streamTime: number
@@ -189,13 +197,17 @@ export class LogClock {
     return { streamTime: this.#streamTime, time: this.#time }
   }
 
-  /** Advances to the time of the next entry, given its stream time (ms), and returns it. */
+  /**
+   * Advances to the time of the next entry and returns that time.
+   *
+   * @param streamTime - stream time of the entry, ms
+   */
   advance(streamTime: number): number {
     const passed = Math.max(0, streamTime - this.#streamTime)
     const ahead = Math.max(0, this.#time - this.#streamTime)
     this.#time += passed - Math.min(ahead, passed / SLOWDOWN_DIVISOR)
     this.#streamTime = streamTime
-    // Removes the remaining fraction once both times agree.
+    // Both times agree again, so the remaining fraction is removed.
     if (this.#time < streamTime) this.#time = streamTime
     return this.lastTime
   }

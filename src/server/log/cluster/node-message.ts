@@ -10,29 +10,29 @@ export type MessageKind =
   | 'start'
   /** An entry, or its last piece. */
   | 'entry'
-  /** A part of an entry larger than a message. */
+  /** A piece of an entry that is larger than a message. */
   | 'piece'
   /** The node will write a snapshot of the state at this position, unless another node is writing one. */
   | 'claim'
   /** The node has written a snapshot. */
   | 'written'
-  /** From here on, only signed messages count. The message itself is signed. */
+  /** Only signed messages count from this message on. The message itself is signed. */
   | 'signed-only'
 
 export interface NodeMessage {
   readonly kind: MessageKind
   readonly node: string
-  /** Random id of the epoch. */
+  /** The random id of the epoch. */
   readonly epoch: string
-  /** Counts from 1 within the epoch. */
+  /** The number of the message, counted from 1 within the epoch. */
   readonly number: number
-  /** For a start: the epoch it replaces; empty for the first one. */
+  /** For a start, the epoch that it replaces, or an empty string for the first epoch. */
   readonly previousEpoch: string
-  /** The last position the node had applied, and the digest at that position. */
+  /** The last position that the node had applied, and the digest at that position. */
   readonly appliedPosition: number
   readonly digest: number
   readonly clientCount: number
-  /** Bytes of an entry or of a piece. */
+  /** The bytes of an entry or a piece. */
   readonly body: Uint8Array
 }
 
@@ -41,30 +41,31 @@ export type DecodedMessage =
       readonly type: 'message'
       readonly nodeMessage: NodeMessage
       readonly isSigned: boolean
-      /** Fingerprint of the signing key, if this node has that key. */
+      /** The fingerprint of the signing key, if this node has that key. */
       readonly signer: string | undefined
     }
   | { readonly type: 'unreadable'; readonly format: number; readonly signer: string | undefined }
 
 const MAGIC = 0x72787373
 /**
- * Versions that cannot share a log have different formats. All formats from 2 on have a signature, at the same offset.
+ * The message formats. Versions that cannot share a log have different formats. All formats from 2 on have a signature,
+ * at the same offset.
  */
 const FORMAT = { plain: 1, signed: 2 } as const
 const KINDS: readonly MessageKind[] = ['start', 'entry', 'piece', 'claim', 'written', 'signed-only']
-/** Offset of the data that the checksum covers. */
+/** The offset of the data that the checksum covers. */
 const CHECKSUM_END = 9
-/** Half of a SHA-256, too long to guess. */
+/** Half the size of a SHA-256, which is too long to guess. */
 const SIGNATURE_BYTES = 16
-/** Offset of the data that the signature covers. */
+/** The offset of the data that the signature covers. */
 const SIGNATURE_END = CHECKSUM_END + SIGNATURE_BYTES
-/** Limits stored ids, which may come from any publisher. */
+/** Matches valid ids. The pattern limits the size of stored ids, because any publisher may have sent them. */
 const ID_PATTERN = /^[\w-]{1,64}$/
 
-/** Maximum size of a message without its body, bytes, with ids of maximum length. */
+/** The maximum size in bytes of a message without its body, with ids of maximum length. */
 export const MAX_MESSAGE_OVERHEAD_BYTES = 400
 
-/** Encodes a message, signed if there are keys. */
+/** Encodes a message, and signs it if keys are given. */
 export function encodeNodeMessage(nodeMessage: NodeMessage, keys?: LogKeys): Uint8Array {
   const { kind, node, epoch, number, previousEpoch, appliedPosition, digest, clientCount, body } = nodeMessage
   const writer = new ByteWriter(MAX_MESSAGE_OVERHEAD_BYTES + body.length)
@@ -88,8 +89,8 @@ export function encodeNodeMessage(nodeMessage: NodeMessage, keys?: LogKeys): Uin
 }
 
 /**
- * Decodes a message; its body is a view of the bytes. Returns `undefined` for a damaged message or one that is not from
- * a node; all nodes agree on that.
+ * Decodes a message, whose body is a view of the bytes. Returns `undefined` for a message that is damaged or that no
+ * node sent. All nodes agree on that result.
  */
 export function decodeNodeMessage(bytes: Uint8Array, keys?: LogKeys): DecodedMessage | undefined {
   if (bytes.length < CHECKSUM_END) return undefined
@@ -98,7 +99,7 @@ export function decodeNodeMessage(bytes: Uint8Array, keys?: LogKeys): DecodedMes
   const format = view.getUint8(4)
   if (format === FORMAT.plain) {
     const nodeMessage = tryReadNodeMessage(bytes, CHECKSUM_END)
-    // This kind must be signed.
+    // A message of the kind `signed-only` must be signed.
     if (nodeMessage === undefined || nodeMessage.kind === 'signed-only') return undefined
     return { type: 'message', nodeMessage, isSigned: false, signer: undefined }
   }
@@ -118,7 +119,7 @@ function tryReadNodeMessage(bytes: Uint8Array, offset: number): NodeMessage | un
   try {
     return readNodeMessage(new ByteReader(bytes, offset))
   } catch (error) {
-    // A truncated message or one with an invalid id is not from a node.
+    // A message that is truncated or has an invalid id is not from a node.
     if (error instanceof StateStoreError) return undefined
     throw error
   }
@@ -143,12 +144,12 @@ function readNodeMessage(reader: ByteReader): NodeMessage | undefined {
 
 const formatByteOf = (bytes: Uint8Array): Uint8Array => bytes.subarray(4, 5)
 
-/** Covers the format byte and everything after the checksum, in every format. */
+/** Returns a checksum of the format byte and of everything after the checksum, in every format. */
 const checksum = (bytes: Uint8Array): number => crc32(bytes.subarray(CHECKSUM_END), crc32(formatByteOf(bytes)))
 
 /**
- * Secret keys shared by the nodes of a store. The first one signs and all of them verify, so a key can be replaced
- * while nodes run. Keys are bound to the store's name: a signature for one log is invalid in another.
+ * The secret keys that the nodes of a store share. The first key signs and all keys verify, so a key can be replaced
+ * while nodes run. Keys are bound to the store's name, so a signature for one log is invalid in another.
  */
 export class LogKeys {
   readonly #keys: readonly [Uint8Array, ...Uint8Array[]]
@@ -162,7 +163,7 @@ export class LogKeys {
     this.#fingerprints = [fingerprintOf(signing), ...older.map(fingerprintOf)]
   }
 
-  /** Identifies the signing key without revealing it. */
+  /** The fingerprint, which identifies the signing key without revealing it. */
   get fingerprint(): string {
     return this.#fingerprints[0]
   }
@@ -175,7 +176,7 @@ export class LogKeys {
     return hmac(this.#keys[0], ...parts).subarray(0, SIGNATURE_BYTES)
   }
 
-  /** Returns the fingerprint of the key that made a signature; `undefined` if none of these keys did. */
+  /** Returns the fingerprint of the key that made a signature, or `undefined` if none of these keys did. */
   findSigner(signature: Uint8Array, ...parts: readonly Uint8Array[]): string | undefined {
     const index = this.#keys.findIndex(key =>
       timingSafeEqual(hmac(key, ...parts).subarray(0, SIGNATURE_BYTES), signature),

@@ -5,18 +5,18 @@ import type { NodeMessage } from './node-message.js'
 export interface NodeRecord {
   readonly epoch: string
   readonly nextNumber: number
-  /** Position the node had applied when it sent its last message. */
+  /** The position that the node had applied when it sent its last message. */
   readonly appliedPosition: number
-  /** Its number of connections at that time. */
+  /** The number of the node's connections at that time. */
   readonly clientCount: number
-  /** Log time of its last message, ms. */
+  /** The log time in ms of the node's last message. */
   readonly seenAt: number
 }
 
-/** Position, time and signing phase of a message. */
+/** The position, time and signing phase of a message. */
 export interface MessageContext {
   readonly position: number
-  /** Log time, ms. */
+  /** The log time in ms. */
   readonly time: number
   readonly isSignedOnly: boolean
 }
@@ -28,25 +28,25 @@ interface NodeRow extends NodeRecord {
   clientCount: number
   seenAt: number
   pieces: Uint8Array[]
-  /** Total size of `pieces`. */
+  /** The total size of `pieces`. */
   pieceBytes: number
 }
 
-/** A node is removed after this time without a message, in log time. */
+/** The log time without a message after which a node is removed. */
 const NODE_EXPIRY_MS = 7 * 24 * 60 * 60 * 1000
 const MAX_NODES = 1000
-/** Pieces of a larger entry are dropped. */
+/** The maximum size of an entry. The pieces of a larger entry are dropped. */
 export const MAX_ENTRY_BYTES = 64 * 1024 * 1024
 
 /**
- * Tracks the epoch and message number of each node, so that all nodes apply every entry once and in order: a message
- * counts if it has the next number in the newest epoch of its node. Part of the shared state.
+ * Tracks the epoch and message number of each node, so that all nodes apply every entry once and in order. A message
+ * counts if it has the next number in the newest epoch of its node. The table is part of the shared state.
  */
 export class NodeTable {
   readonly #rows = new Map<string, NodeRow>()
   /**
-   * Position at which a node was last removed. An older message may belong to a removed node, whose epoch is no longer
-   * known.
+   * The position at which a node was last removed. An older message may belong to a removed node, whose epoch is no
+   * longer known.
    */
   lastRemovalPosition = 0
 
@@ -62,7 +62,7 @@ export class NodeTable {
     return this.#rows.get(id)
   }
 
-  /** Records a message; returns whether it counts. */
+  /** Records a message. Returns whether it counts. */
   accept(nodeMessage: NodeMessage, context: MessageContext): boolean {
     const { time } = context
     const row = nodeMessage.kind === 'start' ? this.#startEpoch(nodeMessage, context) : this.#findExpected(nodeMessage)
@@ -75,7 +75,7 @@ export class NodeTable {
     return true
   }
 
-  /** Returns the bytes of an entry whose last message counts; `undefined` if it is too large. */
+  /** Returns the bytes of an entry whose last message counts, or `undefined` if the entry is too large. */
   takeEntryBody({ node, body }: NodeMessage): Uint8Array | undefined {
     const row = this.#rows.get(node)
     if (row === undefined || row.pieceBytes === 0) return body
@@ -116,9 +116,9 @@ export class NodeTable {
 
   #startEpoch(nodeMessage: NodeMessage, { position, time, isSignedOnly }: MessageContext): NodeRow | undefined {
     const { node, epoch, number, previousEpoch, appliedPosition } = nodeMessage
-    // A delayed message names an epoch that has been replaced since.
+    // A delayed message names an epoch that has since been replaced.
     if (number !== 1 || previousEpoch !== (this.#rows.get(node)?.epoch ?? '')) return undefined
-    // A signed message of a removed node may have been recorded and replayed.
+    // An attacker may have recorded a signed message of a removed node and replay it.
     if (isSignedOnly && previousEpoch === '' && appliedPosition < this.lastRemovalPosition) return undefined
     this.#rows.delete(node)
     if (this.#removeExpired(time)) this.lastRemovalPosition = position

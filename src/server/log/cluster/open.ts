@@ -9,7 +9,7 @@ import type { LogEvents, LogSettings } from './settings.js'
 import { type LoadedNode, loadLatest } from './snapshot-writer.js'
 import { type Hole, type Stream, StreamError } from './stream.js'
 
-/** A node that has caught up and takes part. */
+/** A node that has caught up and takes part in the log. */
 export interface OpenedNode<C> {
   readonly engine: Engine<C>
   readonly log: ReplicatedLog
@@ -25,25 +25,25 @@ export interface OpenNodeOptions<C> {
   /** Returns a new random id. */
   readonly newEpochId: () => string
   readonly countClients: () => number
-  /** Receives the events of the log once it is open. */
+  /** Receives the events of the log after it is open. */
   readonly events: LogEvents
-  /** Receives the progress, in positions. */
+  /** Called with the progress, in positions. */
   readonly onProgress?: ((progress: { readonly read: number; readonly of: number }) => void) | undefined
-  /** Opening fails after this long without a message, ms. Default 30,000. */
+  /** The time in ms without a message after which opening fails. Default: 30,000. */
   readonly silenceTimeoutMs?: number | undefined
 }
 
-/** Opening fails after this many attempts that were overtaken by trimming. */
+/** The number of attempts overtaken by trimming after which opening fails. */
 const MAX_ATTEMPTS = 10
 const RETRY_DELAY_MS = 500
-/** Opening fails after this many attempts without an intact snapshot. */
+/** The number of attempts without an intact snapshot after which opening fails. */
 const MAX_DAMAGED_READS = 4
-/** A hole met this often is assumed to be in all replicas. */
+/** The number of times that the node meets a hole before it assumes that all replicas have the hole. */
 const MAX_HOLES = 5
 
 /**
- * Opens a node: loads the newest intact snapshot, follows the stream to its end, and takes part in a new epoch. Emits
- * once the node has caught up and its first message is in the log; unanswered requests are retried. Fails with
+ * Opens a node. The node loads the newest intact snapshot, follows the stream to its end, and takes part in a new
+ * epoch. Emits when the node has caught up and its first message is in the log. Retries unanswered requests. Fails with
  * `damaged`, `format`, `log-key`, `diverged` or `superseded`, and with `timeout` if no messages arrive.
  */
 export const openNode = <C>(stream: Stream, options: OpenNodeOptions<C>): Observable<OpenedNode<C>> =>
@@ -67,7 +67,9 @@ class NodeOpener<C> {
   #lastError: unknown
   #attempts = 0
   #damagedReads = 0
-  /** The node reads the log to its end, joins, and is open once its first message is in the log. */
+  /**
+   * The phase of opening. The node reads the log to its end, joins, and is open when its first message is in the log.
+   */
   #phase: 'reading' | 'joining' | 'open' = 'reading'
 
   constructor(stream: Stream, options: OpenNodeOptions<C>, subscriber: Subscriber<OpenedNode<C>>) {
@@ -83,7 +85,7 @@ class NodeOpener<C> {
     this.#load()
   }
 
-  /** Cancels the opening, or cleans up after it. */
+  /** Cancels the opening, or cleans up after the opening. */
   stop(): void {
     this.#cancel()
     this.#cancelRetry()
@@ -103,8 +105,9 @@ class NodeOpener<C> {
   }
 
   /**
-   * Retries transient errors: a server being elected leader does not respond yet, and while a damaged snapshot is read,
-   * the intact one before it may be replaced by a newer one. A node that gave up here would not recover on its own.
+   * Retries transient errors, because a node that gave up would not recover by itself. A server that is being elected
+   * leader does not respond yet. While the node reads a damaged snapshot, a newer snapshot may replace the intact one
+   * before it.
    */
   #handleLoadError(error: unknown): void {
     const isLost = error instanceof StreamError && error.problem === 'lost'
@@ -157,7 +160,7 @@ class NodeOpener<C> {
 
   #restart(hole: Hole | undefined): void {
     this.#log = undefined
-    // By then, another server may lead the stream, or a later snapshot may exist.
+    // After the delay, another server may lead the stream, or a later snapshot may exist.
     if (hole !== undefined && this.#attempts < MAX_HOLES)
       this.#cancelRetry = this.#options.clock.schedule(RETRY_DELAY_MS, () => this.start())
     else if (hole !== undefined) this.#fail(holeError(hole))

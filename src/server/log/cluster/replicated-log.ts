@@ -21,19 +21,19 @@ import { SnapshotWriter } from './snapshot-writer.js'
 import type { Hole, Stream, StreamMessage } from './stream.js'
 import { ForeignMessageReporter, OtherSigners } from './trust.js'
 
-/** How long `close` waits for messages in flight. */
+/** The time for which `close` waits for messages in flight. */
 const DRAIN_TIMEOUT_MS = 3_000
-/** How long to wait for the bounds of the stream, which show whether it was trimmed. */
+/** The time to wait for the bounds of the stream, which show whether the stream was trimmed. */
 const BOUNDS_TIMEOUT_MS = 2_000
 const EMPTY = new Uint8Array(0)
 
-/** Whether the log accepts entries. Rejected entries carry the failure. */
+/** The state that decides whether the log accepts entries. Rejected entries carry the failure. */
 type LogState =
   | { readonly state: 'open' }
   | { readonly state: 'draining'; readonly failure: LogFailure; readonly onDrained: () => void }
   | { readonly state: 'stopped'; readonly failure: LogFailure }
 
-/** The log of a cluster: an entry is committed when it is read back from the shared stream. */
+/** The log of a cluster. An entry is committed when the node reads it back from the shared stream. */
 export class ReplicatedLog implements Log {
   readonly isSynchronous = false
   readonly batchDelayMs = 0
@@ -50,18 +50,18 @@ export class ReplicatedLog implements Log {
   readonly #keys: LogKeys | undefined
   readonly #foreignMessages: ForeignMessageReporter
   readonly #otherSigners: OtherSigners
-  /** Announced once per epoch. */
+  /** Whether the node has announced `signed-only` in this epoch, because one announcement is enough. */
   #hasAnnouncedSignedOnly = false
   #listener: LogListener | undefined
   #state: LogState = { state: 'open' }
   #lastError: unknown
-  /** When the last entry was applied, monotonic ms. */
+  /** The time when the last entry was applied, in monotonic ms. */
   #appliedAt: number
   #onProgress: () => void = () => undefined
-  /** Finds out why positions are missing. */
+  /** The subscription that determines why positions are missing. */
   #gapCheck = Subscription.EMPTY
 
-  /** @param judge - restored from a snapshot */
+  /** @param judge - judge whose state was restored from a snapshot */
   constructor(stream: Stream, judge: MessageJudge, settings: LogSettings, host: ReplicatedLogHost) {
     const { nodeId, reads = 'linearizable', stallTimeout = 10_000, snapshots, keys } = settings
     const maxBatchBytes = Math.min(256 * 1024, stream.maxMessageBytes - 2 * MAX_MESSAGE_OVERHEAD_BYTES)
@@ -110,22 +110,22 @@ export class ReplicatedLog implements Log {
     })
   }
 
-  /** Current time of the log, ms. */
+  /** The current time of the log in ms. */
   get now(): number {
     return this.#judge.time + Math.floor(this.#host.clock.monotonic() - this.#appliedAt)
   }
 
-  /** Last position known to exist in the stream. */
+  /** The last position known to exist in the stream. */
   get knownEnd(): number {
     return this.#follower.knownEnd
   }
 
-  /** Returns whether this node takes part: its first message is in the log. */
+  /** Returns whether this node takes part, which means that its first message is in the log. */
   get isEstablished(): boolean {
     return this.#publisher.isEstablished
   }
 
-  /** Follows the stream, which reaches at least `streamEnd`; calls `onProgress` after each message. */
+  /** Follows the stream, which reaches at least `streamEnd`. Calls `onProgress` after each message. */
   follow(streamEnd: number, onProgress: () => void): void {
     this.#onProgress = onProgress
     this.#follower.extendKnownEnd(streamEnd)
@@ -166,13 +166,13 @@ export class ReplicatedLog implements Log {
     this.#stop(failure)
   }
 
-  /** Stops immediately; the outcome of entries in flight is unknown. */
+  /** Stops immediately. The outcome of entries in flight is unknown. */
   stop(): void {
     this.#gapCheck.unsubscribe()
     this.#stop(new LogFailure('unavailable', 'this node is being reopened'))
   }
 
-  /** Settles when nothing is in flight, or after a timeout. */
+  /** Resolves when nothing is in flight, or after a timeout. */
   #drain(failure: LogFailure): Promise<void> {
     return new Promise(resolve => {
       const cancel = this.#host.clock.schedule(DRAIN_TIMEOUT_MS, resolve)
@@ -184,7 +184,7 @@ export class ReplicatedLog implements Log {
     })
   }
 
-  /** @param failure - rejects later entries, unless the log is already closing */
+  /** @param failure - reason to reject later entries, unless the log is already closing */
   #stop(failure: LogFailure): void {
     const previousState = this.#state
     if (previousState.state === 'stopped') return
@@ -210,7 +210,7 @@ export class ReplicatedLog implements Log {
     const { nodes, position: appliedPosition, digest } = this.#judge
     const node = this.#nodeId
     const previousEpoch = kind === 'start' ? (nodes.get(node)?.epoch ?? '') : ''
-    // The digest at a position, because the current value may include an entry that is being applied.
+    // The digest at the position is sent, because the current digest may include an entry that is being applied.
     const known = digest.at(appliedPosition) ?? digest.value
     const clientCount = this.#host.countClients()
     return encodeNodeMessage(
@@ -235,7 +235,9 @@ export class ReplicatedLog implements Log {
     this.#onProgress()
   }
 
-  /** A node that was offline meets a trimmed stream; a gap anywhere else is damage. */
+  /**
+   * Handles missing positions. For a node that was offline, the stream may have been trimmed. Any other gap is damage.
+   */
   #handleGap(hole: Hole): void {
     this.stop()
     this.#gapCheck = new Subscription()
@@ -276,8 +278,8 @@ export class ReplicatedLog implements Log {
   #applyEntry(verdict: MessageVerdict & { type: 'entry' }, own: NodeMessage | undefined, position: number): void {
     const { nodeMessage, time } = verdict
     if (own === undefined) {
-      // Before that, it may be a message that this node sent before it was killed or reopened, which the new epoch
-      // replaces.
+      // Before the epoch is established, this may be a message that this node sent before it was killed or reopened.
+      // The new epoch replaces such messages.
       if (nodeMessage.kind === 'start' && nodeMessage.node === this.#nodeId && this.#publisher.hasBeenEstablished)
         throw supersededError(this.#nodeId)
       this.#notifyForeign(this.#decodeEntry(verdict, position))
@@ -293,7 +295,7 @@ export class ReplicatedLog implements Log {
     try {
       return decodeNodeEntry(body, time)
     } catch (error) {
-      // It comes from a node of another version.
+      // A signed entry that cannot be decoded comes from a node of another version.
       if (signer !== undefined) throw error
       this.#host.onError(unreadableEntryError(nodeMessage.node, position, error))
       return decodeNodeEntry(undefined, time)
@@ -305,7 +307,7 @@ export class ReplicatedLog implements Log {
     else this.#host.apply(entry)
   }
 
-  /** An own message counts, and everything before it is applied. */
+  /** Handles a message of this node that counts. Everything before the message is applied. */
   #handleArrival(verdict: MessageVerdict, { kind }: NodeMessage): void {
     this.#health.recordArrival()
     if (kind === 'claim') this.#writer.onClaimed(verdict.type === 'entry' && verdict.isGranted, this.#nodeId)
@@ -331,7 +333,7 @@ export class ReplicatedLog implements Log {
 
   #handleAvailability(availability: Availability): void {
     this.#host.onAvailability(availability, this.#lastError)
-    // Clients have already received errors for the entries in flight, so these must not take effect later.
+    // Clients have already received errors for the entries in flight, so these entries must not take effect later.
     if (availability === 'away' && this.#publisher.isEstablished) this.startEpoch(this.#host.newEpochId())
   }
 

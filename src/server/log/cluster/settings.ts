@@ -8,28 +8,31 @@ import type { LogKeys } from './node-message.js'
 import type { SnapshotSizes } from './snapshot-writer.js'
 import type { Hole, Stream } from './stream.js'
 
-/** How a node uses the log. */
+/** The settings with which a node uses the log. */
 export interface LogSettings {
   readonly nodeId: string
-  /** Default `linearizable`. */
+  /** The consistency of reads. Default: `linearizable`. */
   readonly reads?: Sharing['reads'] | undefined
-  /** How long the log may be unreachable before clients are disconnected, ms. Default 10,000. */
+  /** The time in ms for which the log may be unreachable before clients are disconnected. Default: 10,000. */
   readonly stallTimeout?: number | undefined
   readonly snapshots?: Partial<SnapshotSizes> | undefined
-  /** Keys with which nodes sign messages. Default none: anyone permitted to publish to the log counts as a node. */
+  /**
+   * The keys with which nodes sign messages. Default: none, so that every client that may publish to the log counts as
+   * a node.
+   */
   readonly keys?: LogKeys | undefined
-  /** Positions of messages that an operator makes all nodes ignore. */
+  /** The positions of messages that an operator makes all nodes ignore. */
   readonly skip?: ReadonlySet<number> | undefined
 }
 
 export interface LogEvents {
   /** @param cause - the last error */
   onAvailability(availability: Availability, cause: unknown): void
-  /** The node fell behind the trimmed part of the stream, or met a hole, and must be reopened. */
+  /** Called when the node must be reopened, because it fell behind the trimmed part of the stream or met a hole. */
   onOutrun(hole?: Hole): void
-  /** The log stopped permanently: `diverged`, `superseded`, `format`, `log-key` or `damaged`. */
+  /** Called when the log has stopped permanently with `diverged`, `superseded`, `format`, `log-key` or `damaged`. */
   onFailed(error: unknown): void
-  /** An error occurred that does not stop the log. */
+  /** Called with an error that does not stop the log. */
   onError(error: unknown): void
 }
 
@@ -51,10 +54,14 @@ export interface ReplicatedLogHost extends LogEvents {
  * `rx-statestore/jetstream`.
  */
 export interface SharedLog {
-  /** Name of the store, the same at all its nodes. */
+  /** The name of the store, which is the same at all its nodes. */
   readonly name: string
   /** @internal */
   readonly settings: LogSettings
-  /** Connects and emits once, or fails. @internal */
+  /**
+   * Connects, and emits the stream once or fails.
+   *
+   * @internal
+   */
   connect(): Observable<Stream>
 }

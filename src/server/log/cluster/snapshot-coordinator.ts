@@ -3,7 +3,7 @@ import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 export interface SnapshotRecord {
   readonly name: string
   readonly position: number
-  /** Size in bytes. */
+  /** The size in bytes. */
   readonly size: number
 }
 
@@ -14,18 +14,18 @@ interface SnapshotClaim {
   readonly time: number
 }
 
-/** A claim expires after this long, in log time. */
+/** The log time after which a claim expires. */
 const CLAIM_TIMEOUT_MS = 60_000
 
 /**
- * Tracks the snapshots, the node writing the next one, and the amount of messages since. It is part of the shared
- * state, so that only one node writes each snapshot.
+ * Tracks the snapshots, the node that writes the next snapshot, and the amount of messages since the latest one. The
+ * coordinator is part of the shared state, so that only one node writes each snapshot.
  */
 export class SnapshotCoordinator {
   #latest: SnapshotRecord | undefined
   #previous: SnapshotRecord | undefined
   #claim: SnapshotClaim | undefined
-  /** Size of the messages since the latest snapshot. */
+  /** The size of the messages since the latest snapshot. */
   #bytes = 0
   #messages = 0
 
@@ -37,7 +37,7 @@ export class SnapshotCoordinator {
     return this.#previous
   }
 
-  /** Bytes and messages since the latest snapshot. */
+  /** The bytes and messages since the latest snapshot. */
   get sinceLatest(): { readonly bytes: number; readonly messages: number } {
     return { bytes: this.#bytes, messages: this.#messages }
   }
@@ -47,12 +47,19 @@ export class SnapshotCoordinator {
     this.#messages++
   }
 
-  /** Returns whether no node is known to be writing a snapshot at a log time (ms). */
+  /**
+   * Returns whether no node is known to be writing a snapshot.
+   *
+   * @param time - log time, ms
+   */
   canClaim(time: number): boolean {
     return this.#claim === undefined || time - this.#claim.time > CLAIM_TIMEOUT_MS
   }
 
-  /** Grants a node the writing of a snapshot, unless another node is writing one; returns whether it was granted. */
+  /**
+   * Grants a node the right to write a snapshot unless another node is writing one. Returns whether the right was
+   * granted.
+   */
   claim(node: string, position: number, time: number): boolean {
     if (!this.canClaim(time)) return false
     this.#claim = { node, position, time }
@@ -100,7 +107,7 @@ export function decodeSnapshotRecord(reader: ByteReader): SnapshotRecord | undef
 export const snapshotName = (position: number, nodeId: string): string =>
   `${String(position).padStart(16, '0')}-${nodeId}`
 
-/** Returns the position in a snapshot name; `undefined` for other names. */
+/** Returns the position in the name of a snapshot, or `undefined` for any other name. */
 export function parseSnapshotPosition(name: string): number | undefined {
   const [, digits] = /^(\d{16})-/.exec(name) ?? []
   return digits === undefined ? undefined : Number(digits)

@@ -31,9 +31,12 @@ import {
 import type { SnapshotName, Stream } from './stream.js'
 
 export interface SnapshotSizes {
-  /** Size of the messages since the latest snapshot, bytes; at least the size of that snapshot. Default 32 MiB. */
+  /**
+   * The size in bytes of the messages since the latest snapshot at which a snapshot is due. The size of the latest
+   * snapshot is a lower limit. Default: 32 MiB.
+   */
   readonly bytes: number
-  /** Number of messages since the latest snapshot. Default 250,000. */
+  /** The number of messages since the latest snapshot at which a snapshot is due. Default: 250,000. */
   readonly messages: number
 }
 
@@ -50,7 +53,7 @@ type WriterState =
   | { readonly state: 'claiming' }
   | { readonly state: 'writing'; readonly subscription: Subscription }
 
-/** Writes a snapshot when one is due and no other node writes it, and trims the stream up to the previous snapshot. */
+/** Writes a snapshot when one is due and no other node is writing it. Trims the stream up to the previous snapshot. */
 export class SnapshotWriter {
   readonly #stream: Stream
   readonly #judge: MessageJudge
@@ -76,7 +79,7 @@ export class SnapshotWriter {
     this.#host.send({ kind: 'claim', body: new Uint8Array(0) })
   }
 
-  /** Writes the snapshot if a claim of this node was granted. Everything before the claim is applied. */
+  /** Writes the snapshot if this node's claim was granted. Everything before the claim is already applied. */
   onClaimed(granted: boolean, nodeId: string): void {
     if (this.#state.state === 'writing') return
     this.#state = { state: 'idle' }
@@ -141,17 +144,17 @@ function encodeBody(snapshot: SnapshotRecord): Uint8Array {
 }
 
 const MAGIC = 0x72787370
-/** Increases with each change that older versions cannot read. */
+/** The format of a snapshot. It increases with each change that older versions cannot read. */
 const FORMAT = 1
 const HEAD_BYTES = 8
-/** Size of the header of a block: its length, and a running checksum of all blocks. */
+/** The size of the header of a block, which holds the block's length and a running checksum of all blocks. */
 const BLOCK_HEADER_BYTES = 8
-/** A block holds at least one record, which is not larger than an entry. */
+/** The maximum size of a block, which holds at least one record. A record is not larger than an entry. */
 const MAX_BLOCK_BYTES = 256 * 1024 * 1024
 
 /**
- * Encodes a snapshot in blocks: first the state shared by nodes, then the engine's. Each checksum covers all blocks so
- * far, so a missing block is detected.
+ * Encodes a snapshot in blocks, first the state that nodes share, then the state of the engine. Each checksum covers
+ * all blocks so far, so a missing block is detected.
  */
 export function* encodeSnapshot(shared: Uint8Array, state: State): Generator<Uint8Array, void> {
   const head = new Uint8Array(HEAD_BYTES)
@@ -177,12 +180,12 @@ function sealBlock(block: Uint8Array, previousSum: number): number {
   return sum
 }
 
-/** Reads a snapshot from chunks of any size. Raises `damaged`, or `format` for another version. */
+/** Reads a snapshot from chunks of any size. Throws `damaged`, or `format` for another version. */
 export class SnapshotReader {
   readonly #shared: (bytes: Uint8Array) => void
   readonly #state: StateDecoder
   #buffer: Uint8Array = new Uint8Array(0)
-  /** Chunks not needed yet for the next block. */
+  /** The chunks that are not part of the next block yet. */
   #pending: Uint8Array[] = []
   #availableBytes = 0
   #neededBytes = HEAD_BYTES
@@ -190,8 +193,8 @@ export class SnapshotReader {
   #section: 'head' | 'shared' | 'state' = 'head'
 
   /**
-   * @param shared - receives the state shared by nodes
-   * @param loader - receives the engine's state; discard both after `damaged`
+   * @param shared - receives the state that nodes share
+   * @param loader - receives the engine's state; callers must discard both states after `damaged`
    */
   constructor(shared: (bytes: Uint8Array) => void, loader: StateLoader) {
     this.#shared = shared
@@ -214,13 +217,13 @@ export class SnapshotReader {
     this.#availableBytes = this.#buffer.length
   }
 
-  /** Checks that the snapshot is complete. */
+  /** Throws `damaged` if the snapshot is incomplete. */
   finish(): void {
     if (!this.#state.isComplete || this.#availableBytes > 0)
       throw damagedError('the snapshot is truncated or has extra bytes')
   }
 
-  /** Reads the next block; returns its size, or 0 if it is incomplete. */
+  /** Reads the next block. Returns the size of the block, or 0 if it is incomplete. */
   #readNext(offset: number): number {
     const remaining = this.#buffer.length - offset
     const view = new DataView(this.#buffer.buffer, this.#buffer.byteOffset + offset, remaining)
@@ -259,12 +262,13 @@ export interface LoadedNode<E> {
   readonly streamEnd: number
 }
 
-/** Creates an engine that can load a state, next to the shared state. */
+/** Creates an engine that can load a state, in addition to the shared state. */
 export type CreateEngine<E> = (judge: MessageJudge) => E & { readonly stateLoader: StateLoader }
 
 /**
  * Loads the newest intact snapshot, or an empty state if the stream still has all its messages. Fails with `damaged` or
- * `format` if no snapshot is intact and the stream was trimmed, or if stream and snapshot do not belong together.
+ * `format` if no snapshot is intact and the stream was trimmed, or if the stream and the snapshot do not belong
+ * together.
  */
 export function loadLatest<E>(
   stream: Stream,

@@ -2,17 +2,21 @@ import type { Hlc } from '../../../core/hlc/hlc.js'
 import type { CommandResult, EntryResult, KeyChange } from '../../engine/command-result.js'
 
 /**
- * Number of recent positions with a remembered digest. A node that lags further behind is compared at its next entry.
+ * The number of recent positions whose digest is remembered. A node that lags further behind is compared at its next
+ * entry.
  */
 const REMEMBERED_POSITIONS = 4096
-/** Parameters of the 32-bit FNV-1a hash. */
+/** The parameters of the 32-bit FNV-1a hash. */
 const [BASIS, PRIME] = [0x811c9dc5, 0x01000193]
-/** Bytes of a key or value that are hashed. The rest comes from the entry and is equal at all nodes. */
+/**
+ * The number of bytes of a key or value that are hashed. The other bytes come from the entry, which is equal at all
+ * nodes.
+ */
 const MAX_HASHED_BYTES = 16
 
 /**
- * Rolling hash of the results of entries: replies, versions and changes. Nodes with the same digest at a position have
- * the same state. It covers results rather than entries, so it also detects a faulty engine.
+ * Computes a rolling hash of the results of entries: replies, versions and changes. Nodes with the same digest at a
+ * position have the same state. The hash covers results rather than entries, so it also detects a faulty engine.
  */
 export class StateDigest {
   readonly #positions = new Float64Array(REMEMBERED_POSITIONS).fill(-1)
@@ -37,13 +41,17 @@ export class StateDigest {
     else this.#mixText(outcome.code)
   }
 
-  /** Returns the digest at a position; `undefined` if it is no longer remembered. */
+  /** Returns the digest at a position, or `undefined` if it is no longer remembered. */
   at(position: number): number | undefined {
     const slot = position % REMEMBERED_POSITIONS
     return this.#positions[slot] === position ? this.#values[slot] : undefined
   }
 
-  /** Completes a position after all its results were added, at a log time (ms). */
+  /**
+   * Completes a position after all its results were added.
+   *
+   * @param time - log time, ms
+   */
   finishPosition(position: number, time: number): void {
     this.#mixNumber(position)
     this.#mixNumber(time)
@@ -78,7 +86,7 @@ export class StateDigest {
 
   #mixNumber(value: number): void {
     this.#mix(value)
-    // The upper half of numbers beyond 32 bits, such as times.
+    // Numbers beyond 32 bits, such as times, also have an upper half.
     this.#mix(value / 2 ** 32)
   }
 

@@ -2,59 +2,60 @@ import type { Observable } from 'rxjs'
 import { StateStoreError } from '../../../core/util/errors.js'
 
 export interface StreamMessage {
-  /** Counts from 1 and increases by one per message, across all publishers. */
+  /** The position, which starts at 1 and increases by one per message across all publishers. */
   readonly position: number
   /**
-   * When the stream leader stored the message, by its own clock, ms since the Unix epoch. May jump in both directions.
+   * The time when the stream leader stored the message, by the leader's clock, in ms since the Unix epoch. Times may
+   * jump in both directions.
    */
   readonly time: number
-  /** Immutable. */
+  /** The bytes, which must not be modified. */
   readonly bytes: Uint8Array
 }
 
-/** Current extent and health of a stream. */
+/** The current extent and health of a stream. */
 export interface StreamBounds {
-  /** Position of the first message not trimmed; {@link last} + 1 if the stream is empty. */
+  /** The position of the first message that is not trimmed, or {@link last} + 1 if the stream is empty. */
   readonly first: number
-  /** Position of the last message that a quorum has; 0 if there never was one. */
+  /** The position of the last message that a quorum has, or 0 if there never was a message. */
   readonly last: number
-  /** Name of the stream leader, if known. */
+  /** The name of the stream leader, if known. */
   readonly leader?: string | undefined
   /**
-   * Number of messages missing between the first and the last. Trimming removes only the oldest ones, so any missing
-   * message is damage.
+   * The number of messages missing between the first and the last message. Trimming removes only the oldest messages,
+   * so any missing message is damage.
    */
   readonly missingCount?: number | undefined
-  /** Names of replicas that are unreachable or incomplete, if known. */
+  /** The names of replicas that are unreachable or incomplete, if known. */
   readonly laggingServers?: readonly string[] | undefined
 }
 
-/** Missing positions, both inclusive. */
+/** A range of missing positions, both inclusive. */
 export interface Hole {
   readonly from: number
   readonly to: number
 }
 
 export interface SnapshotName {
-  /** The name given to {@link Stream.putSnapshot}. */
+  /** The name passed to {@link Stream.putSnapshot}. */
   readonly name: string
-  /** Size in bytes. */
+  /** The size in bytes. */
   readonly size: number
 }
 
 export interface Publication {
   readonly position: number
   /**
-   * Whether the message was dropped because the stream has a message with the same id; `position` is that of the
-   * earlier one.
+   * Whether the message was dropped because the stream has a message with the same id. If so, `position` is the
+   * position of the earlier message.
    */
   readonly isDuplicate: boolean
 }
 
 /**
- * A failed stream operation. `lost`: no response, connection or quorum; the operation may or may not have taken effect.
- * `refused`: it had no effect and cannot succeed later, for example because a message is too large or a permission is
- * missing.
+ * A failed stream operation. `lost`: there was no response, connection or quorum, and the operation may or may not have
+ * taken effect. `refused`: the operation had no effect and cannot succeed later, for example because a message is too
+ * large or a permission is missing.
  */
 export class StreamError extends StateStoreError {
   override readonly name = 'StreamError'
@@ -67,47 +68,48 @@ export class StreamError extends StateStoreError {
 }
 
 /**
- * A replicated stream of messages with a store for snapshots: everything that the nodes of a store share. All
- * observables are cold: they do nothing before subscription and emit nothing after unsubscription, although operations
- * already sent may still take effect. Each may fail with {@link StreamError} at any time or never complete, so callers
- * set their own timeouts.
+ * A replicated stream of messages with a store for snapshots. The nodes of a store share nothing else. All observables
+ * are cold: they do nothing before subscription and emit nothing after unsubscription, although operations already sent
+ * may still take effect. Each observable may fail with {@link StreamError} at any time or never complete, so callers
+ * must set timeouts.
  */
 export interface Stream {
-  /** Maximum size of a message, bytes. */
+  /** The maximum size of a message in bytes. */
   readonly maxMessageBytes: number
 
   /**
-   * Publishes a message; emits its position once a quorum has it, then completes. Possible failures:
-   * - The message is lost, and there is no response, or an error.
-   * - The message is stored but its response is lost or late: the outcome is unknown until a message published later
-   * has been read from the stream.
+   * Publishes a message. Emits its position when a quorum has the message, then completes. Possible failures:
+   * - The message is lost, with an error or without any response.
+   * - The message is stored but its response is lost or late. The outcome is unknown until a message published later
+   *   has been read from the stream.
    * - A message published twice is stored twice, unless both have the same `id` and arrive within the stream's
-   * deduplication window; then the second emits the position of the first, as a duplicate. Any permitted publisher can
-   * use up an id it knows.
+   *   deduplication window. In that case, the second one emits the position of the first one, as a duplicate. Any
+   *   permitted publisher can use up an id that it knows.
    * - Messages published in sequence keep their order, but any of them may be missing.
-   * - After unsubscription, the message may still be stored, even after later messages of others.
+   * - After unsubscription, the message may still be stored, even after later messages of other publishers.
    */
   publish(bytes: Uint8Array, id: string): Observable<Publication>
 
   /**
-   * Follows the messages after a position, in order, each once in the normal case; never completes. Possible failures:
-   * - It stalls silently or fails: follow again after the last position seen.
-   * - It starts with messages already seen, or repeats some.
-   * - It skips positions: those messages were trimmed, and only a snapshot covers them.
+   * Follows the messages after a position, in order and normally without repetition. Never completes. Possible
+   * failures:
+   * - The observable stalls silently or fails. The caller should follow again after the last position seen.
+   * - The observable starts with messages already seen, or repeats some.
+   * - The observable skips positions. Those messages were trimmed, and only a snapshot covers them.
    *
    * Only messages that a quorum has are emitted.
    */
   follow(after: number): Observable<StreamMessage>
 
-  /** Emits the extent of the stream once, including everything acknowledged before subscription. */
+  /** Emits the extent of the stream once, including every message acknowledged before the subscription. */
   bounds(): Observable<StreamBounds>
 
-  /** Removes messages up to and including a position; completes when done. */
+  /** Removes the messages up to and including a position. Completes when they are removed. */
   trim(upTo: number): Observable<never>
 
   /**
-   * Stores a snapshot, pulling its blocks one at a time as fast as they are stored. Completes when the snapshot is
-   * complete; failed or unsubscribed writes are not listed.
+   * Stores a snapshot, and pulls its blocks one at a time as fast as they are stored. Completes when the snapshot is
+   * complete. Snapshots whose write failed or was unsubscribed are not listed.
    */
   putSnapshot(name: string, blocks: Iterable<Uint8Array>): Observable<never>
 
@@ -115,26 +117,26 @@ export interface Stream {
   snapshots(): Observable<readonly SnapshotName[]>
 
   /**
-   * Emits the bytes of a snapshot in order, in chunks of any size, then completes. Damage or an early end need not
-   * cause an error, so snapshots carry their own checksums.
+   * Emits the bytes of a snapshot in order, in chunks of any size, then completes. Damage or an early end does not
+   * always cause an error, so snapshots contain checksums.
    */
   getSnapshot(name: string): Observable<Uint8Array>
 
-  /** Removes a snapshot; completes even if it does not exist. */
+  /** Removes a snapshot. Completes even if the snapshot does not exist. */
   removeSnapshot(name: string): Observable<never>
 
   /**
-   * Removes the remains of snapshots whose writing was interrupted before the last {@link putSnapshot} here, except
-   * those completed since. Call it once that snapshot counts.
+   * Removes the remains of snapshots whose writing was interrupted before this node's last {@link putSnapshot}, except
+   * those completed since. Call this method after that snapshot counts.
    */
   removeOrphans(): Observable<never>
 
-  /** Queries a running node by its id; emits its instance id, or `undefined` if there was no response in time. */
+  /** Queries a running node by its id. Emits its instance id, or `undefined` if there was no response in time. */
   queryNode(nodeId: string): Observable<string | undefined>
 
-  /** Responds to {@link queryNode} for a node while subscribed. */
+  /** Responds to {@link queryNode} for a node, for as long as it is subscribed. */
   respondForNode(nodeId: string, instanceId: string): Observable<never>
 
-  /** Closes the connection; completes when all operations have ended. Other subscriptions fail. */
+  /** Closes the connection, and completes when all operations have ended. Other subscriptions fail. */
   close(): Observable<never>
 }

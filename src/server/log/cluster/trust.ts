@@ -9,13 +9,13 @@ import {
 } from './errors.js'
 import type { DecodedMessage, LogKeys, NodeMessage } from './node-message.js'
 
-/** A message accepted from a node, or the reason why it is not from one. */
+/** A message accepted from a node, or the reason why no node sent it. */
 export type Admitted = { readonly nodeMessage: NodeMessage } | { readonly foreign: string }
 
 /**
- * Decides by signature which messages count. A log starts in a phase in which unsigned messages count; after a
- * `signed-only` message, only messages signed with the key do. The phase is part of the shared state: all nodes must
- * decide alike, so a node that cannot do so stops.
+ * Decides by signature which messages count. A log starts in a phase in which unsigned messages count. After a
+ * `signed-only` message, only messages signed with the key count. The phase is part of the shared state. All nodes must
+ * decide alike, so a node that cannot decide stops.
  */
 export class SigningPolicy {
   readonly #keys: LogKeys | undefined
@@ -26,7 +26,7 @@ export class SigningPolicy {
     this.#keys = keys
   }
 
-  /** Position from which only signed messages count; `undefined` while unsigned ones also count. */
+  /** The position from which only signed messages count, or `undefined` while unsigned messages also count. */
   get signedSince(): number | undefined {
     return this.#signedSince
   }
@@ -36,7 +36,7 @@ export class SigningPolicy {
     return this.#keys !== undefined && this.#keys.fingerprint !== this.#fingerprint
   }
 
-  /** Decides whether a message counts. Raises `format` or `log-key` if this node has to stop. */
+  /** Decides whether a message counts. Throws `format` or `log-key` if this node has to stop. */
   admit(decoded: DecodedMessage | undefined, position: number): Admitted {
     if (decoded === undefined) return { foreign: 'it is not from a node, or damaged' }
     const { signer } = decoded
@@ -47,7 +47,7 @@ export class SigningPolicy {
     const { nodeMessage, isSigned } = decoded
     const isAccepted = signer !== undefined || (this.#signedSince === undefined && !(isSigned && this.#keys))
     if (isAccepted) return { nodeMessage }
-    // The signer may be a node with another key or no node at all; this cannot be decided yet.
+    // The signer may be a node with another key or not a node at all, which this node cannot determine yet.
     if (this.#signedSince === undefined) throw keyMismatchError(position)
     return {
       foreign: `it claims to be from node ${nodeMessage.node} but is not signed with the key of the log`,
@@ -55,7 +55,8 @@ export class SigningPolicy {
   }
 
   /**
-   * Requires signatures from a position on, as announced by a node. Raises `log-key` if this node cannot verify them.
+   * Requires signatures from a position on, as announced by a node. Throws `log-key` if this node cannot verify the
+   * announcement.
    */
   requireSignatures(position: number, signer: string | undefined): void {
     if (signer === undefined) throw keyMissingError(position)
@@ -68,7 +69,7 @@ export class SigningPolicy {
     writer.text(this.#fingerprint)
   }
 
-  /** Restores the encoded state; empty input is from a version without keys. Raises `log-key`. */
+  /** Restores the encoded state. An empty input comes from a version without keys. Throws `log-key`. */
   decode(reader: ByteReader): void {
     if (reader.isAtEnd) return
     const [signedSince, fingerprint] = [reader.float64(), reader.text()]
@@ -81,18 +82,15 @@ export class SigningPolicy {
 }
 
 /**
- * Every node sends a message at least every 3 s. If no message with another signature arrives for this long, all nodes
- * have the key.
+ * The time without a message of another signer after which all nodes must have the key, because every node sends a
+ * message at least every 3 s.
  */
 const QUIET_MS = 15_000
-/**
- * The migration ends after this time in any case, so that an attacker cannot keep the log open by sending unsigned
- * messages.
- */
+/** The maximum duration of the migration, so that an attacker cannot keep the log open by sending unsigned messages. */
 const MAX_MIGRATION_MS = 60 * 60 * 1000
 const MAX_REPORTED_NODES = 100
 
-/** Tracks nodes that do not sign with this node's key while a log migrates to it. */
+/** Tracks the nodes that do not sign with this node's key while a log migrates to the key. */
 export class OtherSigners {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #report: (error: unknown) => void
@@ -116,7 +114,7 @@ export class OtherSigners {
   /**
    * Returns whether signatures can be required now.
    *
-   * @param isFirst - whether unsigned messages count until then
+   * @param isFirst - whether unsigned messages still count, because no key is required yet
    */
   canRequireSignatures(isFirst: boolean): boolean {
     const now = this.#clock.monotonic()
@@ -133,7 +131,7 @@ export class OtherSigners {
 
 const REPORT_INTERVAL_MS = 10_000
 
-/** Reports messages that are not from a node: the first immediately, then at most one every ten seconds. */
+/** Reports messages that no node sent, the first one immediately and then at most one every ten seconds. */
 export class ForeignMessageReporter {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #report: (error: unknown) => void
@@ -152,7 +150,7 @@ export class ForeignMessageReporter {
     this.flush()
   }
 
-  /** Reports the last message held back, if the interval has passed. Called periodically. */
+  /** Reports the last message that was held back if the interval has passed. Called periodically. */
   flush(): void {
     const now = this.#clock.monotonic()
     if (this.#last === undefined || now - this.#reportedAt < REPORT_INTERVAL_MS) return

@@ -24,24 +24,27 @@ export interface ResumeState extends AppendTarget, SnapshotState {
 export interface LogHost {
   /** Captures the state after all committed entries are applied. */
   readonly capture: () => State
-  /** Estimated size of a snapshot, bytes. */
+  /** Returns the estimated size of a snapshot in bytes. */
   readonly estimateStateBytes: () => number
   readonly monotonic: () => number
-  /** Receives errors that do not stop the log. */
+  /** Called with errors that do not stop the log. */
   readonly reportError: (error: unknown) => void
 }
 
 export interface LogSizes {
-  /** A shorter log is not replaced by a snapshot unless the disk is full, bytes. Default 4 MiB. */
+  /** The size in bytes below which a log is not replaced by a snapshot unless the disk is full. Default: 4 MiB. */
   readonly minLogBytes: number
-  /** How far the log file is preallocated at a time, bytes. Default 1 MiB. */
+  /** The number of bytes by which the log file is preallocated at a time. Default: 1 MiB. */
   readonly preallocateBytes: number
 }
 
 const DEFAULT_SIZES: LogSizes = { minLogBytes: 4 * 1024 * 1024, preallocateBytes: 1024 * 1024 }
-/** If the last flush took longer, the next one runs on another thread instead of blocking the event loop. */
+/**
+ * The duration in ms of the last flush above which the next flush runs on another thread instead of blocking the event
+ * loop.
+ */
 const MAX_INLINE_FLUSH_MS = 1
-/** Larger frames are always written on another thread. */
+/** The size above which frames are always written on another thread. */
 const MAX_INLINE_BYTES = 256 * 1024
 const MAX_PAUSE_MS = 5
 
@@ -51,18 +54,18 @@ interface QueuedEntry {
   readonly freesSpace: boolean
 }
 
-/** Whether the log accepts entries. Rejected entries carry the failure. */
+/** The state that decides whether the log accepts entries. Rejected entries carry the failure. */
 type LogState =
   | { readonly state: 'open' }
-  /** The content of the disk is unknown; nothing more is written. */
+  /** The content of the disk is unknown, so nothing more is written. */
   | { readonly state: 'broken'; readonly failure: LogFailure }
   /** Entries appended before the close are still written, unless the log is broken. */
   | { readonly state: 'closed'; readonly failure: LogFailure | undefined }
 
 /**
- * A log on disk. An entry is committed once it is flushed. Frames are written and flushed one at a time, so commands
- * that arrive during a flush share the next entry. When the log outgrows a snapshot, a new log is started and the
- * snapshot of that position is written in the background.
+ * A log on disk. An entry is committed when it is flushed. Frames are written and flushed one at a time, so commands
+ * that arrive during a flush share the next entry. When the log outgrows a snapshot, the store starts a new log and
+ * writes the snapshot of that position in the background.
  */
 export class DiskLog implements Log {
   readonly isSynchronous = false
@@ -76,9 +79,9 @@ export class DiskLog implements Log {
   #position: number
   #listener: LogListener | undefined
   #state: LogState = { state: 'open' }
-  /** Set while an entry is written or a new log is started. */
+  /** Whether an entry is being written or a new log is being started. */
   #isCommitting = false
-  /** Set while the listener runs: the next commit must not notify it reentrantly. */
+  /** Whether the listener is running, during which the next commit must not notify it reentrantly. */
   #isNotifying = false
   #flushMs = 0
   #onIdle: () => void = () => undefined
@@ -97,7 +100,9 @@ export class DiskLog implements Log {
     this.#position = resumed.position
   }
 
-  /** Half a flush, so that a request arriving during a flush need not wait for another full one. */
+  /**
+   * Half the duration of a flush, so that a request that arrives during a flush does not wait for another full flush.
+   */
   get batchDelayMs(): number {
     return this.#flushMs < 2 * MAX_INLINE_FLUSH_MS ? 0 : Math.min(this.#flushMs / 2, MAX_PAUSE_MS)
   }
@@ -107,8 +112,8 @@ export class DiskLog implements Log {
   }
 
   /**
-   * Writes a start entry ahead of the next appended entry, at that entry's time. The listener receives it through
-   * `onForeign`.
+   * Schedules a start entry, to be written before the next appended entry with the time of that entry. The listener
+   * receives it through `onForeign`.
    */
   deferStart(entry: LogEntry): void {
     this.#deferredStart = entry
@@ -162,7 +167,8 @@ export class DiskLog implements Log {
   #commit({ entry, freesSpace }: QueuedEntry): FlushResult | Promise<FlushResult> {
     const frame = sealFrame(encodeEntry(entry, FRAME_HEADER_BYTES), this.#position + 1, this.#writer.salt)
     const startedAt = this.#host.monotonic()
-    // A round trip to a worker thread may take longer than a flush, but a slow disk must not block the event loop.
+    // Appending on the event loop avoids a round trip to a worker thread, which may take longer than a flush. A slow
+    // disk must not block the event loop.
     const isInline =
       frame.length <= MAX_INLINE_BYTES &&
       this.#flushMs < MAX_INLINE_FLUSH_MS &&
@@ -178,7 +184,7 @@ export class DiskLog implements Log {
     this.#flushMs = this.#host.monotonic() - startedAt
     if (failure !== undefined) return failure
     try {
-      // Not flushed: the mark detects data lost when a process dies, and may lag behind after a power cut.
+      // The mark is not flushed. It detects data lost when a process dies, and may lag behind after a power cut.
       this.#mark.writeSync(encodeCommitMark(this.#position + 1), 0)
     } catch (cause) {
       return new LogFailure('broken', 'writing to the disk failed: restart the store once the disk works', { cause })
@@ -195,7 +201,7 @@ export class DiskLog implements Log {
     const isSnapshotDue = this.#isSnapshotDue
     this.#isCommitting = isSnapshotDue
     this.#notify(() => {
-      // The listener appends queued commands first, so their flush overlaps with applying this entry.
+      // The listener appends queued commands first, so that their flush overlaps with applying this entry.
       if (failure === undefined) this.#listener?.onCommitted(entry)
       else this.#listener?.onRejected(entry, failure)
     })
@@ -218,7 +224,7 @@ export class DiskLog implements Log {
     this.#isNotifying = wasNotifying
   }
 
-  /** Keeps the first failure. */
+  /** Marks the log as broken. Keeps the first failure. */
   #markBroken(failure: LogFailure): void {
     if (this.#failure !== undefined) return
     this.#state = { state: this.#state.state === 'closed' ? 'closed' : 'broken', failure }
@@ -276,12 +282,12 @@ export class DiskLog implements Log {
     this.#snapshots.recordNewLogFailure(error, this.#writer.length)
     this.#host.reportError(snapshotFailed(error))
     try {
-      // Truncated instead of removed: by now, the name may belong to the next owner's log. The next snapshot removes
-      // the file.
+      // The file is truncated instead of removed, because the name may already belong to the next owner's log. The next
+      // snapshot removes the file.
       await file?.truncate(0)
       await file?.close()
     } catch {
-      // An incomplete empty log is recognised and ignored when the directory is opened.
+      // When the directory is opened, an incomplete empty log is recognised and ignored.
     }
     await this.#writer.restoreReserve()
   }

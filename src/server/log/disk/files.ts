@@ -7,32 +7,32 @@ export interface OpenFile {
   /** Writes all bytes at an offset. */
   write(bytes: Uint8Array, offset: number): Promise<void>
   writeSync(bytes: Uint8Array, offset: number): void
-  /** Settles when all written bytes are durable. */
+  /** Resolves when all written bytes are durable. */
   flush(): Promise<void>
   flushSync(): void
   truncate(length: number): Promise<void>
-  /** Reads up to `length` bytes; fewer at the end of the file. */
+  /** Reads up to `length` bytes. At the end of the file, reads fewer. */
   read(offset: number, length: number): Promise<Uint8Array>
   size(): Promise<number>
   close(): Promise<void>
 }
 
-/** The directory operations a store uses. The set is kept small so that specs can make each of them fail. */
+/** The directory operations that a store uses. The set is small so that specs can make each operation fail. */
 export interface Files {
   list(): Promise<readonly string[]>
   /**
-   * Creates a file, or truncates an existing one after `beforeTruncate` returns. If it throws, the file is left
-   * unchanged.
+   * Creates a file, or truncates an existing file after `beforeTruncate` returns. If `beforeTruncate` throws, the file
+   * is left unchanged.
    */
   create(name: string, beforeTruncate?: () => void): Promise<OpenFile>
   open(name: string, writable: boolean): Promise<OpenFile>
   rename(from: string, to: string): Promise<void>
   remove(name: string): Promise<void>
-  /** Settles when created, renamed and removed names are durable. */
+  /** Resolves when created, renamed and removed names are durable. */
   flush(): Promise<void>
 }
 
-/** Readable only by the owner, because the files hold every value. */
+/** Only the owner may read the files, because they hold every value. */
 const FILE_MODE = 0o600
 
 export async function directoryFiles(directory: string): Promise<Files> {
@@ -68,7 +68,7 @@ class DiskFile implements OpenFile {
 
   async write(bytes: Uint8Array, offset: number): Promise<void> {
     let written = 0
-    // A nearly full disk may accept only a part.
+    // A nearly full disk may accept only a part of the bytes.
     while (written < bytes.length) {
       const { bytesWritten } = await this.#handle.write(bytes, written, bytes.length - written, offset + written)
       written += bytesWritten
@@ -114,7 +114,7 @@ class DiskFile implements OpenFile {
   }
 }
 
-/** Settles when the names in a directory are durable. Windows has no such call and does not need one. */
+/** Resolves when the names in a directory are durable. Windows has no such call and does not need one. */
 export async function flushDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, 'r')
@@ -127,8 +127,8 @@ export async function flushDirectory(directory: string): Promise<void> {
 
 export interface Ownership {
   /**
-   * Raises `in-use` when another process has taken the directory. Everything written before a successful check is
-   * visible to each later owner.
+   * Throws `in-use` when another process has taken the directory. All data written before a successful check is visible
+   * to each later owner.
    */
   check(): void
 }
@@ -136,7 +136,7 @@ export interface Ownership {
 /**
  * Guards files of a directory that another process may take over. Ownership is checked after each flush, so nothing is
  * acknowledged that the next owner cannot see, and before each change of a name. A file is written only if a check
- * succeeds after it was opened, because the next owner then does not resume in that file.
+ * succeeds after the file was opened, because the next owner does not resume in such a file.
  */
 export function guardedFiles(files: Files, lock: Ownership): Files {
   return {
@@ -196,10 +196,10 @@ const DIRECTORY_MODE = 0o700
 /**
  * Creates a directory and its missing parents, and flushes the new names. Rejects with a system error.
  *
- * Node's recursive `mkdir` loops forever where a directory cannot be created although its parent exists, as below
- * `/proc`.
+ * This function replaces Node's recursive `mkdir`, which loops forever if a directory cannot be created although its
+ * parent exists, as below `/proc`.
  *
- * @param flush - settles when the names in a directory are on the disk
+ * @param flush - resolves when the names in a directory are durable
  *
  * @example
  * ```ts

@@ -3,12 +3,15 @@ import { crc32 } from 'node:zlib'
 import { StateStoreError } from '../../../core/util/errors.js'
 import { damagedError } from '../errors.js'
 
-/** Size of the header of each frame: its length, its number, and a checksum of both and of the payload. */
+/**
+ * The size of the header of each frame, which holds the frame's length, its number, and a checksum of both and of the
+ * payload.
+ */
 export const FRAME_HEADER_BYTES = 16
 
 /**
- * Eight random bytes per file that mask the frame numbers (XOR). A client cannot know them, so no stored value can pass
- * for a frame.
+ * Eight random bytes per file that mask the frame numbers (XOR). A client cannot know these bytes, so no stored value
+ * can imitate a frame.
  */
 export type Salt = Uint8Array
 
@@ -16,12 +19,12 @@ const SALT_BYTES = 8
 const NUMBER_OFFSET = 4
 const CHECKSUM_OFFSET = 12
 
-/** Salt of files whose frame numbers are not masked. */
+/** The salt of files whose frame numbers are not masked. */
 export const NO_SALT: Salt = new Uint8Array(SALT_BYTES)
 
 const newSalt = (): Salt => randomFillSync(new Uint8Array(SALT_BYTES))
 
-/** Fills in the header of a frame, whose first bytes are reserved for it. */
+/** Fills in the header of a frame, whose first bytes are reserved for the header. */
 export function sealFrame(frame: Uint8Array, number: number, salt: Salt): Uint8Array {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
   view.setUint32(0, frame.length - FRAME_HEADER_BYTES)
@@ -32,12 +35,12 @@ export function sealFrame(frame: Uint8Array, number: number, salt: Salt): Uint8A
 }
 
 interface FrameHeader {
-  /** Length of the payload, bytes. */
+  /** The length of the payload in bytes. */
   readonly length: number
   readonly number: number
 }
 
-/** Reads the frame header at an offset; `undefined` if there are too few bytes. */
+/** Reads the frame header at an offset. Returns `undefined` if there are too few bytes. */
 export function readFrameHeader(bytes: Uint8Array, offset: number, salt: Salt): FrameHeader | undefined {
   if (bytes.length - offset < FRAME_HEADER_BYTES) return undefined
   const header = bytes.slice(offset, offset + FRAME_HEADER_BYTES)
@@ -66,25 +69,25 @@ function maskNumber(header: Uint8Array, salt: Salt): void {
 const checksum = (frame: Uint8Array): number =>
   crc32(frame.subarray(FRAME_HEADER_BYTES), crc32(frame.subarray(0, CHECKSUM_OFFSET)))
 
-/** The format written. It increases with each change that older versions cannot read. */
+/** The format that this version writes. It increases with each change that older versions cannot read. */
 export const CURRENT_FORMAT = 3
-/** The oldest format that can be read. Format 1 has no key owners, and format 2 has no salt. */
+/** The oldest format that this version can read. Format 1 has no key owners, and format 2 has no salt. */
 const OLDEST_FORMAT = 1
 const FIRST_SALTED_FORMAT = 3
 
 export const LOCK_FILE = 'lock'
 export const MARK_FILE = 'mark'
-/** Suffix of a file that is still being written. */
+/** The suffix of a file that is still being written. */
 export const PARTIAL_SUFFIX = '.part'
 
-/** Returns a unique temporary name for a file that is renamed once it is written. */
+/** Returns a unique temporary name for a file that will be renamed after it is written. */
 export const draftNameOf = (name: string): string => `${name}.${randomUUID()}${PARTIAL_SUFFIX}`
 
 export const CONSOLE_TOKEN_FILE = 'console-token'
 
 /**
- * Returns whether a file holds no store data: lock files, including temporary ones of processes that failed to lock,
- * and the console token.
+ * Returns whether a file holds no store data. Such files are lock files, including temporary files of processes that
+ * failed to lock the directory, and the console token.
  */
 export const isNonDataFile = (name: string): boolean =>
   name === LOCK_FILE || name.startsWith(`${LOCK_FILE}.`) || name === CONSOLE_TOKEN_FILE
@@ -93,7 +96,7 @@ export type FileKind = 'log' | 'state'
 
 const MAGIC: Record<FileKind, string> = { log: 'rx-statestore log', state: 'rx-statestore state' }
 const DIGITS = 16
-/** Size of the first frame of a file, which identifies the file, bytes. */
+/** The size in bytes of the first frame of a file, which identifies the file. */
 export const FILE_HEAD_BYTES = FRAME_HEADER_BYTES + 32
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
@@ -102,7 +105,7 @@ const decoder = new TextDecoder()
 export const fileNameOf = (kind: FileKind, position: number): string =>
   `${kind}-${String(position).padStart(DIGITS, '0')}`
 
-/** Parses a file name; `undefined` for a file that is not part of the store. */
+/** Parses a file name. Returns `undefined` for a file that is not part of the store. */
 export function parseFileName(name: string): { readonly kind: FileKind; readonly position: number } | undefined {
   const [, kind, digits] = /^(log|state)-([0-9]{16})$/.exec(name) ?? []
   const position = Number(digits)
@@ -126,7 +129,7 @@ interface FileHead {
 }
 
 /**
- * Reads the head of a file. Raises `format` for a file of another program or a newer version, and `damaged` if the head
+ * Reads the head of a file. Throws `format` for a file of another program or a newer version, and `damaged` if the head
  * is corrupt.
  */
 export function readFileHead(name: string, bytes: Uint8Array, kind: FileKind, position: number): FileHead {
@@ -151,7 +154,7 @@ export function readFileHead(name: string, bytes: Uint8Array, kind: FileKind, po
 export const encodeCommitMark = (position: number): Uint8Array =>
   sealFrame(new Uint8Array(FRAME_HEADER_BYTES), position, NO_SALT)
 
-/** Decodes a commit mark; `undefined` if it is damaged. */
+/** Decodes a commit mark. Returns `undefined` if the mark is damaged. */
 export function decodeCommitMark(bytes: Uint8Array): number | undefined {
   if (bytes.length !== FRAME_HEADER_BYTES || !isIntact(bytes)) return undefined
   const header = readFrameHeader(bytes, 0, NO_SALT)

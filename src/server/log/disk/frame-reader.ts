@@ -11,9 +11,9 @@ import {
 } from './format.js'
 
 const CHUNK_BYTES = 1024 * 1024
-/** In a file without a salt, a search may checksum this multiple of the bytes searched. */
+/** The multiple of the searched bytes that a search may checksum in a file without a salt. */
 const MAX_UNSALTED_PASSES = 8
-/** First byte of a big-endian float64 from 1 to 2^53. */
+/** The range of the first byte of a big-endian float64 from 1 to 2^53. */
 const NUMBER_FIRST_BYTE = { min: 0x3f, max: 0x43 } as const
 
 export interface FrameLocation {
@@ -51,13 +51,14 @@ export class FrameReader {
     return this.#offset
   }
 
-  /** The last frame read; initially the head of the file. */
+  /** The location of the last frame read. Initially, it is the head of the file. */
   get lastFrame(): FrameLocation {
     return this.#lastFrame
   }
 
   /**
-   * Returns the payload of the next frame if it is intact and has this number; otherwise the reader does not advance.
+   * Returns the payload of the next frame if the frame is intact and has this number. Otherwise the reader does not
+   * advance and returns `undefined`.
    */
   async readFrame(number: number): Promise<Uint8Array | undefined> {
     const frame = await this.#frameAt(this.#offset)
@@ -68,7 +69,7 @@ export class FrameReader {
     return frame.subarray(FRAME_HEADER_BYTES)
   }
 
-  /** Returns the end of the last nonzero byte: the file is preallocated with zeros. */
+  /** Returns the end of the last nonzero byte. The zeros after it are preallocated. */
   async findWrittenEnd(): Promise<number> {
     let end = this.#offset
     for (let offset = this.#offset; offset < this.#size; offset += CHUNK_BYTES) {
@@ -82,7 +83,7 @@ export class FrameReader {
 
   /**
    * Advances to the next intact frame with a greater number that starts before `to`, and returns its number. If there
-   * is none, the reader does not advance and the result is `undefined`, or `unclear` in a file without a salt whose
+   * is no such frame, the reader does not advance and returns `undefined`, or `unclear` in a file without a salt whose
    * values contain too many apparent headers.
    *
    * With a salt, no value can contain an apparent header, so each byte is visited once and only real frames are
@@ -139,13 +140,16 @@ export class FrameReader {
   }
 }
 
-/** A later frame cannot have a number that would need more frames than bytes in between. */
+/**
+ * Returns whether a frame can have the number found. Every frame takes at least one byte, so the numbers cannot differ
+ * by more than the bytes in between.
+ */
 const isPlausible = (found: number, number: number, bytes: number): boolean =>
   Number.isSafeInteger(found) && found > number && found - number <= bytes
 
 /**
- * Returns the start position of the first of several logs that contains an entry; infinite if there is none. The
- * previous log ends there, whatever a former owner appended to it later.
+ * Returns the start position of the first of several logs that contains an entry, or infinity if none does. The
+ * previous log ends at that position, even if a former owner appended further entries.
  */
 export async function nextLogWithEntries(files: Files, positions: readonly number[]): Promise<number> {
   for (const position of positions) {
@@ -161,15 +165,15 @@ export async function nextLogWithEntries(files: Files, positions: readonly numbe
 }
 
 const MAX_SALT_SEARCH_BYTES = 512 * 1024 * 1024
-/** A salt search may checksum this multiple of the file's bytes. */
+/** The multiple of the file's bytes that a salt search may checksum. */
 const MAX_SALT_SEARCH_PASSES = 8
 
 /**
  * Recovers the salt of a log whose head and first frames are destroyed. Checksums do not depend on the salt, so the
- * search finds a chain of intact frames that reaches the end of the log; its last frame has the position of the commit
- * mark. A chain inside a value cannot reach the end, because the rest of its entry follows.
+ * search finds a chain of intact frames that reaches the end of the log. The last frame of the chain has the position
+ * of the commit mark. A chain inside a value cannot reach the end, because the remaining bytes of its entry follow.
  *
- * @param writtenEnd - end of the log, bytes
+ * @param writtenEnd - end of the log in bytes
  * @param markedPosition - position of the last entry
  */
 export async function searchSalt(

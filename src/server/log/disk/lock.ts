@@ -9,37 +9,39 @@ import { draftNameOf, LOCK_FILE, PARTIAL_SUFFIX } from './format.js'
 import { claimText, currentPidNamespace, describeOwner, livenessOf, type PidNamespace, parseClaim } from './owner.js'
 import { refillReserve, retryWithReserve } from './reserve.js'
 
-/** Options of a directory lock. Except for the callbacks, they exist for specs. */
+/** The options of a directory lock. Except for the callbacks, they exist for specs. */
 export interface LockOptions {
   readonly clock?: Clock
-  /** Where this process runs. Default {@link currentPidNamespace}. */
+  /** The pid namespace of this process. Default: {@link currentPidNamespace}. */
   readonly pidNamespace?: PidNamespace
   readonly claimFiles?: ClaimFiles
   /** Called once when another process has taken the directory, or the lock was removed. */
   readonly onLost?: (error: StateStoreError) => void
-  /** Receives system errors that do not affect ownership. */
+  /** Called with system errors that do not affect ownership. */
   readonly onError?: (error: unknown) => void
 }
 
 export interface DirectoryLock extends Ownership {
   /**
-   * Whether the lock was taken from an owner that may still run: its heartbeat stopped for {@link OWNER_TIMEOUT_MS}.
+   * Whether the lock was taken from an owner that may still run, because its heartbeat stopped for {@link
+   * OWNER_TIMEOUT_MS}.
    */
   readonly isForced: boolean
   release(): Promise<void>
 }
 
-/** Interval at which the owner updates the time of its lock file. */
+/** The interval at which the owner updates the time of its lock file. */
 export const HEARTBEAT_MS = 2_000
-/** An owner in another pid namespace is presumed dead after this long without a heartbeat. */
+/** The time without a heartbeat after which an owner in another pid namespace is presumed dead. */
 export const OWNER_TIMEOUT_MS = 10_000
 const HEARTBEAT_POLL_MS = 250
 
 const OWN_CLAIMS = new Set<string>()
 
 /**
- * Locks a directory for this process. Raises `in-use` when another process holds it. A killed process leaves its lock
- * behind: in the same pid namespace its end is detected directly, elsewhere by its missing heartbeat.
+ * Locks a directory for this process. Rejects with `in-use` when another process holds the directory. A killed process
+ * leaves its lock behind. In the same pid namespace, its end is detected directly, in another one by its missing
+ * heartbeat.
  */
 export async function lockDirectory(directory: string, options: LockOptions = {}): Promise<DirectoryLock> {
   const { clock = systemClock } = options
@@ -52,7 +54,7 @@ export async function lockDirectory(directory: string, options: LockOptions = {}
     if (await isOwnerAlive(directory, text, pidNamespace, clock)) throw inUseError(directory, text, pidNamespace)
     ended.add(text)
   }
-  // A dead owner may itself have taken the directory from one that was only silent and may still run.
+  // A dead owner may have taken the directory from an owner that was only silent and may still run.
   const isForced = earlierClaims.some(
     ({ text }) => parseClaim(text).isForced || livenessOf(text, pidNamespace, OWN_CLAIMS) !== 'ended',
   )
@@ -80,8 +82,8 @@ export async function lockDirectory(directory: string, options: LockOptions = {}
 }
 
 /**
- * Opens this process's claim. If the process was suspended since it created the claim, the name may belong to another
- * one.
+ * Opens this process's claim. If the process was suspended after it created the claim, the name may now belong to
+ * another claim.
  */
 async function openOwnClaim(directory: string, own: string, pidNamespace: PidNamespace): Promise<FileHandle> {
   const file = await open(join(directory, LOCK_FILE), 'r+').catch((error: unknown) => {
@@ -93,7 +95,7 @@ async function openOwnClaim(directory: string, own: string, pidNamespace: PidNam
   throw inUseError(directory, text, pidNamespace)
 }
 
-/** Describes the process that holds a directory; `undefined` if none does. */
+/** Describes the process that holds a directory. Returns `undefined` if no process does. */
 export async function lockOwner(directory: string, clock: Clock = systemClock): Promise<string | undefined> {
   const pidNamespace = currentPidNamespace()
   const last = (await readClaims(claimFiles(directory))).at(-1)
@@ -112,8 +114,8 @@ async function isOwnerAlive(
 }
 
 /**
- * Waits until the lock file changes or the owner times out. Only changes count, not the time itself: clocks differ
- * between machines and can be set.
+ * Waits until the lock file changes or the owner times out. Only changes of the file's time count, not the time itself,
+ * because clocks differ between machines and can be set.
  */
 async function hasHeartbeat(directory: string, text: string, clock: Clock): Promise<boolean> {
   const startedAt = clock.monotonic()
@@ -127,13 +129,13 @@ async function hasHeartbeat(directory: string, text: string, clock: Clock): Prom
   }
 }
 
-/** Returns `undefined` if there is no such claim. */
+/** Returns the heartbeat of a claim, or `undefined` if the claim does not exist. */
 async function readHeartbeat(directory: string, text: string): Promise<bigint | undefined> {
   const claims = await readClaims(claimFiles(directory))
   const found = claims.find(each => each.text === text)
   if (found === undefined) return undefined
   try {
-    // Opened because a network file system may return stale attributes for a file that is not open.
+    // The file is opened, because a network file system may return stale attributes for a file that is not open.
     const file = await open(join(directory, found.name), 'r')
     try {
       return (await file.stat({ bigint: true })).mtimeNs
@@ -154,9 +156,9 @@ class HeldLock implements DirectoryLock {
   readonly #claimText: string
   readonly #file: FileHandle
   readonly #options: HeldOptions
-  /** When the lock file was last confirmed to be this one by its name, monotonic ms. */
+  /** The time when the lock file of that name was last confirmed to be this owner's, in monotonic ms. */
   #confirmedAt = Number.NEGATIVE_INFINITY
-  /** Last modification time given to the lock file, s. */
+  /** The last modification time given to the lock file, in s. */
   #heartbeatSeconds = 0
   #cancel: () => void = () => undefined
   #pendingHeartbeat: Promise<void> | undefined
@@ -181,7 +183,7 @@ class HeldLock implements DirectoryLock {
     if (this.#state === 'released') return
     this.#cancel()
     await this.#pendingHeartbeat
-    // The name may belong to another owner's lock by now, so the check and the removal run without yielding.
+    // The name may already belong to another owner's lock, so the check and the removal run without yielding.
     if (this.#state === 'held' && this.#isLockFileOwn()) rmSync(join(this.#directory, LOCK_FILE), { force: true })
     this.#state = 'released'
     await this.#file.close()
@@ -189,8 +191,9 @@ class HeldLock implements DirectoryLock {
   }
 
   /**
-   * The next owner renames its claim to the lock file before it reads the directory. A network file system may show
-   * that late, so after a pause, during which another owner may have taken over, the name is read again.
+   * Returns whether this process still holds the lock. The next owner renames its claim to the lock file before it
+   * reads the directory. A network file system may show the new name late, so the name is read again after a pause in
+   * which another owner may have taken over.
    */
   #isHeld(): boolean {
     const now = this.#options.clock.monotonic()
@@ -225,8 +228,8 @@ class HeldLock implements DirectoryLock {
         this.#markLost()
         return
       }
-      // Always a different time, even if the clock was set back or the file system stores times with a resolution of
-      // two seconds.
+      // The time must differ from the previous one, even if the clock was set back or the file system stores times with
+      // a resolution of two seconds.
       this.#heartbeatSeconds = Math.max(
         this.#options.clock.now() / 1_000,
         this.#heartbeatSeconds + HEARTBEAT_MS / 1_000,
@@ -264,32 +267,33 @@ const inUseError = (directory: string, text: string, pidNamespace: PidNamespace)
 /** The directory operations that claims use. */
 export interface ClaimFiles {
   list(): Promise<readonly string[]>
-  /** Returns the content of a file; `undefined` if it does not exist. */
+  /** Returns the content of a file, or `undefined` if it does not exist. */
   read(name: string): Promise<string | undefined>
-  /** Creates a file together with its content, unless the name exists; returns whether it did. */
+  /** Creates a file together with its content unless the name exists. Returns whether the file was created. */
   create(name: string, text: string): Promise<boolean>
-  /** Renames a file, replacing any file of that name; returns whether the source existed. */
+  /** Renames a file, and replaces any file of that name. Returns whether the source existed. */
   rename(from: string, to: string): Promise<boolean>
-  /** Does nothing if the file does not exist. */
+  /** Removes a file. Does nothing if the file does not exist. */
   remove(name: string): Promise<void>
 }
 
-/** A file that names the process holding a directory. */
+/** A file that names the process that holds a directory. */
 export interface Claim {
   readonly name: string
   readonly text: string
 }
 
 /**
- * Claims a directory; returns `undefined` on success, otherwise the claim of its owner.
+ * Claims a directory. Returns `undefined` on success, otherwise the claim of the owner.
  *
- * A killed process leaves its claim behind. No process removes it: of two that find it, neither could know whether it
- * would remove that claim or the one just made by the other. Instead, each claims the claim, under a name derived from
- * its text, and the file system lets only one create that name. This forms a chain of claims of which the last one
- * counts, and only its creator renames it to the first. A claim that follows no other was created too late.
+ * A killed process leaves its claim behind, and no other process removes that claim. If two processes find the claim,
+ * neither could know whether it would remove the old claim or a new claim of the other process. Instead, each process
+ * claims the claim, under a name derived from the text of the claim, and the file system lets only one process create
+ * that name. This forms a chain of claims of which the last one counts, and only the creator of the last claim renames
+ * it to the first. A claim that follows no other claim was created too late.
  *
- * A process may be suspended before it renames its claim and resume after another one has taken the directory. So each
- * owner first removes all other claims, which leaves nothing to rename.
+ * A process may be suspended before it renames its claim, and resume after another process has taken the directory. So
+ * each owner first removes all other claims, which leaves nothing to rename.
  *
  * @param own - a text that no other claim has
  * @param isAlive - returns whether the process of a claim runs
@@ -314,11 +318,11 @@ export async function claimDirectory(
   }
 }
 
-/** Removes all other claims if the last one is this process's; returns whether it is. */
+/** Removes all other claims if the last claim is this process's. Returns whether it is. */
 async function removeOtherClaims(files: ClaimFiles, own: string): Promise<boolean> {
   const next = successorName(own)
   const others = (await files.list()).filter(name => SUCCESSOR.test(name) && name !== next)
-  // Files listed before this check are no longer part of the chain, and no name is used twice.
+  // The files listed before this check are no longer part of the chain, and no name is used twice.
   if ((await readClaims(files)).at(-1)?.text !== own) return false
   for (const name of others) await files.remove(name)
   return true
@@ -345,7 +349,7 @@ const FILE_MODE = 0o600
 /**
  * Creates the claim operations of a directory.
  *
- * @param linked - gives a file a second name unless that name exists
+ * @param linked - function that gives a file a second name unless that name exists
  */
 export function claimFiles(directory: string, linked: typeof link = link): ClaimFiles {
   const pathOf = (name: string): string => join(directory, name)
@@ -359,7 +363,7 @@ export function claimFiles(directory: string, linked: typeof link = link): Claim
         return await resultOrDefault(async () => linked(draft, pathOf(name)).then(() => true), false, 'EEXIST')
       } catch (error) {
         if (!hasCode(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS')) throw error
-        // On file systems without hard links, the claim exists briefly before its content does.
+        // On file systems without hard links, the claim exists briefly without its content.
         return await resultOrDefault(
           async () => writeFile(pathOf(name), text, { flag: 'wx', mode: FILE_MODE }).then(() => true),
           false,

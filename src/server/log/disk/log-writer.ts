@@ -9,19 +9,19 @@ export interface AppendTarget {
   readonly preallocatedEnd: number
 }
 
-/** `undefined` if the frame is durable, otherwise why it is not. */
+/** The result of a flush: `undefined` if the frame is durable, otherwise the reason why it is not. */
 export type FlushResult = LogFailure | undefined
 
-/** Larger frames are written on another thread, because copying them would block the event loop. */
+/** The size above which frames are written on another thread, because copying them would block the event loop. */
 const MAX_SYNC_WRITE_BYTES = 64 * 1024
 
-/** Maximum part of the preallocated space that is kept for entries that free space. */
+/** The maximum part of the preallocated space that is kept for entries that free space. */
 const MAX_RESERVE_BYTES = 256 * 1024
 
 /**
  * Appends and flushes frames at the end of a log file. The file is preallocated with zeros so that a flush writes only
- * the frame: growing a file also makes the disk write metadata. The end of the zeros is a reserve that a full disk
- * keeps for entries that free space.
+ * the frame, because the disk would also have to write metadata if the file grew. The last zeros are a reserve for
+ * entries that free space on a full disk.
  */
 export class LogWriter {
   readonly salt: Salt
@@ -31,7 +31,7 @@ export class LogWriter {
   #endOffset: number
   #preallocatedEnd: number
 
-  /** @param zeros - the zeros written at a time */
+  /** @param zeros - zeros to write at a time */
   constructor({ file, salt, endOffset, preallocatedEnd }: AppendTarget, zeros: Uint8Array) {
     this.salt = salt
     this.#file = file
@@ -41,7 +41,7 @@ export class LogWriter {
     this.#preallocatedEnd = preallocatedEnd
   }
 
-  /** Length of the log without preallocated space, bytes. */
+  /** The length of the log in bytes, without preallocated space. */
   get length(): number {
     return this.#endOffset
   }
@@ -49,13 +49,13 @@ export class LogWriter {
   /**
    * Returns whether a frame fits into the preallocated space.
    *
-   * @param freesSpace - the frame may use the reserve
+   * @param freesSpace - whether the frame may use the reserve
    */
   hasRoom(frame: Uint8Array, freesSpace: boolean): boolean {
     return this.#endOffset + frame.length <= this.#preallocatedEnd - (freesSpace ? 0 : this.#reserveBytes)
   }
 
-  /** Writes and flushes a frame before it returns; returns a promise only if the frame is rejected. */
+  /** Writes and flushes a frame before it returns. Returns a promise only if the frame is rejected. */
   appendSync(frame: Uint8Array): FlushResult | Promise<FlushResult> {
     try {
       this.#file.writeSync(frame, this.#endOffset)
@@ -76,7 +76,7 @@ export class LogWriter {
     const failure = this.hasRoom(frame, freesSpace) ? undefined : await this.#extend(frame, freesSpace)
     if (failure !== undefined) return failure
     try {
-      // `#extend` already wrote the rest.
+      // `#extend` has already written the remaining bytes.
       const first = frame.subarray(0, before - this.#endOffset)
       if (first.length <= MAX_SYNC_WRITE_BYTES) this.#file.writeSync(first, this.#endOffset)
       else await this.#file.write(first, this.#endOffset)
@@ -98,7 +98,7 @@ export class LogWriter {
     this.#preallocatedEnd = this.#endOffset
   }
 
-  /** Preallocates again if there is space. */
+  /** Preallocates the space again if the disk has enough space. */
   async restoreReserve(): Promise<void> {
     if (this.#preallocatedEnd > this.#endOffset) return
     try {
@@ -117,8 +117,8 @@ export class LogWriter {
   }
 
   /**
-   * Extends the file: writes the part of the frame that exceeds the preallocated space, then new zeros. If the disk is
-   * full, the previously preallocated space is kept.
+   * Extends the file. Writes the part of the frame that exceeds the preallocated space, then new zeros. If the disk is
+   * full, keeps the previously preallocated space.
    */
   async #extend(frame: Uint8Array, freesSpace: boolean): Promise<FlushResult> {
     const from = this.#preallocatedEnd
@@ -136,7 +136,7 @@ export class LogWriter {
     return undefined
   }
 
-  /** Preallocates in full or, failing that, only the reserve; returns the number of bytes. */
+  /** Preallocates in full or, if that fails, only the reserve. Returns the number of bytes. */
   async #preallocate(from: number): Promise<number> {
     for (const length of [this.#zeros.length, this.#reserveBytes]) {
       try {
@@ -167,6 +167,9 @@ export class LogWriter {
   }
 }
 
-/** After a failed flush the content of the disk is unknown, so a flush must not be retried. */
+/**
+ * Returns the failure of a flush. A failed flush must not be retried, because the content of the disk is unknown
+ * afterwards.
+ */
 const flushFailure = (cause: unknown): LogFailure =>
   new LogFailure('broken', 'a flush to the disk failed: restart the store once the disk works', { cause })

@@ -19,34 +19,40 @@ import { writeSnapshot } from './snapshots.js'
 export interface OpenedLog<C> {
   readonly engine: Engine<C>
   readonly log: DiskLog
-  /** Files in the directory that do not belong to the store. They are ignored. */
+  /** The files in the directory that do not belong to the store. They are ignored. */
   readonly strays: readonly string[]
-  /** Set if the disk is full: reads are served, and keys that the start deletes stay until there is space. */
+  /**
+   * The failure that applies if the disk is full. Reads are served, and keys that the start deletes remain until there
+   * is space.
+   */
   readonly failure: LogFailure | undefined
 }
 
 export interface OpenOptions extends EngineOptions, TakeoverOptions {
-  /** Store wall time, ms. */
+  /** Returns the store's wall time in ms. */
   readonly now: () => number
   readonly progress?: (progress: ReadProgress) => void
-  /** Receives errors that do not stop the log. */
+  /** Called with errors that do not stop the log. */
   readonly onError: (trouble: unknown) => void
-  /** Monotonic time, ms. The duration of a flush decides how the next one is done. */
+  /** Returns the monotonic time in ms. The duration of a flush decides how the next flush is done. */
   readonly monotonic: () => number
   readonly sizes?: Partial<LogSizes>
 }
 
-/** How a directory was taken over. */
+/** The way in which a directory was taken over. */
 export interface TakeoverOptions {
-  /** Whether it was taken from a process that may still run; see {@link DirectoryLock.isForced}. Default `false`. */
+  /**
+   * Whether the directory was taken from a process that may still run, see {@link DirectoryLock.isForced}. Default:
+   * `false`.
+   */
   readonly isForced?: boolean
-  /** Runs a task that needs little space, using a reserve if necessary. */
+  /** Runs a task that needs little space, with a reserve if necessary. */
   readonly withReserve?: <T>(task: () => Promise<T>) => Promise<T>
 }
 
 /**
- * Opens a store directory: recovers its state, deletes keys that expired since or do not outlive their process, and
- * resumes the log. Raises `damaged`, `format`, or a system error.
+ * Opens a store directory. Recovers its state, deletes keys that have expired or do not outlive their process, and
+ * resumes the log. Rejects with `damaged`, `format`, or a system error.
  */
 export async function openLog<C>(files: Files, options: OpenOptions): Promise<OpenedLog<C>> {
   const recovered = await recover<C>(files, options, options.progress)
@@ -77,8 +83,8 @@ export async function eraseLog(files: Files, takeover: TakeoverOptions = {}): Pr
 }
 
 /**
- * Creates a log that starts with a state, in an empty directory. The mark is written last, so an incomplete directory
- * is rejected when it is opened.
+ * Creates a log that starts with a state in an empty directory. The mark is written last, so an incomplete directory is
+ * rejected when it is opened.
  */
 export async function createLog(files: Files, state: State, position: number): Promise<void> {
   await writeSnapshot(files, state, position)
@@ -93,16 +99,16 @@ async function resumeFrom<C>(
   recovered: Recovered<C>,
   { isForced = false, withReserve = async task => task() }: TakeoverOptions,
 ): Promise<ResumeState> {
-  // These files come first: a former owner may be about to rename one of them. The flush makes sure that the recovered
-  // data is durable without them.
+  // The obsolete files are removed first, because a former owner may be about to rename one of them. The flush ensures
+  // that the recovered data is durable without these files.
   if (recovered.obsoleteFiles.length > 0) await files.flush()
   for (const name of recovered.obsoleteFiles) await files.remove(name)
   return isForced ? withReserve(async () => resumeFenced(files, recovered)) : resumeInPlace(files, recovered)
 }
 
 /**
- * Resumes in files that no former owner has open: a new log that starts where the last one ends, and a new mark.
- * Whatever a former owner still writes lies after that end, in a log that is read only up to it.
+ * Resumes in files that no former owner has open: a new log that starts where the last one ends, and a new mark. Data
+ * that a former owner still writes lies after that end, in a log that is read only up to that position.
  */
 async function resumeFenced<C>(
   files: Files,
@@ -112,7 +118,8 @@ async function resumeFenced<C>(
     const file = await files.open(tail.name, true)
     await rewriteLastFrame(file, tail).finally(async () => file.close())
   }
-  // A new mark, because the former owner may still write the old one. It must not be ahead of the logs.
+  // A new mark is created, because the former owner may still write the old one. The new mark must not be ahead of the
+  // logs.
   const mark = await replaceFile(files, MARK_FILE, encodeCommitMark(Math.max(position, markedPosition)))
   const { head, salt } = createFileHead('log', position)
   const file = await closeOnError(mark, async () => replaceFile(files, fileNameOf('log', position), head))
@@ -138,7 +145,7 @@ async function closeOnError<T>(file: Pick<OpenFile, 'close'>, task: () => Promis
   }
 }
 
-/** Replaces a file atomically. On failure, the next start cleans up. */
+/** Replaces a file atomically. After a failure, the next start cleans up. */
 async function replaceFile(files: Files, name: string, bytes: Uint8Array): Promise<OpenFile> {
   const draft = draftNameOf(name)
   const file = await files.create(draft)
@@ -152,8 +159,8 @@ async function replaceFile(files: Files, name: string, bytes: Uint8Array): Promi
 }
 
 /**
- * The data just read may be only in the page cache: the previous process was killed before its flush, or the flush
- * failed. So everything is flushed before it is relied on, the log before the mark.
+ * Resumes in the existing log. The data just read may be only in the page cache, if the previous process was killed
+ * before its flush or the flush failed. So all data is flushed before the store relies on it, the log before the mark.
  */
 async function resumeInPlace<C>(files: Files, recovered: Recovered<C>): Promise<ResumeState> {
   const { position, basePosition, tail, tornBytes, markedPosition, snapshotBytes } = recovered
@@ -172,7 +179,7 @@ async function resumeInPlace<C>(files: Files, recovered: Recovered<C>): Promise<
   const { endOffset, fileBytes, salt, format } = tail
   if (format === CURRENT_FORMAT)
     return { ...resumed, file, salt, endOffset, preallocatedEnd: tornBytes === 0 ? fileBytes : endOffset }
-  // An older version must not misread entries of this format: it finds a log of a newer format instead.
+  // The store starts a new log in the new format, so that an older version does not misread entries of this format.
   await file.close()
   return { ...resumed, ...(await createNext()), isSnapshotOwed: true }
 }
@@ -217,7 +224,7 @@ async function openMarkFile(files: Files, position: number): Promise<OpenFile> {
 }
 
 /**
- * Appends and applies the start entry; resolves with the failure if the disk is full, and rejects with any other
+ * Appends and applies the start entry. Resolves with the failure if the disk is full, and rejects with any other
  * failure.
  */
 function appendStart<C>(engine: Engine<C>, log: DiskLog, now: number): Promise<LogFailure | undefined> {

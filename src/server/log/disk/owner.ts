@@ -3,22 +3,25 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { hasCode } from './files.js'
 
-/** Identifies where a pid names one process: a pid namespace of a running kernel. `undefined` if unknown. */
+/** The pid namespace of a running kernel, in which a pid identifies one process. `undefined` if unknown. */
 export type PidNamespace = string | undefined
 
 /** The process that made a claim. */
 export interface Owner {
   readonly pid: number
-  /** Distinguishes a process from a later one with the same pid; `-` if the system does not provide it. */
+  /** An id that distinguishes the process from a later one with the same pid. `-` if the system does not provide it. */
   readonly startId: string
-  /** `undefined` in a claim of an earlier version, which supports only one pid namespace; `-` if unknown. */
+  /**
+   * The pid namespace, or `-` if unknown. It is `undefined` in a claim of an earlier version, which supports only one
+   * pid namespace.
+   */
   readonly pidNamespace: string | undefined
   readonly host: string | undefined
   /** Whether the directory was taken from a silent owner that may still run. */
   readonly isForced: boolean
 }
 
-/** Whether the owner of a claim runs; `unknown` if it runs in another pid namespace. */
+/** The state of the owner of a claim. `unknown`: the owner runs in another pid namespace. */
 export type Liveness = 'running' | 'ended' | 'unknown'
 
 const UNKNOWN = '-'
@@ -35,7 +38,11 @@ export function parseClaim(text: string): Owner {
   return { pid: Number(pid), startId, pidNamespace, host, isForced: forced === FORCED }
 }
 
-/** @param ownClaims - claims that this process still holds */
+/**
+ * Returns whether the owner of a claim is running.
+ *
+ * @param ownClaims - claims that this process still holds
+ */
 export function livenessOf(text: string, pidNamespace: PidNamespace, ownClaims: ReadonlySet<string>): Liveness {
   const { pid, startId, ...owner } = parseClaim(text)
   if (owner.pidNamespace !== undefined && (owner.pidNamespace !== pidNamespace || owner.pidNamespace === UNKNOWN))
@@ -44,7 +51,7 @@ export function livenessOf(text: string, pidNamespace: PidNamespace, ownClaims: 
   if (!isRunning(pid)) return 'ended'
   const found = readStartId(pid)
   const isKnown = startId !== UNKNOWN && found !== UNKNOWN
-  // In a container, every start may have the same pid.
+  // In a container, the process may have the same pid after every start.
   if (!isKnown) return pid === process.pid ? 'ended' : 'running'
   return found === startId ? 'running' : 'ended'
 }
@@ -83,7 +90,7 @@ function readStartId(pid: number): string {
   return startId ?? UNKNOWN
 }
 
-/** Returns `undefined` if the file does not exist or must not be read. */
+/** Returns the result of reading a file, or `undefined` if the file does not exist or must not be read. */
 function tryRead<T>(read: () => T): T | undefined {
   try {
     return read()

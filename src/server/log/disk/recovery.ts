@@ -22,7 +22,7 @@ import {
 import { type FrameLocation, FrameReader, nextLogWithEntries } from './frame-reader.js'
 
 export interface ReadProgress {
-  /** Bytes read, and their total. */
+  /** The number of bytes read, and the total number of bytes. */
   readonly read: number
   readonly of: number
 }
@@ -30,7 +30,7 @@ export interface ReadProgress {
 export interface LogTail {
   readonly name: string
   readonly startPosition: number
-  /** Offset of the next frame; 0 if not even the head was flushed. */
+  /** The offset of the next frame, or 0 if not even the head was flushed. */
   readonly endOffset: number
   /** The last frame, which may be only in the page cache. */
   readonly lastFrame: FrameLocation
@@ -41,38 +41,38 @@ export interface LogTail {
 
 export interface Recovered<C> {
   readonly engine: Engine<C>
-  /** Position of the last entry. */
+  /** The position of the last entry. */
   readonly position: number
-  /** Position of the snapshot. */
+  /** The position of the snapshot. */
   readonly basePosition: number
-  /** Position up to which entries were committed, according to the commit mark. */
+  /** The position up to which entries were committed, according to the commit mark. */
   readonly markedPosition: number
-  /** Number of entries after the snapshot. */
+  /** The number of entries after the snapshot. */
   readonly entries: number
   readonly keys: number
-  /** The log to resume; `undefined` if there is none. */
+  /** The log to resume, or `undefined` if there is none. */
   readonly tail: LogTail | undefined
-  /** Bytes written but never committed. */
+  /** The number of bytes that were written but never committed. */
   readonly tornBytes: number
   readonly snapshotBytes: number
-  /** Files superseded by the snapshot or abandoned. */
+  /** The files that the snapshot superseded, or that were abandoned. */
   readonly obsoleteFiles: readonly string[]
-  /** Files that do not belong to the store. They are ignored. */
+  /** The files that do not belong to the store. They are ignored. */
   readonly strays: readonly string[]
 }
 
-/** The root of a mounted file system contains this directory. */
+/** A directory that the root of a mounted file system contains. */
 const LOST_AND_FOUND = 'lost+found'
 
-/** Returns whether a directory is empty, or holds only what a store creates first. */
+/** Returns whether a directory is empty or holds only the files that a store creates first. */
 export const isFresh = (names: readonly string[]): boolean =>
   names.every(
     name => isNonDataFile(name) || name === MARK_FILE || name.startsWith(`${MARK_FILE}.`) || name === LOST_AND_FOUND,
   )
 
 /**
- * Recovers a directory without changing it. Raises `damaged` if committed entries are missing or corrupt, and `format`
- * if it belongs to another program or version.
+ * Recovers a directory without changing it. Rejects with `damaged` if committed entries are missing or corrupt, and
+ * with `format` if the directory belongs to another program or version.
  */
 export async function recover<C>(
   files: Files,
@@ -126,8 +126,8 @@ async function readAll<C>(
 }
 
 /**
- * Separates the files of a store from others. Raises `format` if there are only other files: then the directory is
- * probably the wrong one.
+ * Separates the files of a store from other files. Rejects with `format` if there are only other files, because the
+ * directory is then probably the wrong one.
  */
 export async function listFiles(files: Files): Promise<{ names: readonly string[]; strays: readonly string[] }> {
   const all = await files.list()
@@ -182,9 +182,12 @@ type Tail = Pick<Recovered<never>, 'position' | 'entries' | 'tail' | 'tornBytes'
 interface LogRange {
   readonly name: string
   readonly startPosition: number
-  /** Where the next log starts. A former owner may have written further, but never acknowledged it. */
+  /**
+   * The position at which the next log starts. A former owner may have written further entries, but never acknowledged
+   * them.
+   */
   readonly endPosition: number
-  /** Position of the last entry applied so far. */
+  /** The position of the last entry applied so far. */
   readonly appliedPosition: number
 }
 
@@ -200,7 +203,7 @@ class DirectoryReader {
     this.#totalBytes = Array.from(sizes.values()).reduce((sum, size) => sum + size, 0)
   }
 
-  /** Restores the snapshot at a position; returns its number of keys. */
+  /** Restores the snapshot at a position. Returns the number of keys in the snapshot. */
   async readState(position: number, loader: StateLoader): Promise<number> {
     const name = fileNameOf('state', position)
     return this.#withFile(name, async file => {
@@ -230,7 +233,7 @@ class DirectoryReader {
       const end = await this.#withFile(name, async file =>
         this.#readLog(engine, { name, startPosition, endPosition, appliedPosition: position }, file),
       )
-      // The previous log continues past the start of this one, so this one was created but never used.
+      // The previous log continues past the start of this log, so this log was created but never used.
       if (startPosition > basePosition && startPosition < position && end.position === startPosition) {
         obsoleteFiles.push(name)
         continue
@@ -242,7 +245,7 @@ class DirectoryReader {
       position = end.position
       tail = { name, startPosition, ...end }
     }
-    // A log is always created before the snapshot it follows.
+    // A log is always created before the snapshot that it follows.
     if (tail === undefined && basePosition > 0) throw damagedError(`${fileNameOf('log', basePosition)} is missing`)
     return { position, entries, tail, tornBytes, obsoleteFiles }
   }
@@ -254,7 +257,7 @@ class DirectoryReader {
   ) {
     const head = await file.read(0, FILE_HEAD_BYTES)
     const headReader = await FrameReader.open(file, 0, NO_SALT)
-    // The log was being created: after a power cut, the file may have its length but not its content.
+    // The log was still being created. After a power cut, the file may have its length but not its content.
     if (head.length < FILE_HEAD_BYTES || (await headReader.findWrittenEnd()) === 0)
       return {
         position: startPosition,
@@ -272,14 +275,14 @@ class DirectoryReader {
       const entry = await frames.readFrame(position + 1)
       if (entry === undefined) break
       position++
-      // Entries of a log that overlaps a previous one are not applied; the caller rejects the log.
+      // Entries of a log that overlaps a previous log are not applied, and the caller rejects the log.
       if (startPosition === appliedPosition) engine.replay(decodeLogEntry(name, entry))
       this.#reportProgress(entry.length)
     }
     const { offset: endOffset, lastFrame, size: fileBytes } = frames
     if (position === endPosition) return { position, endOffset, lastFrame, tornBytes: 0, fileBytes, format, salt }
     const writtenEnd = await frames.findWrittenEnd()
-    // Frames are written one at a time, so an intact later frame proves that this one was complete.
+    // Frames are written one at a time, so an intact later frame proves that this frame was complete.
     if (endOffset < writtenEnd && (await frames.seekFrame(position + 1, writtenEnd)) !== undefined)
       throw damagedError(`${name} is damaged at byte ${endOffset}`)
     return { position, endOffset, lastFrame, tornBytes: writtenEnd - endOffset, fileBytes, format, salt }

@@ -6,23 +6,23 @@ import { VersionClock } from '../../engine/version-clock.js'
 import { decodeBlock, type StateHead } from '../state-codec.js'
 
 /**
- * Why a write depends on missing entries: it is conditional, its key may have received a newer fencing token, or it may
- * repeat an earlier write.
+ * The reason why a write depends on missing entries. The write is conditional, its key may have received a newer
+ * fencing token, or the write may repeat an earlier write.
  */
 export type DependencyReason = 'condition' | 'fencing-token' | 'repeat'
 
-/** A write that was read but omitted. */
+/** A write that was read but not applied. */
 export interface DependentWrite {
   readonly verb: LoggedWrite['command']['verb']
   readonly key: Uint8Array
-  /** Size of the request. */
+  /** The size of the request. */
   readonly bytes: number
   readonly why: DependencyReason
 }
 
 /**
- * Applies entries of which some are missing. After a gap, a write is applied only if its result does not depend on the
- * missing entries; other writes are omitted.
+ * Applies the entries of a log in which some are missing. After a gap, a write is applied only if its result does not
+ * depend on the missing entries. Other writes are omitted.
  *
  * After a gap, a key is uncertain until an unconditional write sets or deletes it. Such a write is applied unless it or
  * its key has a fencing token, because tokens decide whether the write of a lease holder counts.
@@ -30,17 +30,17 @@ export interface DependentWrite {
 export class Replay {
   readonly engine = new Engine<never>({ maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY })
   #hasGap = false
-  /** Keys that are certain since the last gap; `undefined` if all are. */
+  /** The keys that are certain since the last gap, or `undefined` if all keys are certain. */
   #certainKeys: Set<string> | undefined
-  /** Ids of the requests applied since the last gap. */
+  /** The ids of the requests applied since the last gap. */
   #seenRequests = new Set<string>()
-  /** Keys written since the first gap. Their original versions are unknown. */
+  /** The keys written since the first gap, whose original versions are unknown. */
   readonly #rewrittenKeys = new Set<string>()
 
   /**
    * Records missing entries.
    *
-   * @param certainKeys - keys that are certain nevertheless
+   * @param certainKeys - keys that are certain despite the gap
    */
   addGap(certainKeys: ReadonlySet<string> | 'all' = new Set()): void {
     this.#hasGap = true
@@ -54,7 +54,7 @@ export class Replay {
       return []
     }
     const omitted: DependentWrite[] = []
-    // The original limits were enforced on keys that may be missing now.
+    // The store enforced the original limits on keys that may be missing now, so no limits apply here.
     const limits = { maxKeys: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY }
     for (const command of entry.commands) {
       const singleCommandEntry = (command: EntryCommand): LogEntry => ({
@@ -125,7 +125,7 @@ const withoutLimits = (owner: LoggedWrite['owner']): LoggedWrite['owner'] =>
 
 const EMPTY: Uint8Array = new Uint8Array(0)
 
-/** Restores a snapshot of which some blocks are missing. */
+/** Restores a snapshot with missing blocks. */
 export class SalvagedState {
   readonly ids = new Set<string>()
   readonly #loader: StateLoader
@@ -159,7 +159,7 @@ export class SalvagedState {
     else if (part.kind === 'records') for (const record of part.records) this.#restoreRecord(record)
   }
 
-  /** Restores the engine from the blocks read; returns which data is missing. */
+  /** Restores the engine from the blocks read. Returns which data is missing. */
   resume(): { readonly hasReplies: boolean; readonly lostKeys: number | undefined } {
     const hasReplies = this.#older !== undefined && this.#younger !== undefined
     const version = newest(this.#head?.version, this.#version)
@@ -168,7 +168,7 @@ export class SalvagedState {
         createdAt: this.#head?.createdAt,
         version,
         lastNumber: Math.max(this.#head?.lastNumber ?? 0, this.#lastNumber),
-        // Keeping only one of the two would leave a gap in the remembered replies.
+        // A single generation would leave a gap in the remembered replies, so both are kept or none.
         replies: hasReplies ? [this.#older ?? EMPTY, this.#younger ?? EMPTY] : [EMPTY, EMPTY],
       })
     }

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { hasCode, isFull } from './files.js'
 import { LOCK_FILE } from './format.js'
 
-/** Named like a claim, so that earlier versions treat it as an abandoned one. */
+/** A file named like a claim, so that earlier versions treat it as an abandoned claim. */
 const RESERVE_FILE = `${LOCK_FILE}.reserve`
 const BLOCK = new Uint8Array(4096)
 const RESERVE_BLOCKS = 8
 
 /**
- * Runs a task that needs little space in a directory, using the reserve if the disk is full. Afterwards the reserve is
- * refilled as far as space permits.
+ * Runs a task that needs little space in a directory, with the help of the reserve if the disk is full. Afterwards,
+ * refills the reserve as far as space permits.
  */
 export async function withReserve<T>(directory: string, task: () => Promise<T>): Promise<T> {
   const result = await retryWithReserve(directory, task)
@@ -18,7 +18,7 @@ export async function withReserve<T>(directory: string, task: () => Promise<T>):
   return result
 }
 
-/** Runs a task that needs little space; if the disk is full, removes the reserve and retries. */
+/** Runs a task that needs little space. If the disk is full, removes the reserve and retries the task. */
 export async function retryWithReserve<T>(directory: string, task: () => Promise<T>): Promise<T> {
   const path = join(directory, RESERVE_FILE)
   return task().catch(async error => {

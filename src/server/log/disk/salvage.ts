@@ -39,45 +39,49 @@ export type Omission =
       readonly first: number
       readonly last: number
       readonly extent: Extent | undefined
-      /** The keys readable in damaged bytes: possibly incomplete or wrong. */
+      /** The keys that are readable in damaged bytes, and which may be incomplete or wrong. */
       readonly keys: readonly Uint8Array[]
     }
-  /** Records of a snapshot; `extent` is `undefined` if the whole file is missing. */
+  /** Records of a snapshot. `extent` is `undefined` if the whole file is missing. */
   | {
       readonly type: 'records'
       readonly file: string
       readonly extent: Extent | undefined
       readonly keys: readonly Uint8Array[]
     }
-  /** Replies to the last writes, which identify repeated requests. */
+  /** The replies to the last writes, which identify repeated requests. */
   | { readonly type: 'replies'; readonly file: string }
   /** An intact write that depends on missing entries. */
   | ({ readonly type: 'write'; readonly position: number } & DependentWrite)
 
 /** The provable content of a directory. */
 export interface Salvaged {
-  /** @param now - wall time of new versions, ms */
+  /**
+   * Captures the state.
+   *
+   * @param now - wall time of new versions, ms
+   */
   readonly capture: (now: number) => State
   readonly keys: number
-  /** Position of the last entry that was ever committed, as far as the directory shows. */
+  /** The position of the last entry that was ever committed, as far as the directory shows. */
   readonly position: number
   readonly entries: number
   readonly omissions: readonly Omission[]
-  /** Number of keys lost from the snapshot; `undefined` if its key count is lost as well. */
+  /** The number of keys lost from the snapshot, or `undefined` if its key count is lost as well. */
   readonly lostKeys: number | undefined
-  /** Bytes being written when the process ended, which were never acknowledged. */
+  /** The number of bytes that were being written when the process ended and were never acknowledged. */
   readonly torn: number
-  /** Whether the commit mark is intact. Without it, entries may be missing at the end of the log unnoticed. */
+  /** Whether the commit mark is intact. Without the mark, entries may be missing unnoticed at the end of the log. */
   readonly isEndKnown: boolean
   readonly strays: readonly string[]
 }
 
-/** At most this much of a damaged range is searched for keys. */
+/** The number of bytes of a damaged range that are searched for keys. */
 const MAX_KEY_SEARCH_BYTES = 16 * 1024 * 1024
 
 /**
- * Reads everything intact in a directory, without changing it. Raises `format` if it belongs to another program or
- * version.
+ * Reads all intact data in a directory without changing the directory. Rejects with `format` if the directory belongs
+ * to another program or version.
  */
 export async function salvage(
   files: Files,
@@ -89,7 +93,7 @@ export async function salvage(
     : undefined
   const [states, logs] = [positionsOf(names, 'state'), positionsOf(names, 'log')]
   let best: Omit<Salvaged, 'strays'> | undefined
-  // An older snapshot may still exist together with all later entries.
+  // An older snapshot may still exist together with all entries after it.
   for (const basePosition of new Set([...[...states].reverse(), logs[0] ?? 0])) {
     const attempt = new SalvageAttempt(files, { states, logs, markedPosition: markedPosition ?? 0 }, progress)
     const found = { ...(await attempt.run(basePosition)), isEndKnown: markedPosition !== undefined }
@@ -116,7 +120,7 @@ interface FoundFiles {
   readonly markedPosition: number
 }
 
-/** One pass over a directory, starting at one of its snapshots. */
+/** One pass over a directory that starts at one of its snapshots. */
 class SalvageAttempt {
   readonly #files: Files
   readonly #found: FoundFiles
@@ -149,7 +153,7 @@ class SalvageAttempt {
     if (states.includes(basePosition)) await this.#readSnapshot(basePosition)
     else if (basePosition > 0) this.#omitSnapshot(basePosition)
     for (const [index, from] of logsAfterBase.entries()) {
-      // The previous log continues past the start of this one, so this one was created but never used.
+      // The previous log continues past the start of this log, so this log was created but never used.
       if (from < this.#position) continue
       this.#omitEntriesTo(from)
       const limit = await nextLogWithEntries(this.#files, logsAfterBase.slice(index + 1))
@@ -222,7 +226,7 @@ class SalvageAttempt {
     this.#omissions.push({ type: 'records', file: name, extent: { file: name, at, bytes: to - at }, keys })
   }
 
-  /** @param limit - where the next log starts */
+  /** @param limit - position at which the next log starts */
   async #readLog(from: number, limit: number, file: OpenFile): Promise<void> {
     const name = fileNameOf('log', from)
     this.#damage = undefined
@@ -252,7 +256,7 @@ class SalvageAttempt {
     }
   }
 
-  /** The commit mark belongs to the last log only. */
+  /** Searches the salt of the last log. The commit mark belongs only to that log. */
   async #searchSalt(file: OpenFile, from: number, writtenEnd: number): Promise<Salt | undefined> {
     const { logs, markedPosition } = this.#found
     return from === logs.at(-1) && markedPosition > from ? searchSalt(file, writtenEnd, markedPosition) : undefined
@@ -274,7 +278,7 @@ class SalvageAttempt {
     }
   }
 
-  /** Records the entries up to a position as missing, unless they were read. */
+  /** Records the entries up to a position as missing unless they were read. */
   #omitEntriesTo(position: number): void {
     if (position <= this.#position) return
     this.#omissions.push({
@@ -294,7 +298,7 @@ class SalvageAttempt {
   }
 }
 
-/** Finds the salt of a file even if its head is damaged, from the known number of its first frame. */
+/** Finds the salt of a file even if its head is damaged, by means of the known number of the first frame. */
 async function findSalt(file: OpenFile, name: string, kind: FileKind, position: number): Promise<Salt | undefined> {
   try {
     return readFileHead(name, await file.read(0, FILE_HEAD_BYTES), kind, position).salt
@@ -339,7 +343,7 @@ async function findKeys(
     try {
       for (const key of keysOf(bytes.subarray(offset + FRAME_HEADER_BYTES, end))) keys.set(toBinaryString(key), key)
     } catch {
-      // The rest of this frame is damaged.
+      // The remaining bytes of this frame are damaged.
     }
     offset = end
   }

@@ -11,7 +11,7 @@ import {
   sealFrame,
 } from './format.js'
 
-/** Writes a snapshot, and removes the files it supersedes; returns its size, bytes. */
+/** Writes a snapshot and removes the files that it supersedes. Returns the size of the snapshot in bytes. */
 export async function writeSnapshot(files: Files, state: State, position: number): Promise<number> {
   const name = fileNameOf('state', position)
   const file = await files.create(name + PARTIAL_SUFFIX)
@@ -44,16 +44,16 @@ async function removeOlder(files: Files, position: number): Promise<void> {
   }
 }
 
-/** On a full disk, a snapshot is written only if the existing files are this many times larger. */
+/** The factor by which the existing files must be larger than a snapshot for it to be written on a full disk. */
 const MIN_GARBAGE_RATIO = 2
-/** After a snapshot failed for lack of space, it is retried once the estimate has shrunk to this fraction. */
+/** The fraction to which the estimate must have shrunk before a snapshot that failed for lack of space is retried. */
 const MAX_RETRY_SIZE_RATIO = 0.75
 
 export interface SnapshotState {
   readonly snapshotBytes: number
   /**
-   * Whether a snapshot is overdue: the previous process ended while it wrote the snapshot for this log, or it still
-   * runs and may remove the older logs.
+   * Whether a snapshot is overdue, because the previous process ended while it wrote the snapshot for this log, or
+   * still runs and may remove the older logs.
    */
   readonly isSnapshotOwed: boolean
 }
@@ -63,17 +63,17 @@ export class SnapshotSchedule {
   readonly #minLogBytes: number
   readonly #estimateBytes: () => number
   #snapshotBytes: number
-  /** Size of the previous logs that no snapshot has replaced yet. */
+  /** The size of the previous logs that no snapshot has replaced yet. */
   #olderLogBytes = 0
   #isOwed: boolean
-  /** Log size at which a failed snapshot is retried. */
+  /** The log size at which a failed snapshot is retried. */
   #retryBytes = 0
   #isDiskFull = false
-  /** Estimated size of the last snapshot that did not fit on the disk. */
+  /** The estimated size of the last snapshot that did not fit on the disk. */
   #tooLargeBytes = Number.POSITIVE_INFINITY
 
   /**
-   * @param minLogBytes - minimum log size worth replacing
+   * @param minLogBytes - minimum size of a log that is worth replacing
    * @param estimateBytes - returns the approximate size of a snapshot
    */
   constructor({ snapshotBytes, isSnapshotOwed }: SnapshotState, minLogBytes: number, estimateBytes: () => number) {

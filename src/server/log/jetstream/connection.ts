@@ -8,19 +8,19 @@ import { StreamError } from '../cluster/stream.js'
 import type { JetStreamOptions, JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
 
-/** A NATS connection and the resources of a store. */
+/** A NATS connection and the NATS resources of a store. */
 export interface JetStreamConnection {
   readonly nats: NatsConnection
   readonly manager: JetStreamManager
   readonly snapshots: ObjectStore
-  /** Opens the bucket for snapshots, recreating it if it was removed. */
+  /** Opens the bucket for snapshots, and recreates it if it was removed. */
   openBucket(): Promise<ObjectStore>
   readonly names: NatsNames
 }
 
 const STREAM_NOT_FOUND = 10_059
 
-/** A message must leave room for a part of an entry after its header. */
+/** The minimum size of a message, which must leave room for a piece of an entry after its header. */
 const MIN_MESSAGE_BYTES = 4_096
 
 export interface NatsNames {
@@ -56,27 +56,27 @@ export async function connectToNats(settings: JetStreamSettings, packages: NatsP
     ...(authenticator !== undefined && { authenticator }),
     ...(tls !== undefined && { tls: tlsFilesOf(tls) }),
     timeout: 5_000,
-    // Detect a dead server soon, and try the next one soon.
+    // With these settings, the client detects a dead server and tries the next one within a few seconds.
     pingInterval: 3_000,
     maxPingOut: 2,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
     ignoreAuthErrorAbort: true,
-    // Otherwise, each sent message creates an `Error` for its stack trace.
+    // Without this option, each sent message would create an `Error` for its stack trace.
     noAsyncTraces: true,
   })
   destroyWhenStale(nats)
   return nats
 }
 
-/** NATS would try to read a file given as `undefined`. */
+/** Omits undefined files, because NATS would try to read a file given as `undefined`. */
 const tlsFilesOf = ({ caFile, certFile, keyFile }: NonNullable<JetStreamOptions['tls']>) => ({
   ...(caFile !== undefined && { caFile }),
   ...(certFile !== undefined && { certFile }),
   ...(keyFile !== undefined && { keyFile }),
 })
 
-/** Creates or opens the NATS resources of a store. Rejects with `argument` if existing ones are not suitable. */
+/** Creates or opens the NATS resources of a store. Rejects with `argument` if existing resources are not suitable. */
 export async function prepareStream(
   nats: NatsConnection,
   { name, replicas }: JetStreamSettings,
@@ -102,7 +102,7 @@ export async function prepareStream(
       num_replicas: replicas,
       retention: jetstream.RetentionPolicy.Limits,
       discard: jetstream.DiscardPolicy.New,
-      // Nodes detect later duplicates themselves.
+      // Nodes detect later duplicates by themselves.
       duplicate_window: 120 * 1e9,
     })
   }
@@ -114,7 +114,7 @@ export async function prepareStream(
   return { nats, manager, names, snapshots, openBucket }
 }
 
-/** Returns whether an error needs the operator, so that retrying is pointless. */
+/** Returns whether only the operator can fix an error, so that retrying is pointless. */
 export const isPermanentError = (error: unknown): boolean =>
   error instanceof ArgumentError ||
   (error instanceof Error && ['AuthorizationError', 'PermissionViolationError', 'ENOENT'].includes(codeOf(error)))
@@ -130,19 +130,17 @@ export const connectTimeoutError = ({ servers, connectTimeout }: JetStreamSettin
 
 /**
  * Destroys the socket of a connection that the NATS client found to be stale, so that the client tries another server.
- * The client intends to do so, but first waits for an empty write, which never completes if the peer has stopped
- * reading and the socket buffer is full. It would stay with that server and buffer its messages in memory until TCP
- * times out.
+ * The client intends to try another server by itself, but first waits for an empty write, which never completes if the
+ * peer has stopped reading and the socket buffer is full. The client would stay with that server and buffer messages in
+ * memory until TCP times out.
  */
 export function destroyWhenStale(nats: NatsConnection): void {
   const statuses$ = from(nats.status()).pipe(filter(({ type }) => type === 'staleConnection'))
-  // The statuses end with the connection; without them, only this workaround is missing.
+  // The statuses end with the connection. If they fail, only this workaround is missing.
   statuses$.subscribe({ next: () => socketOf(nats)?.destroy(), error: () => undefined })
 }
 
-/**
- * Closes a connection and destroys its socket. `close` alone would leave open a connection attempt to a hanging server.
- */
+/** Closes a connection and destroys its socket. `close` would leave a connection attempt to a hanging server open. */
 export async function closeConnection(nats: NatsConnection): Promise<void> {
   await nats.close()
   socketOf(nats)?.destroy()
@@ -152,7 +150,7 @@ interface Socket {
   destroy(): void
 }
 
-/** Returns the socket of a connection, which has no public accessor. */
+/** Returns the socket of a connection, for which NATS has no public accessor. */
 function socketOf(nats: NatsConnection): Socket | undefined {
   const socket = ['protocol', 'transport', 'socket'].reduce<unknown>(
     (inside, name) => (typeof inside === 'object' && inside !== null ? Reflect.get(inside, name) : undefined),
@@ -164,7 +162,7 @@ function socketOf(nats: NatsConnection): Socket | undefined {
 const isSocket = (inside: unknown): inside is Socket =>
   typeof inside === 'object' && inside !== null && 'destroy' in inside && typeof inside.destroy === 'function'
 
-/** Names of NATS errors that a retry cannot fix. */
+/** The names of NATS errors that a retry cannot fix. */
 const REFUSED_ERRORS = new Set(['InvalidArgumentError', 'PermissionViolationError', 'AuthorizationError'])
 
 export function streamError(message: string, cause: unknown): StreamError {
@@ -176,7 +174,7 @@ export function streamError(message: string, cause: unknown): StreamError {
 /**
  * Runs a task on subscription and emits its result.
  *
- * @param message - describes the failed operation
+ * @param message - description of the failed operation
  */
 export const fromTask = <T>(message: string, task: () => Promise<T>): Observable<T> =>
   new Observable(subscriber => {
@@ -189,7 +187,7 @@ export const fromTask = <T>(message: string, task: () => Promise<T>): Observable
     )
   })
 
-/** Throws {@link ArgumentError} unless a stream retains all messages, with this number of replicas. */
+/** Throws {@link ArgumentError} if a stream does not retain all messages or has another number of replicas. */
 export function checkRetention({ config }: StreamInfo, replicas: number): void {
   const { name, storage, num_replicas, retention, max_age, max_msgs, max_bytes, max_msgs_per_subject } = config
   const dropsMessages =
@@ -205,8 +203,8 @@ export function checkRetention({ config }: StreamInfo, replicas: number): void {
 }
 
 /**
- * Throws {@link ArgumentError} unless a stream is suitable as the log of a store: it retains all messages, accepts only
- * the nodes' subject, and can be trimmed.
+ * Throws {@link ArgumentError} if a stream is not suitable as the log of a store. A suitable stream retains all
+ * messages, accepts only the nodes' subject, and can be trimmed.
  *
  * @param maxMessageBytes - maximum message size of NATS
  */

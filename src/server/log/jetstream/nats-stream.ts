@@ -12,12 +12,12 @@ import {
 import { closeConnection, fromTask, type JetStreamConnection, streamError } from './connection.js'
 import type { NatsPackages } from './packages.js'
 
-/** Size of a message without its body: subject, headers with its id, and protocol fields, bytes. */
+/** The size in bytes of a message without its body: subject, headers with its id, and protocol fields. */
 const MESSAGE_OVERHEAD_BYTES = 1024
 const PUBLISH_TIMEOUT_MS = 2_000
-/** A node that does not respond within this time does not run. */
+/** The time in ms within which a running node responds. */
 const NODE_QUERY_TIMEOUT_MS = 1_000
-/** Bytes requested at a time. A server closes a connection with far more data pending. */
+/** The number of bytes requested at a time. A server closes a connection with far more data pending. */
 const MAX_PREFETCH_BYTES = 8 * 1024 * 1024
 const BLOCK_TIMEOUT_MS = 10_000
 
@@ -118,7 +118,7 @@ export class NatsStream implements Stream {
           subscriber.next(bytes)
         }
         const failure = await found.error
-        // Can be `undefined`, contrary to its type.
+        // `failure` can be `undefined`, contrary to its type.
         if (failure instanceof Error) throw failure
       }
       read().then(
@@ -196,9 +196,9 @@ const messageOf = ({ seq, timestampNanos, data }: JsMsg): StreamMessage => ({
 })
 
 /**
- * Chunks of snapshots whose writers were killed or did not clean up, and which would otherwise never be removed. They
- * cannot be told from chunks of a snapshot being written. So only chunks that existed before a later snapshot was
- * started are removed, and only after that one is complete: a slower writer would finish too late for its snapshot to
+ * Removes chunks of snapshots whose writers were killed or did not clean up. Such chunks cannot be distinguished from
+ * chunks of a snapshot that is being written. So only chunks that existed before a later snapshot was started are
+ * removed, and only after the later snapshot is complete. A slower writer would finish too late for its snapshot to
  * count.
  */
 export class OrphanedChunks {
@@ -216,7 +216,7 @@ export class OrphanedChunks {
     this.#orphans = await this.#filterOrphans(Object.keys(state.subjects ?? {}))
   }
 
-  /** Removes the recorded chunks, except those of snapshots completed since. */
+  /** Removes the recorded chunks, except those of snapshots that have been completed since. */
   async remove(): Promise<void> {
     const { manager, names } = this.#connection
     const orphans = this.#orphans.length === 0 ? [] : await this.#filterOrphans(this.#orphans)

@@ -6,42 +6,49 @@ import { LogKeys } from '../cluster/node-message.js'
 
 const MIN_KEY_BYTES = 16
 
-/** Options of {@link jetStreamLog}. */
 export interface JetStreamOptions {
-  /** Addresses of NATS servers, such as `nats://a:4222` or `a:4222`; `tls://` for TLS. One working server is enough. */
+  /**
+   * The addresses of NATS servers, such as `nats://a:4222`, `a:4222`, or `tls://a:4222` for TLS. A single working
+   * server is enough.
+   */
   readonly servers: string | readonly string[]
-  /** Name of the store; nodes with the same name form one store. Letters, digits, `-` and `_`. Default `default`. */
+  /**
+   * The name of the store, with letters, digits, `-` and `_`. Nodes with the same name form one store. Default:
+   * `default`.
+   */
   readonly name?: string | undefined
-  /** Number of NATS servers that store the log: 1, 3 or 5. Takes effect when the stream is created. Default 3. */
+  /**
+   * The number of NATS servers that store the log: 1, 3 or 5. It takes effect when the stream is created. Default: 3.
+   */
   readonly replicas?: number | undefined
-  /** Id of this node, unique in the store and stable across restarts. Default: the host name. */
+  /** The id of this node, which must be unique in the store and stable across restarts. Default: the host name. */
   readonly nodeId?: string | undefined
   /**
-   * `linearizable` (default): a read sees everything acknowledged by any node before the read was sent, at the cost of
-   * a round trip to the log. `local`: a read sees what this node has applied, which may be older than a value another
-   * node has acknowledged; a watch is never older.
+   * The consistency of reads. `linearizable` (default): a read sees every write that any node acknowledged before the
+   * read was sent, at the cost of a round trip to the log. `local`: a read sees the state that this node has applied,
+   * which may be older than a value that another node has acknowledged. A watch never sees older values.
    */
   readonly reads?: 'linearizable' | 'local' | undefined
-  /** How long the log may be unreachable before clients are disconnected, ms. Default 10,000. */
+  /** The time in ms for which the log may be unreachable before clients are disconnected. Default: 10,000. */
   readonly stallTimeout?: number | undefined
-  /** How long connecting and creating the stream may take, ms. Default 30,000. */
+  /** The time in ms that connecting and creating the stream may take. Default: 30,000. */
   readonly connectTimeout?: number | undefined
   /**
-   * Random keys of at least 16 bytes, shared by the nodes of a store, with which they sign their messages; unsigned
-   * messages do not count. The first key signs and all of them verify. Default none: anyone permitted to publish to the
-   * log counts as a node and may write every key.
+   * Random keys of at least 16 bytes with which all nodes of a store sign their messages. Unsigned messages do not
+   * count. The first key signs and all keys verify. Default: none, so that every client that may publish to the log
+   * counts as a node and may write every key.
    */
   readonly keys?: readonly Uint8Array[] | undefined
-  /** Positions of messages that nodes ignore; pass the same to all nodes. Default none. */
+  /** The positions of messages that nodes ignore. Pass the same positions to all nodes. Default: none. */
   readonly skip?: readonly number[] | undefined
   readonly user?: string | undefined
   readonly pass?: string | undefined
   readonly token?: string | undefined
-  /** File with a user's JWT and key, as written by `nsc`. */
+  /** The file with a user's JWT and key, as written by `nsc`. */
   readonly credsFile?: string | undefined
-  /** File with the seed of an nkey. */
+  /** The file with the seed of an nkey. */
   readonly nkeyFile?: string | undefined
-  /** PEM files; any of them enables TLS. */
+  /** The PEM files, any of which enables TLS. */
   readonly tls?:
     | {
         readonly caFile?: string | undefined
@@ -51,7 +58,7 @@ export interface JetStreamOptions {
     | undefined
 }
 
-/** Options with defaults applied. */
+/** The options with defaults applied. */
 export interface JetStreamSettings
   extends Checked<Pick<JetStreamOptions, 'name' | 'nodeId' | 'reads' | 'stallTimeout'>> {
   readonly servers: string[]
@@ -62,7 +69,7 @@ export interface JetStreamSettings
   readonly login: Pick<JetStreamOptions, 'user' | 'pass' | 'token' | 'credsFile' | 'nkeyFile' | 'tls'>
 }
 
-/** Validates options. Throws {@link ArgumentError}. */
+/** Validates the options. Throws {@link ArgumentError} for an invalid option. */
 export function parseOptions(options: JetStreamOptions): JetStreamSettings {
   const { name = 'default', replicas = 3, nodeId = defaultNodeId(), reads = 'linearizable' } = options
   const { stallTimeout = 10_000, connectTimeout = 30_000, user, pass, token, credsFile, nkeyFile, tls } = options
@@ -97,13 +104,13 @@ export function parseOptions(options: JetStreamOptions): JetStreamSettings {
 
 function parseKeys(keys: readonly Uint8Array[], name: string): LogKeys | undefined {
   const areKeys = Array.isArray(keys) && keys.every(key => key instanceof Uint8Array && key.length >= MIN_KEY_BYTES)
-  // The message must not contain the keys.
+  // The message must not contain the keys, which are secret.
   if (!areKeys) throw new ArgumentError(`Expected \`keys\` to be byte arrays of at least ${MIN_KEY_BYTES} bytes`)
   const [first, ...others] = keys
   return first === undefined ? undefined : new LogKeys([first, ...others], name)
 }
 
-/** Names become parts of NATS subjects. */
+/** Throws {@link ArgumentError} for an invalid name. Names become parts of NATS subjects. */
 function checkName(option: string, name: string): void {
   if (typeof name === 'string' && /^[\w-]{1,64}$/.test(name)) return
   throw new ArgumentError(
