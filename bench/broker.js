@@ -1,4 +1,4 @@
-// Compares the built-in broker with another checkout, Mosquitto and aedes.
+// Compares the built-in broker with the broker of another checkout, Mosquitto and aedes.
 import { spawnSync } from 'node:child_process'
 import { measureAttached } from './broker/attached.js'
 import { startAedes, startMosquitto, startOurs } from './broker/brokers.js'

@@ -4,7 +4,7 @@ import { fork } from 'node:child_process'
  * A child process that handles one IPC request at a time.
  *
  * @typedef {object} Child
- * @property {unknown} ready - its first message
+ * @property {unknown} ready - the first message of the child
  * @property {(request: object) => Promise<unknown>} ask
  * @property {number} pid
  * @property {() => Promise<void>} close

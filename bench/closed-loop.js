@@ -1,7 +1,7 @@
 import { lastValueFrom, Subject, tap } from 'rxjs'
 
 /**
- * Keeps `inFlight` items in an operator: each result lets the next item in, as in {@link runConcurrently}.
+ * Keeps `inFlight` items in an operator: each result is followed by the next item, as in {@link runConcurrently}.
  *
  * @template T
  * @param {number} inFlight

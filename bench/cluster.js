@@ -20,7 +20,7 @@ const VERBS = /** @type {const} */ (['SET', 'GET'])
  */
 export async function measureCluster(effort, reportMissing, keys = effort.quick ? 2e3 : 1e5) {
   progress('starting three NATS servers and three nodes')
-  // In parallel, as electing leaders takes seconds.
+  // The members start in parallel, because the election of leaders takes seconds.
   const etcd = startMembers([onDisk(), onDisk(), onDisk()])
   etcd.catch(() => undefined)
   const nats = await startNatsServers().catch(error => reportMissing(`a cluster of NATS: ${error.message}`))

@@ -13,7 +13,7 @@ const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invok
  */
 
 /**
- * Request and response on mqtt.js as written without this library: no timeouts, no ordering, no types.
+ * Sends requests over mqtt.js with hand-written code: no timeouts, no ordering, no types.
  *
  * @param {string} url
  * @param {Uint8Array} value
@@ -68,7 +68,7 @@ export async function handWritten(url, value) {
 }
 
 /**
- * This library: one-shot requests for one in flight, operators for many.
+ * Sends requests with this library: one-shot requests for one in flight, operators for many.
  *
  * @param {string} url
  * @param {Uint8Array} value

@@ -1,4 +1,5 @@
-// Compares writes that are on disk before they are acknowledged; each server has its own client, and all use one disk.
+// Compares writes that are on disk before they are acknowledged. Each server has its own client, and all use the same
+// disk.
 import { startStore } from './child.js'
 import { startEtcd } from './peers/etcd.js'
 import { startOurs } from './peers/ours.js'
@@ -63,7 +64,7 @@ async function measureRequests(peers, effort) {
   return table
 }
 
-/** Measures the start with `keys` keys of 100 bytes. @param {number} keys */
+/** Measures the start of a store with `keys` keys of 100 bytes. @param {number} keys */
 async function measureStart(keys) {
   progress(`a start with ${keys} keys`)
   const data = onDisk()

@@ -7,7 +7,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 const GROUP = 'bench'
 const DATA = { sensor: 'sensor-7', celsius: 21.5, at: 1_700_000_000_000 }
 const PROTOCOLS = /** @type {const} */ (['json', 'protobuf'])
-/** Number of the hub's frame that the plain server repeats; its sequence id has a typical length. */
+/** Number of the hub's frame that the plain server repeats. The sequence id of this frame has a typical length. */
 const SAMPLE_NUMBER = 900
 
 const server = await servePubSub({ port: 0, authenticate: 'anonymous' })
@@ -62,7 +62,10 @@ plain.on('connection', (socket, request) => {
   socket.on('message', data => send(Number(data.toString())))
 })
 
-/** Latest socket of the hub and of the plain server, and its time on the clock shared by all processes. */
+/**
+ * Latest socket of the hub and of the plain server, and the time of its connection on the clock shared by all
+ * processes.
+ */
 const accepted = { hub: { at: 0n, socket: Object(null) }, plain: { at: 0n, socket: Object(null) } }
 subscribe('net.server.socket', message => {
   const { socket } = Object(message)

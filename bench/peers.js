@@ -1,4 +1,4 @@
-// Compares client and store with alternatives, each with its own client and server on loopback.
+// Compares client and store with alternatives. Each alternative has its own client and server on loopback.
 import { startEtcd } from './peers/etcd.js'
 import { startNats } from './peers/nats.js'
 import { measureNotifications } from './peers/notifications.js'

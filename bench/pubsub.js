@@ -7,11 +7,14 @@ import { start } from './child.js'
 import { median, ms, perSecond, progress, spread, times } from './report.js'
 import { compare, medianRate, takeTurns } from './rounds.js'
 
-/** Messages per request, with two requests in flight: a hub ends a session with 1,000 unacknowledged messages. */
+/**
+ * Messages per request, with two requests in flight. The number is limited because a hub ends a session with 1,000
+ * unacknowledged messages.
+ */
 const BATCH_SIZE = 400
-/** Messages queued for a disconnected client, of at most 1,000. */
+/** Number of messages that are queued for a disconnected client; the hub queues at most 1,000. */
 const QUEUED = 900
-/** Enough for 10,000 messages. */
+/** Number of recoveries, enough for 10,000 messages. */
 const RECOVERIES = 12
 
 /**
@@ -24,7 +27,7 @@ const RECOVERIES = 12
  */
 
 /**
- * Requests the next batch when one is received, the same way for all receivers.
+ * Requests the next batch when a batch has been received, in the same way for all receivers.
  *
  * @param {(count: number) => void} request
  */
@@ -123,8 +126,8 @@ async function measureRate(protocol, urls, effort) {
 }
 
 /**
- * Measures from the new connection of a disconnected client until it has received all queued messages, and compares that
- * with a new plain connection that receives the same number of frames.
+ * Measures the time from the new connection of a disconnected client until the client has received all queued messages.
+ * Compares this time with a new plain connection that receives the same number of frames.
  *
  * @param {'json' | 'protobuf'} protocol
  * @param {{ hub: string, plain: string }} urls

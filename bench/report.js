@@ -53,7 +53,7 @@ export function printTable({ title, rows }) {
 const started = performance.now()
 
 /**
- * Shows the current step in one line that is overwritten; does nothing without a terminal.
+ * Shows the current step in one line, which the next step overwrites. Does nothing without a terminal.
  *
  * @param {string} text
  */

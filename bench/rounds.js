@@ -10,7 +10,7 @@ import { median, perSecond, progress, spread, times } from './report.js'
  */
 
 /**
- * One side of a comparison: `run` repeats an operation `count` times and resolves when all are done.
+ * One side of a comparison. `run` repeats an operation `count` times and resolves when all runs are done.
  *
  * @typedef {{ name: string, run: (count: number) => Promise<unknown> }} Runner
  */
@@ -48,8 +48,8 @@ export async function warmUp(contestants, { ms }) {
 }
 
 /**
- * Measures rates per second in each round. Contestants take turns, and each round begins with another one, so that other
- * load on the machine affects all equally.
+ * Measures rates per second in each round. Contestants take turns, and each round begins with another one, so that
+ * other load on the machine affects all contestants equally.
  *
  * @param {string} label
  * @param {readonly Runner[]} runners
@@ -78,7 +78,8 @@ export async function takeTurns(label, runners, { rounds, ms }, minCount = 1) {
 }
 
 /**
- * Returns the median ratio of ours to theirs within a round, and the difference of the largest and smallest ratio.
+ * Returns the median ratio of our rate to theirs within a round, and the difference between the largest and the
+ * smallest ratio.
  *
  * @param {readonly number[]} ours @param {readonly number[]} theirs
  */

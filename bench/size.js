@@ -6,7 +6,7 @@ import { bytes, printTable } from './report.js'
 
 /** Dependencies that the application provides, or that no browser loads. */
 const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^react($|\/)/, /^ws$/]
-/** Entries that are measured together: code that they share counts once. */
+/** Entries that are measured together; code that they share counts once. */
 const COMBINATIONS = [
   '.',
   '. + ./lease',
@@ -24,7 +24,7 @@ const PAGE = new URL('../dist/server/console/page/', import.meta.url)
 const budgets = JSON.parse(readFileSync(new URL('./budgets.json', import.meta.url), 'utf8'))
 
 /**
- * Bundles and minifies everything the entries export, divided into initial and lazy chunks.
+ * Bundles and minifies all exports of the entries, divided into initial and lazy chunks.
  *
  * @param {string} entry
  */
@@ -42,7 +42,7 @@ async function bundle(entry) {
     external: EXTERNAL,
     platform: 'browser',
     treeshake: true,
-    // Dropping 'use client' is harmless, as frameworks read it before bundling.
+    // Dropping 'use client' is harmless, because frameworks read the directive before bundling.
     onLog: (level, log, handler) => log.code === 'MODULE_LEVEL_DIRECTIVE' || handler(level, log),
   })
   const { output } = await build.generate({ format: 'esm', minify: true })
@@ -60,7 +60,7 @@ async function bundle(entry) {
   return { initial: chunks.filter(chunk => initial.has(chunk)), later: chunks.filter(chunk => !initial.has(chunk)) }
 }
 
-/** Returns the built files of the console's page: those its HTML loads, those loaded later, and the fonts. */
+/** Returns the built files of the console's page, divided into the files that its HTML loads and the others. */
 function page() {
   const files = readdirSync(PAGE, { recursive: true, encoding: 'utf8' })
     .filter(file => /\.\w+$/.test(file) && file !== 'licences.md')

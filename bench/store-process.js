@@ -9,7 +9,9 @@ const { serve } = await import(entry)
 
 const store = await serve({ port: 0, wsPort: 0, maxKeys: 2_000_000, ...(data !== '' && { data }) })
 
-/** Collects twice, as finalizers release memory for the second collection. */
+/**
+ * Returns the used memory, bytes. Collects garbage twice, because finalizers release memory for the second collection.
+ */
 function usedBytes() {
   globalThis.gc?.()
   globalThis.gc?.()

@@ -24,7 +24,7 @@ function counter() {
   return () => next++
 }
 
-/** Returns a generator of pseudorandom numbers below `limit`, the same ones every time. @param {number} limit */
+/** Returns a generator of pseudorandom numbers below `limit`, in the same sequence every time. @param {number} limit */
 function pseudorandom(limit) {
   let state = 1
   return () => {
@@ -34,10 +34,11 @@ function pseudorandom(limit) {
 }
 
 /**
- * Starts a store with `keys` keys. Keys of small stores are written repeatedly, so that all processes are equally warm.
+ * Starts a store with `keys` keys. The keys of small stores are written repeatedly, so that all processes are equally
+ * warm.
  *
  * @param {number} keys
- * @param {readonly string[]} options - for every SET
+ * @param {readonly string[]} options - options of every SET
  * @returns {Promise<Subject>}
  */
 async function storeWithKeys(keys, options = []) {
@@ -106,7 +107,7 @@ async function measureExpiry(effort) {
     { request: 'GET', of: 'keys with an expiry', subject: expiring, command: ['GET', numbered('k')] },
     { request: 'SET', of: 'keys without expiry', subject: permanent, command: set },
     { request: 'SET', of: 'expiry in an hour', subject: expiring, command: [...set, 'PX', HOUR_MS] },
-    // Other keys, so that the number of keys stays the same.
+    // These SETs write other keys, so that the number of the initial keys stays the same.
     {
       request: 'SET',
       of: 'expiry in 0.1 s',
@@ -153,7 +154,7 @@ async function measureWatchers(effort) {
 }
 
 /**
- * Measures the memory of keys, watches and connections as the growth of the store, divided by their number.
+ * Measures the memory per key, watch and connection: the growth of the store divided by their number.
  *
  * @param {import('./rounds.js').Effort} effort
  */
@@ -170,7 +171,7 @@ async function measureHeap(effort) {
     await grow()
     table.rows.push({ what, count, each: bytes(((await heapOf(child)) - before) / count) })
   }
-  // The first of each kind allocates memory that all share.
+  // The first item of each kind allocates memory that all items share.
   await client.run(['KEYNOTIFY', numbered('k')], 100, counter())
   await row('key of 8 B with 16 B', keys, () => client.run(['SET', numbered('k'), VALUE], keys, counter()))
   await row('key that expires', keys, () => client.run(['SET', numbered('x'), VALUE, 'PX', HOUR_MS], keys, counter()))

@@ -109,7 +109,7 @@ class WatchBench {
     const { names, server } = this
     const clientId = `bench-watch-${round}`
     const store = connect(server.url, { clientId, reconnect: { initial: 1, max: 1 } })
-    // The first watch allocates memory that all share.
+    // The first watch allocates memory that all watches share.
     await firstValueFrom(store.key('marker', number).value$)
     let changes = 0
     const before = heap()

@@ -22,7 +22,7 @@ const COLOURS = {
 const started = performance.now()
 
 /**
- * Prints a line of the transcript: time, actor, event, and for values their version and source.
+ * Prints a line of the transcript: time, actor, event and, for values, their version and source.
  *
  * @param {Actor} actor
  * @param {string} what

@@ -3,7 +3,7 @@ import { filter, firstValueFrom, timeout } from 'rxjs'
 const TIMEOUT_MS = 8_000
 
 /**
- * Resolves with the first value of a stream that matches; rejects after 8 s.
+ * Resolves with the first value of a stream that matches. Rejects after 8 s.
  *
  * @template T
  * @param {import('rxjs').Observable<T>} stream$

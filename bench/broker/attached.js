@@ -1,4 +1,5 @@
-// Compares three stores: ours attached to Mosquitto, a hand-written one on Mosquitto, and ours with its built-in broker.
+// Compares three stores: this store attached to Mosquitto, a hand-written store on Mosquitto, and this store with its
+// built-in broker.
 import { start, startStore } from '../child.js'
 import { handWritten, ours } from '../contestants.js'
 import { compare, medianRate, takeTurns, warmUp } from '../rounds.js'

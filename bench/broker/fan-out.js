@@ -1,4 +1,4 @@
-// Measures one change of a key with a thousand watching connections.
+// Measures the time from one change of a key until a thousand watching connections are notified.
 import { connect, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
 import { startStore } from '../child.js'
@@ -8,7 +8,7 @@ import { RawPeer } from '../raw/peer.js'
 import { median, ms, progress, spread, times } from '../report.js'
 
 const KEY = 'watched'
-/** Connections opened concurrently. */
+/** Number of connections that are opened concurrently. */
 const BATCH_SIZE = 50
 const WARM_UP_CHANGES = 20
 const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
@@ -19,7 +19,7 @@ const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE
  * @typedef {(url: string, number: number, onChange: () => void) => Promise<() => unknown>} Watch
  */
 
-/** Counts notifications on a socket; QoS 0 requires no acknowledgements. @type {Watch} */
+/** Counts notifications on a socket. QoS 0 requires no acknowledgements. @type {Watch} */
 async function watchWithSocket(url, number, onChange) {
   const clientId = `bench-socket-${number}`
   const peer = await RawPeer.connect(Number(new URL(url).port), clientId)
@@ -105,7 +105,7 @@ class WatchedStore {
 }
 
 /**
- * @param {readonly { name: string, directory?: string }[]} stores - the first one is ours
+ * @param {readonly { name: string, directory?: string }[]} stores - the first one is this store
  * @param {import('../rounds.js').Effort} effort
  * @returns {Promise<import('../report.js').Table>}
  */

@@ -1,8 +1,8 @@
-// Opens idle connections in a separate process, as their number may exceed the limit of one process.
+// Opens idle connections in a separate process, because their number may exceed the limit of one process.
 import { responseTopic } from '../raw/packets.js'
 import { RawPeer } from '../raw/peer.js'
 
-/** Connections opened concurrently. */
+/** Number of connections that are opened concurrently. */
 const CONCURRENCY = 100
 const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
 

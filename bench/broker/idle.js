@@ -1,4 +1,4 @@
-// Measures idle connections: memory each, their maximum number, and the memory left after they close.
+// Measures idle connections: the memory of each, their maximum number, and the memory that remains after they close.
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { heapOf, start, startStore } from '../child.js'
@@ -10,9 +10,9 @@ const KINDS = [
   { connection: 'plain', subscribed: false },
   { connection: 'with two subscriptions', subscribed: true },
 ]
-/** Maximum connections of one client process. */
+/** Maximum number of connections of one client process. */
 const MAX_PER_PROCESS = 5_000
-/** File descriptors for other purposes than connections. */
+/** Number of file descriptors for other purposes than connections. */
 const RESERVED_FILES = 100
 
 /**
@@ -59,7 +59,7 @@ async function withStore(directory, task) {
 
 /** @param {Store} store @param {number} count @param {boolean} subscribed */
 async function measureEach(store, count, subscribed) {
-  // The first connections allocate memory that all share.
+  // The first connections allocate memory that all connections share.
   const first = await connectMany(store, 100, subscribed, 'first')
   const before = await heapOf(store)
   const residentBefore = residentOf(store.pid)
@@ -94,7 +94,11 @@ async function measureMany(store, count) {
   }
 }
 
-/** Connects from several local addresses, as one has too few ports. @param {Store} store @param {number} count @param {boolean} subscribed @param {string} prefix */
+/**
+ * Connects from several local addresses, because one address has too few ports.
+ *
+ * @param {Store} store @param {number} count @param {boolean} subscribed @param {string} prefix
+ */
 async function connectMany(store, count, subscribed, prefix) {
   const port = Number(new URL(store.url).port)
   const clients = []

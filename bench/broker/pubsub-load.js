@@ -2,13 +2,13 @@ import { publishPacket } from '../raw/packets.js'
 import { RawPeer } from '../raw/peer.js'
 
 /**
- * Traffic pattern: each publisher has a separate topic with `subscribers` subscribers.
+ * A traffic pattern in which each publisher has a separate topic with `subscribers` subscribers.
  *
  * @typedef {object} Shape
  * @property {string} name
  * @property {number} publishers
  * @property {number} subscribers - to each topic
- * @property {number} inFlight - messages in flight, all publishers together
+ * @property {number} inFlight - messages in flight, for all publishers together
  * @property {0 | 1} qos - for messages and subscriptions
  * @property {number} size - payload, bytes
  */
@@ -47,7 +47,7 @@ class TopicLoad {
   #pump() {
     const completed = this.#completed()
     const batch = Math.min(this.#unsent, this.#window - (this.#sent - completed))
-    // Small batches would cost one network packet each.
+    // Each small batch would cost a network packet.
     if (this.#unsent > 0 && batch < Math.min(this.#unsent, this.#window / 4)) return
     if (batch > 0) {
       this.#sent += batch

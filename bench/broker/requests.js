@@ -6,7 +6,7 @@ import { median, microseconds } from '../report.js'
 import { compare, medianRate, takeTurns, warmUp } from '../rounds.js'
 
 /**
- * @param {readonly { name: string, directory?: string }[]} stores - the first one is ours
+ * @param {readonly { name: string, directory?: string }[]} stores - the first one is this store
  * @param {import('../rounds.js').Effort} effort
  * @returns {Promise<import('../report.js').Table>}
  */

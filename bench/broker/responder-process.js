@@ -1,4 +1,4 @@
-// A store as written without this library: mqtt.js and a `Map`.
+// A store without this library: mqtt.js and a `Map`.
 import mqtt from 'mqtt'
 
 const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'

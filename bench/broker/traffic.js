@@ -32,7 +32,7 @@ class Contestant {
 }
 
 /**
- * @param {readonly import('./brokers.js').Broker[]} brokers - the first one is ours
+ * @param {readonly import('./brokers.js').Broker[]} brokers - the first one is the built-in broker
  * @param {import('../rounds.js').Effort} effort
  * @returns {Promise<import('../report.js').Table>}
  */

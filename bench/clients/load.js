@@ -1,6 +1,6 @@
 /**
- * Imports a client that is installed in this folder, which has a separate lock file. The caller declares the type that it
- * uses, so that types can be checked without the packages.
+ * Imports a client that is installed in this folder, which has a separate lock file. The caller declares the type of
+ * the client, so that types can be checked without the packages.
  *
  * @template T
  * @param {string} name

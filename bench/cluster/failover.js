@@ -2,12 +2,12 @@ import { connect, text } from 'rx-statestore'
 import { filter, firstValueFrom } from 'rxjs'
 import { median, ms, progress } from '../report.js'
 
-/** An unanswered write is retried after this time. */
+/** Time after which an unanswered write is retried. */
 const TIMEOUT_MS = 500
 
 /**
- * Kills a process under continuous writes. Measures the time from the kill to the first response to a write that was sent
- * after it.
+ * Kills a process under continuous writes. Measures the time from the kill to the first response to a write that was
+ * sent after the kill.
  *
  * @param {import('./nats-servers.js').NatsServers} nats
  * @param {readonly import('./nodes.js').Node[]} nodes

@@ -29,7 +29,8 @@ export async function startNode(servers, id) {
 }
 
 /**
- * Starts three nodes. Writes go to the first; watching clients connect to the second, the third, the first and so on.
+ * Starts three nodes. Writes go to the first node; watching clients connect to the second, the third, the first and so
+ * on.
  *
  * @param {readonly string[]} servers
  * @returns {Promise<import('../peers/peer.js').Peer & { nodes: readonly Node[] }>}

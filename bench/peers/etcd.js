@@ -15,11 +15,11 @@ import { freePort, scratch, startServer } from './server.js'
  * @typedef {{ Etcd3: new (options: { hosts: string, grpcOptions?: object }) => Client }} Etcd
  */
 
-/** Otherwise, clients of one process share a connection. */
+/** Gives each client a connection; otherwise the clients of one process would share one. */
 const OWN_CONNECTION = { 'grpc.use_local_subchannel_pool': 1 }
 
 /**
- * Starts one member, with its log on an in-memory file system if there is one.
+ * Starts one member, with its log on an in-memory file system if the machine has one.
  *
  * @param {string} [data] - directory on disk to use instead
  * @returns {Promise<import('./peer.js').Peer>}
@@ -29,7 +29,8 @@ export async function startEtcd(data = undefined) {
 }
 
 /**
- * Starts a cluster with one member per folder. Writes go to the first; watching clients connect to the next ones in turn.
+ * Starts a cluster with one member per folder. Writes go to the first member; watching clients connect to the next ones
+ * in turn.
  *
  * @param {readonly string[]} folders
  * @returns {Promise<import('./peer.js').Peer>}

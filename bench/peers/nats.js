@@ -22,7 +22,7 @@ import { freePort, scratch, startServer } from './server.js'
  */
 
 /**
- * Starts JetStream in memory, with one value of history.
+ * Starts a NATS server with a bucket in memory that keeps one value per key.
  *
  * @returns {Promise<import('./peer.js').Peer>}
  */
@@ -41,7 +41,7 @@ export async function startNats() {
 }
 
 /**
- * Opens a bucket at running servers. Writes go to the first; watching clients connect to the next ones in turn.
+ * Opens a bucket at running servers. Writes go to the first server; watching clients connect to the next ones in turn.
  *
  * @param {readonly string[]} servers
  * @param {Parameters<Manager['create']>[1]} options

@@ -1,7 +1,7 @@
 // Measures the time from a change in one client to its notification in others.
 import { median, ms, progress, quantile, spread, times } from '../report.js'
 
-/** Clients opened concurrently. */
+/** Number of clients that are opened concurrently. */
 const BATCH_SIZE = 50
 
 /** A store with clients that watch a key. */
@@ -108,7 +108,11 @@ async function changeInTurns(label, stores, effort) {
   return rounds
 }
 
-/** Divides their median time by ours within each round; higher is better for this library. @param {number[][][]} rounds @param {number} i */
+/**
+ * Divides the median time of a peer by the time of this library within each round; higher is better for this library.
+ *
+ * @param {number[][][]} rounds @param {number} i
+ */
 function comparison(rounds, i) {
   if (i === 0) return { 'theirs / ours': '', spread: '' }
   const ratios = rounds.map(round => median(round[i] ?? []) / median(round[0] ?? []))

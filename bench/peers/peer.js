@@ -10,7 +10,7 @@
  * @property {() => Promise<unknown>} close - clients and server
  */
 
-/** 16 bytes, as text, which all clients accept without a wrapper. */
+/** A value of 16 bytes as text, which all clients accept without a wrapper. */
 export const VALUE = 'sixteen bytes...'
 export const KEY = 'bench'
 export const WATCHED = 'watched'

@@ -22,8 +22,8 @@ import { freePort, startServer } from './server.js'
  */
 
 /**
- * Starts Redis. A change is SET and PUBLISH in one MULTI, as keyspace notifications do not carry the value, which would
- * cost the watching client a request.
+ * Starts Redis. A change is SET and PUBLISH in one MULTI. Keyspace notifications do not carry the value, so the
+ * watching client would need a further request.
  *
  * @param {string} [name]
  * @param {string} [data] - directory for a log that is flushed with each write; default no persistence

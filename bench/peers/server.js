@@ -27,10 +27,10 @@ export async function freePorts(count) {
   return ports
 }
 
-/** Creates a folder for a server without an in-memory mode, on an in-memory file system if there is one. */
+/** Creates a folder for a server without an in-memory mode, on an in-memory file system if the machine has one. */
 export const scratch = () => folderIn(['/dev/shm', tmpdir()])
 
-/** Creates a folder on disk, the same disk for all servers. */
+/** Creates a folder on disk. All servers use the same disk. */
 export const onDisk = () => folderIn([new URL('..', import.meta.url).pathname])
 
 /** @param {readonly string[]} parents */
@@ -41,14 +41,14 @@ function folderIn(parents) {
       process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
       return folder
     } catch {
-      // Not writable; the next parent is tried.
+      // The parent is not writable, so the next one is tried.
     }
   }
   throw new Error(`None of these folders is writable: ${parents.join(', ')}`)
 }
 
 /**
- * Starts the server of a Debian package and waits until it listens. It is killed when this process exits.
+ * Starts the server of a Debian package and waits until it listens. The server is killed when this process exits.
  *
  * @param {string} command
  * @param {readonly string[]} args
@@ -56,7 +56,7 @@ function folderIn(parents) {
  * @returns {Promise<{ pid: number, stop: () => Promise<void> }>}
  */
 export async function startServer(command, args, port) {
-  // Not every user has the folders of services in PATH.
+  // PATH may lack the folders of services.
   const env = { ...process.env, PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin` }
   const child = spawn(command, args, { env, stdio: 'ignore' })
   /** @type {Promise<never>} */
@@ -65,7 +65,7 @@ export async function startServer(command, args, port) {
     child.once('exit', code => reject(new Error(`${command} exited with code ${code}`)))
   })
   const kill = () => void child.kill('SIGKILL')
-  // Before its folder is deleted, which it would write to again.
+  // The server is killed before its folder is deleted, because it would write to the folder again.
   process.prependOnceListener('exit', kill)
   await Promise.race([failed, listening(port)])
   failed.catch(() => undefined)

@@ -7,8 +7,8 @@ const DIGITS = 7
 const PLACEHOLDER = '#'.repeat(DIGITS)
 
 /**
- * A connection that sends pre-encoded requests and only counts the responses, so that the store is the bottleneck and the
- * store is measured.
+ * A connection that sends pre-encoded requests and only counts the responses, so that the bottleneck is the store,
+ * which is measured.
  */
 export class RawClient {
   #packetId = 0

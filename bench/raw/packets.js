@@ -1,4 +1,4 @@
-// The few MQTT 5 packets a load generator needs, as bytes (MQTT 5.0, sections 3.1, 3.3 and 3.8).
+// Encodes the few MQTT 5 packets that a load generator needs (MQTT 5.0, sections 3.1, 3.3 and 3.8).
 
 const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
 
@@ -20,11 +20,15 @@ function packet(header, parts) {
 /** Encodes an empty property list, which MQTT 3.1.1 lacks. @param {4 | 5} version */
 const noProperties = version => Buffer.alloc(version === 5 ? 1 : 0)
 
-/** Clean start, no keep-alive. @param {string} clientId @param {4 | 5} version */
+/** Encodes a CONNECT with clean start and without keep-alive. @param {string} clientId @param {4 | 5} version */
 export const connectPacket = (clientId, version = 5) =>
   packet(0x10, [text('MQTT'), Buffer.of(version, 2, 0, 0), noProperties(version), text(clientId)])
 
-/** With QoS 0, no acknowledgements are needed. @param {string} filter @param {0 | 1} qos @param {4 | 5} version */
+/**
+ * Encodes a SUBSCRIBE. With QoS 0, messages need no acknowledgements.
+ *
+ * @param {string} filter @param {0 | 1} qos @param {4 | 5} version
+ */
 export const subscribePacket = (filter, qos = 0, version = 5) =>
   packet(0x82, [Buffer.of(0, 1), noProperties(version), text(filter), Buffer.of(qos)])
 
@@ -67,10 +71,10 @@ export function requestPacket(clientId, command) {
 
 /** Counts the PUBLISH packets in a byte stream without decoding them. */
 export class PublishCounter {
-  /** Missing bytes of the current packet. */
+  /** Number of missing bytes of the current packet. */
   #rest = 0
   #header = 0
-  /** Shift of the next byte of a length that is being read; otherwise -1. */
+  /** Shift of the next byte while a length is being read; otherwise -1. */
   #shift = -1
 
   /** @param {Buffer} chunk */

@@ -5,10 +5,10 @@ import { connectPacket, subscribePacket } from './packets.js'
 const PUBLISH = 3
 const PUBACK = 4
 const NOTHING = Buffer.alloc(0)
-/** Shared by all connections, as data is processed before the next read. */
+/** The read buffer of all connections, which can share it because data is processed before the next read. */
 const READ_BUFFER = Buffer.alloc(256 * 1024)
 
-/** A connection with minimal overhead: it finds packet boundaries, acknowledges, and counts. */
+/** A connection with minimal overhead, which only finds packet boundaries, acknowledges and counts. */
 export class RawPeer {
   /** Number of received PUBLISH packets; `acknowledged` counts PUBACKs. */
   published = 0
@@ -85,7 +85,7 @@ export class RawPeer {
       if (type === PUBLISH) this.#onPublish(bytes, at, ids)
       at = end
     }
-    // Copied, as the next read overwrites the buffer.
+    // Copied, because the next read overwrites the buffer.
     this.#rest = at === bytes.length ? NOTHING : Buffer.from(bytes.subarray(at))
     if (ids.length > 0) this.#acknowledge(ids)
     this.onData()

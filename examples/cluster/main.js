@@ -1,4 +1,4 @@
-// A panel and a thermostat at different nodes; the panel's node is killed, and no acknowledged write is lost.
+// Connects a panel and a thermostat to different nodes and kills the panel's node: no acknowledged write is lost.
 
 import { connect, number } from 'rx-statestore'
 import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'

@@ -4,7 +4,7 @@ import { run } from './processes.js'
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
 /**
- * A node in a separate process, started as on the command line.
+ * A node in a separate process, started from the command line.
  *
  * @typedef {object} Node
  * @property {string} id
@@ -13,9 +13,9 @@ const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
  */
 
 /**
- * @param {string} servers - of NATS
+ * @param {string} servers - addresses of NATS
  * @param {string} id
- * @param {string} [port] - 0 for any free one
+ * @param {string} [port] - 0 for any free port
  * @returns {Promise<Node>}
  */
 export async function startNode(servers, id, port = '0') {
@@ -25,7 +25,7 @@ export async function startNode(servers, id, port = '0') {
 }
 
 /**
- * At which of the nodes a client is.
+ * Returns the node that a client is connected to.
  *
  * @param {readonly Node[]} nodes
  * @param {import('rx-statestore').Status} status

@@ -4,15 +4,15 @@ import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 
 /**
- * A process that runs.
+ * A running process.
  *
  * @typedef {object} Running
- * @property {string} line - its output when it was ready
+ * @property {string} line - the line of output by which the process was ready
  * @property {(signal: 'SIGTERM' | 'SIGKILL') => Promise<unknown>} end
  */
 
 /**
- * Starts a process and waits until it is ready; it ends with this one.
+ * Starts a process and waits until it is ready. The process ends with this one.
  *
  * @param {string} command
  * @param {readonly string[]} args
@@ -25,15 +25,15 @@ export async function run(command, args, ready) {
   process.prependOnceListener('exit', kill)
   const exited = once(child, 'exit')
   /** @type {string[]} */
-  const said = []
+  const output = []
   /** @type {Promise<string>} */
   const line = new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('exit', code => reject(new Error(`${command} ended (${code}): ${said.slice(-5).join('\n')}`)))
+    child.once('exit', code => reject(new Error(`${command} ended (${code}): ${output.slice(-5).join('\n')}`)))
     for (const input of [child.stdout, child.stderr])
       createInterface({ input }).on('line', each => {
-        said.splice(0, said.length - 20)
-        said.push(each)
+        output.splice(0, output.length - 20)
+        output.push(each)
         if (ready.test(each)) resolve(each)
       })
   })
@@ -45,7 +45,7 @@ export async function run(command, args, ready) {
   return { line: await line, end }
 }
 
-/** Ports that were free a moment ago. @param {number} count */
+/** Returns ports that were free a moment ago. @param {number} count */
 export async function freePorts(count) {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   await Promise.all(servers.map(server => once(server, 'listening')))

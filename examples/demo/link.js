@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net'
 
 /**
- * A network cable between a client and a server that can be cut: a TCP proxy.
+ * Lays a network cable between a client and a server: a TCP proxy that can be cut.
  *
  * @param {number} port - port of the server
  */

@@ -1,4 +1,4 @@
-// A thermostat follows its set point through a broken connection; then a standby with an old fencing token is refused.
+// A thermostat follows its set point through a broken connection; then a write with an old fencing token is rejected.
 
 import { connect, number, StateStoreError, text } from 'rx-statestore'
 import { serve } from 'rx-statestore/server'

@@ -3,9 +3,9 @@ import { combineLatest, interval, scan, startWith } from 'rxjs'
 import { say } from '../transcript.js'
 
 /**
- * A thermostat: it follows its set point and reports the temperature of a simulated room.
+ * Starts a thermostat that follows its set point and reports the temperature of a simulated room.
  *
- * @param {string | readonly string[]} url - or of several nodes
+ * @param {string | readonly string[]} url - URL of the store, or URLs of several nodes
  */
 export function startThermostat(url) {
   const store = connect(url, { clientId: 'thermostat1', reconnect: { initial: 50, max: 200 } })

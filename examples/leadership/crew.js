@@ -5,9 +5,9 @@ import { say } from '../transcript.js'
 
 /** @typedef {'pump-1' | 'pump-2' | 'pump-3'} Name */
 
-/** A member of the station, which runs as a separate process. */
+/** A member of the station that runs as a separate process. */
 export class Member {
-  /** The latest role it reported. */
+  /** The latest role that the member reported. */
   role$ = new BehaviorSubject(/** @type {import('./station.js').RoleReport | undefined} */ (undefined))
   #process
   #exit
@@ -44,7 +44,7 @@ export class Member {
 }
 
 /**
- * Returns the client id of a holder, whose name is the client id followed by a random part.
+ * Returns the client id of a holder. The name of a holder is the client id followed by a random part.
  *
  * @param {string} [holder]
  */

@@ -1,4 +1,4 @@
-// Three processes elect the leader of a pump station; the leader is killed, and the next one is stopped.
+// Three processes elect the leader of a pump station. The first leader is killed, and the next one is stopped.
 
 import { connect, Hlc, json, StateStoreError } from 'rx-statestore'
 import { fenced, lease } from 'rx-statestore/lease'
@@ -9,7 +9,7 @@ import { until } from '../until.js'
 import { clientOf, Member } from './crew.js'
 import { LEASE, SPEED, STATION } from './station.js'
 
-/** The leader increases the speed with each write; at this speed it has renewed its lease. */
+/** The speed at which a leader has renewed its lease. The leader increases the speed with each write. */
 const STEADY_RPM = 912
 
 const server = await serve({ port: 0, wsPort: 0 })
@@ -49,7 +49,7 @@ async function succession(members, since) {
 }
 
 /**
- * Writes like a former leader that continues after another one took over.
+ * Writes with an old token, as a former leader does that continues after another one took over.
  *
  * @param {Hlc} token
  */

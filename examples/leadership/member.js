@@ -1,4 +1,4 @@
-// A candidate for running the pump station: it writes the speed only while it leads.
+// A candidate for the control of the pump station, which writes the speed only while it leads.
 
 import { connect, json, set } from 'rx-statestore'
 import { fenced, leadership } from 'rx-statestore/lease'
@@ -14,7 +14,7 @@ const store = connect(url, { clientId: name })
 const report = role => process.send?.(role)
 
 /**
- * The work of a leader. Its writes carry the fencing token, so that a late one cannot disturb the next leader.
+ * Does the work of a leader. Its writes carry the fencing token, so that a late write cannot disturb the next leader.
  *
  * @param {import('rx-statestore').Hlc} token
  */

@@ -1,8 +1,8 @@
 /** The lease of the leader. */
 export const STATION = 'pump-station'
-/** Key that only the leader may write. */
+/** The key that only the leader may write. */
 export const SPEED = 'pump-station\\speed'
-/** ms until the lease of a dead leader expires. */
+/** Options of the lease: the lease of a dead leader expires after this time, ms. */
 export const LEASE = { duration: 1_500 }
 
 /**

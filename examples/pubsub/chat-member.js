@@ -35,7 +35,7 @@ export class ChatMember {
   #show(status) {
     const { state } = status
     if (state === 'connected') say(this.#name, `is connected: session ${status.connectionId.slice(0, 6)}`)
-    // Every attempt emits; the first one is enough.
+    // Every attempt emits a status, but only the first one is printed.
     else if (state !== 'recovering' || status.attempt === 1) say(this.#name, `is ${state}`)
   }
 }

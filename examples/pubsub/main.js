@@ -1,4 +1,5 @@
-// Two clients chat through a hub while the connection of one is cut; then a client without MQTT reads and writes a key.
+// Two clients chat through a hub while the connection of one client is cut. Then a client without MQTT reads and writes
+// a key.
 
 import { connect, number } from 'rx-statestore'
 import { bridge } from 'rx-statestore/bridge'
@@ -10,7 +11,7 @@ import { check, heading, say } from '../transcript.js'
 import { until } from '../until.js'
 import { ChatMember, GROUP } from './chat-member.js'
 
-/** How long the hub keeps the session of a disconnected client, ms. */
+/** Time that the hub keeps the session of a disconnected client, ms. */
 const RETENTION_MS = 1_000
 const KEY = 'thermostat1/setPoint'
 

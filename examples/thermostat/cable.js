@@ -1,16 +1,18 @@
 import { Transform } from 'node:stream'
 import { createWebSocketStream, WebSocket, WebSocketServer } from 'ws'
 
-/** 2 kB/s on a slow cable. */
+/** A slow cable carries 2 kB/s: this number of bytes per interval. */
 const SLOW_CHUNK_BYTES = 100
 const SLOW_INTERVAL_MS = 50
 
-/** The network between the pages and the store: forwards their WebSockets, and can be cut or slowed down. */
+/**
+ * The network between the pages and the store. It forwards the WebSockets of the pages, and can be cut or slowed down.
+ */
 export class Cable {
   slow = false
   #cut = false
   #wsUrl
-  #door = new WebSocketServer({ noServer: true })
+  #server = new WebSocketServer({ noServer: true })
 
   /** @param {string} wsUrl */
   constructor(wsUrl) {
@@ -28,14 +30,14 @@ export class Cable {
    * @param {import('node:stream').Duplex} socket
    * @param {Buffer} head
    */
-  lead(request, socket, head) {
+  forward(request, socket, head) {
     if (this.#cut) socket.destroy()
-    else this.#door.handleUpgrade(request, socket, head, page => this.#join(page))
+    else this.#server.handleUpgrade(request, socket, head, page => this.#join(page))
   }
 
   cut() {
     this.#cut = true
-    for (const page of this.#door.clients) page.terminate()
+    for (const page of this.#server.clients) page.terminate()
   }
 
   restore() {

@@ -2,17 +2,17 @@
 
 /** A second of real time is a minute in the room, so that changes are visible. */
 const PACE = 60
-/** °C */
+/** Temperature outside, °C. */
 const OUTSIDE = 7
 /** Heat loss per degree of difference to the outside, W/K. */
 const LOSS = 60
 /** Heat capacity of air, furniture and the inner side of the walls, J/K. */
 const CAPACITY = 1e6
-/** W */
+/** Power of the heater by mode, W. */
 const POWER = { off: 0, eco: 1_300, boost: 2_000 }
 /** Hysteresis of the heater around the set point, K. */
 const HYSTERESIS = 0.25
-/** Water in the air, as vapour pressure, hPa. Windows stay closed. */
+/** Water in the air, as vapour pressure, hPa. It is constant because the windows stay closed. */
 const VAPOUR = 11.2
 
 /** @typedef {{ readonly temperature: number, readonly heating: boolean }} Climate */
@@ -34,7 +34,7 @@ export function later({ temperature, heating }, { setPoint, mode }, elapsed) {
 }
 
 /**
- * Relative humidity, %: warm air can hold more. Saturation by the Magnus formula.
+ * Returns the relative humidity, %, which falls as the air gets warmer. Saturation by the Magnus formula.
  *
  * @param {number} temperature
  */

@@ -8,7 +8,7 @@ export const MODES = /** @type {const} */ (['off', 'eco', 'boost'])
 /** A point of the chart: ms since the Unix epoch, °C in the room, set point in °C, heating (0 or 1). */
 /** @typedef {readonly [at: number, temperature: number, setPoint: number, heating: number]} Point */
 
-/** A custom codec is two functions. @type {import('rx-statestore').Codec<Mode>} */
+/** A custom codec consists of two functions. @type {import('rx-statestore').Codec<Mode>} */
 const mode = {
   encode: text.encode,
   decode(bytes) {
@@ -20,7 +20,7 @@ const mode = {
 }
 
 /**
- * The keys that room and pages share, their only means of communication.
+ * Returns the keys that the room and the pages share, which are their only means of communication.
  *
  * @param {import('rx-statestore').StateStore} store
  */
@@ -35,7 +35,8 @@ export const keysOf = store => ({
 /** @typedef {ReturnType<typeof keysOf>} Keys */
 
 /**
- * The last minutes, for a chart that was opened or reconnected later. Read once, never watched.
+ * Returns the key with the points of the last minutes, for a chart that was opened or reconnected later. The key is
+ * read once and never watched.
  *
  * @param {import('rx-statestore').StateStore} store
  * @returns {import('rx-statestore').Key<readonly Point[]>}

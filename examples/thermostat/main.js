@@ -1,4 +1,4 @@
-// A thermostat in the browser: starts a store, a room that follows its set point, and a page to turn it.
+// Shows a thermostat in the browser: starts a store, a room that follows its set point, and a page with a dial.
 
 import { networkInterfaces } from 'node:os'
 import { emitKeypressEvents } from 'node:readline'
@@ -12,7 +12,7 @@ const { values: options } = parseArgs({
   options: {
     host: { type: 'string', default: '127.0.0.1' },
     port: { type: 'string', default: '8484' },
-    // Both addresses of an external store; else a store in this process.
+    // The two addresses of an external store. Without them, a store is started in this process.
     store: { type: 'string' },
     ws: { type: 'string' },
   },
@@ -77,7 +77,7 @@ function listen(keyboard) {
   console.log()
   emitKeypressEvents(keyboard)
   keyboard.setRawMode(true)
-  // One key press at a time, as restarts must not overlap.
+  // Key presses are handled one at a time, because restarts must not overlap.
   let last = Promise.resolve()
   keyboard.on('keypress', (_text, { name = '', ctrl }) => {
     const action = ctrl && name === 'c' ? actions['q'] : actions[name]
@@ -85,7 +85,7 @@ function listen(keyboard) {
   })
 }
 
-/** Names by which others reach an address this machine listens on. @param {string} host */
+/** Returns the names by which other machines reach an address that this machine listens on. @param {string} host */
 function hostsOf(host) {
   if (host !== '0.0.0.0') return [host]
   const addresses = Object.values(networkInterfaces()).flatMap(list => list ?? [])

@@ -15,10 +15,10 @@ import {
 import { humidityAt, later } from './climate.js'
 import { historyOf, keysOf } from './keys.js'
 
-/** ms between two readings, and readings between two points of the history. */
+/** Time between two readings, ms, and number of readings between two points of the history. */
 const TICK = 500
 const TICKS_PER_POINT = 4
-/** Five minutes of them. */
+/** Number of points in the history: five minutes. */
 const POINTS = 150
 /** The set point of a room without one. */
 const SET_POINT = 21
@@ -26,8 +26,8 @@ const SET_POINT = 21
 const MODE = 'boost'
 
 /**
- * A room with a thermostat: it follows its set point and mode, and reports its sensors. It remembers both to work without
- * the store, and restores them in a store that has lost them.
+ * Starts a room with a thermostat, which follows its set point and mode and reports its sensors. The room remembers set
+ * point and mode, so that it works without the store, and restores them in a store that has lost them.
  *
  * @param {string} url
  * @param {number} now - ms since the Unix epoch
@@ -35,7 +35,7 @@ const MODE = 'boost'
 export function startRoom(url, now = Date.now()) {
   const store = connect(url, { clientId: 'room', reconnect: { initial: 50, max: 500 } })
   const { setPoint, mode, temperature, humidity, heating } = keysOf(store)
-  const past = remembered(now)
+  const past = pastMinutes(now)
 
   const wanted$ = combineLatest({ setPoint: lastOf(setPoint, SET_POINT), mode: lastOf(mode, MODE) })
   const climate$ = timer(0, TICK).pipe(
@@ -59,8 +59,8 @@ export function startRoom(url, now = Date.now()) {
     report(humidity, climate$.pipe(map(climate => rounded(humidityAt(climate.temperature), 0)))),
     report(heating, climate$.pipe(map(climate => climate.heating))),
     report(historyOf(store), history$),
-    giveBack(setPoint, SET_POINT),
-    giveBack(mode, MODE),
+    restore(setPoint, SET_POINT),
+    restore(mode, MODE),
   ).subscribe()
   return {
     stop: () => {
@@ -71,8 +71,8 @@ export function startRoom(url, now = Date.now()) {
 }
 
 /**
- * What a sensor says, when it says something else, and to a store that has lost it. Without a connection only the latest
- * waits, and is given up in time: there will be a newer one.
+ * Writes the readings of a sensor, on every change and after the store has lost the value. Without a connection only
+ * the latest reading waits, and times out after two seconds because newer readings follow.
  *
  * @template T
  * @param {import('rx-statestore').Key<T>} key
@@ -88,7 +88,7 @@ const report = (key, readings$) =>
   ).pipe(set(key, { latest: true, timeout: 2_000, onError: 'emit' }))
 
 /**
- * The last set point, even if the store has lost it.
+ * Emits the last value of a key, even if the store has lost it.
  *
  * @template T
  * @param {import('rx-statestore').Key<T>} key
@@ -105,7 +105,7 @@ const lastOf = (key, initial) =>
  * @param {import('rx-statestore').Key<T>} key
  * @param {T} initial
  */
-const giveBack = (key, initial) =>
+const restore = (key, initial) =>
   missing(key).pipe(
     withLatestFrom(lastOf(key, initial)),
     map(([, last]) => last),
@@ -116,11 +116,11 @@ const giveBack = (key, initial) =>
 const missing = key => key.entries$.pipe(filter(({ op }) => op === 'absent' || op === 'delete'))
 
 /**
- * Five minutes that have passed already: the room was heated for the morning.
+ * Returns the past five minutes of a room that was heated for the morning.
  *
  * @param {number} now
  */
-function remembered(now) {
+function pastMinutes(now) {
   const step = TICK * TICKS_PER_POINT
   /** @type {import('./climate.js').Climate & import('./climate.js').Wanted} */
   let climate = { temperature: 17.4, heating: false, setPoint: 18, mode: MODE }

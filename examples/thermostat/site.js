@@ -5,14 +5,14 @@ import { Cable } from './cable.js'
 
 const PAGE = fileURLToPath(new URL('./page/', import.meta.url))
 
-/** No external sources; mqtt.js runs its keep-alive in a worker that it creates. */
+/** The content security policy allows no external sources, and the worker that mqtt.js creates for its keep-alive. */
 const POLICY = "default-src 'self'; img-src 'self' data:; worker-src blob:; object-src 'none'; base-uri 'none'"
 
 const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css', woff2: 'font/woff2' }
 
 /**
- * Serves the page, and leads its WebSocket to the store: one address for both. Rejects with the system's error when the
- * port is taken.
+ * Serves the page and forwards its WebSocket to the store, both at one address. Rejects with the system's error if the
+ * port is in use.
  *
  * @param {{ host: string, port: number, wsUrl: string }} options
  */
@@ -26,7 +26,7 @@ export async function openSite({ host, port, wsUrl }) {
     if (file === undefined) response.writeHead(404).end()
     else response.setHeader('content-type', file.type).end(request.method === 'HEAD' ? undefined : file.body)
   })
-  server.on('upgrade', (request, socket, head) => cable.lead(request, socket, head))
+  server.on('upgrade', (request, socket, head) => cable.forward(request, socket, head))
   await new Promise((resolve, reject) => {
     server.once('error', reject).listen(port, host, () => resolve(undefined))
   })

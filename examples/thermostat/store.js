@@ -1,6 +1,6 @@
 import { serve } from 'rx-statestore/server'
 
-/** A store in this process, on free ports that a restart keeps. */
+/** A store in this process. Its ports are free ones, and a restart keeps them. */
 export class OwnStore {
   #running
 

@@ -2,16 +2,17 @@ import { filter, map, merge, tap } from 'rxjs'
 import { find } from './find.js'
 import { timeOf } from './time.js'
 
-/** Older ones are dropped. */
-const MOST = 60
+/** Maximum number of rows. Older rows are dropped. */
+const MAX_ROWS = 60
 
 const SOURCES = { snapshot: 'first read', notification: 'change', resync: 'resync' }
 
-/** Versions of the rows that have one. @type {WeakMap<Element, import('rx-statestore').Hlc>} */
+/** The versions of rows, for rows that have a version. @type {WeakMap<Element, import('rx-statestore').Hlc>} */
 const versions = new WeakMap()
 
 /**
- * Lists changes with versions, the newest on top. Of readings, only the first is listed: the chart has the others.
+ * Lists changes with their versions, the newest on top. Of the readings, only the first one is listed, because the
+ * chart shows the others.
  *
  * @param {import('../keys.js').Keys} keys
  */
@@ -32,14 +33,14 @@ export function showChanges({ setPoint, mode, temperature, humidity, heating }) 
   ).pipe(
     tap(row => {
       insert(list, row)
-      while (list.childElementCount > MOST) list.lastElementChild?.remove()
+      while (list.childElementCount > MAX_ROWS) list.lastElementChild?.remove()
     }),
   )
 }
 
 /**
- * Inserts a row below all newer ones, as the initial reads of keys are not ordered by time. An absent key has no version,
- * and counts as current.
+ * Inserts a row below all newer rows, because the initial reads of keys are not ordered by time. An absent key has no
+ * version, and its row is treated as the newest.
  *
  * @param {Element} list
  * @param {Element} row

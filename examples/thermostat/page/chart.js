@@ -2,14 +2,14 @@ import uPlot from 'uplot'
 import { heated, SPAN } from './points.js'
 import { minuteOf } from './time.js'
 
-/** Degrees the chart shows at least, so that a calm room looks calm. */
-const LEAST_HEIGHT = 4
-/** Of time between two labels, s; the first that fits is taken. */
-const MINUTES = [60, 120, 300]
-/** CSS pixels */
-const STRIP = 4
+/** Minimum range of the chart, degrees, so that small changes look small. */
+const MIN_DEGREES = 4
+/** Possible times between two labels, s. The first one that fits is used. */
+const LABEL_INTERVALS = [60, 120, 300]
+/** Height of the strip, CSS pixels. */
+const STRIP_HEIGHT = 4
 
-/** Temperature and set point over time, when it was heated, and since when nothing is known. */
+/** Draws temperature and set point over time, the times of heating, and the time since which values are stale. */
 export class Chart {
   #root
   #plot
@@ -64,7 +64,7 @@ export class Chart {
       cursor: { show: false },
       scales: {
         x: { range: () => [(this.#now - SPAN) / 1000, this.#now / 1000] },
-        y: { range: (_plot, min, max) => roomFor(min, max) },
+        y: { range: (_plot, min, max) => rangeFor(min, max) },
       },
       axes: [
         {
@@ -72,7 +72,7 @@ export class Chart {
           grid: { show: false },
           space: 44,
           size: 28,
-          incrs: MINUTES,
+          incrs: LABEL_INTERVALS,
           values: (_plot, splits) => splits.map(seconds => minuteOf(seconds * 1000)),
         },
         { ...axis, grid, size: 40, space: 36, values: (_plot, splits) => splits.map(degrees => `${degrees}°`) },
@@ -117,14 +117,14 @@ export class Chart {
     plot.ctx.restore()
   }
 
-  /** A strip at the bottom, where it was heated. @param {uPlot} plot */
+  /** Draws a strip at the bottom for the times of heating. @param {uPlot} plot */
   #drawHeated(plot) {
     const { left, top, width, height } = plot.bbox
-    const y = top + height - (STRIP / 2) * devicePixelRatio
-    // uPlot keeps the former settings, and would draw its lines like ours.
+    const y = top + height - (STRIP_HEIGHT / 2) * devicePixelRatio
+    // uPlot keeps its former settings and would otherwise draw its lines with the settings below.
     plot.ctx.save()
     plot.ctx.strokeStyle = this.#colour('--heat')
-    plot.ctx.lineWidth = STRIP * devicePixelRatio
+    plot.ctx.lineWidth = STRIP_HEIGHT * devicePixelRatio
     plot.ctx.setLineDash([])
     plot.ctx.beginPath()
     for (const [from, to] of heated(this.#points)) {
@@ -143,8 +143,8 @@ export class Chart {
 }
 
 /** @param {number} min @param {number} max @returns {[number, number]} */
-function roomFor(min, max) {
+function rangeFor(min, max) {
   const middle = (min + max) / 2
-  const half = Math.max((max - min) / 2 + 0.6, LEAST_HEIGHT / 2)
+  const half = Math.max((max - min) / 2 + 0.6, MIN_DEGREES / 2)
   return [middle - half, middle + half]
 }

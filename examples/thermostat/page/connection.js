@@ -9,14 +9,15 @@ import { timeOf } from './time.js'
 const TICK = 500
 
 /**
- * The state of the connection in plain words, and a pip for every key, lit when its value is current.
+ * Shows the state of the connection in plain words, and a pip for every key, which is lit while the value of the key is
+ * current.
  *
  * @param {import('rx-statestore').StateStore} store
  * @param {import('../keys.js').Keys} keys
  */
 export function showConnection({ status$, stats$ }, keys) {
   const wasLive$ = stats$.pipe(scan((was, stats) => was || isLive(stats), false))
-  // All keys share the connection, so that any of them says since when.
+  // All keys share the connection, so the freshness of any key tells since when values are stale.
   return combineLatest([status$, stats$, keys.setPoint.freshness$, wasLive$, timer(0, TICK)]).pipe(
     map(([status, stats, freshness, wasLive]) => inWords(status, stats, freshness, wasLive, Date.now())),
     tap(said => show(said, Object.keys(keys).length)),
@@ -57,7 +58,10 @@ function waitOf(retryAt, now) {
   return seconds > 0 ? `next try in ${seconds} s` : 'trying'
 }
 
-/** @param {{ state: string, words: string, detail?: string, synced?: number }} said @param {number} count - of keys */
+/**
+ * @param {{ state: string, words: string, detail?: string, synced?: number }} said
+ * @param {number} count - number of keys
+ */
 function show({ state, words, detail = '', synced = 0 }, count) {
   document.body.setAttribute('data-connection', state)
   say('#connection .words', words)
@@ -67,7 +71,7 @@ function show({ state, words, detail = '', synced = 0 }, count) {
   Array.from(pips.children, (pip, i) => pip.classList.toggle('on', i < synced))
 }
 
-/** Writes only changes, as screen readers announce every write. @param {string} selector @param {string} text */
+/** Writes only changes, because screen readers announce every write. @param {string} selector @param {string} text */
 function say(selector, text) {
   const element = find(selector)
   if (element.textContent !== text) element.textContent = text

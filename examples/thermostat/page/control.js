@@ -2,8 +2,9 @@ import { concat, EMPTY, ignoreElements, map, merge, startWith, switchMap, tap } 
 
 /** @typedef {import('rx-statestore').StateStoreError} StateStoreError */
 /**
- * The state of a control: `wanted` while the user turns it and until the last value is stored, else the stored value.
- * `waits` for the connection; `failure` is the reason why the last value was not written.
+ * The state of a control. `wanted` is true while the user turns the control and until the last value is stored;
+ * otherwise `value` is the stored value. `waits` is true while the value waits for the connection. `failure` is the
+ * reason why the last value was not written.
  *
  * @template T
  * @typedef {{ value: T | undefined, wanted: boolean, waits: boolean, failure?: StateStoreError | undefined }} Shown
@@ -11,7 +12,8 @@ import { concat, EMPTY, ignoreElements, map, merge, startWith, switchMap, tap } 
 
 /**
  * Connects a control to its key. Each turn is a stream of values that ends when the user lets go; until then, writes of
- * other clients do not move the control. During a write only the latest value waits, so a drag adapts to the network.
+ * other clients do not move the control. During a write only the latest value waits, so the writes of a drag adapt to
+ * the network.
  *
  * @template T
  * @param {import('rx-statestore/optimistic').Optimistic<T>} view
@@ -27,26 +29,26 @@ export function control(view, turns$) {
   )
   const turned$ = turns$.pipe(
     startWith(EMPTY),
-    switchMap(turn$ => concat(handOf(view, turn$), shown$)),
+    switchMap(turn$ => concat(writeTurn(view, turn$), shown$)),
   )
-  // Stays subscribed during a turn, as writes are compared with the last observed value.
+  // The state stays subscribed during a turn, because writes are compared with the last observed value.
   return merge(turned$, shown$.pipe(ignoreElements()))
 }
 
 /**
- * What a hand turns, which is written as it turns.
+ * Writes the values of a turn while it lasts, and emits the state of the control.
  *
  * @template T
  * @param {import('rx-statestore/optimistic').Optimistic<T>} view
  * @param {import('rxjs').Observable<T>} turn$
  */
-const handOf = (view, turn$) =>
+const writeTurn = (view, turn$) =>
   turn$.pipe(
     tap(value => view.next(value)),
     map(value => ({ value, wanted: true, waits: false })),
   )
 
-/** A sentence about it, if there is something to say. @param {Shown<unknown>} shown */
+/** Returns a notice about a control, or empty text if there is none. @param {Shown<unknown>} shown */
 export function noticeOf({ waits, failure }) {
   if (waits) return 'Waits for the connection'
   if (failure === undefined) return ''

@@ -3,12 +3,12 @@ import { ARC, across, angleOf, pointAt, RADIUS, SWEEP } from './arc.js'
 import { find } from './find.js'
 import { turnsByButton, turnsByKey, turnsByPointer } from './turns.js'
 
-/** °C */
+/** Range and step of the dial, °C. */
 const MIN = 10
 const MAX = 30
 const STEP = 0.5
 
-/** What keys add; Home and End lead to the ends. */
+/** The change that each key makes; Home and End go to the ends of the dial. */
 const KEYS = {
   ArrowUp: STEP,
   ArrowRight: STEP,
@@ -23,7 +23,7 @@ const KEYS = {
 /** A round dial for touch, mouse, keyboard and buttons. It shows the given value, and emits the wanted one. */
 export class Dial {
   /**
-   * Every turn, as a stream of values that ends when the hand lets go.
+   * Emits every turn, as a stream of values that ends when the user lets go.
    *
    * @type {import('rxjs').Observable<import('rxjs').Observable<number>>}
    */
@@ -94,7 +94,7 @@ const clamp = value => Math.min(MAX, Math.max(MIN, value))
 /** @param {number} value */
 const shareOf = value => (clamp(value) - MIN) / (MAX - MIN)
 
-/** One for every degree, every fifth a longer one. */
+/** Path data of the ticks, one for every degree and a longer one for every fifth. */
 const TICKS = Array.from({ length: MAX - MIN + 1 }, (_, i) =>
   across(i / (MAX - MIN), i % 5 === 0 ? RADIUS - 28 : RADIUS - 24, RADIUS - 19),
 ).join(' ')

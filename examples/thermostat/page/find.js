@@ -1,5 +1,5 @@
 /**
- * An element of the page that must be there.
+ * Returns an element of the page. Throws if the element does not exist.
  *
  * @param {string} selector
  * @param {ParentNode} [root]

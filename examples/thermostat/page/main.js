@@ -9,7 +9,7 @@ import { showReadings } from './readings.js'
 import { showSetPoint } from './set-point.js'
 import { showTimeline } from './timeline.js'
 
-// The store is behind the address of this page.
+// The store has the same address as this page.
 const store = connect(new URL('store', location.href.replace(/^http/, 'ws')).href, { reconnect: { max: 3_000 } })
 const keys = keysOf(store)
 
@@ -24,7 +24,11 @@ merge(
   store.errors$.pipe(tap(({ message }) => showFailure(message))),
 ).subscribe({ error: ({ message }) => showFailure(`This page has stopped: ${message}`) })
 
-/** Shows an error: one that ends nothing, such as an undecodable value, or one that ends the page. @param {string} text */
+/**
+ * Shows an error, either of a stream that continues, such as an undecodable value, or one that ends the page.
+ *
+ * @param {string} text
+ */
 function showFailure(text) {
   find('#failure').textContent = text
 }

@@ -4,7 +4,7 @@ import { MODES } from '../keys.js'
 import { control, noticeOf } from './control.js'
 import { find } from './find.js'
 
-/** The modes of the heater, to choose from. @param {import('../keys.js').Keys} keys */
+/** Shows the modes of the heater, to choose from. @param {import('../keys.js').Keys} keys */
 export function showMode({ mode }) {
   const radios = MODES.map(value => ({
     value,

@@ -1,27 +1,36 @@
-// The points of the chart, oldest first; pure functions that append, fill a gap and trim.
+// Pure functions for the points of the chart, oldest first: they append a point, fill a gap and trim.
 
 /** @typedef {import('../keys.js').Point} Point */
 
-/** What the chart shows, ms. */
+/** The time that the chart covers, ms. */
 export const SPAN = 300_000
 
-/** A point without values: the line ends before it. @param {number} at @returns {Point} */
+/** Returns a point without values, before which the line ends. @param {number} at @returns {Point} */
 export const gapAt = at => [at, Number.NaN, Number.NaN, 0]
 
-/** Merges live points with the history, which replaces those it covers. @param {readonly Point[]} points @param {readonly Point[]} history */
+/**
+ * Merges live points with the history. The history replaces the live points that it covers.
+ *
+ * @param {readonly Point[]} points @param {readonly Point[]} history
+ */
 export function filled(points, history) {
   const end = history.at(-1)?.[0] ?? 0
   return [...history, ...points.filter(([at]) => at > end)]
 }
 
-/** Removes points before the chart; keeps one beyond its edge, from which the line starts. @param {readonly Point[]} points @param {number} now */
+/**
+ * Removes the points before the chart, except one beyond its edge, from which the line starts.
+ *
+ * @param {readonly Point[]} points @param {number} now
+ */
 export function recent(points, now) {
   const first = points.findIndex(([at]) => at > now - SPAN)
   return first > 0 ? points.slice(first - 1) : points
 }
 
 /**
- * A point of the latest entries, as of the newest of their versions; undefined when one of them has no value.
+ * Returns a point with the latest values, at the time of the newest of their versions; `undefined` if an entry has no
+ * value.
  *
  * @param {import('rx-statestore').Entry<number>} temperature
  * @param {import('rx-statestore').Entry<number>} setPoint
@@ -35,7 +44,7 @@ export function pointOf(temperature, setPoint, heating) {
 }
 
 /**
- * From when to when it was heated.
+ * Returns the periods of heating.
  *
  * @param {readonly Point[]} points
  * @returns {(readonly [from: number, to: number])[]}

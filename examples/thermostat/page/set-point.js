@@ -4,12 +4,16 @@ import { control, noticeOf } from './control.js'
 import { Dial } from './dial.js'
 import { find } from './find.js'
 
-/** The dial: the wanted value, and the current one in its middle. @param {import('../keys.js').Keys} keys */
+/**
+ * Shows the dial with the set point, and the current temperature in its middle.
+ *
+ * @param {import('../keys.js').Keys} keys
+ */
 export function showSetPoint({ setPoint, mode, temperature, heating }) {
   const root = find('#dial')
   const dial = new Dial(root)
   return merge(
-    // A late write is useful for a minute only: after that, the user no longer expects it.
+    // A late write is useful only for a minute, after which the user no longer expects it.
     control(optimistic(setPoint, { offline: 'latest', maxAge: 60_000 }), dial.turns$).pipe(
       tap(shown => {
         dial.show(shown.value)

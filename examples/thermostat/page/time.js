@@ -1,4 +1,4 @@
-/** As a clock shows it. @param {number} at - ms since the Unix epoch */
+/** Formats a time as a clock shows it. @param {number} at - ms since the Unix epoch */
 export const timeOf = at => new Date(at).toLocaleTimeString('en-GB')
 
 /** @param {number} at - ms since the Unix epoch */

@@ -20,7 +20,8 @@ import { filled, gapAt, pointOf, recent } from './points.js'
 const FRAME = 250
 
 /**
- * A chart of the last minutes: live values, and after each reconnect the history that the room recorded in between.
+ * Shows a chart of the last minutes, with live values and, after each reconnect, the history that the room recorded in
+ * the meantime.
  *
  * @param {import('../keys.js').Keys} keys
  * @param {import('rx-statestore').Key<readonly import('../keys.js').Point[]>} history

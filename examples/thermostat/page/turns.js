@@ -19,8 +19,8 @@ import { angleAt, turnBetween } from './arc.js'
 /** @typedef {import('rxjs').Observable<import('rxjs').Observable<number>>} Turns */
 
 /**
- * Turns by finger or mouse: each a stream of degrees by which it moved around the centre. Where it took hold does not
- * matter, as with a real dial; so touching it while scrolling turns nothing.
+ * Emits the turns by finger or mouse, each as a stream of the degrees by which the pointer moved around the centre. As
+ * with a real dial, the position of the first touch does not matter, so a touch while scrolling turns nothing.
  *
  * @param {Element} handle
  * @param {Element} drawing
@@ -42,7 +42,8 @@ export function turnsByPointer(handle, drawing) {
       )
     }),
   )
-  // Or the page would scroll, and take the finger away; inside of a drawing, `touch-action` is not heeded.
+  // Otherwise the page would scroll and the browser would cancel the touch; inside a drawing, `touch-action` has no
+  // effect.
   const touch$ = fromEvent(handle, 'touchstart', { passive: false }).pipe(
     tap(event => event.preventDefault()),
     ignoreElements(),
@@ -51,7 +52,7 @@ export function turnsByPointer(handle, drawing) {
 }
 
 /**
- * Turns by key: each lasts until the key is released, and is a stream of what its presses add.
+ * Emits the turns by key. Each lasts until the key is released, and is a stream of the changes that its presses make.
  *
  * @param {Element} slider
  * @param {Partial<Record<string, number>>} keys
@@ -59,9 +60,9 @@ export function turnsByPointer(handle, drawing) {
  */
 export function turnsByKey(slider, keys) {
   const press$ = /** @type {import('rxjs').Observable<KeyboardEvent>} */ (fromEvent(slider, 'keydown')).pipe(
-    // With another key they are the browser's: back, the first tab.
+    // Combinations with a modifier belong to the browser, such as going back or the first tab.
     filter(({ key, altKey, ctrlKey, metaKey }) => key in keys && !(altKey || ctrlKey || metaKey)),
-    // Otherwise the page scrolls.
+    // Otherwise the page would scroll.
     tap(event => event.preventDefault()),
     map(({ key }) => keys[key] ?? 0),
     share(),
@@ -75,7 +76,7 @@ export function turnsByKey(slider, keys) {
 }
 
 /**
- * Turns by button: each click one, by what `data-add` says.
+ * Emits the turns by button. Each click is a turn by the value of `data-add`.
  *
  * @param {Iterable<HTMLElement>} buttons
  * @returns {Turns}

@@ -1,7 +1,7 @@
 /** @import { Codec, StateStore } from 'rx-statestore' with { 'resolution-mode': 'import' } */
 /** @import { Message, Red, RedNode, Settings, StoreNode } from './node-red.js' */
 
-/** The codecs by their names in the editor, shared so that nodes of one key share its watch. */
+/** The codecs by their names in the editor. They are shared, so that the nodes of one key share its watch. */
 const codecs = import('rx-statestore').then(({ boolean, bytes, json, number, text }) => {
   /** @type {Codec<unknown>} */
   const buffer = { encode: value => bytes.encode(/** @type {Uint8Array} */ (value)), decode: Buffer.from }
@@ -11,7 +11,7 @@ const codecs = import('rx-statestore').then(({ boolean, bytes, json, number, tex
 })
 
 /**
- * Registers a type of nodes. Invalid settings are shown at the node, and are the error of every message to it.
+ * Registers a node type. Invalid settings are shown at the node, and every message to the node fails with their error.
  *
  * @param {Red} RED
  * @param {string} type
@@ -33,7 +33,8 @@ function register(RED, type, start, options) {
 }
 
 /**
- * The connection of the chosen config node, which all of its nodes share. Throws when none is chosen, or its settings are wrong.
+ * Returns the connection of the chosen config node, which all nodes that use it share. Throws if no config node is
+ * chosen or its settings are invalid.
  *
  * @param {Red} RED
  * @param {Settings} settings
@@ -51,13 +52,17 @@ function codecOf(byName, { codec }) {
   return found
 }
 
-/** The key of a node that has no messages to take it from. @param {Settings} settings */
+/** Returns the key of a node that gets no key from messages. @param {Settings} settings */
 function ownKey({ key }) {
   if (typeof key !== 'string' || key === '') throw new Error('No key is given: open the node and enter one')
   return key
 }
 
-/** The node's key, or else the message's topic. @param {Settings} settings @param {Message} msg */
+/**
+ * Returns the key of the node or, if it has none, the topic of the message.
+ *
+ * @param {Settings} settings @param {Message} msg
+ */
 function keyFor({ key }, { topic }) {
   if (typeof key === 'string' && key !== '') return key
   if (typeof topic === 'string' && topic !== '') return topic
@@ -65,7 +70,7 @@ function keyFor({ key }, { topic }) {
 }
 
 /**
- * A time of the editor or of a message; nothing entered is `undefined`.
+ * Parses a time that was entered in the editor or is part of a message. Returns `undefined` if there is none.
  *
  * @param {string} name
  * @param {unknown} value - ms
@@ -93,18 +98,18 @@ function fail(node, error, msg) {
  */
 function answerMessages(node, store, answer) {
   /** @type {Set<Promise<void>>} */
-  const underWay = new Set()
+  const pending = new Set()
   const connection = showConnection(node, store)
   node.on('input', (msg, send, done) => {
     const answered = answer(msg)
       .then(send)
       .then(() => done(), done)
-      .finally(() => underWay.delete(answered))
-    underWay.add(answered)
+      .finally(() => pending.delete(answered))
+    pending.add(answered)
   })
   node.on('close', (_removed, done) => {
     connection.unsubscribe()
-    Promise.all(underWay).then(() => done(), done)
+    Promise.all(pending).then(() => done(), done)
   })
 }
 

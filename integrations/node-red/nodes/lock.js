@@ -10,20 +10,20 @@ module.exports = async RED => {
     const duration = timeOf('the duration', settings['duration'])
     if (duration === undefined)
       throw new Error('No duration is given: after how many ms is a silent holder to lose the lock?')
-    const contender = lease(storeOf(RED, settings), key, { duration })
+    const candidate = lease(storeOf(RED, settings), key, { duration })
     /** @type {Extract<LeaseState, { status: 'held' }> | undefined} */
     let held
     /** @type {import('rxjs', { with: { 'resolution-mode': 'import' } }).Subscription | undefined} */
-    let asking
+    let subscription
 
     function acquire() {
-      if (held) tellHeld(held)
-      else if (asking === undefined || asking.closed) asking = ask()
+      if (held) sendHeld(held)
+      else if (subscription === undefined || subscription.closed) subscription = subscribe()
     }
 
-    function ask() {
-      node.status({ fill: 'yellow', shape: 'ring', text: 'asking' })
-      return contender.subscribe({
+    function subscribe() {
+      node.status({ fill: 'yellow', shape: 'ring', text: 'acquiring' })
+      return candidate.subscribe({
         next: follow,
         error: error => {
           lose('lost')
@@ -41,12 +41,12 @@ module.exports = async RED => {
       else {
         const isRenewed = held !== undefined
         held = state
-        if (!isRenewed) tellHeld(state)
+        if (!isRenewed) sendHeld(state)
       }
     }
 
     /** @param {Extract<LeaseState, { status: 'held' }>} state */
-    function tellHeld({ token, holder }) {
+    function sendHeld({ token, holder }) {
       node.status({ fill: 'green', shape: 'dot', text: 'held' })
       node.send([{ topic: key, payload: 'held', fencingToken: String(token), holder }, null])
     }
@@ -67,14 +67,14 @@ module.exports = async RED => {
       }
       if (action === 'acquire') acquire()
       else {
-        asking?.unsubscribe()
+        subscription?.unsubscribe()
         lose('released')
       }
       done()
     })
 
     node.on('close', (_removed, done) => {
-      asking?.unsubscribe()
+      subscription?.unsubscribe()
       done()
     })
 

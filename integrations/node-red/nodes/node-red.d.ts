@@ -1,4 +1,4 @@
-/** What these nodes use of the runtime of Node-RED. */
+/** The part of the Node-RED runtime that these nodes use. */
 
 import type { StateStore } from 'rx-statestore' with { 'resolution-mode': 'import' }
 
@@ -31,7 +31,7 @@ export interface StoreNode extends RedNode {
   open?: () => StateStore
 }
 
-/** What the editor has stored: texts, even where a number is meant. */
+/** The settings that the editor has stored, as texts even for numbers. */
 export interface Settings {
   readonly [name: string]: string | boolean | undefined
 }

@@ -42,7 +42,7 @@ const tokenOf = ({ fencingToken }) => (fencingToken === undefined ? {} : { fenci
 function conditionOf(condition, { version }) {
   if (condition === 'always') return {}
   if (condition !== 'ifVersion') return { [condition]: true }
-  // Without one the write would be unconditional, the opposite of the request.
+  // Without a version the write would be unconditional, the opposite of the request.
   if (version === undefined)
     throw new Error('The message has no version to compare with: set msg.version, as state get does')
   return { ifVersion: String(version) }

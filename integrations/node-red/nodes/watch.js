@@ -15,18 +15,18 @@ module.exports = async RED => {
     let isClosed = false
 
     const entries = watched.entries$.subscribe({
-      // The freshness that an entry causes is emitted right after it, and belongs in its message.
-      next: entry => queueMicrotask(() => tell(entry)),
+      // The freshness that an entry causes is emitted immediately after the entry and must be part of its message.
+      next: entry => queueMicrotask(() => sendEntry(entry)),
       error: error => fail(node, error, { topic: key }),
     })
 
     /** @param {import('rx-statestore', { with: { 'resolution-mode': 'import' } }).Entry<unknown>} entry */
-    function tell(entry) {
+    function sendEntry(entry) {
       if (isClosed) return
       const { op, value, version, source } = entry
       const why = entry.op === 'delete' && { reason: entry.reason }
-      const told = { topic: entry.key, payload: value, op, ...why, source, freshness }
-      const msg = { ...told, version: version && String(version) }
+      const properties = { topic: entry.key, payload: value, op, ...why, source, freshness }
+      const msg = { ...properties, version: version && String(version) }
       if (op === 'invalid') node.error(entry.error, msg)
       else node.send([msg, null])
     }
@@ -37,7 +37,7 @@ module.exports = async RED => {
         node.status(statusOf(state))
         node.send([null, { topic: key, payload: state.state, ...('since' in state && { since: state.since }) }])
       },
-      // The entries end with the same.
+      // The entries end with the same error.
       error: () => undefined,
     })
 
