@@ -10,7 +10,7 @@ import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/s
 
 const real = { clock: systemClock }
 const NOWHERE = 'mqtt://127.0.0.1:1'
-/** Maximum time without a node for its clients, ms. */
+/** The longest time that the clients of a stopped node may be without a node, in ms. */
 const FAILOVER_MS = 2_000
 
 const at = (status: Recording<Status>, url: string): Promise<void> =>
@@ -45,7 +45,7 @@ const blackHole = async (): Promise<string> =>
 const hostOf = (url: string): string => new URL(url).host
 
 describe('a client of several brokers', () => {
-  it('a client moves to another broker when its own stops, reads its values and stays there', async () => {
+  it('a client whose broker stops moves to another broker, reads its values there and does not move back', async () => {
     const [{ store: one }, { store: other }] = [await openStore(real), await openStore(real)]
     const urls = [one.url, other.wsUrl]
     for (const url of urls) await firstValueFrom(openClient(url).key('a', text).set(url))
@@ -94,25 +94,31 @@ describe('a client of several brokers', () => {
     }
   })
 
-  it.each([136, 137, 139, 151, 156, 157])('a broker that refuses or later disconnects with %d is left', async code => {
-    const { store } = await openStore(real)
-    const brokers = [await scriptedBroker(refusing(code)), await scriptedBroker(disconnecting(code), grant)]
-    const status = record(openClient([...brokers.map(({ url }) => url), store.url]).status$)
-    await at(status, store.url)
-    expect(brokers.every(({ sides }) => sides.length <= 1)).toBe(true)
-  })
+  it.each([136, 137, 139, 151, 156, 157])(
+    'a client leaves a broker that refuses or disconnects it with reason code %d',
+    async code => {
+      const { store } = await openStore(real)
+      const brokers = [await scriptedBroker(refusing(code)), await scriptedBroker(disconnecting(code), grant)]
+      const status = record(openClient([...brokers.map(({ url }) => url), store.url]).status$)
+      await at(status, store.url)
+      expect(brokers.every(({ sides }) => sides.length <= 1)).toBe(true)
+    },
+  )
 
-  it.each([134, 135, 138])('a refusal with %d closes the client, as all brokers have the same users', async code => {
-    const broker = await scriptedBroker(refusing(code))
-    const status = record(openClient([broker.url, NOWHERE]).status$)
-    await status.until(({ completed }) => completed)
-    expect(status.values.at(-1)).toMatchObject({
-      state: 'closed',
-      cause: { code: 'connection-refused', reasonCode: code },
-    })
-  })
+  it.each([134, 135, 138])(
+    'a refusal with reason code %d closes the client, as all brokers have the same users',
+    async code => {
+      const broker = await scriptedBroker(refusing(code))
+      const status = record(openClient([broker.url, NOWHERE]).status$)
+      await status.until(({ completed }) => completed)
+      expect(status.values.at(-1)).toMatchObject({
+        state: 'closed',
+        cause: { code: 'connection-refused', reasonCode: code },
+      })
+    },
+  )
 
-  it('a server reference to a listed address is followed', async () => {
+  it('a client follows a server reference to a listed address', async () => {
     const { store } = await openStore(real)
     const broker = await scriptedBroker(refusing(156, `elsewhere.invalid:1 ${hostOf(store.url)}`))
     const inOrder = { reconnect: { initial: 5, max: 20, random: () => 0 } }
@@ -122,7 +128,7 @@ describe('a client of several brokers', () => {
     expect(tried).toEqual([store.url])
   })
 
-  it('each address gets its own user and password, and credentials override them', async () => {
+  it('each address gets the user name and password of its URL, and status$ shows no password', async () => {
     const names: (string | undefined)[] = []
     const note = (side: BrokerSide): void => {
       names.push(`${side.connect.username} ${side.connect.password}`)
@@ -138,7 +144,7 @@ describe('a client of several brokers', () => {
 })
 
 describe('a client of one broker that is redirected', () => {
-  it('a redirected client closes unless it may follow references', async () => {
+  it('a redirected client closes unless it may follow server references', async () => {
     const { store } = await openStore(real)
     const broker = await scriptedBroker(refusing(157, hostOf(store.url)))
     const ended = record(openClient(broker.url).status$)
@@ -158,7 +164,7 @@ describe('a client of one broker that is redirected', () => {
     },
   )
 
-  it('redirection in a circle pauses between rounds', async () => {
+  it('a client that is redirected in a circle pauses between rounds', async () => {
     const urls: string[] = []
     const brokers = [0, 1].map(i => scriptedBroker(side => refusing(156, hostOf(urls[1 - i] ?? ''))(side)))
     urls.push(...(await Promise.all(brokers)).map(({ url }) => url))
@@ -182,12 +188,12 @@ describe('addresses', () => {
     [['mqtt://a', 'b'], 'got `b`'],
     ['mqtt://a,mqtt://b', 'use an array for several'],
     ['mqtt://a,b:1884', 'use an array for several'],
-  ])('invalid addresses are rejected by the call: %j', (url, message) => {
+  ])('`connect` throws for invalid addresses: %j', (url, message) => {
     expect(() => connect(url)).toThrow(message)
     expect(() => connect({ url })).toThrow(message)
   })
 
-  it('addresses may be given in the options', async () => {
+  it('`connect` accepts several addresses in its options', async () => {
     const { store } = await openStore(real)
     const client = connect({ url: [store.url, store.wsUrl] })
     onTestFinished(async () => client.close())
@@ -210,7 +216,7 @@ describe('a broker that was never reached', () => {
     expect(status.values.at(-1)).toMatchObject({ cause: { message } })
   })
 
-  it('a broker without retained messages refuses the will and is not retried', async () => {
+  it('a broker without retained messages refuses the will, and the client does not retry', async () => {
     const broker = await scriptedBroker(refusing(154))
     const status = record(openClient(broker.url).status$)
     await status.until(({ completed }) => completed)

@@ -168,7 +168,7 @@ describe('common mistakes', () => {
     expect(await key.get()).toMatchObject({ value: 21 })
   })
 
-  it('an unreachable broker is named by the timeout error', async () => {
+  it('the timeout error of a request names the unreachable broker', async () => {
     const { store } = await openStore({ clock: systemClock })
     await store.close()
     const client = openClient(store.url)
@@ -179,7 +179,7 @@ describe('common mistakes', () => {
     })
   })
 
-  it('a broker without a store is reported as no-store', async () => {
+  it('a broker without a store causes the error no-store', async () => {
     const broker = await scriptedBroker(
       (side: BrokerSide) => side.send(CONNACK),
       (side, packet) => {
@@ -194,7 +194,7 @@ describe('common mistakes', () => {
     })
   })
 
-  it('a client id in use by another client closes the first client', async () => {
+  it('a client closes when another client with its client id connects', async () => {
     const { store } = await openStore({ clock: systemClock })
     const first = openClient(store.url, { clientId: 'panel-7' })
     await first.key('a', number).get()

@@ -76,7 +76,7 @@ describe('a broker with a maximum packet size', () => {
     return { store: openClient(broker.url, { clientId }), sizes }
   }
 
-  it('a small request is sent despite a low limit', async () => {
+  it('the client sends a small request despite a low packet size limit', async () => {
     const { store, sizes } = await requests(1_000, 'me')
     await store.key('a', text).get()
     expect(sizes).toHaveLength(1)
@@ -93,7 +93,7 @@ describe('a broker with a maximum packet size', () => {
 })
 
 describe('a broker with limitations in CONNACK', () => {
-  it('a broker without QoS 1 closes the client with the reason', async () => {
+  it('a client closes and reports the reason when the broker lacks QoS 1', async () => {
     const broker = await scriptedBroker(accept({ maximumQoS: 0 }), grant)
     const status = record(openClient(broker.url).status$)
     await status.until(({ completed }) => completed)
@@ -106,7 +106,7 @@ describe('a broker with limitations in CONNACK', () => {
     ])
   })
 
-  it('without wildcard support requests work and watches fail with the reason', async () => {
+  it('on a broker without wildcard subscriptions, requests succeed and watches fail with the reason', async () => {
     const filters: string[] = []
     const respond = answering()
     const broker = await scriptedBroker(accept({ wildcardSubscriptionAvailable: false }), (side, packet) => {
@@ -124,7 +124,7 @@ describe('a broker with limitations in CONNACK', () => {
     expect(filters).toEqual([expect.not.stringContaining('+')])
   })
 
-  it('without subscription identifiers none are sent', async () => {
+  it('the client sends no subscription identifiers to a broker that does not support them', async () => {
     const identifiers: unknown[] = []
     const respond = answering()
     const broker = await scriptedBroker(accept({ subscriptionIdentifiersAvailable: false }), (side, packet) => {
@@ -172,7 +172,7 @@ describe('a request', () => {
 })
 
 describe('a broker without a store', () => {
-  it('one of many watches polls for a store, and all recover within a second of its start', {
+  it('only one of many watches polls for a store, and all recover within a second of the start of the store', {
     tags: 'slow',
   }, () => {
     const { session, clock, watch } = openAttachedStore()
@@ -198,14 +198,14 @@ describe('a broker without a store', () => {
 })
 
 describe('a watch whose registration was rejected', () => {
-  it('a rejected registration is not stopped', () => {
+  it('the client sends no STOP for a rejected registration', () => {
     const { session, watch } = openAttachedStore()
     const { entries } = watch('a')
     session.reply(session.at(0), utf8('-ERR not authorized\r\n'))
     expect([entries.error, session.published.length]).toMatchObject([{ code: 'not-authorized' }, 1])
   })
 
-  it('a rejected registration is stopped if an earlier attempt may have reached the store', () => {
+  it('the client sends a STOP for a rejected registration if an earlier attempt may have reached the store', () => {
     const { session, clock, watch, commandOf } = openAttachedStore()
     watch('a')
     clock.advance(1_100)
@@ -229,7 +229,7 @@ describe('an attached store', () => {
     return { ...world, entries, freshness, announce }
   }
 
-  it('a store without an instance id causes no extra subscription', () => {
+  it('a store without an instance id adds no subscription', () => {
     const { session, watch, answer } = openAttachedStore()
     watch('a')
     answer(0, OK)
@@ -237,7 +237,7 @@ describe('an attached store', () => {
     expect(asked(session)).toBe(0)
   })
 
-  it('announcements are subscribed once per connection', () => {
+  it('the client subscribes to announcements once per connection', () => {
     const { session } = live()
     expect(asked(session)).toBe(1)
   })
@@ -255,7 +255,7 @@ describe('an attached store', () => {
     expect(session.published).toHaveLength(4)
   })
 
-  it('a restarted store gets its registrations again without a reconnect', () => {
+  it('the client registers again at a restarted store without a reconnect', () => {
     const { session, announce, entries, answer, commandOf } = live()
     announce('one')
     expect(session.published).toHaveLength(2)
@@ -306,7 +306,7 @@ describe('an attached store', () => {
     expect(session.published).toHaveLength(4)
   })
 
-  it('an instance announced before the first response makes the watch register again', () => {
+  it('an announced instance before the first response makes the watch register again', () => {
     const { session, watch, commandOf } = openAttachedStore()
     const announce = (instanceId: string): void => session.receive(LIFE_TOPIC, utf8(instanceId))
     watch('a')
@@ -316,14 +316,14 @@ describe('an attached store', () => {
     expect([commandOf(-1), session.published.length]).toEqual(['KEYNOTIFY a', 2])
   })
 
-  it('any response reveals a restart when announcements are not permitted', () => {
+  it('the client detects a restarted store from the instance id in any response', () => {
     const { client, session, answer, commandOf } = live()
     record(client.key('b', text).set('x'))
     answer(2, OK, 'two')
     expect([commandOf(3), session.published.length]).toEqual(['KEYNOTIFY a', 4])
   })
 
-  it('a malformed announcement does no harm', () => {
+  it('a malformed announcement does not change freshness', () => {
     const { session, freshness } = live()
     session.receive(LIFE_TOPIC, Uint8Array.of(255, 0))
     expect(freshness.values.at(-1)).toMatchObject({ state: 'resyncing' })
@@ -331,7 +331,7 @@ describe('an attached store', () => {
 })
 
 describe('verifyEvery', () => {
-  it('each watched key is registered and read again within the interval', () => {
+  it('the client registers and reads each watched key again within the interval', () => {
     const { session, clock, watch, answer, commandOf } = openAttachedStore({ verifyEvery: 10_000 })
     const [a, b] = [watch('a'), watch('b')]
     for (let i = 0; i < 4; i++) answer(i, i < 2 ? OK : holding('v'))
@@ -359,7 +359,7 @@ describe('verifyEvery', () => {
     expect(freshness.values.at(-1)).toEqual({ state: 'resyncing' })
   })
 
-  it('verification is off by default and leaves no timer', () => {
+  it('verification is off by default and leaves no timer behind', () => {
     const off = openAttachedStore()
     off.watch('a')
     off.answer(0, OK)

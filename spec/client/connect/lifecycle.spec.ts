@@ -12,7 +12,7 @@ const real = { clock: systemClock }
 const NOTIFY = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/636C69656E742D696431/command/notify/'
 const OK = utf8('+OK\r\n')
 
-/** A client on a session that the spec controls. */
+/** Opens a client on a session that the spec controls. */
 function scripted(stopDelay = 0): { session: FakeSession; clock: ManualClock; client: StateStore } {
   const session = new FakeSession()
   const clock = new ManualClock()
@@ -79,14 +79,14 @@ describe('closing', () => {
     expect(status).toEqual(['connecting', 'connected', 'closed'])
   })
 
-  it('close works before the first connection', async () => {
+  it('close before the first connection fails waiting requests with `closed`', async () => {
     const client = connect('mqtt://127.0.0.1:1', { reconnect: { initial: 60_000 } })
     const read = firstValueFrom(client.key('a', text).get())
     await client.close()
     await expect(read).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('close leaves no timers', async () => {
+  it('a closed client leaves no timers', async () => {
     const { store } = await openStore(real)
     const clock = new ManualClock(Date.now())
     const client = openClient(store.url, { clock })
@@ -129,7 +129,7 @@ describe('a permanent end', () => {
 })
 
 describe('the order of packets on a connection', () => {
-  it('the order is SUBACK, KEYNOTIFY, its response, GET', () => {
+  it('the client sends KEYNOTIFY after SUBACK, and GET after the response to KEYNOTIFY', () => {
     const { session, client } = scripted()
     session.granted = undefined
     const seen = record(client.key('a', text).entries$)
@@ -146,7 +146,7 @@ describe('the order of packets on a connection', () => {
     expect(seen.values).toMatchObject([{ op: 'set', value: '1', source: 'snapshot' }])
   })
 
-  it('the order is the same on the next connection, even in a resumed session', () => {
+  it('the client sends the same packets in the same order on the next connection, even in a resumed session', () => {
     const { session, client } = scripted()
     record(client.key('a', text).entries$)
     session.connect()
@@ -156,7 +156,7 @@ describe('the order of packets on a connection', () => {
     expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
   })
 
-  it('reads and writes work when notifications are refused, and watches fail', () => {
+  it('reads and writes succeed when the notification subscription is refused, and watches fail', () => {
     const { session, client } = scripted()
     session.granted = [1, 135]
     const seen = record(client.key('a', text).entries$)
@@ -182,7 +182,7 @@ describe('a watch', () => {
     expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY STOP'])
   })
 
-  it('a STOP is not sent on the next connection', () => {
+  it('the client does not repeat a STOP on the next connection', () => {
     const { session, client } = scripted()
     session.connect({ receiveMaximum: 1 })
     const key = client.key('a', text)
@@ -193,7 +193,7 @@ describe('a watch', () => {
     expect(commands(session)).toEqual(['KEYNOTIFY', 'KEYNOTIFY'])
   })
 
-  it('a STOP with an invalid response is sent eight times at most', () => {
+  it('the client sends a STOP that gets invalid responses at most eight times', () => {
     const { session, clock, client } = scripted()
     session.connect()
     record(client.key('a', text).entries$).unsubscribe()
@@ -205,7 +205,7 @@ describe('a watch', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a STOP is not retried while the registration is needed', () => {
+  it('the client does not retry a STOP while the registration is needed', () => {
     const { session, clock, client } = scripted()
     session.connect()
     const key = client.key('a', text)
@@ -222,7 +222,7 @@ describe('a watch', () => {
     expect(commands(session).slice(4)).toEqual(['KEYNOTIFY STOP', 'KEYNOTIFY'])
   })
 
-  it('failed STOPs of earlier watches do not end a registration that is needed', () => {
+  it('a registration in use survives the failed STOPs of earlier watches', () => {
     const { session, clock, client } = scripted()
     session.connect()
     const key = client.key('a', text)
@@ -235,7 +235,7 @@ describe('a watch', () => {
     expect(commands(session).slice(4)).toEqual(['KEYNOTIFY'])
   })
 
-  it('timed-out requests of a watch are retried', () => {
+  it('a watch retries requests that timed out', () => {
     const { session, clock, client } = scripted()
     const seen = record(client.key('a', text).entries$)
     session.connect()
@@ -281,7 +281,7 @@ describe('a watch', () => {
     expect(commands(session).slice(-1)).toEqual(['KEYNOTIFY'])
   })
 
-  it('at most 256 keys are requested concurrently', () => {
+  it('the client sends at most 256 requests for keys concurrently', () => {
     const { session, client } = scripted()
     for (let i = 0; i < 300; i++) record(client.key(`k${i}`, text).entries$)
     session.connect()
@@ -292,7 +292,7 @@ describe('a watch', () => {
 })
 
 describe('malformed notifications', () => {
-  it('malformed notifications are reported without losing others', () => {
+  it('the client reports malformed notifications and still emits the valid ones', () => {
     const { session, client } = scripted()
     const errors = record(client.errors$)
     const seen = record(client.key('a', text).entries$)

@@ -14,7 +14,7 @@ async function open() {
   const { store } = await openStore(real)
   const client = openClient(store.url)
   const key = client.key('setPoint', number)
-  /** Settles once the store has processed all earlier requests. */
+  /** Resolves once the store has processed all earlier requests. */
   const settled = () => firstValueFrom(client.key('marker', text).get())
   return { store, client, key, settled }
 }
@@ -45,7 +45,7 @@ describe('for await (const entry of key)', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('a slow loop skips to the latest entry, with rising versions', async () => {
+  it('a slow loop skips to the latest entry, and versions increase', async () => {
     const { key } = await open()
     await firstValueFrom(key.set(0))
     const seen: Entry<number>[] = []
@@ -58,7 +58,7 @@ describe('for await (const entry of key)', () => {
     expect(rises(seen.map(({ version }) => version))).toBe(true)
   })
 
-  it('the loop continues after a lost connection', async () => {
+  it('the loop continues after a reconnect', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const key = openClient(link.url).key('setPoint', number)
@@ -84,7 +84,7 @@ describe('for await (const entry of key)', () => {
     expect(seen).toEqual(['absent'])
   })
 
-  it('the loop throws the error of the entries', async () => {
+  it('the loop throws the error that ends the watch', async () => {
     const { store } = fakeStore(() => of('-ERR not authorized'))
     await expect(store.key('k', text)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'not-authorized' })
   })
@@ -134,7 +134,7 @@ describe('for await (const entry of key.entries({ signal }))', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  it('an invalid signal is rejected by the call', async () => {
+  it('`entries` throws synchronously for an invalid signal', async () => {
     const { key } = await open()
     // @ts-expect-error a number is not a signal
     expect(() => key.entries({ signal: 5 })).toThrow(expect.objectContaining({ code: 'argument' }))

@@ -7,7 +7,7 @@ import { layLink } from '../../support/link.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
-/** A client in a kept session that can lose requests. */
+/** Opens a client in a kept session that can lose requests. */
 async function openLossyClient() {
   const { store } = await openStore({ clock: systemClock })
   const link = await layLink(store.url)
@@ -18,7 +18,7 @@ async function openLossyClient() {
   return {
     client,
     writes: () => sent().filter(request => request.startsWith('SET')),
-    /** Discards everything sent during the task, and cuts the connection. */
+    /** Discards everything sent during the task and cuts the connection. */
     async lose(task: () => void): Promise<void> {
       link.stall('up')
       task()
@@ -33,7 +33,7 @@ async function openLossyClient() {
 }
 
 describe('a write that is lost with its connection in a kept session', () => {
-  it('the next write of an optimistic view waits only a round trip', async () => {
+  it('the next write of an optimistic view waits for only one round trip', async () => {
     const { client, writes, lose: sendAndLose } = await openLossyClient()
     const view = optimistic(client.key('dial', text))
     const states = record(view.state$)
@@ -44,7 +44,7 @@ describe('a write that is lost with its connection in a kept session', () => {
     expect(writes()).toEqual(['SET dial 2'])
   })
 
-  it('the next pipelined write of the key waits only a round trip, and the lost one is outcome-unknown', async () => {
+  it('the next pipelined write of the key waits for only one round trip, and the lost write is outcome-unknown', async () => {
     const { client, writes, lose: sendAndLose } = await openLossyClient()
     const key = client.key('dial', text)
     const results: string[] = []

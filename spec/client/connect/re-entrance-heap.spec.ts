@@ -13,7 +13,7 @@ const collect: () => void = runInNewContext('gc')
 
 async function usedBytes(): Promise<number> {
   collect()
-  // External memory is released in a separate turn.
+  // External memory is released in a later turn of the event loop.
   await new Promise(resolve => setImmediate(resolve))
   collect()
   const { heapUsed, external } = process.memoryUsage()
@@ -21,7 +21,7 @@ async function usedBytes(): Promise<number> {
 }
 
 const CYCLES = 10_000
-/** Bytes per cycle that would be noticed: less than any object of a client takes. */
+/** The growth per cycle that fails the test, in bytes. Every object of a client is larger. */
 const NOTICEABLE_BYTES = 40
 
 type Cycle = (store: ObedientStore, n: number) => unknown
@@ -55,7 +55,7 @@ const CYCLE: Record<string, Cycle> = {
   },
 }
 
-describe('10,000 reentrant cycles leave nothing behind', { tags: 'slow' }, () => {
+describe('the heap does not grow over 10,000 reentrant cycles', { tags: 'slow' }, () => {
   it.each(Object.entries(CYCLE))('%s', { timeout: 120_000 }, async (_, cycle) => {
     const store = new ObedientStore({ verifyEvery: 60_000 })
     store.connect()
@@ -73,7 +73,7 @@ describe('10,000 reentrant cycles leave nothing behind', { tags: 'slow' }, () =>
     await run(1_000, 1_000 + CYCLES)
     expect((await usedBytes()) - before).toBeLessThan(CYCLES * NOTICEABLE_BYTES)
     expect(store.client[HOST].registry.size).toBe(0)
-    // The timer of verification.
+    // Only the timer of verification is left.
     expect(store.clock.pending).toBe(1)
     await store.client.close()
     expect(store.clock.pending).toBe(0)

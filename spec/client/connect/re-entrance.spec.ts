@@ -33,7 +33,7 @@ describe('a handler that subscribes during a reconnect', () => {
     expect(since(store, from, 'KEYNOTIFY')).toEqual(['KEYNOTIFY a', 'KEYNOTIFY b'])
   })
 
-  it('a glob first subscribed in the freshness$ handler of another glob is registered once, and leaves nothing behind', () => {
+  it('a glob first subscribed in the freshness$ handler of another glob is registered once, and leaves nothing behind after unsubscribe', () => {
     const store = open({ verifyEvery: 60_000 })
     store.connect()
     const others: { unsubscribe(): void }[] = []
@@ -89,7 +89,7 @@ describe('a handler that subscribes during a reconnect', () => {
 })
 
 describe('a watch that a handler changes', () => {
-  /** A store whose client holds changes until its read completes, and then emits them together. */
+  /** Opens a store whose client holds changes until its read completes and then emits them together. */
   function several(): ObedientStore {
     const store = open()
     store.connect()
@@ -119,7 +119,7 @@ describe('a watch that a handler changes', () => {
     expect(late).toEqual(Array.from(late).sort())
   })
 
-  it('freshness that changes during an entry is emitted after it', () => {
+  it('a change of freshness while an entry is emitted follows the entry', () => {
     const store = several()
     const states: string[] = []
     const key = store.client.key('a/1', text)
@@ -217,7 +217,7 @@ describe('stats$', () => {
 })
 
 describe('an optimistic view', () => {
-  it.each(['optimistic', 'shadow'])('a single state of a view leaves no watch (%s)', async kind => {
+  it.each(['optimistic', 'shadow'])('taking a single state of a view leaves no watch (%s)', async kind => {
     const store = open()
     store.connect()
     const view = optimistic(store.client.key('a', text))
@@ -247,7 +247,7 @@ describe('an optimistic view', () => {
     expect(store.clock.pending).toBe(0)
   })
 
-  it('the written value is emitted once for equal content', () => {
+  it('a view emits its written value once when the store returns equal content', () => {
     const store = open()
     store.connect()
     const view = optimistic(store.client.key('a', json<{ on: boolean; by: string[] }>()))
@@ -263,7 +263,7 @@ describe('an optimistic view', () => {
 })
 
 describe('a set of keys', () => {
-  it('a key set that is replaced reentrantly watches the keys of the last one', () => {
+  it('a key set that is replaced reentrantly watches only the keys of the last set', () => {
     const store = open()
     store.connect()
     const keys$ = new Subject<readonly string[]>()
@@ -289,7 +289,7 @@ describe('a set of keys', () => {
 })
 
 describe('an optimistic view that a handler uses', () => {
-  it('a view that is subscribed again when its watch ends shows the key', () => {
+  it('a view that is subscribed again when its watch ends emits the value of the key', () => {
     const store = open()
     store.connect()
     store.put('a', 'v1')
@@ -324,7 +324,7 @@ describe('an optimistic view that a handler uses', () => {
 })
 
 describe('a watch that ends', () => {
-  it('the last freshness reaches a subscription that is the teardown of another', async () => {
+  it('a subscription added as the teardown of another one receives the last freshness', async () => {
     const store = open()
     store.connect()
     const key = store.client.key('a', text)

@@ -14,7 +14,7 @@ describe.each([
   ['a lost MQTT session', { sessionExpiry: 0 }],
   ['a session that is discarded', { cleanStart: true }],
 ])('a watch through a reconnect with %s', (_name, options) => {
-  it('a watch emits the latest change without replaying earlier ones', async () => {
+  it('a watch emits the latest change and does not repeat earlier ones', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const panel = openClient(store.url).key('setPoint', number)
@@ -36,7 +36,7 @@ describe.each([
     expect(freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live', 'stale', 'resyncing', 'live'])
   })
 
-  it('a watch emits a deletion during the disconnect, and nothing older', async () => {
+  it('a watch emits a deletion from the time of the disconnect, and nothing older', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const panel = openClient(store.url).key('a', text)
@@ -54,7 +54,7 @@ describe.each([
     expect(words(seen)).toEqual(['set 1 (snapshot)', 'absent (resync)', 'set 3 (notification)'])
   })
 
-  it('an unchanged value is not emitted again, and has one registration', async () => {
+  it('a watch does not emit an unchanged value again, and has one registration', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const watcher = openClient(link.url, options).key('a', text)
@@ -70,7 +70,7 @@ describe.each([
 })
 
 describe('a watch', () => {
-  it('a watch follows a store that restarted empty', async () => {
+  it('a watch follows a store that restarted without its data', async () => {
     const first = await serve({ port: 0, wsPort: 0, ...strict })
     const link = await layLink(first.url)
     const client = openClient(link.url)
@@ -83,13 +83,13 @@ describe('a watch', () => {
     const second = await openStore({ ...strict, clock: new ManualClock(Date.now() - 50_000) })
     link.redirect(second.store.url)
     await seen.until(({ values }) => values.at(-1)?.op === 'absent')
-    // The new store's clock is behind, so its valid versions are older.
+    // The clock of the new store is behind, so the versions of its values are lower.
     await firstValueFrom(openClient(second.store.url).key('a', text).set('2'))
     await seen.until(({ values }) => values.at(-1)?.value === '2')
     expect(words(seen).slice(-3)).toEqual(['set 1 (notification)', 'absent (resync)', 'set 2 (notification)'])
   })
 
-  it('a watch can start before the broker', async () => {
+  it('a watch that starts before its broker emits once the broker is reachable', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     link.cut()
@@ -103,7 +103,7 @@ describe('a watch', () => {
     expect(words(seen)).toEqual(['absent (snapshot)'])
   })
 
-  it('many keys are registered again and read after a reconnect', { tags: 'slow' }, async () => {
+  it('a client registers and reads many keys again after a reconnect', { tags: 'slow' }, async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -122,8 +122,8 @@ describe('a watch', () => {
   })
 })
 
-describe('the stats', () => {
-  it('the stats count the keys that have been read after a reconnect, and the status does not emit for them', async () => {
+describe('stats$', () => {
+  it('stats$ counts the keys that have been read after a reconnect, and status$ emits nothing for them', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -197,7 +197,7 @@ describe('a request', () => {
     expect(requests.values.map(({ outcome }) => outcome)).toEqual(['ok', 'value'])
   })
 
-  it('a sent read is resent', async () => {
+  it('a sent read is resent on the next connection', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url, { sessionExpiry: 0 })

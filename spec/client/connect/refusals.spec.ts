@@ -115,11 +115,11 @@ describe('a watch that gets an unexpected response', () => {
     const { session, errors, watch } = watching()
     const seen = watch('a')
     answer(session, session.at(0))
-    // Also on errors$: a watch without an error callback would otherwise fail silently.
+    // The rejection is also reported on errors$, as a watch without an error callback would otherwise fail silently.
     expect([seen.error, errors.values]).toMatchObject([{ code }, [{ code }]])
   })
 
-  it('retries back off to at most half a minute', () => {
+  it('the pauses between retries grow to at most half a minute', () => {
     const { session, clock, watch } = watching()
     const seen = watch('a')
     const refuse = (): void => respondWith('-ERR unknown command\r\n')(session, session.at(-1))
@@ -138,7 +138,7 @@ describe('a watch that gets an unexpected response', () => {
 })
 
 describe('a thousand watches that are rejected', () => {
-  it('errors$ emits ten errors in ten seconds', () => {
+  it('errors$ emits at most ten errors of one code in ten seconds', () => {
     const { session, clock, errors, watch } = watching()
     for (let i = 0; i < 1_000; i++) watch(`k${i}`)
     const refuseAll = (from: number): void => {
@@ -153,7 +153,7 @@ describe('a thousand watches that are rejected', () => {
     expect(errors.values).toHaveLength(20)
   })
 
-  it('other error codes are still reported', () => {
+  it('errors$ still emits errors with other codes', () => {
     const { session, errors, watch } = watching()
     for (let i = 0; i < 20; i++) watch(`k${i}`)
     for (let i = 0; i < 19; i++) respondWith('-ERR unknown command\r\n')(session, session.at(i))
@@ -178,7 +178,7 @@ describe('a subscription that the broker refuses', () => {
   }
 
   it.each([128, 131, 145, 151])(
-    'the response subscription is retried, and no request is sent before: %d',
+    'the client retries a refused response subscription and sends no request before it is granted: %d',
     reasonCode => {
       const { session, clock, status, errors } = refused([reasonCode, 1])
       expect([status.values, session.published.length]).toEqual([[{ state: 'connecting' }], 0])
@@ -189,7 +189,7 @@ describe('a subscription that the broker refuses', () => {
     },
   )
 
-  it.each([128, 131, 145, 151])('a refused notification subscription delays watches only: %d', reasonCode => {
+  it.each([128, 131, 145, 151])('a refused notification subscription delays only watches: %d', reasonCode => {
     const { session, clock, client, status, errors, seen } = refused([1, reasonCode])
     expect([status.values.at(-1)?.state, session.published.length]).toEqual(['connected', 0])
     record(client.key('b', text).get())
@@ -200,7 +200,7 @@ describe('a subscription that the broker refuses', () => {
     expect([seen.error, session.published.length]).toEqual([undefined, 2])
   })
 
-  it('a refused subscription is not retried after a disconnect or close', () => {
+  it('a refused subscription is not retried after a disconnect or after close', () => {
     const lost = refused([151, 1])
     lost.session.disconnect(new RequestRejectedError(0, 'gone'))
     const closed = refused([1, 151])

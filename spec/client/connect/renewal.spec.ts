@@ -7,7 +7,9 @@ import { openStore } from '../../support/open-store.js'
 
 const HOUR = 3_600_000
 
-/** A store that accepts all tokens but `wrong`, and a client whose token is valid for an hour of manual time. */
+/**
+ * Opens a store that accepts all tokens except `wrong`, and a client whose token is valid for an hour of manual time.
+ */
 async function open() {
   const tokens: string[] = []
   const authenticate: Authenticate = ({ data }) => {
@@ -38,7 +40,7 @@ async function open() {
 }
 
 describe('a client whose token expires', () => {
-  it('newer tokens are sent over the same connection', async () => {
+  it('the client sends newer tokens over the same connection', async () => {
     const { tokens, has, clock, advance, isSame } = await open()
     for (const token of ['second', 'third']) {
       Object.assign(has, { token, expiresAt: clock.now() + 2 * HOUR })
@@ -48,7 +50,7 @@ describe('a client whose token expires', () => {
     expect(isSame()).toBe(true)
   })
 
-  it('an unchanged token is not sent, and credentials are requested again', async () => {
+  it('the client does not send an unchanged token, and requests credentials again', async () => {
     const { tokens, has, clock, advance } = await open()
     await advance(0.8 * HOUR)
     expect(tokens).toEqual(['first'])

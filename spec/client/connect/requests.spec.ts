@@ -9,7 +9,7 @@ import { openStore } from '../../support/open-store.js'
 const real = { clock: systemClock }
 
 describe('one-shot requests', () => {
-  it('a request is sent on subscription, and only once', async () => {
+  it('a request is sent when it is subscribed, and only once', async () => {
     const { store } = await openStore(real)
     const key = openClient(store.url).key('a', text)
     const requests = record(store.requests$)
@@ -33,7 +33,7 @@ describe('one-shot requests', () => {
     expect(await firstValueFrom(client.get('a', text))).toMatchObject({ op: 'set', value: '', version })
   })
 
-  it('a conditional write reports whether it applied, with the conflicting version', async () => {
+  it('a conditional write returns whether it applied, with the conflicting version', async () => {
     const { store } = await openStore(real)
     const key = openClient(store.url).key('lock', text)
     const { version } = await firstValueFrom(key.set('a', { ifAbsent: true }))
@@ -61,7 +61,7 @@ describe('one-shot requests', () => {
     expect(await firstValueFrom(key.get())).toMatchObject({ op: 'absent' })
   })
 
-  it('fencing tokens are accepted as objects and in wire form', async () => {
+  it('a write accepts fencing tokens as objects and in wire form', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url)
     const lock = client.key('lock', text)
@@ -81,7 +81,7 @@ describe('one-shot requests', () => {
     expect(await codeOf(firstValueFrom(guarded.deleteIf('2', { fencingToken: newer })))).toBe('applied')
   })
 
-  it('a rejected request fails with the text of the store and a code', async () => {
+  it("a rejected request fails with the store's text and an error code", async () => {
     const { store } = await openStore({ ...real, maxKeys: 1 })
     const client = openClient(store.url)
     await firstValueFrom(client.set('a', '1', text))
@@ -117,7 +117,7 @@ describe('one-shot requests', () => {
     expect(requests.values.map(({ outcome }) => outcome)).toEqual(['absent'])
   })
 
-  it('invalid arguments are rejected before anything is sent', async () => {
+  it('invalid arguments fail a request before anything is sent', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url)
     const requests = record(store.requests$)
@@ -136,7 +136,7 @@ describe('one-shot requests', () => {
     expect(requests.values).toHaveLength(1)
   })
 
-  it('a value beyond the packet size is rejected before it is sent', async () => {
+  it('a value larger than the packet size limit fails before it is sent', async () => {
     const { store } = await openStore({ ...real, maxPacketSize: 100_000 })
     const key = openClient(store.url).key('a', bytes)
     await firstValueFrom(key.set(new Uint8Array(90_000)))
@@ -144,13 +144,13 @@ describe('one-shot requests', () => {
     expect((await firstValueFrom(key.get())).value).toHaveLength(90_000)
   })
 
-  it('writes work with any client clock in the past', async () => {
+  it('writes succeed when the clock of the client is behind', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url, { clock: { ...systemClock, now: () => 1 } })
     expect(await firstValueFrom(client.set('a', '1', text))).toMatchObject({ applied: true })
   })
 
-  it('writes with a client clock over a minute ahead fail with clock-skew', async () => {
+  it('writes fail with clock-skew when the clock of the client is more than a minute ahead', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url, { clock: { ...systemClock, now: () => Date.now() + 61_000 } })
     await expect(firstValueFrom(client.set('a', '1', text))).rejects.toMatchObject({ code: 'clock-skew' })

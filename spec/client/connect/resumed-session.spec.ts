@@ -8,7 +8,7 @@ import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/s
 /** Timeout of requests without a response, ms. */
 const TIMEOUT_MS = 200
 
-/** A broker that keeps sessions, with a store that responds on the connections for which `delivers` is true. */
+/** Starts a broker that keeps sessions, with a store that responds on the connections for which `delivers` is true. */
 const brokerWithSessions = async (delivers: (side: BrokerSide) => boolean) =>
   scriptedBroker(
     side => side.send({ ...CONNACK, sessionPresent: side.connect.clean === false && side.number > 1 }),
@@ -38,7 +38,7 @@ const brokerWithSessions = async (delivers: (side: BrokerSide) => boolean) =>
 
 const reconnect = { initial: 1, max: 1 }
 
-// HiveMQ CE never delivers again if messages in flight at the disconnect have expired.
+// HiveMQ CE delivers nothing more in a session if messages in flight at the disconnect have expired.
 describe('a broker that delivers nothing in the resumed session', () => {
   it('the first request timeout replaces the session, and watches recover', async () => {
     const broker = await brokerWithSessions(side => side.number === 1 || side.connect.clean === true)

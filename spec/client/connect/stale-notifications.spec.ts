@@ -13,7 +13,7 @@ const blob = (value: string): Uint8Array => utf8(`$${value.length}\r\n${value}\r
 const setTo = (value: string): Uint8Array =>
   utf8(`*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$1\r\n${value}\r\n`)
 
-/** A watch of key `a` on its second connection, where it has read `x` with version 5. */
+/** Opens a watch of key `a` on its second connection, where it has read `x` with version 5. */
 function resumed(info: Partial<ConnectionInfo> = {}) {
   const session = new FakeSession()
   const settings = { clock: new ManualClock(), timeout: 10_000, maxQueued: 1_000, stopDelay: 0 }
@@ -35,28 +35,28 @@ function resumed(info: Partial<ConnectionInfo> = {}) {
 }
 
 describe('after a reconnect to a kept session', () => {
-  it('the client subscribes with another identifier', () => {
+  it('the client subscribes with another subscription identifier', () => {
     const { first, second } = resumed()
     expect(first).toBeGreaterThan(0)
     expect(second).toBeGreaterThan(0)
     expect(first).not.toBe(second)
   })
 
-  it('notifications with the new identifier are accepted immediately', () => {
+  it('notifications with the new subscription identifier are accepted immediately', () => {
     const { session, seen, second, notify } = resumed()
     notify('y', 6, [7, second ?? 0])
     expect(words(seen)).toEqual(['set x (snapshot)', 'set y (notification)'])
     expect(session.published).toHaveLength(4)
   })
 
-  it('notifications with another identifier are dropped', () => {
+  it('notifications with another subscription identifier are dropped', () => {
     const { session, seen, first, notify } = resumed()
     notify('y', 6, [first ?? 0])
     expect(words(seen)).toEqual(['set x (snapshot)'])
     expect(session.published).toHaveLength(4)
   })
 
-  it('a notification without an identifier causes a read', () => {
+  it('a notification without a subscription identifier causes a read', () => {
     const { session, seen, notify } = resumed()
     notify('y', 6, [])
     expect(words(seen)).toEqual(['set x (snapshot)'])
@@ -67,7 +67,7 @@ describe('after a reconnect to a kept session', () => {
     expect(session.published).toHaveLength(5)
   })
 
-  it('without identifier support notifications cause a read', () => {
+  it('notifications cause a read when the broker lacks subscription identifiers', () => {
     const { session, second, notify } = resumed({ hasSubscriptionIds: false })
     expect(second).toBeUndefined()
     notify('y', 6, [])
@@ -76,7 +76,7 @@ describe('after a reconnect to a kept session', () => {
 })
 
 describe('on a connection without a kept session', () => {
-  it('all notifications are accepted, whatever their identifier', () => {
+  it('all notifications are accepted, regardless of their subscription identifier', () => {
     const { session, seen, notify } = resumed({ sessionPresent: false })
     notify('y', 6, [])
     notify('z', 7, [1])

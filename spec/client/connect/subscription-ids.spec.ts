@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/core/util/clock.js'
 import { eventually } from '../../support/eventually.js'
 import { CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
-/** A broker that responds to SUBSCRIBE with a message for two subscriptions. */
+/** Starts a broker that responds to SUBSCRIBE with a message for two subscriptions. */
 async function broker(available: boolean | undefined): Promise<{ url: string; subscribes: ISubscribePacket[] }> {
   const subscribes: ISubscribePacket[] = []
   const properties = available === undefined ? {} : { subscriptionIdentifiersAvailable: available }
@@ -79,7 +79,7 @@ describe.each([
     expect(messages.map(({ subscriptionIds }) => subscriptionIds)).toEqual([[7, 268_435_455], []])
   })
 
-  it('the session reports missing identifier support and sends none', async () => {
+  it('the session reports that the broker lacks subscription identifiers, and sends none', async () => {
     const { url, subscribes } = await broker(false)
     const { infos, messages } = listen(open(url), undefined)
     await eventually(() => messages.length === 2)
@@ -89,7 +89,7 @@ describe.each([
 })
 
 describe('SubscriptionIds', () => {
-  it('identifiers start at random, rise and are never 0', () => {
+  it('subscription identifiers start at random, increase and are never 0', () => {
     const startingAt = (...bytes: number[]): SubscriptionIds => new SubscriptionIds(() => Uint8Array.from(bytes))
     expect(startingAt(0, 0, 0, 0).next()).toBe(1)
     const last = startingAt(15, 255, 255, 254)

@@ -27,7 +27,7 @@ describe('a watched key', () => {
     ])
   })
 
-  it('a watch emits the versions that the writer got, in order', async () => {
+  it('a watch emits the versions that the writer received, in order', async () => {
     const { store } = await openStore(strict)
     const key = openClient(store.url).key('a', text)
     const seen = record(key.entries$)
@@ -62,7 +62,7 @@ describe('a watched key', () => {
     expect(words(seen)).toEqual(['set short (snapshot)', 'delete (notification)'])
   })
 
-  it('all subscribers share one registration, which ends with the last', async () => {
+  it('all subscribers share one registration, which ends with the last subscriber', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const requests = record(store.requests$)
@@ -97,7 +97,7 @@ describe('a watched key', () => {
     expect(record(key.value$).values).toEqual(['x'])
   })
 
-  it('a watch starts over after its last subscriber left', async () => {
+  it('a watch that is subscribed again after its last subscriber left reads the key again', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const key = client.key('a', text)
@@ -112,7 +112,7 @@ describe('a watched key', () => {
     expect(words(second)).toEqual(['set meanwhile (snapshot)', 'set then (notification)'])
   })
 
-  it('binary keys and values are supported', async () => {
+  it('a watch supports binary keys and values', async () => {
     const { store } = await openStore(strict)
     const name = new Uint8Array([0, 13, 10, 255])
     const key = openClient(store.url).key(name, bytes)
@@ -123,7 +123,7 @@ describe('a watched key', () => {
     expect(seen.values[1]).toMatchObject({ key: '0x000D0AFF', op: 'set', value: new Uint8Array([1, 0, 2]) })
   })
 
-  it('the documented dialect is supported', async () => {
+  it('conditional writes, deletions and watches work with a store that speaks the documented dialect', async () => {
     const { store } = await openStore({ ...strict, dialect: 'documented' })
     const key = openClient(store.url).key('a', text)
     const seen = record(key.entries$)
@@ -136,7 +136,7 @@ describe('a watched key', () => {
     expect(words(seen)).toEqual(['absent (snapshot)', 'set 1 (notification)', 'delete (notification)'])
   })
 
-  it('a watch works over WebSocket', async () => {
+  it('a watch receives changes over WebSocket', async () => {
     const { store } = await openStore(strict)
     const key = openClient(store.wsUrl).key('a', text)
     const seen = record(key.value$)
@@ -148,7 +148,7 @@ describe('a watched key', () => {
 })
 
 describe('a value that does not decode', () => {
-  it('a decode error is emitted and reported without ending any stream', async () => {
+  it('a decode error is emitted and reported, and ends no stream', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const temperature = client.key('temperature', number)

@@ -36,7 +36,7 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
     return { aborter, session, request$: request(store, { signal: aborter.signal }) }
   }
 
-  it('a request whose signal is not aborted completes and removes its listener', () => {
+  it('a request whose signal is never aborted completes and removes its listener', () => {
     const { aborter, request$ } = open()
     const done = record(request$.pipe(toArray()))
     expect(done.completed).toBe(true)
@@ -75,14 +75,14 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
     expect(listeners(aborter.signal)).toBe(0)
   })
 
-  it('a second subscription replays a result or repeats a scan, without listening to the signal', () => {
+  it('a second subscription replays the result or repeats the scan, without listening to the signal', () => {
     const { aborter, session, request$ } = open()
     for (const _ of [1, 2]) expect(record(request$).completed).toBe(true)
     expect(session.requests.filter(sent => sent.verb === verb)).toHaveLength(verb === 'SCAN' ? 2 : 1)
     expect(listeners(aborter.signal)).toBe(0)
   })
 
-  it('a request with an invalid signal errors with `argument`', () => {
+  it('a request with an invalid signal fails with `argument`', () => {
     const { store } = fakeStore(() => NEVER)
     // @ts-expect-error a controller is no signal
     expect(record(request(store, { signal: new AbortController() })).error).toMatchObject({
@@ -122,7 +122,7 @@ describe('the async iterable of a scan', () => {
   it.each([
     ['within a page', 'a', ['a']],
     ['between two pages', 'b', ['a', 'b']],
-  ])('a loop that is aborted %s throws and requests no other page', async (_, last, expected) => {
+  ])('a loop that is aborted %s throws and requests no further page', async (_, last, expected) => {
     const { store, session } = fakeStore((_, nth) => of(pages[nth] ?? ''))
     const aborter = new AbortController()
     const seen: string[] = []

@@ -24,12 +24,12 @@ describe('bytes', () => {
 describe('text', () => {
   it('every well-formed text round-trips', () => comesBack(text, fc.string({ unit: anyCodePoint })))
 
-  it('text is UTF-8 without a byte order mark, and keeps one that belongs to the text', () => {
+  it('text is encoded as UTF-8 without a byte order mark, and a mark that belongs to the text is kept', () => {
     expect(text.encode('é€𝄞')).toEqual(stored('\xc3\xa9\xe2\x82\xac\xf0\x9d\x84\x9e'))
     expect(text.decode(stored('\xef\xbb\xbfx'))).toBe('\ufeffx')
   })
 
-  it('an empty text is empty bytes', () => {
+  it('an empty text is encoded as empty bytes and decoded from them', () => {
     expect(text.encode('')).toHaveLength(0)
     expect(text.decode(new Uint8Array())).toBe('')
   })
@@ -61,7 +61,7 @@ describe('number', () => {
   it('every finite number round-trips', () =>
     comesBack(
       number,
-      // The sign of zero is lost.
+      // Adding zero turns -0 into 0, as the sign of zero is lost.
       fc.double({ noNaN: true, noDefaultInfinity: true }).map(value => value + 0 || 0),
     ))
 
@@ -151,7 +151,7 @@ describe('number', () => {
 describe('boolean', () => {
   it('both booleans round-trip', () => comesBack(boolean, fc.boolean()))
 
-  it('a boolean is stored as a word', () => {
+  it('a boolean is encoded as `true` or `false`', () => {
     expect([true, false].map(value => read(boolean.encode(value)))).toEqual(['true', 'false'])
   })
 
@@ -194,7 +194,7 @@ describe.each([
 })
 
 describe('encodeFor', () => {
-  /** A codec that returns a value of the wrong type. */
+  /** Returns a codec whose result has the wrong type. */
   const returning = (encoded: unknown) => ({ encode: (): Uint8Array => Object({ encoded }).encoded })
 
   it.each([
@@ -242,7 +242,7 @@ describe('a custom codec', () => {
   it.each([
     ['cannot be converted to a string', throwing],
     ['has a message that throws', Object.setPrototypeOf(throwing, Error.prototype)],
-  ])('a codec that throws an object that %s causes `argument`', (_, thrown) => {
+  ])('an object that a codec throws and that %s causes `argument`', (_, thrown) => {
     const encode = (): Uint8Array => {
       throw thrown
     }

@@ -12,7 +12,7 @@ interface Asset {
   readonly asset: string
 }
 
-/** Accepts records with a name, and adds a mark to them. */
+/** A schema that accepts records with a name and marks them. */
 const seen: StandardSchemaV1<Asset, Asset & { readonly seen: true }> = {
   '~standard': {
     version: 1,
@@ -28,7 +28,7 @@ describe('jsonLines', () => {
   it('every array of JSON values round-trips', () =>
     comesBack(jsonLines<unknown>(), fc.array(fc.jsonValue().map(value => JSON.parse(JSON.stringify(value))))))
 
-  it('each record is one line, without a final line break', () => {
+  it('each record is one line, and no line break follows the last record', () => {
     const records = [{ asset: 'pump', room: 'a\nb' }, { asset: 'fan' }]
     expect(fromUtf8(jsonLines().encode(records))).toBe('{"asset":"pump","room":"a\\nb"}\n{"asset":"fan"}')
   })
@@ -43,7 +43,7 @@ describe('jsonLines', () => {
     ['CR LF line breaks', '1\r\n2\r\n'],
     ['blank lines', '\n1\n \t\r\n\n2\n\n'],
     ['spaces around records', ' 1 \n\t2'],
-  ])('records decode despite %s', (_, lines) => {
+  ])('jsonLines decodes records despite %s', (_, lines) => {
     expect(jsonLines<number>().decode(utf8(lines))).toEqual([1, 2])
   })
 
@@ -107,7 +107,7 @@ describe('jsonLines(schema)', () => {
     expectTypeOf(jsonLines<Asset>()).toEqualTypeOf<Codec<readonly Asset[]>>()
   })
 
-  it('the same schema always returns the same codec, distinct from the one of json', () => {
+  it('jsonLines returns the same codec for the same schema, and a different one than json', () => {
     expect(jsonLines(seen)).toBe(jsonLines(seen))
     expect(jsonLines()).toBe(jsonLines())
     expect(identityOf(jsonLines(seen))).not.toBe(identityOf(json(seen)))

@@ -25,7 +25,7 @@ const asset = schema<Asset>(value =>
   isAsset(value) ? { value } : { issues: [{ message: 'Expected a text', path: ['name'] }] },
 )
 
-/** Converts days stored as `2023-10-03`. */
+/** A schema that converts days stored as `2023-10-03`. */
 const day = schema<Date>(value => ({ value: new Date(`${String(value)}T00:00:00Z`) }))
 
 describe('json(schema)', () => {
@@ -56,7 +56,7 @@ describe('json(schema)', () => {
     expect(seen).toEqual([[1, { a: null }]])
   })
 
-  it('a schema may be a function, as in some libraries', () => {
+  it('a schema may be a function with a `~standard` property, as in some libraries', () => {
     const callable = Object.assign(() => undefined, asset)
     expect(json(callable).decode(utf8('{"name":"pump"}'))).toEqual({ name: 'pump' })
     expect(() => json(callable).decode(utf8('{}'))).toThrow(PayloadError)
@@ -74,7 +74,7 @@ describe('json(schema)', () => {
     expect(() => json(spy).decode(utf8('{'))).toThrow(SyntaxError)
   })
 
-  it('an error thrown by the schema is passed on', () => {
+  it('an error that the schema throws is rethrown unchanged', () => {
     const broken = schema<unknown>(() => {
       throw new RangeError('broken schema')
     })
@@ -116,7 +116,7 @@ describe('json(schema) with an asynchronous schema', () => {
     expect(() => json(schema(async value => ({ value }))).decode(utf8('1'))).toThrow(asynchronous)
   })
 
-  it('decoding throws even if the promise is of another realm', () => {
+  it('decoding throws even if the promise is from another realm', () => {
     const foreign: Promise<StandardSchemaV1.Result<number>> = runInNewContext('Promise.resolve({ value: 1 })')
     expect(() => json(schema(() => foreign)).decode(utf8('1'))).toThrow(asynchronous)
   })

@@ -29,7 +29,7 @@ describe('json', () => {
     expect(encoding(json<unknown>(), value)).toThrow(ArgumentError)
   })
 
-  it('an error thrown by a value is the cause', () => {
+  it('an error that a value throws becomes the cause of the error', () => {
     const cause = new RangeError('not now')
     const value = {
       toJSON: () => {

@@ -105,7 +105,7 @@ describe('LatestIterator', () => {
     expect(states.observed).toBe(false)
   })
 
-  it('returning the iterator unsubscribes the source and resolves pending calls as done', async () => {
+  it('`return` unsubscribes the source and resolves pending calls as done', async () => {
     const states = new Subject<number>()
     const latest = new LatestIterator(states)
     const waiting = [latest.next(), latest.next()]
@@ -115,7 +115,7 @@ describe('LatestIterator', () => {
     expect(await latest.next()).toEqual(DONE)
   })
 
-  it('returning an iterator before the first `next` never subscribes', async () => {
+  it('`return` before the first `next` never subscribes to the source', async () => {
     let subscribed = false
     const latest = new LatestIterator(
       new Observable(() => {
@@ -136,20 +136,20 @@ describe('LatestIterator', () => {
     expect(await Promise.all(asked)).toEqual([value(1), value(2), DONE])
   })
 
-  it('values emitted synchronously are received', async () => {
+  it('the iterator returns values that the source emits synchronously', async () => {
     expect(await loop(of(1))).toEqual([1])
     expect(await loop(EMPTY)).toEqual([])
   })
 
-  it('a loop waits while the source is silent', async () => {
+  it('a loop waits while the source emits nothing', async () => {
     const latest = new LatestIterator(NEVER)
     const waiting = latest.next()
     await latest.return()
     expect(await waiting).toEqual(DONE)
   })
 
-  it('a slow loop never goes back and never misses the last state', async () => {
-    // true: a state is emitted; false: the loop calls `next`
+  it('a slow loop never receives an older state after a newer one, and never misses the last state', async () => {
+    // true: the source emits a state; false: the loop calls `next`
     await assert(
       asyncProperty(listOf(boolean(), { maxLength: 50 }), async steps => {
         const states = new Subject<number>()

@@ -13,7 +13,7 @@ import { checkPositiveInteger } from '../../../src/core/util/check.js'
 import { record } from '../../support/open-client.js'
 import { fakeStore } from '../../support/operator-session.js'
 
-/** Calls a function as an untyped caller does. */
+/** Returns a function that calls `run` without type checking. */
 const untyped =
   (check: (...values: never[]) => unknown, ...values: readonly unknown[]) =>
   (): unknown =>
@@ -56,7 +56,7 @@ describe('checkPositiveInteger', () => {
 })
 
 describe('timeout', () => {
-  it('the default is the timeout of the client', () => {
+  it('a request without a timeout uses the timeout of the client', () => {
     expect(checkTimeout(undefined, 10_000)).toBe(10_000)
     expect(checkTimeout(1, 10_000)).toBe(1)
   })
@@ -88,11 +88,11 @@ describe('conditions', () => {
       { ifAbsentOrEqual: true, ifAbsent: false },
       { type: 'NEX', comparand: undefined },
     ],
-  ])('%o selects its condition', (options, condition) => {
+  ])('the options %o select the right condition', (options, condition) => {
     expect(checkSetOptions(options).condition).toEqual(condition)
   })
 
-  it('two conditions exclude each other', () => {
+  it('two conditions together throw', () => {
     expect(() => checkSetOptions({ ifAbsent: true, ifAbsentOrEqual: true })).toThrow(
       expect.objectContaining({
         code: 'argument',
@@ -105,7 +105,7 @@ describe('conditions', () => {
 describe('fencingToken', () => {
   const token = new Hlc(1_696_374_425_000, 1, 'StateStore')
 
-  it('a fencing token is a version or its text, zero-padded or not', () => {
+  it('a fencing token may be a version or its text, zero-padded or not', () => {
     expect(checkToken(token)).toBe(token)
     expect(checkToken('1696374425000:1:StateStore')).toEqual(token)
     expect(checkToken('001696374425000:00001:StateStore')).toEqual(token)
@@ -185,17 +185,17 @@ describe('invalid options of a key', () => {
     expect(record(key().key.deleteIf('x', options)).error).toEqual(argument)
   })
 
-  it('get errors', () => {
+  it('get errors for invalid options', () => {
     expect(record(key().key.get({ timeout: 0 })).error).toEqual(argument)
   })
 
-  it('set and deleteIf error for a value that does not encode', () => {
+  it('set and deleteIf error for a value that cannot be encoded', () => {
     const handle = key().store.key('k', number)
     expect(record(handle.set(Number.NaN)).error).toEqual(argument)
     expect(record(handle.deleteIf(Number.NaN)).error).toEqual(argument)
   })
 
-  it('the methods of the store error', () => {
+  it('get, set, delete and deleteIf of the store error', () => {
     const { store } = key()
     expect(record(store.get('', text)).error).toEqual(argument)
     expect(record(store.set('k', 'x', text, { expiresIn: 0 })).error).toEqual(argument)
@@ -203,7 +203,7 @@ describe('invalid options of a key', () => {
     expect(record(store.deleteIf('k', 'x', text, { fencingToken: 'x' })).error).toEqual(argument)
   })
 
-  it('key throws synchronously', () => {
+  it('key throws synchronously for an empty name', () => {
     expect(() => key().store.key('', text)).toThrow(argument)
   })
 })

@@ -22,7 +22,7 @@ function walked(kind: ModelKind, steps: readonly ModelStep[]): ReconcileModel {
 }
 
 describe('a watch on a random walk', () => {
-  it('a watch converges even if stores that lost their data reuse versions', () => {
+  it('a watch converges even if a store that lost its data reuses versions', () => {
     fc.assert(
       fc.property(flag, flag, flag, walk, (identifiers, positions, collisions, steps) => {
         const model = walked({ identifiers, positions, collisions }, steps)

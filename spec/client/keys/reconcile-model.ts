@@ -4,15 +4,15 @@ import { INITIAL, type NotifiedChange, type RawEntry, type WatchEvent } from '..
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 
-/** Properties of the modelled broker and store. */
+/** The properties of the modelled broker and store. */
 export interface ModelKind {
   readonly identifiers: boolean
   readonly positions: boolean
-  /** Stores that lost their data may reuse versions. */
+  /** Whether a store that lost its data may reuse versions. */
   readonly collisions: boolean
 }
 
-/** The next event; `n` resolves its random choices. */
+/** The next event, where `n` resolves its random choices. */
 export interface ModelStep {
   readonly type: 'set' | 'delete' | 'serve' | 'answer' | 'notify' | 'cut' | 'loseData' | 'rejoin'
   readonly n: number
@@ -26,8 +26,8 @@ interface HistoryEntry {
 const MAX_DRAIN_STEPS = 1_000
 
 /**
- * A store, a broker and one watch, with as few versions as possible, so that a random walk reaches rare states.
- * Responses and notifications overtake each other; notifications of the key keep their order.
+ * A model of a store, a broker and one watch. It has as few versions as possible, so that a random walk reaches rare
+ * states. Responses and notifications overtake each other, but notifications of the key keep their order.
  */
 export class ReconcileModel {
   readonly #kind: ModelKind
@@ -59,13 +59,13 @@ export class ReconcileModel {
     else if (type === 'rejoin') this.#rejoin()
     else {
       this.#disconnect()
-      // In attached mode, the model only writes without notifying.
+      // In attached mode, this step is a write without a notification.
       if (type === 'loseData') this.#loseData(n)
       this.#connect(n % 3 === 0)
     }
   }
 
-  /** Delivers everything. Returns the number of requests, or too many. */
+  /** Delivers all pending messages. Returns the number of steps, at most `MAX_DRAIN_STEPS`. */
   drain(): number {
     let steps = 0
     while ((this.#request || this.#response || this.#queue.length > 0) && steps < MAX_DRAIN_STEPS) {
@@ -77,7 +77,7 @@ export class ReconcileModel {
     return steps
   }
 
-  /** The shown and the actual state, in comparable form. */
+  /** The state that the watch shows and the actual state, in comparable form. */
   get comparableStates(): { readonly shown: string; readonly truth: string } {
     const entry = this.#state.entry
     const shown = entry?.op === 'set' ? `${entry.version} ${entry.value}` : entry && 'nothing'
@@ -85,7 +85,7 @@ export class ReconcileModel {
     return { shown: `${shown} ${this.#state.phase}`, truth: `${truth} live` }
   }
 
-  /** Positions of the emitted entries among all changes. */
+  /** The positions of the emitted entries among all changes. */
   get positions(): number[] {
     return this.shown
       .filter(({ version }) => version !== undefined)

@@ -11,7 +11,7 @@ import { fakeStore } from '../../support/operator-session.js'
 
 const { store } = fakeStore(() => NEVER)
 
-/** Objects with streams, and the names of the streams. */
+/** Objects with streams, with the names of these streams. */
 const HOLDERS: readonly (readonly [string, object, readonly string[]])[] = [
   ['store', store, ['status$', 'stats$', 'errors$']],
   ['key', store.key('k', number), ['entries$', 'value$', 'freshness$', 'errors$']],

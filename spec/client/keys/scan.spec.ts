@@ -39,7 +39,7 @@ const tokens = ({ requests }: ReturnType<typeof fakeStore>['session']) => reques
 const names = map((key: Key<unknown>) => key.name)
 
 describe('store.scan', () => {
-  it('a scan emits matching keys as handles, including binary keys and keys with wildcard characters', async () => {
+  it('a scan emits matching keys as handles, including binary keys and keys that contain wildcard characters', async () => {
     const { client } = await open()
     await firstValueFrom(client.key(BINARY, bytes).set(Uint8Array.of(7)))
     const all = await lastValueFrom(client.scan().pipe(toArray()))
@@ -50,7 +50,7 @@ describe('store.scan', () => {
     expect(binary && (await firstValueFrom(binary.get())).value).toEqual(Uint8Array.of(7))
   })
 
-  it('globs may be text or bytes, and keys read with the codec of the scan', async () => {
+  it('a glob may be text or bytes, and the emitted keys read with the codec of the scan', async () => {
     const { client } = await open()
     const read$ = client.scan('asset/?', json<string>()).pipe(
       mergeMap(key => key.get(), 2),
@@ -78,7 +78,7 @@ describe('store.scan', () => {
     expect(await lastValueFrom(below$)).toEqual(['thermostat1\\setPoint'])
   })
 
-  it('keys of a scan by a fenced view write with the token', async () => {
+  it('keys that a scan of a fenced view emits write with the fencing token', async () => {
     const { client } = await open()
     const view = fenced(client, '1:0:lock')
     await lastValueFrom(view.scan('asset/*', text).pipe(concatMap(key => key.set('x'))))
@@ -127,12 +127,12 @@ describe('pages of a scan', () => {
   })
 
   it(
-    'pages are requested one after the other while the subscriber wants more',
+    'a scan requests one page after the other, as long as the subscriber wants more',
     marbles(m => {
       const answers: Script = (_, nth) => m.cold('--(a|)', { a: PAGES[nth] ?? pageWith([]) })
       const { store, session } = fakeStore(answers)
       const scan$ = store.scan('*').pipe(names)
-      // Each page takes 2 ms; the second is empty.
+      // Each page takes 2 ms, and the second one is empty.
       const asked = [1, 4, 7].map(time => m.cold(`${'-'.repeat(time)}(x|)`))
       const counts: number[] = []
       for (const time$ of asked) time$.subscribe(() => counts.push(session.requests.length))
@@ -143,7 +143,7 @@ describe('pages of a scan', () => {
     }),
   )
 
-  it('no page is requested after the subscriber has unsubscribed', () => {
+  it('a scan requests no page after its subscriber has unsubscribed', () => {
     for (const [count, asked] of [
       [1, 1],
       [2, 1],
@@ -158,7 +158,7 @@ describe('pages of a scan', () => {
     }
   })
 
-  it('every subscription requests the pages again', () => {
+  it('a scan requests the pages again for every subscription', () => {
     const { store, session } = fakeStore(() => of(pageWith(['a'])))
     const scan$ = store.scan('*').pipe(names)
     expect(session.requests).toEqual([])
@@ -166,7 +166,7 @@ describe('pages of a scan', () => {
     expect(tokens(session)).toEqual([[], []])
   })
 
-  it('a loop requests a page only when it has consumed the previous one', async () => {
+  it('a loop requests a page only after it has consumed the previous one', async () => {
     const { store, session } = fakeStore(paged)
     const seen: [string, number][] = []
     for await (const key of store.scan('*', text)) {
@@ -186,7 +186,7 @@ describe('pages of a scan', () => {
     expect(all).toEqual(['a', 'b', 'c', 'd', 'e'])
   })
 
-  it('a page lost with the connection is requested again', () => {
+  it('a scan requests a page again that was lost with the connection', () => {
     const { store, session } = fakeStore((_, nth) => (nth === 1 ? of() : of(PAGES[nth === 0 ? 0 : 3] ?? pageWith([]))))
     const found = record(store.scan('*').pipe(names))
     session.disconnect(new ConnectionLostError())
@@ -195,7 +195,7 @@ describe('pages of a scan', () => {
     expect(tokens(session)).toEqual([[], ['one'], ['one']])
   })
 
-  it('each page has a timeout, whose error names no key', () => {
+  it('each page has a timeout, and its error names no key', () => {
     const { store, clock } = fakeStore((_, nth) => (nth === 0 ? of(pageWith(['a'], 't')) : of()))
     const found = record(store.scan('*', text, { timeout: 50 }).pipe(names))
     clock.advance(50)

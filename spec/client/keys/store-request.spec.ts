@@ -19,7 +19,7 @@ import { describe, expect, it } from 'vitest'
 import { StoreRequest } from '../../../src/core/util/awaitable.js'
 import { record } from '../../support/open-client.js'
 
-/** A request that counts how often it is sent. */
+/** Creates a request that counts how often it is sent. */
 function counted<T>(answers: Observable<T>): { readonly request: StoreRequest<T>; readonly sent: () => number } {
   let sent = 0
   const request = new StoreRequest(() => {
@@ -43,14 +43,14 @@ describe('an awaited request', () => {
     expect([await request, sent()]).toEqual([7, 1])
   })
 
-  it('awaiting throws the error of the request', async () => {
+  it('awaiting throws the error that the request emits', async () => {
     const error = new Error('refused')
     const { request } = counted(throwError(() => error))
     await expect(request).rejects.toBe(error)
     expect(await request.catch(reason => reason)).toBe(error)
   })
 
-  it('awaiting throws the error of creating the request', async () => {
+  it('awaiting throws the error that creating the request throws', async () => {
     const request = new StoreRequest(() => {
       throw new RangeError('no option')
     })
@@ -120,7 +120,7 @@ describe('a subscribed request', () => {
     expect([record(request).error, sent()]).toEqual(['refused', 2])
   })
 
-  it('a request completes without a result if its source does, also for later subscribers', () => {
+  it('a request whose source completes without a result completes, also for later subscribers', () => {
     const { request, sent } = counted(EMPTY)
     record(request)
     expect([record(request), sent()]).toEqual([expect.objectContaining({ values: [], completed: true }), 1])
@@ -134,7 +134,7 @@ describe('a subscribed request', () => {
     expect(answers.observed).toBe(false)
   })
 
-  it('nothing is sent before a subscription', () => {
+  it('a request sends nothing before it is subscribed', () => {
     const { request, sent } = counted(NEVER)
     request.pipe(switchMap(() => of(1)))
     expect(sent()).toBe(0)
@@ -148,7 +148,7 @@ describe('a subscribed request', () => {
     expect(request.pipe()).toBeInstanceOf(Observable)
   })
 
-  it('a subscription errors with the error of creating the request', () => {
+  it('a subscription emits the error that creating the request throws', () => {
     const request = new StoreRequest(() => {
       throw new RangeError('no option')
     })
@@ -157,7 +157,7 @@ describe('a subscribed request', () => {
 })
 
 describe('a request on virtual time', () => {
-  /** A request whose nth attempt is answered by the nth diagram. */
+  /** Creates a request whose nth attempt is answered by the nth diagram. */
   const open = (m: Context, ...answers: string[]) => {
     const attempts = answers.map(diagram => m.cold<string>(diagram))
     let sent = 0
@@ -178,7 +178,7 @@ describe('a request on virtual time', () => {
   )
 
   it(
-    'the request is cancelled with the last subscriber and sent again for the next one',
+    'the last subscriber that leaves cancels the request, and the next subscriber sends it again',
     marbles(m => {
       const { attempts, request } = open(m, '------(a|)', '--(b|)')
       m.expect(request, '^-!').toBeObservable('---')
@@ -190,7 +190,7 @@ describe('a request on virtual time', () => {
   )
 
   it(
-    '`retry` sends the request once for all its subscribers',
+    '`retry` sends a failed request once more for all its subscribers',
     marbles(m => {
       const { request, sent } = open(m, '--#', '--#', '--(c|)')
       const patient$ = request.pipe(retry({ count: 2, delay: () => m.cold('-(t|)') }))
@@ -212,7 +212,7 @@ describe('a request on virtual time', () => {
   )
 
   it(
-    '`repeat` does not send the request again unless `defer` creates a new one',
+    '`repeat` sends no further request unless `defer` creates a new one',
     marbles(m => {
       const { attempts, request, sent } = open(m, '--(a|)')
       m.expect(request.pipe(repeat(2))).toBeObservable('--(aa|)')

@@ -6,7 +6,7 @@ import { lease } from '../../../src/client/lease/lease.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { fakeStore } from '../../support/operator-session.js'
 
-/** A client, and the warnings it logs. */
+/** Opens a client and collects the warnings that it logs. */
 function open() {
   const words: unknown[] = []
   vi.spyOn(console, 'warn').mockImplementation(said => words.push(said))
@@ -20,7 +20,7 @@ describe('console warnings', () => {
     ['sensor/#', '`#` and `+` are no wildcards in the glob `sensor/#`: write `sensor/*`'],
     ['+/state', '`#` and `+` are no wildcards in the glob `+/state`: write `*/state`'],
     ['a/+/b/#', '`#` and `+` are no wildcards in the glob `a/+/b/#`: write `a/*/b/*`'],
-  ])('the glob %s causes a warning with a correction', (glob, words) => {
+  ])('the glob %s causes a warning that suggests a correction', (glob, words) => {
     expect(globWarning(glob)).toBe(words)
   })
 
@@ -31,7 +31,7 @@ describe('console warnings', () => {
     },
   )
 
-  it('a client warns about globs once, across scans and watches', () => {
+  it('a client warns about globs only once, across scans and watches', () => {
     const { store, words } = open()
     store.scan('sensor/*')
     expect(words).toEqual([])
@@ -40,7 +40,7 @@ describe('console warnings', () => {
     expect(words).toEqual([expect.stringMatching(/^rx-statestore: the glob `sensor\/` matches a single key/)])
   })
 
-  it('a client warns about a short lease once', () => {
+  it('a client warns about a short lease only once', () => {
     const { store, words } = open()
     lease(store, 'line', { duration: 10_000 })
     lease(store, 'line', { duration: 10 })

@@ -7,7 +7,7 @@ import { openStore } from '../../support/open-store.js'
 const strict = { notifications: 'subscribed', clock: systemClock } as const
 
 describe('watchAll', () => {
-  it('watchAll emits the entries of the keys in the set only', async () => {
+  it('watchAll emits only the entries of the keys in the set', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const keys$ = new Subject<string[]>()
@@ -25,7 +25,7 @@ describe('watchAll', () => {
     await vi.waitFor(() => expect(store.stats.watches).toBe(0))
   })
 
-  it('watchAll shares the registration of a key with its other watches', async () => {
+  it('watchAll shares the registration of a key with other watches of that key', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const alone = record(client.key('a', text).value$)
@@ -37,7 +37,7 @@ describe('watchAll', () => {
     await alone.until(({ values }) => values.length === 2)
   })
 
-  it('watchAll applies a set that an entry causes while another one is joined', async () => {
+  it('watchAll applies a set that arrives in the handler of an entry while it applies another set', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const known = record(client.watchAll(of(['a', 'b', 'c']), text))
@@ -55,7 +55,7 @@ describe('watchAll', () => {
     await vi.waitFor(() => expect(store.stats.watches).toBe(0))
   })
 
-  it('watchAll emits nothing after an entry made its subscriber unsubscribe', async () => {
+  it('watchAll emits nothing more after its subscriber unsubscribes in the handler of an entry', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const known = record(client.watchAll(of(['a', 'b']), text))
@@ -67,7 +67,7 @@ describe('watchAll', () => {
     expect(first.values).toHaveLength(1)
   })
 
-  it('watchAll ends all watches on unsubscribe', async () => {
+  it('watchAll ends all its watches on unsubscribe', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const names = Array.from({ length: 300 }, (_, i) => `k${i}`)
@@ -88,7 +88,7 @@ describe('watchAll', () => {
     expect(seen.completed).toBe(true)
   })
 
-  it('watchAll completes with a source of empty sets, and waits for a silent one', async () => {
+  it('watchAll completes with a source of empty sets, and stays open while its source emits nothing', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     expect(record(client.watchAll(EMPTY, text)).completed).toBe(true)
@@ -96,7 +96,7 @@ describe('watchAll', () => {
     expect(record(client.watchAll(NEVER, text)).completed).toBe(false)
   })
 
-  it('watchAll errors with the source, and with an invalid key', async () => {
+  it('watchAll passes on an error of the source, and errors for an invalid key', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     expect(
@@ -112,7 +112,7 @@ describe('watchAll', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('watchAll accepts handles with different codecs next to names', async () => {
+  it('watchAll accepts names and handles with different codecs in one set', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await firstValueFrom(client.key('n', number).set(7))
@@ -130,7 +130,7 @@ describe('watchAll', () => {
     await handles.until(({ values }) => values[0]?.value === 7)
   })
 
-  it.each(['sensor/1', 7, undefined, {}])('watchAll rejects %j instead of keys', async wrong => {
+  it.each(['sensor/1', 7, undefined, {}])('watchAll errors for %j instead of keys', async wrong => {
     const { store } = await openStore(strict)
     expect(() => Reflect.apply(openClient(store.url).watchAll, undefined, [wrong, text])).toThrow('Expected keys')
   })

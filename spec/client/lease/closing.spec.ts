@@ -8,7 +8,7 @@ const TERMS = { duration: 9_000, holder: 'me' }
 
 describe('a lease requested while the client is closing', () => {
   it(
-    'a lease on a closing client is rejected, since it would never be released',
+    'a lease on a closing client errors, since it would never be released',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+3'], get: ['me 1'], delay: 10 })
       const codes: string[] = []
@@ -25,12 +25,12 @@ describe('a lease requested while the client is closing', () => {
   )
 
   it(
-    'a lease on a closing client does not keep the client from closing, even if it is requested repeatedly',
+    'a lease that is requested repeatedly does not keep its client from closing',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       const codes: string[] = []
       let closed = false
-      // Bounded, so that the test ends even if the client loops.
+      // The retries are limited, so that the test ends even if the client loops.
       lease(store, 'lock', TERMS)
         .pipe(repeat(1_000))
         .subscribe({ error: ({ code }) => codes.push(code) })
@@ -70,7 +70,7 @@ describe('tryAcquire while the client is closing', () => {
 
 describe('a lease taken by another holder', () => {
   it(
-    'a lease taken by another holder is released anyway, since a renewal in flight may have acquired it again',
+    'a lease taken by another holder is still released, since a renewal in flight may have acquired it again',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['+1', undefined], get: ['me 1'] })
       const subscription = lease(store, 'lock', TERMS).subscribe()

@@ -9,7 +9,7 @@ import { at, inWords, leaseBench, transcript } from '../../support/lease-bench.j
 const OPTIONS: LeaseOptions = { duration: 9_000, holder: 'me' }
 const states$ = (store: ReturnType<typeof leaseBench>['store']) => lease(store, 'line', OPTIONS).pipe(map(inWords))
 
-describe('a lease and a store that rejects it', () => {
+describe('a lease whose requests the store rejects', () => {
   it.each([
     ['-ERR not authorized', 'not-authorized'],
     ['-ERR a fencing token is required for this request', 'lock-key'],
@@ -38,7 +38,7 @@ describe('a lease and a store that rejects it', () => {
   )
 
   it(
-    'unsubscribing on the reported error stops the retries',
+    'unsubscribing in the handler of the reported error stops the retries',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['-ERR the quota has been exceeded', '+3'], get: [''] })
       const subscription = lease(store, 'line', OPTIONS).subscribe()
@@ -76,7 +76,7 @@ describe('a lease and a store that rejects it', () => {
   it.each([
     ['not text', '\xff\xfe'],
     ['empty', ''],
-  ])('a lock key whose value is no holder ends the lease: %s', (_, value) =>
+  ])('an invalid holder in the lock key ends the lease: %s', (_, value) =>
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['-5'], get: [`${value} 5`] })
       expect(transcript(m, states$(store), 100)).toEqual(['0 error lock-key'])
@@ -85,7 +85,7 @@ describe('a lease and a store that rejects it', () => {
   )
 
   it(
-    'overwriting the lock key with an invalid value loses the lease and ends it',
+    'an invalid value written to the lock key loses the lease and ends it',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('line', { set: '' }, 5))
@@ -115,7 +115,7 @@ describe('a lease and the end of its client', () => {
   )
 
   it(
-    'closing the client completes a waiting lease',
+    'closing the client completes a lease that waits for its holder',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
       at(m, 1_000, () => void store.close())
@@ -124,7 +124,7 @@ describe('a lease and the end of its client', () => {
   )
 
   it(
-    'a lease on a closed client errors',
+    'a lease on a closed client errors with `closed`',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1'] })
       void store.close()
@@ -133,7 +133,7 @@ describe('a lease and the end of its client', () => {
   )
 
   it(
-    'a silent store does not keep the client from closing',
+    'a store that does not respond does not keep the client from closing',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       const subscription = states$(store).subscribe()

@@ -1,6 +1,6 @@
 import { lease } from '../../../src/client/lease/lease.js'
-// A process that holds the lease and writes the protected key. Reports events as words, and obeys commands: `write`
-// with the last token, or `stall`, which blocks until there is input.
+// A process that holds the lease and writes the protected key. It prints events as words and obeys two commands:
+// `write` writes with the last token, and `stall` blocks until there is input.
 
 import { readSync } from 'node:fs'
 import { Observable, tap } from 'rxjs'
@@ -30,7 +30,7 @@ const work = (token: Hlc): Observable<never> =>
     return () => report('stopped')
   })
 
-/** Like a program that checked its lease earlier, and not since. */
+/** Writes as a program does that checked its lease only earlier. */
 function write(): void {
   const lastStatus = status
   const value = `by ${token}`

@@ -50,7 +50,7 @@ describe('leadership', () => {
   )
 
   it(
-    'a leader stays leader through a reconnect shorter than the lease',
+    'a leader stays the leader through a reconnect that is shorter than the lease',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+2', '+3', '+4', '+5'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -60,7 +60,7 @@ describe('leadership', () => {
   )
 
   it(
-    'closing the client of the leader makes it a follower, releases the lease and completes',
+    "closing the leader's client makes the leader a follower, releases the lease and completes leadership",
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       at(m, 1_000, () => void store.close())
@@ -75,7 +75,7 @@ describe('leadership', () => {
   )
 
   it(
-    'leadership errors as the lease does',
+    'leadership errors when its lease errors',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['-ERR not authorized'] })
       expect(transcript(m, roles$(store), 10)).toEqual(['0 follows undefined', '0 error not-authorized'])

@@ -22,7 +22,7 @@ describe('a free lease', () => {
   )
 
   it(
-    'a free lease is acquired, renewed every third of its duration with one token, and released',
+    'a lease acquires, renews every third of its duration with one token, and releases',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['+1', '+2', '+3'], get: ['me 1'] })
       const held = {
@@ -37,7 +37,7 @@ describe('a free lease', () => {
   )
 
   it(
-    'a lease counts its duration from before the request, not from the response',
+    'a lease counts its duration from the sending of the request, not from the response',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'], delay: 1_000 })
       const values = { a: 'held 1 until 9000', b: 'held 1 until 12000' }
@@ -47,7 +47,7 @@ describe('a free lease', () => {
   )
 
   it(
-    'a lease acquired by a slow response is renewed before it expires',
+    'a lease whose acquisition got a slow response is renewed before it expires',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'], frozenUntil: 8_000 })
       const values = { a: 'held 1 until 9000', b: 'held 1 until 17000' }
@@ -76,7 +76,7 @@ describe('a free lease', () => {
       const { store } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       const subscription = states$(store).subscribe()
       at(m, 10, () => subscription.unsubscribe())
-      // A remaining timer would keep the test from ending, as a lease renews forever.
+      // A remaining timer would keep this call from returning, as a lease renews forever.
       m.flush()
       expect(m.scheduler.actions).toEqual([])
     }),
@@ -99,9 +99,9 @@ describe('a free lease', () => {
   )
 })
 
-describe('a lease held by another client', () => {
+describe('a lease that another client holds', () => {
   it(
-    'a lease held by another client waits for the watch of the lock key, without requests',
+    'a waiting lease watches the lock key and sends no requests',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['-5', '+9'], get: ['other 5'] })
       at(m, 4_000, () => session.notify('line', { set: 'other' }, 6))
@@ -114,7 +114,7 @@ describe('a lease held by another client', () => {
   )
 
   it(
-    'a lease held by another client emits every new holder once',
+    'a waiting lease emits every new holder once',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
       at(m, 1_000, () => session.notify('line', { set: 'other' }, 6))
@@ -124,7 +124,7 @@ describe('a lease held by another client', () => {
   )
 
   it(
-    'a lease held by another client is requested after one duration without a change',
+    'a waiting lease is requested after one duration without a change',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5', '-6', '+7'], get: ['other 5'] })
       at(m, 5_000, () => session.notify('line', { set: 'other' }, 6))
@@ -138,7 +138,7 @@ describe('a lease held by another client', () => {
   )
 
   it(
-    'a lease held by another client is requested when it is found free after a reconnect',
+    'a waiting lease is requested when the lock key is found free after a reconnect',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['-5', '+7'], get: ['other 5', ''] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -149,7 +149,7 @@ describe('a lease held by another client', () => {
   )
 
   it(
-    'a lease that was never acquired is not released',
+    'a lease that was never acquired sends no release',
     marbles(m => {
       const { store, sent } = leaseBench(m, { set: ['-5'], get: ['other 5'] })
       transcript(m, states$(store), 1_000)
@@ -160,7 +160,7 @@ describe('a lease held by another client', () => {
 
 describe('a lost lease', () => {
   it(
-    'a lease expires without a renewal, and is requested again',
+    'a lease that is not renewed expires and is requested again',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', undefined, undefined, '+4'], get: ['me 1'] })
       const again = 9_000 + JITTER
@@ -173,7 +173,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'a lease expires on time without a connection',
+    'a lease expires on time while disconnected',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -182,7 +182,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'a lease survives a short outage with its token, and is renewed when the watch is live again',
+    'a lease survives a short outage with its token, and renews when the watch is live again',
     marbles(m => {
       const { store, session, sent } = leaseBench(m, { set: ['+1', '+2'], get: ['me 1'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -193,7 +193,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'a lease is lost if the key was missing during an outage, since another holder may have used a newer token',
+    'a lease is lost if its key was missing during an outage, since another holder may have used a newer token',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', ''] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -207,7 +207,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'a lease is lost if the key names its holder after an outage but by a write other than its renewals',
+    'a lease is lost if the key names its holder after an outage but was written by another write than a renewal',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1', 'me 7'] })
       at(m, 1_000, () => session.disconnect(new ConnectionLostError()))
@@ -217,7 +217,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'a lease is lost if another client had the key in between, even if that is notified after a renewal',
+    'a lease is lost if another client had the key in between, even if the notification follows a renewal',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1', '+9'], get: ['me 1'] })
       at(m, 3_500, () => session.notify('line', { set: 'guest' }, 5))
@@ -266,7 +266,7 @@ describe('a lost lease', () => {
   )
 
   it(
-    'a lease is not lost by a notification from before its acquisition',
+    'a lease is not lost because of a notification from before its acquisition',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+10'], get: ['me 10'] })
       at(m, 1_000, () => session.notify('line', { set: 'former' }, 9))

@@ -14,7 +14,7 @@ describe('arguments of lease', () => {
     ['no duration', {}, /`duration` to be a positive integer up to 2\^53 - 1, got `undefined`/],
     ['a duration of 0', { duration: 0 }, /`duration` to be a positive integer up to 2\^53 - 1, got `0`/],
     ['a negative duration', { duration: -1 }, /`duration`/],
-    ['half a millisecond', { duration: 0.5 }, /`duration`/],
+    ['a duration of half a millisecond', { duration: 0.5 }, /`duration`/],
     ['an infinite duration', { duration: Number.POSITIVE_INFINITY }, /`duration`/],
     ['a duration as a string', { duration: '10s' }, /`duration`.*\(string\)/],
     [
@@ -62,7 +62,7 @@ describe('arguments of lease', () => {
   })
 
   it.each<LeaseOptions>([{ duration: 2 }, { duration: 10_000 }, { duration: 10, renewEvery: 9, holder: 'ich' }])(
-    '%j is accepted',
+    'the options %j are accepted',
     options => {
       const { store } = fakeStore(() => {
         throw new Error('nothing may be sent')

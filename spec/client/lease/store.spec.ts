@@ -9,7 +9,7 @@ import { openStore } from '../../support/open-store.js'
 const OPTIONS = { duration: 10_000 }
 
 describe('tryAcquire', () => {
-  it('tryAcquire acquires a free lease once, without renewing it', async () => {
+  it('tryAcquire acquires a free lease once and does not renew it', async () => {
     const { store, clock } = await openStore()
     const client = openClient(store.url, { clock })
     const before = clock.monotonic()
@@ -22,7 +22,7 @@ describe('tryAcquire', () => {
     expect(await firstValueFrom(client.get('line', text))).toMatchObject({ op: 'absent' })
   })
 
-  it('tryAcquire returns the holder of a lease that is not free', async () => {
+  it('tryAcquire emits the holder of a lease that is not free', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(client.set('line', 'b', text))
@@ -47,7 +47,7 @@ describe('tryAcquire', () => {
 })
 
 describe('holder$', () => {
-  it('holder$ emits the holder to any client, without acquiring the lease', async () => {
+  it('holder$ emits the holder to any client and does not acquire the lease', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, observer] = [openClient(store.url), openClient(store.url)]
     const seen = record(lease(observer, 'line', OPTIONS).holder$)
@@ -61,7 +61,7 @@ describe('holder$', () => {
 })
 
 describe('fenced', () => {
-  it('adds the token to writes of keys, the store and operators, but not to reads', async () => {
+  it('a fenced view adds the token to writes by keys, the store and operators, but not to reads', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const view = fenced(client, '100:0:S')
@@ -76,7 +76,7 @@ describe('fenced', () => {
     expect(await firstValueFrom(view.deleteIf('b', 1, number))).toMatchObject({ deleted: true })
   })
 
-  it('a stale token errors with `fencing-token-stale`', async () => {
+  it('a write with a stale token errors with `fencing-token-stale`', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(fenced(client, '200:0:S').set('a', 1, number))
@@ -84,7 +84,7 @@ describe('fenced', () => {
     await expect(late).rejects.toMatchObject({ code: 'fencing-token-stale', key: 'a' })
   })
 
-  it('a token in the options of a write takes precedence', async () => {
+  it('a token in the options of a write takes precedence over the token of the view', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(fenced(client, '100:0:S').set('a', 1, number, { fencingToken: '300:0:S' }))
@@ -92,7 +92,7 @@ describe('fenced', () => {
     await expect(late).rejects.toMatchObject({ code: 'fencing-token-stale' })
   })
 
-  it('a missing token throws, as nothing would be fenced', async () => {
+  it('`fenced` throws without a token, as nothing would be fenced', async () => {
     const { store } = await openStore({ clock: systemClock })
     // @ts-expect-error as in untyped code that forgot the token
     expect(() => fenced(openClient(store.url), undefined)).toThrow(ArgumentError)
@@ -100,7 +100,7 @@ describe('fenced', () => {
     expect(() => fenced({}, '1:0:a')).toThrow(ArgumentError)
   })
 
-  it('a malformed token throws before anything is sent', async () => {
+  it('`fenced` throws for a malformed token before anything is sent', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     expect(() => fenced(client, 'yesterday')).toThrow(ArgumentError)
@@ -108,7 +108,7 @@ describe('fenced', () => {
 })
 
 describe('two clients competing for a lease', () => {
-  it('they hold the lease one after the other, with rising tokens', async () => {
+  it('two clients hold the lease one after the other, with increasing tokens', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
     const first = record(lease(a, 'line', { ...OPTIONS, holder: 'a' }))
@@ -123,7 +123,7 @@ describe('two clients competing for a lease', () => {
     expect(after.token.compareTo(before.token)).toBeGreaterThan(0)
   })
 
-  it('closing the holder hands over immediately', async () => {
+  it('closing the client of the holder hands the lease over immediately', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
     const leader = record(leadership(a, 'plant', { ...OPTIONS, holder: 'a' }))
@@ -141,7 +141,7 @@ describe('two clients competing for a lease', () => {
     ])
   })
 
-  it('an expired lease is taken over', async () => {
+  it('another client acquires an expired lease', async () => {
     const { store, clock } = await openStore()
     const client = openClient(store.url, { clock })
     await firstValueFrom(lease(client, 'line', { ...OPTIONS, holder: 'gone' }).tryAcquire())
@@ -156,7 +156,7 @@ describe('two clients competing for a lease', () => {
     expect(next.values).toMatchObject([{ status: 'waiting', holder: 'gone' }, { status: 'held' }])
   })
 
-  it('they write the protected key one after the other', async () => {
+  it('two clients write the protected key one after the other', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, b] = [openClient(store.url), openClient(store.url)]
     const work = (client: typeof a, value: string) =>

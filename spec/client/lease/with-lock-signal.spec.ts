@@ -15,7 +15,7 @@ const held = (version: number): LeaseState => ({
   holder: 'me',
 })
 
-/** A lease controlled by the spec, with work that never ends and records its signals. */
+/** Opens a lease controlled by the spec, with work that never ends, and records the signals that the work receives. */
 function open(options: LockOptions = {}, work: Observable<unknown> = NEVER) {
   const lease = new Subject<LeaseState>()
   const signals: AbortSignal[] = []
@@ -36,7 +36,7 @@ const reasons = (signals: readonly AbortSignal[]): unknown[] =>
   signals.map(({ aborted, reason }) => (aborted ? reason : 'works'))
 
 describe('the signal passed to the work', () => {
-  it('the signal of the work is aborted with the loss as soon as the lease is lost', () => {
+  it('the signal of the work is aborted as soon as the lease is lost, with the loss as the reason', () => {
     const { lease, signals, result } = open()
     lease.next(held(1))
     expect(reasons(signals)).toEqual(['works'])
@@ -45,7 +45,7 @@ describe('the signal passed to the work', () => {
     expect(result.error).toBe(LOST)
   })
 
-  it('the work receives a new signal for each holding, with `resume`', () => {
+  it('with `resume`, the work receives a new signal each time the lease is held', () => {
     const { lease, signals } = open({ resume: true })
     lease.next(held(1))
     lease.next({ status: 'lost', cause: LOST })
@@ -82,7 +82,7 @@ describe('the signal passed to the work', () => {
     expect(lease.observed).toBe(false)
   })
 
-  it('the signal of the work is aborted after the work is unsubscribed, so that an error it causes is not emitted', () => {
+  it('the signal of the work is aborted after the work is unsubscribed, so that an error caused by the abort is not emitted', () => {
     const lease = new Subject<LeaseState>()
     const work = (_: Hlc, signal: AbortSignal): Observable<never> =>
       new Observable(subscriber => signal.addEventListener('abort', () => subscriber.error(new Error('by the signal'))))
@@ -102,7 +102,7 @@ describe('the signal passed to the work', () => {
     expect(reasons(signals)).toEqual([expect.any(AbortError)])
   })
 
-  it('the signal of the work ends an async function that observes it, and the result is the loss', async () => {
+  it('the signal of the work ends an async function that observes it, and withLock errors with the loss', async () => {
     const lease = new Subject<LeaseState>()
     const ended: unknown[] = []
     const stopped = (signal: AbortSignal): Promise<never> =>
@@ -138,7 +138,7 @@ describe('the `signal` option of withLock', () => {
     expect(getEventListeners(aborter.signal, 'abort')).toEqual([])
   })
 
-  it('an aborted `signal` option prevents any request', () => {
+  it('an already aborted `signal` option prevents any request', () => {
     const { lease, result } = open({ signal: AbortSignal.abort() })
     expect(result.error).toMatchObject({ code: 'aborted' })
     expect(lease.observed).toBe(false)

@@ -10,7 +10,7 @@ import { fakeStore } from '../../support/operator-session.js'
 
 const LOST = new LeaseLostError('expired', 'line')
 const [ONE, TWO] = [new Hlc(1, 0, 'S'), new Hlc(2, 0, 'S')]
-/** `a` and `b` are holdings with different tokens, `A` is a renewal of `a`. */
+/** `a` and `b` hold the lease with different tokens; `A` is a renewal of `a`. */
 const STATES: Record<string, LeaseState> = {
   a: { status: 'held', token: ONE, expiresAtMonotonic: 10, holder: 'me' },
   A: { status: 'held', token: ONE, expiresAtMonotonic: 20, holder: 'me' },
@@ -21,7 +21,7 @@ const STATES: Record<string, LeaseState> = {
 
 const leaseOf = (m: Context, diagram: string) => m.cold<LeaseState>(diagram, STATES)
 
-/** Resolves with the next error that RxJS reports, instead of throwing it in the event loop. */
+/** Resolves with the next error that RxJS reports, so that the error is not thrown in the event loop. */
 function unhandledError(): Promise<unknown> {
   const { onUnhandledError } = config
   onTestFinished(() => {
@@ -37,7 +37,7 @@ describe('withLock', () => {
     ['a key', fakeStore(() => NEVER).store.key('line', text), 'got a key'],
     ['a name', 'line', 'got `line`'],
     ['undefined', undefined, 'got `undefined`'],
-  ])('%s instead of a lease throws', (_, given, words) => {
+  ])('withLock throws: %s instead of a lease', (_, given, words) => {
     // @ts-expect-error no lease
     expect(() => withLock(given, () => of(1))).toThrow(
       expect.objectContaining({ code: 'argument', message: expect.stringMatching(`^Expected a lease, .*${words}$`) }),
@@ -56,7 +56,7 @@ describe('withLock', () => {
   )
 
   it(
-    'the work receives its token once per holding',
+    'the work receives the token once each time the lease is held',
     marbles(m => {
       const tokens: Hlc[] = []
       const work = (token: Hlc): Observable<never> => {
@@ -100,7 +100,7 @@ describe('withLock', () => {
   )
 
   it(
-    'an error thrown by the work function ends withLock',
+    'an error that the work function throws ends withLock',
     marbles(m => {
       const held = leaseOf(m, '-a----')
       const work = (): Observable<never> => {
@@ -121,14 +121,14 @@ describe('withLock', () => {
   )
 
   it(
-    'withLock completes with a lease that was never held',
+    'withLock completes when the lease completes without having been held',
     marbles(m => {
       m.expect(withLock(leaseOf(m, 'w--|'), () => NEVER)).toBeObservable('---|')
     }),
   )
 
   it(
-    'the work may return promises and other inputs',
+    'the work may return any observable input, such as an array',
     marbles(m => {
       m.expect(withLock(leaseOf(m, '-a'), () => ['x', 'y'])).toBeObservable('-(xy|)')
     }),
@@ -147,7 +147,7 @@ describe('withLock', () => {
     expect(order).toEqual(['work', 'lease'])
   })
 
-  it('no work starts after the work unsubscribed withLock', () => {
+  it('no work starts after earlier work unsubscribed withLock', () => {
     const states = new Subject<LeaseState>()
     const begun: Hlc[] = []
     const subscription = withLock(
@@ -197,7 +197,7 @@ describe('withLock', () => {
     expect(String(await reported)).toContain('teardown')
   })
 
-  it('a throwing teardown of the work does not prevent the next holding', async () => {
+  it('a throwing teardown of the work does not prevent the work from restarting when the lease is held again', async () => {
     const reported = unhandledError()
     const states = new Subject<LeaseState>()
     const begun: Hlc[] = []
@@ -216,7 +216,7 @@ describe('withLock', () => {
     expect(String(await reported)).toContain('teardown')
   })
 
-  it('the work runs once for a lease that emits everything synchronously', () => {
+  it('the work runs once for a lease that emits all states synchronously', () => {
     let begun = 0
     const held = { status: 'held', expiresAtMonotonic: 10, holder: 'me' } as const
     const states = of<LeaseState[]>(
@@ -236,7 +236,7 @@ describe('withLock', () => {
     expect(() => withLock(NEVER)).toThrow(ArgumentError)
   })
 
-  it('the result has the type of the values of the work', () => {
+  it('the result of withLock has the type of the values of the work', () => {
     const either: Observable<number | string> = withLock(NEVER, token => (token.counter > 0 ? of(1) : ['a']))
     const promised: Observable<number> = withLock(NEVER, async () => 1)
     expect([either, promised]).toHaveLength(2)

@@ -8,7 +8,7 @@ import { type GlobStore, globBench } from '../../support/glob-bench.js'
 const UNKNOWN = '-ERR unknown command'
 const QUOTA = '-ERR the quota has been exceeded'
 
-/** The three observables of `s/*` in words. */
+/** Returns the three observables of `s/*`, with their emissions as words. */
 function open(m: Context, options: GlobStore = {}, terms: MatchingOptions = {}) {
   const bench = globBench(m, options)
   const keys = matching(bench.store, 's/*', text, terms)
@@ -25,7 +25,7 @@ const STATES = { c: 'connecting', l: 'live', r: 'resyncing', s: 'stale' } as con
 
 describe('entries$', () => {
   it(
-    'entries$ emits existing keys once read, and every notified change, without reading new keys',
+    'entries$ emits existing keys once they have been read, and every notified change, without reading new keys',
     marbles(m => {
       const { entries$, change, notify, at, sent } = open(m)
       change('s/1', 'a')
@@ -40,7 +40,7 @@ describe('entries$', () => {
   )
 
   it(
-    'entries$ emits after a reconnect the keys that were added, changed or removed, and no others',
+    'after a reconnect, entries$ emits only the keys that were added, changed or removed',
     marbles(m => {
       const { entries$, change, at, connect, disconnect } = open(m)
       for (const key of ['s/1', 's/2', 's/3']) change(key, 'a')
@@ -81,7 +81,7 @@ describe('map$', () => {
 
 describe('freshness$', () => {
   it(
-    'freshness$ is live when all keys are read, stale without a connection, and resyncing until all are read again',
+    'freshness$ is live when all keys have been read, stale without a connection, and resyncing until all are read again',
     marbles(m => {
       const { freshness$, change, at, connect, disconnect } = open(m)
       change('s/1', 'a')
@@ -104,7 +104,7 @@ describe('freshness$', () => {
 
 describe('matching at a store that does not confirm the registration', () => {
   it(
-    'the store is scanned every scanInterval, counted from the end of a scan',
+    'the store is scanned again one scanInterval after the end of each scan',
     marbles(m => {
       const { entries$, change, at, sent } = open(m, { glob: [UNKNOWN] }, { scanInterval: 100 })
       at(30, () => change('s/1', 'a'))
@@ -119,7 +119,7 @@ describe('matching at a store that does not confirm the registration', () => {
     ['was full', QUOTA],
     ['did not respond three times', undefined],
   ])(
-    'a store that %s is scanned until it confirms, and keys are resyncing until the next scan is complete',
+    'a store that %s is scanned until it confirms the registration, and keys are resyncing until the next scan is complete',
     (_, silence) =>
       marbles(m => {
         const glob = [silence, silence, silence, '+OK']
@@ -156,7 +156,7 @@ describe('unsubscribing a watched glob', () => {
       })
       at(leaving + 20, () => Object.assign(left, { pending: pending(), sent: sent.length }))
       m.flush()
-      // The one timer belongs to the client, which verifies keys one after the other.
+      // The one timer belongs to the client, which verifies one key after the other.
       expect(left.pending).toBe(options.verifyEvery ? 1 : 0)
       expect(sent).toHaveLength(left.sent)
       const stops = sent.filter(request => request.endsWith('GLOBNOTIFY s/* STOP'))
@@ -165,7 +165,7 @@ describe('unsubscribing a watched glob', () => {
   )
 
   it(
-    'an unanswered STOP is sent up to eight times, and not after the glob is watched again',
+    'an unanswered STOP is sent up to eight times, and no longer once the glob is watched again',
     marbles(m => {
       const bench = globBench(m)
       const keys = matching(bench.store, 's/*', text)

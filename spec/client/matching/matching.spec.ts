@@ -16,7 +16,7 @@ async function write(client: StateStore, ...pairs: readonly [key: string, value:
 }
 
 describe('matching', () => {
-  it('every existing key is emitted, then each change once and in order, including added and removed keys', async () => {
+  it('a watched glob emits every existing key, then each change once and in order, including added and removed keys', async () => {
     const { store } = await openStore(strict)
     const [panel, writer] = [openClient(store.url), openClient(store.url)]
     await write(writer, ['sensor/1', 'a'], ['sensor/2', 'b'], ['other', 'x'])
@@ -41,7 +41,7 @@ describe('matching', () => {
     expect(freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live'])
   })
 
-  it('all observables share one registration, which ends with the last subscriber', async () => {
+  it('all observables of a glob share one registration, which ends with the last subscriber', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await write(client, ['sensor/1', 'a'])
@@ -65,7 +65,7 @@ describe('matching', () => {
     expect(errors.values).toEqual([])
   })
 
-  it('map$ emits the current values that decode', async () => {
+  it('map$ emits only the current values that can be decoded', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await write(client, ['n/1', '1'], ['n/2', 'two'], ['n/3', '3'])

@@ -15,7 +15,7 @@ const page = (...keys: readonly string[]): Answer => ({
 
 type Answers = Partial<Record<string, (request: WireRequest) => Observable<string | Answer>>>
 
-/** A store without glob notifications; its keys change between scans. */
+/** Opens a store without glob notifications whose keys change between scans. */
 function open(answers: Answers = {}, keys: string[] = ['s/1', 's/2']) {
   const script: Answers = {
     GLOBNOTIFY: () => of(UNKNOWN),
@@ -32,7 +32,7 @@ function open(answers: Answers = {}, keys: string[] = ['s/1', 's/2']) {
 const words = (entries: readonly Entry<unknown>[]): string[] => entries.map(({ key, op }) => `${key} ${op}`)
 
 describe('matching at a store without glob notifications', () => {
-  it('keys are found by a scan, and each is watched separately', () => {
+  it('a watched glob finds keys by a scan and watches each separately', () => {
     const { store, sent } = open()
     const seen = record(matching(store, 's/*', text).entries$)
     expect(words(seen.values)).toEqual(['s/1 set', 's/2 set'])
@@ -41,7 +41,7 @@ describe('matching at a store without glob notifications', () => {
     expect(sent().slice(-2)).toEqual(['KEYNOTIFY s/1 STOP', 'KEYNOTIFY s/2 STOP'])
   })
 
-  it('keys are scanned for again after `scanInterval`, not sooner', () => {
+  it('a watched glob scans for keys again after `scanInterval`, and not sooner', () => {
     const { store, clock, keys, sent } = open()
     const seen = record(matching(store, 's/*', text, { scanInterval: 2_000 }).entries$)
     keys.push('s/3')
@@ -75,12 +75,12 @@ describe('matching at a store without glob notifications', () => {
     ['-ERR syntax error\r\n', 0],
     ['-ERR wrong number of arguments\r\n', 0],
     ['-ERR the quota has been exceeded\r\n', 0],
-  ])('keys are scanned for when the response is %j', answer => {
+  ])('a watched glob scans for keys when the response to the registration is %j', answer => {
     const { store } = open({ GLOBNOTIFY: () => of({ payload: answer }) })
     expect(words(record(matching(store, 's/*', text).entries$).values)).toEqual(['s/1 set', 's/2 set'])
   })
 
-  it('keys are scanned for after three lost responses, while the registration is retried with backoff', () => {
+  it('a watched glob scans for keys after three lost responses, and retries the registration with backoff', () => {
     const { store, clock, sent } = open({ GLOBNOTIFY: () => NEVER })
     const errors = record(store.errors$)
     const seen = record(matching(store, 's/*', text).entries$)
@@ -99,7 +99,7 @@ describe('matching at a store without glob notifications', () => {
   it.each([
     ['did not respond three times', NEVER],
     ['was full', of<Answer>({ payload: '-ERR the quota has been exceeded\r\n' })],
-  ])('a store that %s notifies of keys as soon as it confirms the registration', (_, silence) => {
+  ])('a watched glob at a store that %s receives keys as soon as the store confirms the registration', (_, silence) => {
     let answer$: Observable<Answer> = silence
     const { store, clock, keys, sent } = open({ GLOBNOTIFY: () => answer$ })
     const seen = record(matching(store, 's/*', text).entries$)
@@ -115,7 +115,7 @@ describe('matching at a store without glob notifications', () => {
     expect(sent().slice(before)).toEqual([])
   })
 
-  it('a store that cannot list its keys either ends the watch with an error', () => {
+  it('a store that cannot list keys either ends the watch with an error', () => {
     const { store } = open({ SCAN: () => of(UNKNOWN) })
     const seen = record(matching(store, 's/*', text).map$)
     expect(seen.error).toMatchObject({ code: 'unknown-command' })
@@ -137,7 +137,7 @@ describe('matching at a store without glob notifications', () => {
     expect(watched.filter(request => request.endsWith('STOP')).length * 2).toBe(watched.length)
   })
 
-  it('a found key shares its watch with a later subscriber', async () => {
+  it('a found key shares its watch with later subscribers of that key', async () => {
     const { store, sent } = open()
     record(matching(store, 's/*', text).entries$)
     const late = record(matching(store, 's/*', text).entries$)

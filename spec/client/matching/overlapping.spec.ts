@@ -5,10 +5,10 @@ import { text } from '../../../src/client/index.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { globBench } from '../../support/glob-bench.js'
 
-/** Time after which a silent store is scanned, ms. */
+/** The time after which an unresponsive store is scanned, in ms. */
 const SCANNED_AT_MS = 5_000
 
-/** Records the emissions of globs that one client watches, of at most four keys each. */
+/** Records the emissions of globs that one client watches, each with at most four keys. */
 function open(m: Context) {
   const bench = globBench(m)
   return {
@@ -20,7 +20,7 @@ function open(m: Context) {
       )
       return { heard: received, subscription }
     },
-    /** Drops the connection; on the next one, from 120 ms, the glob's registration gets no response. */
+    /** Drops the connection. On the next one, from 120 ms, the registration of the glob gets no response. */
     returnWithout: (glob: string) => {
       bench.at(100, bench.disconnect)
       bench.at(110, () => {
@@ -35,7 +35,7 @@ function open(m: Context) {
 
 describe('overlapping globs of one client', () => {
   it(
-    'a glob that scans and one that forgets removed keys miss no change of each other',
+    'neither a glob that scans nor a glob that forgets removed keys makes the other one miss a change',
     marbles(m => {
       const { watch, notify, at, mute, requests } = open(m)
       mute('GLOBNOTIFY */a')
@@ -56,7 +56,7 @@ describe('overlapping globs of one client', () => {
   )
 
   it(
-    'a glob does not wait for one without a response',
+    'a glob does not wait for another glob that gets no response',
     marbles(m => {
       const { watch, notify, at, returnWithout, requests } = open(m)
       const some = watch('*/a')
@@ -71,7 +71,7 @@ describe('overlapping globs of one client', () => {
   )
 
   it(
-    'a glob that is unsubscribed hands its keys to another one, preferably a registered one',
+    'an unsubscribed glob hands its keys to another glob, preferably to a registered one',
     marbles(m => {
       const { watch, notify, at, mute, requests } = open(m)
       mute('GLOBNOTIFY */a')
@@ -90,7 +90,7 @@ describe('overlapping globs of one client', () => {
   )
 
   it(
-    'a glob without a response does not delay keys that it finds later',
+    'a glob that gets no response does not delay keys that it finds later',
     marbles(m => {
       const { watch, notify, at, returnWithout } = open(m)
       const received: string[][] = []
@@ -104,7 +104,7 @@ describe('overlapping globs of one client', () => {
   )
 
   it(
-    'a glob that is unsubscribed during a response hands its keys to one that awaits its response',
+    'a glob that is unsubscribed by a response hands its keys to a glob that still awaits its response',
     marbles(m => {
       const { store, watch, notify, at, mute, unmute, requests } = open(m)
       mute('GLOBNOTIFY *')
@@ -130,7 +130,7 @@ describe('overlapping globs of one client', () => {
   )
 
   it(
-    'a glob is not live before a key is read again whose registration ended during its first entry',
+    'a glob is not live until a key is read again whose registration ended during its first entry',
     marbles(m => {
       const { store, watch, notify, change, at, mute } = open(m)
       mute('GLOBNOTIFY */a')

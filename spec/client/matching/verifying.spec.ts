@@ -17,7 +17,7 @@ function open(m: Context, glob: GlobStore['glob'] = ['+OK']) {
 
 describe('verifyEvery for a watched glob', () => {
   it(
-    'it finds a change, a deletion and a new key whose notifications were lost',
+    'verification finds a change, a deletion and a new key whose notifications were lost',
     marbles(m => {
       const { entries$, change, at } = open(m)
       change('s/1', 'a')
@@ -43,7 +43,7 @@ describe('verifyEvery for a watched glob', () => {
   )
 
   it(
-    'it registers the glob and scans again once per interval, and stays live',
+    'verification registers the glob and scans again once per interval, and the glob stays live',
     marbles(m => {
       const { freshness$, sent } = open(m)
       m.expect(freshness$, '1500ms !').toBeObservable('c 19ms l', { c: 'connecting', l: 'live' })

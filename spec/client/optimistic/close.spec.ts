@@ -13,7 +13,7 @@ import { writeBench } from '../../support/write-bench.js'
 
 const valueText = ({ value }: StoredWrite): string => new TextDecoder().decode(value)
 
-/** A storage that completes saves later. */
+/** A storage whose saves take time. */
 function slowStorage(save: () => Observable<unknown>) {
   const saved: string[] = []
   const storage: WriteStorage = {
@@ -25,7 +25,7 @@ function slowStorage(save: () => Observable<unknown>) {
 }
 
 describe('close', () => {
-  it('close waits until a waiting write is stored', async () => {
+  it('close waits until a queued write is stored', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'close-'))
     onTestFinished(async () => rm(directory, { recursive: true }))
     const storage = fileStorage(directory)
@@ -39,7 +39,7 @@ describe('close', () => {
   })
 
   it(
-    'close waits for the storage whether connected or not',
+    'close waits for the storage whether or not the client is connected',
     marbles(m => {
       for (const isUp of [false, true]) {
         const { storage, saved } = slowStorage(() => timer(500, m.scheduler))
@@ -60,7 +60,7 @@ describe('close', () => {
   )
 
   it(
-    'close gives the storage 10 s, and reports what was not saved',
+    'close waits at most 10 s for the storage, and reports the writes that were not saved',
     marbles(m => {
       const { storage } = slowStorage(() => NEVER)
       const { store, view, disconnect, at } = writeBench(m, { offline: 'latest', storage })
@@ -105,12 +105,12 @@ describe('close', () => {
   )
 
   it(
-    "a closing client does not reconnect, to not take over its successor's session",
+    'a closing client does not reconnect, so that it does not take over the session of its successor',
     marbles(m => {
       for (const [lostAt, endsAt, keeps] of [
-        // Lost before close.
+        // The connection is lost before close.
         [40, 531, ['b']],
-        // Lost after close, when the write was about to be sent: it is stored again.
+        // The connection is lost after close, when the write was about to be sent. The write is stored again.
         [70, 1_031, ['b', 'b']],
       ] as const) {
         const { storage, saved } = slowStorage(() => timer(500, m.scheduler))

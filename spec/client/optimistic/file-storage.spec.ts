@@ -27,7 +27,7 @@ const write = (id: string, at = 1, seen?: string | null): StoredWrite => ({
 })
 
 describe('fileStorage', () => {
-  it('an empty storage loads and removes nothing', async () => {
+  it('an empty storage loads nothing and removes nothing', async () => {
     const { load, remove } = await open()
     expect([await load('6B'), await remove('6B', 'a')]).toEqual([undefined, false])
   })
@@ -66,7 +66,7 @@ describe('fileStorage', () => {
     expect(await load('6B')).toBeUndefined()
   })
 
-  it('after concurrent saves nothing older reappears once the newest is removed', async () => {
+  it('after concurrent saves, no older write reappears once the newest is removed', async () => {
     const { load, save, remove } = await open()
     await Promise.all([save('6B', write('a')), save('6B', write('b', 2)), save('6B', write('c', 1))])
     expect(await load('6B')).toEqual(write('b', 2))
@@ -92,7 +92,7 @@ describe('fileStorage', () => {
     await expect(load('6B')).rejects.toThrow(file)
   })
 
-  it('an empty directory is rejected', () => {
+  it('an empty directory name is rejected', () => {
     expect(() => fileStorage('')).toThrow('Expected the directory to be a path')
   })
 })

@@ -14,7 +14,7 @@ const VALUES = {
   X: 'x confirmed',
   d: 'a refused: offline',
 }
-// The key is read first; 40 ms later the connection is lost.
+// The key is read first, and 40 ms later the connection is lost.
 const START = 'c 19ms A 19ms S'
 
 describe('a write without a connection', () => {
@@ -59,7 +59,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'latest: the newest write waits and is sent late',
+    'latest: the newest write waits for the connection and is sent late',
     marbles(m => {
       const { state$, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest' })
       const results: string[] = []
@@ -89,7 +89,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'cas: a write is sent if the key is what the user saw',
+    'cas: a write is sent if the key still has the value that the user saw',
     marbles(m => {
       const { view, writes, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
       view.state$.subscribe()
@@ -97,7 +97,7 @@ describe('a write without a connection', () => {
       at(50, () => view.next('b'))
       at(100, connect)
       m.flush()
-      // Only after the key has been read again.
+      // The write is sent only after the key has been read again.
       expect(writes()).toEqual(['120 SET b IFVER 1:0:S'])
     }),
   )
@@ -116,7 +116,7 @@ describe('a write without a connection', () => {
   )
 
   it(
-    'cas: a write with a connection is unconditional',
+    'cas: a write made while connected is unconditional',
     marbles(m => {
       const { view, writes, at } = writeBench(m, { offline: 'cas' })
       at(50, () => view.next('b'))
@@ -128,7 +128,7 @@ describe('a write without a connection', () => {
 
 describe('ask', () => {
   it(
-    'ask is called with the current value after the key has been read, and true sends',
+    '`ask` is called with the current value once the key has been read, and the write is sent if it returns true',
     marbles(m => {
       const asked: LateWrite<string>[] = []
       const ask = (late: LateWrite<string>) => {
@@ -148,7 +148,7 @@ describe('ask', () => {
   )
 
   it(
-    'false withdraws the write',
+    'a write is withdrawn if `ask` returns false',
     marbles(m => {
       const { view, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask: () => of(false) })
       view.state$.subscribe()
@@ -162,7 +162,7 @@ describe('ask', () => {
   )
 
   it(
-    'ask is called again on the next connection, but not beyond maxAge',
+    '`ask` is called again on the next connection, but not after maxAge',
     marbles(m => {
       let asked = 0
       const ask = () => {
@@ -182,7 +182,7 @@ describe('ask', () => {
   )
 
   it(
-    'a newer write with a connection needs no approval',
+    'a newer write made while connected needs no approval',
     marbles(m => {
       const { view, writes, disconnect, connect, at } = writeBench(m, {
         offline: 'ask',

@@ -21,12 +21,12 @@ describe('options of optimistic', () => {
     [{ persist: 'yes' }, 'Expected `persist` to be true or false'],
     [{ merge: () => 'a' }, 'Unknown option `merge` of optimistic: did you mean `conflict`?'],
     [{ offlin: 'drop' }, 'did you mean `offline`?'],
-  ])('%o are rejected', (options, message) => {
+  ])('the options %o are rejected', (options, message) => {
     // @ts-expect-error some of them do not compile
     expect(() => optimistic(key, options)).toThrow(message)
   })
 
-  it('a value that is not a key is rejected', () => {
+  it('a first argument that is not a key is rejected', () => {
     // @ts-expect-error a name is not a key
     expect(() => optimistic('k')).toThrow('Expected a key of a store, got `k` (string)')
   })
@@ -42,13 +42,13 @@ describe('options of optimistic', () => {
 })
 
 describe('ifVersion', () => {
-  it('a write requires exactly this version', async () => {
+  it('a write with ifVersion requires exactly this version', async () => {
     const { store, session } = fakeStore(() => of(':-1'))
     const { applied } = await store.key('n', number).set(1, { ifVersion: '12:3:S' })
     expect([applied, session.requests.at(-1)?.rest]).toEqual([false, ['1', 'IFVER', '12:3:S']])
   })
 
-  it('ifVersion must be a version, and excludes other conditions', async () => {
+  it('ifVersion must be a version and excludes other conditions', async () => {
     const n = store.key('n', number)
     await expect(n.set(1, { ifVersion: '12' })).rejects.toThrow('Expected `ifVersion` to be a version such as')
     await expect(n.set(1, { ifVersion: '12:3:S', ifAbsent: true })).rejects.toThrow(

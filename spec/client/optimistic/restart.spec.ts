@@ -17,7 +17,7 @@ import { openStore } from '../../support/open-store.js'
 
 const HOUR_MS = 3_600_000
 
-/** The system clock, which can skip hours while nothing runs. */
+/** A system clock that can skip hours while nothing runs. */
 class SkippingClock implements Clock {
   #passed = 0
 
@@ -31,15 +31,15 @@ class SkippingClock implements Clock {
 }
 
 interface OutageOptions {
-  /** Whether another client writes 30 in the meantime. Default `true`. */
+  /** Whether another client writes 30 before the restart. Default `true`. */
   readonly others?: boolean
-  /** Time until the restart and reconnect, ms. Default three hours. */
+  /** The time until the restart and the reconnect, in ms. Default three hours. */
   readonly away?: number
-  /** Adjustment of the wall clock in the meantime, ms. */
+  /** The adjustment of the wall clock before the restart, in ms. */
   readonly set?: number
 }
 
-/** One run writes 24 and 25 while disconnected and ends. Hours later the next run loads what was stored. */
+/** Writes 24 and 25 in one run while disconnected and ends the run. Hours later, the next run loads what was stored. */
 async function restartAfterOutage(
   options: OptimisticOptions<number>,
   { others: hasOtherWriter = true, away: outageMs = 3 * HOUR_MS, set = 0 }: OutageOptions = {},
@@ -125,14 +125,14 @@ it.each([
   expect(await stored()).toBe(set === 0 ? 30 : 20)
 })
 
-it.each([true, false])('ask: receives the age and the current value, and decides %s', async yes => {
+it.each([true, false])('ask: the callback receives the age and the current value, and decides %s', async yes => {
   const asked: LateWrite<number>[] = []
   const ask = (late: LateWrite<number>): boolean[] => {
     asked.push(late)
     return [yes]
   }
   const { becomes, stored } = await restartAfterOutage({ offline: 'ask', maxAge: 4 * HOUR_MS, ask })
-  // Called as soon as the key has been read; a refusal emits no state.
+  // The callback runs as soon as the key has been read. A refusal emits no state.
   await expect.poll(() => asked.length).toBe(1)
   await becomes(({ state, value }) => state === 'confirmed' && value === (yes ? 25 : 30))
   expect(asked).toEqual([expect.objectContaining({ key: 'valve', value: 25, current: 30 })])

@@ -52,7 +52,7 @@ describe('a write', () => {
       const { state$, view, notify, at } = writeBench(m, {}, { echo: 2 })
       at(50, () => view.next('b'))
       at(53, () => notify('x'))
-      // Two notifications in between change the confirmed value.
+      // Two notifications that arrive in between change the confirmed value.
       m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 1ms b b 6ms X`, VALUES)
     }),
   )
@@ -73,7 +73,7 @@ describe('a write', () => {
   )
 
   it(
-    'a value that does not encode is refused and not sent',
+    'a value that cannot be encoded is refused and not sent',
     marbles(m => {
       const { state$, view, writes, at } = writeBench(m)
       at(50, () => view.next('\ud800'))
@@ -98,7 +98,7 @@ describe('a write', () => {
 
 describe('many writes', () => {
   it(
-    'one write is in flight at a time, the newest waits, and those in between are superseded',
+    'one write is in flight at a time, the newest one waits, and those in between are superseded',
     marbles(m => {
       const { state$, result, writes, at } = writeBench(m)
       const results: string[] = []
@@ -133,7 +133,7 @@ describe('conflict', () => {
   )
 
   it(
-    'refuse: a write conflicts otherwise, even if the page received the change while it showed the write',
+    'refuse: a write conflicts otherwise, even if the view received the change while it showed the write',
     marbles(m => {
       const { state$, view, notify, at } = writeBench(m, { conflict: 'refuse' })
       at(50, () => notify('x', 5))
@@ -145,7 +145,7 @@ describe('conflict', () => {
   )
 
   it(
-    'refuse: a missing key is created if no other client has',
+    'refuse: a missing key is created if no other client has created it',
     marbles(m => {
       const { view, change, writes, at } = writeBench(m, { conflict: 'refuse' })
       change(undefined)
@@ -169,7 +169,7 @@ describe('conflict', () => {
   )
 
   it(
-    'a function merges with the current value until it succeeds, and shows the own value until then',
+    "a function merges with the current value until the write succeeds, and the view shows the user's value until then",
     marbles(m => {
       const { state$, view, change, writes, at } = writeBench(m, { conflict: (mine, theirs) => `${theirs}+${mine}` })
       at(45, () => change('x'))
@@ -183,7 +183,7 @@ describe('conflict', () => {
   )
 
   it(
-    'a function that throws refuses the write',
+    'a conflict function that throws refuses the write',
     marbles(m => {
       const merge = (): string => {
         throw new Error('no way')

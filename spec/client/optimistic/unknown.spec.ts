@@ -15,7 +15,7 @@ const START = 'c 19ms A'
 
 describe('a write whose connection was lost', () => {
   it(
-    'a write is not merged again with the next one',
+    'a lost write is not merged again with the next write',
     marbles(m => {
       const merged: string[] = []
       const conflict = (mine: string, theirs: string | undefined, base: string | undefined): string => {
@@ -37,14 +37,14 @@ describe('a write whose connection was lost', () => {
   )
 
   it(
-    "the next connection's read confirms the write if it finds it",
+    'the read of the next connection confirms a lost write whose value it finds',
     marbles(m => {
       const { state$, view, unanswered, connect, disconnect, at } = writeBench(m)
       unanswered.add('SET')
       at(50, () => view.next('b'))
       at(55, disconnect)
       at(100, connect)
-      // A lost session rules out its response.
+      // A lost session rules out a response to the write.
       m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 4ms p 44ms (uv) 16ms B`, {
         ...VALUES,
         p: 'b pending',
@@ -54,7 +54,7 @@ describe('a write whose connection was lost', () => {
   )
 
   it(
-    "the write is replaced by another client's later value",
+    'a later value of another client replaces a lost write',
     marbles(m => {
       const { state$, view, lost, change, connect, disconnect, at } = writeBench(m)
       lost.add('SET')
@@ -71,14 +71,15 @@ describe('a write whose connection was lost', () => {
   )
 
   it(
-    'the write is unknown while the key is unchanged, and refused by a read after its expiry',
+    'a lost write is unknown while the key is unchanged, and refused by a read after its expiry',
     marbles(m => {
       const { state$, view, lost, connect, disconnect, sent, at } = writeBench(m)
       lost.add('SET')
       at(50, () => view.next('b'))
       at(55, disconnect)
       at(100, connect)
-      // The timeout of a write after the reconnect, one second of expiry rounding, and the read.
+      // The refusal comes after the timeout of a write after the reconnect, one second of rounding of the expiry, and
+      // the read.
       m.expect(state$, '5s !').toBeObservable(`${START} 29ms b 4ms p 44ms (uv) 16ms w 1989ms r`, {
         ...VALUES,
         p: 'b pending',
@@ -91,7 +92,7 @@ describe('a write whose connection was lost', () => {
   )
 
   it(
-    'a write that is applied late is shown by its notification',
+    'the notification of a lost write that is applied late shows that write',
     marbles(m => {
       const { state$, view, lost, notify, connect, disconnect, at } = writeBench(m)
       lost.add('SET')
@@ -111,7 +112,7 @@ describe('a write whose connection was lost', () => {
 
 describe('a write that timed out', () => {
   it(
-    'the write is unknown until a read one second later',
+    'a timed-out write is unknown until a read one second later',
     marbles(m => {
       const { state$, view, unanswered, at } = writeBench(m, {}, { echo: 100_000 })
       unanswered.add('SET')
@@ -121,7 +122,7 @@ describe('a write that timed out', () => {
   )
 
   it(
-    'the write is confirmed immediately if its notification arrived',
+    'a timed-out write is confirmed immediately if its notification has arrived',
     marbles(m => {
       const { state$, view, unanswered, at } = writeBench(m)
       unanswered.add('SET')
@@ -131,7 +132,7 @@ describe('a write that timed out', () => {
   )
 
   it(
-    'the outcome no longer matters once the next write is sent',
+    'the outcome of a timed-out write no longer matters once the next write is sent',
     marbles(m => {
       const { state$, view, unanswered, at } = writeBench(m, {}, { echo: 100_000 })
       unanswered.add('SET')

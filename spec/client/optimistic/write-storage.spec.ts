@@ -7,7 +7,7 @@ import { inWords, writeBench } from '../../support/write-bench.js'
 
 const VALUE = new TextEncoder().encode('b')
 
-/** A storage that already contains a record. */
+/** Creates a storage that already contains a record. */
 function storageOf(found: unknown) {
   const saved: StoredWrite[] = []
   const removed: string[] = []
@@ -27,7 +27,7 @@ describe('a write storage', () => {
     ['a text for a value', { id: 'x', at: 1, value: 'b' }],
     ['a number for a version', { id: 'x', at: 1, value: VALUE, seen: 7 }],
     ['a text', 'x'],
-  ])('a record with %s is not sent and is reported', (_, found) =>
+  ])('a record with %s is reported and not sent', (_, found) =>
     marbles(m => {
       const { state$, store, writes } = writeBench(m, { offline: 'latest', storage: storageOf(found).storage })
       const errors: string[] = []
@@ -62,13 +62,13 @@ describe('a write storage', () => {
       m.flush()
       expect(writes()).toEqual(['10050 SET b', '70000 SET c'])
       expect(errors[0]).toBe('The write storage failed: it did not respond within 10000 ms')
-      // A save that completes later must not be found.
+      // A save that completes late must not leave a record behind.
       expect(removed).toHaveLength(1)
     }),
   )
 
   it(
-    'a stored write is removed even if a handler replaces its successor',
+    'a stored write is removed even if a handler replaces the next write',
     marbles(m => {
       const { storage, saved, removed } = storageOf(undefined)
       const options = { offline: 'latest', conflict: 'refuse', storage } as const
@@ -77,7 +77,7 @@ describe('a write storage', () => {
       at(40, disconnect)
       at(50, () => view.set('b').subscribe(() => view.next('d')))
       at(60, connect)
-      // Waits until the key has been read again.
+      // The write waits until the key has been read again.
       at(61, () => view.next('c'))
       m.flush()
       expect(writes()).toEqual(['80 SET d IFVER 1:0:S'])
@@ -108,7 +108,7 @@ describe('a write storage', () => {
 
 describe('a write', () => {
   it(
-    'a write without a policy has one deadline, even if it starts without a connection',
+    'a write without a policy keeps its deadline even if it starts without a connection',
     marbles(m => {
       const { view, disconnect, connect, at, lost } = writeBench(m)
       view.state$.subscribe()

@@ -15,14 +15,14 @@ const open = () => {
   const source = store.key('k', number)[SOURCE]
   return { decode: (raw: RawEntry) => source.decode(raw), errors: record(store.errors$) }
 }
-/** The state of a key that holds this text. */
+/** Returns the snapshot of a key that holds this text. */
 function snapshotWith(stored: string, state: Omit<KeyState, 'raw'>, { decode } = open()) {
   const raw = { op: 'set', value: utf8(stored), version, source: 'snapshot' } as const
   return snapshotOf(decode(raw), { ...state, raw })
 }
 
 describe('the snapshot of a key', () => {
-  it('the snapshot of a key is empty before the first entry, and without a key', () => {
+  it('the snapshot of a key is empty before the first entry, and empty without a key', () => {
     const nothing = { value: undefined, entry: undefined, freshness: { state: 'connecting' }, error: undefined }
     expect(snapshotOf(undefined, UNWATCHED)).toEqual(nothing)
   })
@@ -36,7 +36,7 @@ describe('the snapshot of a key', () => {
     })
   })
 
-  it('the snapshot of a key has an error instead of a value if it does not decode, and reports nothing', () => {
+  it('the snapshot of a key that cannot be decoded has an error instead of a value, and nothing is reported', () => {
     const bench = open()
     const snapshot = snapshotWith('warm', { freshness: live, error: undefined }, bench)
     expect(snapshot).toMatchObject({ value: undefined, entry: { op: 'invalid' }, error: { code: 'decode', key: 'k' } })

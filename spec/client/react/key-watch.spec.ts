@@ -21,7 +21,7 @@ const watchOf = (key: Key<unknown>): KeyWatch => new KeyWatch(key[SOURCE].key, k
 const stateText = ({ raw, freshness, error }: KeyState): string =>
   [raw?.op ?? 'nothing', freshness.state, error?.code].filter(Boolean).join(' ')
 
-/** Subscribes as React does: reads after every change, and once after subscribing. */
+/** Subscribes as React does: reads the snapshot after every change, and once after subscribing. */
 function subscribeLikeReact(watch: KeyWatch) {
   const states: KeyState[] = []
   const read = (): void => {
@@ -58,7 +58,7 @@ describe('a key as an external store', () => {
     expect(sent()).toEqual([])
   })
 
-  it('a key as an external store notifies of every difference, and of nothing else', () => {
+  it('a key as an external store notifies its listener of every difference, and of nothing else', () => {
     const registered = new Subject<Answer>()
     const { session, key } = open({ KEYNOTIFY: registered })
     const subscriber = subscribeLikeReact(watchOf(key))
@@ -80,7 +80,7 @@ describe('a key as an external store', () => {
     expect(subscriber.notificationCount).toBe(5)
   })
 
-  it('a key as an external store returns the same object until something changes', () => {
+  it('a key as an external store returns the same object until the snapshot changes', () => {
     const { session, key } = open()
     const watch = watchOf(key)
     subscribeLikeReact(watch)
@@ -92,7 +92,7 @@ describe('a key as an external store', () => {
     expect(watch.read()).not.toBe(state)
   })
 
-  it('a key as an external store leaves the watch after the current task, so that resubscribing sends nothing', async () => {
+  it('a key as an external store ends its watch after the current task, so that resubscribing sends nothing', async () => {
     const { key, sent } = open()
     const watch = watchOf(key)
     const first = subscribeLikeReact(watch)
@@ -106,7 +106,7 @@ describe('a key as an external store', () => {
     expect(sent()).toEqual(['KEYNOTIFY', 'GET', 'KEYNOTIFY STOP'])
   })
 
-  it('a key as an external store does not notify after unsubscribe', async () => {
+  it('a key as an external store notifies no listener after unsubscribe', async () => {
     const { session, key } = open()
     const watch = watchOf(key)
     const subscriber = subscribeLikeReact(watch)
@@ -118,7 +118,7 @@ describe('a key as an external store', () => {
     expect(watch.read()).toBe(UNWATCHED)
   })
 
-  it('a key as an external store shares the watch of its client, and returns its state immediately', async () => {
+  it('a key as an external store shares the watch of its client, and returns the state of that watch immediately', async () => {
     const { session, key, sent } = open()
     const elsewhere = record(key.value$)
     expect(watchOf(key).read()).toMatchObject({ freshness: { state: 'live' } })

@@ -21,19 +21,19 @@ const rendered = (store: StateStore | undefined): unknown =>
 const NOTHING = { freshness: { state: 'connecting' }, state: 'connecting' }
 
 describe('server rendering', () => {
-  it('a server renders a connecting key without a value, and sends no request', () => {
+  it('a server renders a connecting key without a value and sends no request', () => {
     const { store, session } = open()
     expect(rendered(store)).toEqual(NOTHING)
     expect(session.requests).toEqual([])
   })
 
-  it('a server renders the same for a key that is watched elsewhere in the process, as the browser cannot know its value', () => {
+  it('a server renders a key without a value even if the process watches it elsewhere, as the browser cannot know the value', () => {
     const { store } = open()
     expect(record(store.key('k', text).value$).values).toEqual(['one'])
     expect(rendered(store)).toEqual(NOTHING)
   })
 
-  it('a server needs no store', () => {
+  it('server rendering needs no store', () => {
     expect(rendered(undefined)).toEqual(NOTHING)
   })
 

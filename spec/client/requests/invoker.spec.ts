@@ -28,7 +28,7 @@ beforeEach(() => {
   invoker = openInvoker(session, clock)
 })
 
-/** Sends a request whose outcome is logged as `name: ...`. */
+/** Sends a request and logs its outcome as `name: ...`. */
 function send(name: string, options: Partial<RpcRequest> = {}): () => void {
   return invoker.send({ ...loggedRequest(name, clock, log), ...options })
 }
@@ -41,7 +41,7 @@ const up = (info: Partial<ConnectionInfo> = {}): void => {
 const sent = (): string[] => session.published.map(({ request }) => new TextDecoder().decode(request.payload))
 
 describe('a request', () => {
-  it('requests wait for the connection and are sent in order', () => {
+  it('requests wait for the connection and are then sent in order', () => {
     send('a')
     send('b')
     expect(sent()).toEqual([])
@@ -49,7 +49,7 @@ describe('a request', () => {
     expect(sent()).toEqual(['a', 'b'])
   })
 
-  it('a request carries its response topic, 16 bytes of correlation data, content type and rounded-up expiry', () => {
+  it('a request carries its response topic, 16 bytes of correlation data, a content type and a rounded-up expiry', () => {
     send('a', { timeout: 1_500 })
     clock.advance(100)
     up()
@@ -62,14 +62,14 @@ describe('a request', () => {
     expect(session.at(0).request.correlationData).toHaveLength(16)
   })
 
-  it('the timestamp is taken when the request is sent', () => {
+  it('a request carries the time at which it is sent', () => {
     send('a')
     clock.advance(5_000)
     up()
     expect(session.at(0).request.userProperties).toEqual({ __ts: String(clock.now()) })
   })
 
-  it('responses are matched by correlation data, in any order', () => {
+  it('responses are matched with requests by correlation data, in any order', () => {
     up()
     send('a')
     send('b')
@@ -78,14 +78,14 @@ describe('a request', () => {
     expect(log).toEqual(['b: two', 'a: one'])
   })
 
-  it('a completed request leaves no timer and no memory', () => {
+  it('a completed request leaves no timer and no memory behind', () => {
     up()
     send('a')
     session.reply(session.at(0), utf8('one'))
     expect({ timers: clock.pending, pending: invoker.pending }).toEqual({ timers: 0, pending: 0 })
   })
 
-  it('unmatched responses are ignored: late, duplicate, foreign or of another length', () => {
+  it('a response that is late, duplicate, foreign or has correlation data of another length is ignored', () => {
     up()
     send('a')
     const { request } = session.at(0)
@@ -120,7 +120,7 @@ describe('a request', () => {
     expect(log).toEqual(['a: request-rejected'])
   })
 
-  it('a refusal in PUBACK fails the request', () => {
+  it('a reason code of refusal in PUBACK fails the request', () => {
     up()
     send('a')
     session.at(0).acknowledge(new RequestRejectedError(135, 'Not authorized'))
@@ -142,7 +142,7 @@ describe('a request', () => {
     })
   })
 
-  it('a request beyond the limit fails immediately with overflow', () => {
+  it('a request beyond the limit fails immediately with `overflow`', () => {
     invoker = openInvoker(session, clock, 2)
     send('a')
     send('b')
@@ -152,7 +152,7 @@ describe('a request', () => {
 })
 
 describe('timeouts', () => {
-  it('an unsent request times out with timeout, as it had no effect', () => {
+  it('a request that was not sent times out with `timeout`, as it had no effect', () => {
     send('a', { timeout: 1_000 })
     clock.advance(999)
     expect(log).toEqual([])
@@ -162,14 +162,14 @@ describe('timeouts', () => {
     expect(sent()).toEqual([])
   })
 
-  it('a sent read times out with timeout', () => {
+  it('a sent read times out with `timeout`', () => {
     up()
     send('a', { isRepeatable: true })
     clock.advance(10_000)
     expect(log).toEqual(['a: timeout'])
   })
 
-  it('a sent write times out with outcome-unknown, even after its PUBACK', () => {
+  it('a sent write times out with `outcome-unknown`, even after its PUBACK', () => {
     up()
     send('a')
     send('b')
@@ -189,7 +189,7 @@ describe('timeouts', () => {
     expect({ log, timers: clock.pending }).toEqual({ log: ['b: timeout', 'c: timeout', 'a: timeout'], timers: 0 })
   })
 
-  it('timeouts ignore jumps of the wall clock', () => {
+  it('a jump of the wall clock does not time out requests', () => {
     send('a')
     clock.jump(3_600_000)
     clock.advance(9_999)
@@ -223,7 +223,7 @@ describe('flow control', () => {
 })
 
 describe('the error of a timeout', () => {
-  it('a timeout while disconnected contains the cause of the disconnect', () => {
+  it('the error of a timeout while disconnected contains the cause of the disconnect', () => {
     const failures: StateStoreError[] = []
     invoker.disconnected(new ConnectionLostError('connect ECONNREFUSED 127.0.0.1:1884'))
     send('a', { failed: error => failures.push(error) })
@@ -237,7 +237,7 @@ describe('the error of a timeout', () => {
     ])
   })
 
-  it('a timeout while connected mentions no connection error', () => {
+  it('the error of a timeout while connected mentions no connection error', () => {
     const failures: StateStoreError[] = []
     invoker.disconnected(LOST)
     up()
@@ -270,7 +270,7 @@ describe('a lost connection', () => {
     expect(log).toEqual(['w: +OK'])
   })
 
-  it('a write is outcome-unknown when the session is lost', () => {
+  it('a sent write is `outcome-unknown` when the session is lost', () => {
     up()
     send('w')
     invoker.disconnected(LOST)
@@ -278,7 +278,7 @@ describe('a lost connection', () => {
     expect({ log, sent: sent() }).toEqual({ log: ['w: outcome-unknown'], sent: ['w'] })
   })
 
-  it('a write is outcome-unknown when it times out while disconnected', () => {
+  it('a sent write is `outcome-unknown` when it times out while disconnected', () => {
     up()
     send('w')
     invoker.disconnected(LOST)
@@ -286,7 +286,7 @@ describe('a lost connection', () => {
     expect(log).toEqual(['w: outcome-unknown'])
   })
 
-  it('writes of a lost session fail before SUBACK', () => {
+  it('sent writes fail before SUBACK when the session is lost', () => {
     up()
     send('w')
     invoker.disconnected(LOST)
@@ -296,7 +296,7 @@ describe('a lost connection', () => {
 })
 
 describe('closing', () => {
-  it('close fails reads and queued requests with closed, sent writes with outcome-unknown', () => {
+  it('close fails reads and queued requests with `closed`, and sent writes with `outcome-unknown`', () => {
     up({ receiveMaximum: 2 })
     send('w')
     send('r', { isRepeatable: true })

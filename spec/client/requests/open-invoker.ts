@@ -6,7 +6,7 @@ import type { FakeSession } from '../../support/fake-session.js'
 
 export const RESPONSE_TOPIC = 'clients/me/response'
 
-/** An invoker that receives only messages on the response topic. */
+/** Opens an invoker that receives only messages on the response topic. */
 export function openInvoker(session: FakeSession, clock: Clock, limit = 100): Invoker {
   const opened = new Invoker({ session, responseTopic: RESPONSE_TOPIC, clock, limit })
   session.open({
@@ -18,7 +18,7 @@ export function openInvoker(session: FakeSession, clock: Clock, limit = 100): In
   return opened
 }
 
-/** A request whose outcome is logged as `name: ...`. */
+/** Returns a request whose outcome is logged as `name: ...`. */
 export const loggedRequest = (name: string, clock: Pick<Clock, 'now'>, log: string[]): RpcRequest => ({
   key: name,
   payload: utf8(name),

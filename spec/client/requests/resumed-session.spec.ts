@@ -23,7 +23,7 @@ beforeEach(() => {
   invoker = openInvoker(session, clock)
 })
 
-/** Sends a request whose outcome is logged as `name: ...`. */
+/** Sends a request and logs its outcome as `name: ...`. */
 function send(name: string, options: Partial<RpcRequest> = {}): () => void {
   return invoker.send({ ...loggedRequest(name, clock, log), ...options })
 }
@@ -55,7 +55,7 @@ describe('a kept session', () => {
     up({ sessionPresent: true })
   }
 
-  it('a write gets its response before the inquiry about its key', () => {
+  it('a sent write gets its response before the inquiry about its key is sent', () => {
     up()
     write('w', 'k')
     again()
@@ -66,7 +66,7 @@ describe('a kept session', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a write is outcome-unknown once an inquiry about its key gets its response', () => {
+  it('a sent write is `outcome-unknown` once an inquiry about its key gets its response', () => {
     up()
     write('w', 'k')
     again()
@@ -76,7 +76,7 @@ describe('a kept session', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
-  it('responses for other keys do not settle a write', () => {
+  it('responses for other keys do not settle a sent write', () => {
     up()
     write('w', 'k')
     again()
@@ -87,7 +87,7 @@ describe('a kept session', () => {
     expect(log).toEqual(['other: value', 'w: done'])
   })
 
-  it('a later response to the application for the same key settles a write', () => {
+  it('a later response to the application for the same key settles a sent write', () => {
     up()
     write('w', 'k')
     again()
@@ -96,7 +96,7 @@ describe('a kept session', () => {
     expect(log).toEqual(['w: outcome-unknown', 'read: value'])
   })
 
-  it('one inquiry per key is sent, ahead of queued requests, on each connection', () => {
+  it('the invoker sends one inquiry per key on each connection, ahead of queued requests', () => {
     up()
     write('w1', 'k')
     write('w2', 'k')
@@ -144,7 +144,7 @@ describe('a kept session', () => {
 })
 
 describe('a blocked event loop', () => {
-  it('responses that have arrived are read before requests time out', () => {
+  it('the invoker reads responses that have arrived before requests time out', () => {
     const turns: (() => void)[] = []
     invoker = openInvoker(session, { ...clockOf(clock), afterInput: task => void turns.push(task) })
     up()
@@ -159,7 +159,7 @@ describe('a blocked event loop', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
-  it('reading continues while data arrives, for as long as the timers were late', () => {
+  it('the invoker keeps reading while data arrives, for as long as the timers were late', () => {
     const turns: (() => void)[] = []
     let late = 0
     const { schedule, monotonic, now } = clockOf(clock)
@@ -186,7 +186,7 @@ describe('a blocked event loop', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
-  it('an unsent request times out immediately, a resent read after its turn', () => {
+  it('an unsent request times out immediately, and a resent read only after pending input has been read', () => {
     const turns: (() => void)[] = []
     invoker = openInvoker(session, { ...clockOf(clock), afterInput: task => void turns.push(task) })
     send('waits', { timeout: 100 })

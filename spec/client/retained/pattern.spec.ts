@@ -40,7 +40,7 @@ describe('parsePattern', () => {
     expect(toKey('clients/a/state')).toBe('clients/a/state')
   })
 
-  it('a pattern has a glob that matches its keys', () => {
+  it('the glob of a pattern matches all its keys', () => {
     expect(parsePattern('plant/+/temp', 'a*[b]/{1}/temp').glob).toBe('a\\*\\[b\\]/*/temp')
     expect(parsePattern('plant/+/#', '{1}/{#}').glob).toBe('*/*')
   })
@@ -60,11 +60,11 @@ describe('parsePattern', () => {
     ['+/+', '{1}{2}', 'a / between'],
     ['+/+', '{1}-{2}', 'a / between'],
     ['a', '', '`keys`'],
-  ])('%s with %s is rejected', (filter, key, words) => {
+  ])('the topic pattern %s with the key pattern %s is rejected', (filter, key, words) => {
     expect(() => parsePattern(filter, key)).toThrow(words)
   })
 
-  it('topics and keys are mapped one to one', () => {
+  it('each topic maps to one key, and the key back to the topic', () => {
     const level = fc.string({ unit: 'grapheme-ascii', maxLength: 4 }).filter(text => !/[+#\0/$\p{Cs}]/u.test(text))
     fc.assert(
       fc.property(level, level, fc.array(level, { minLength: 1, maxLength: 3 }), (one, two, rest) => {

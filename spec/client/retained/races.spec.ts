@@ -4,7 +4,7 @@ import { text } from '../../../src/client/index.js'
 import { held, openTopics } from '../../support/retained-bench.js'
 
 describe('races of a retained sync', () => {
-  it("both: topic and key agree after a publish while the sync's message is in flight", async () => {
+  it('both: topic and key agree after a publish while a message of the sync is in flight', async () => {
     const { sync, client, publisher, publish, key, link } = await openTopics({ direction: 'both' })
     const { live, sync: one } = sync()
     await live()
@@ -16,7 +16,7 @@ describe('races of a retained sync', () => {
     await publish('a', 'topic')
     await expect.poll(() => key('a')).toBe('topic')
     link.resume()
-    // The in-flight message is the last one on the topic.
+    // The message in flight is the last one on the topic.
     await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('key')
     await expect.poll(() => key('a')).toBe('key')
   })

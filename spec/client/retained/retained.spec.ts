@@ -81,7 +81,7 @@ describe('a retained sync to keys', () => {
     expect(await key('a')).toBe('1')
   })
 
-  it('a repeated message renews the expiry of its key', async () => {
+  it('a message that is published again renews the expiry of its key', async () => {
     const { sync, publish, key, client } = await openTopics({ expiresIn: 300 })
     const { live } = sync()
     await live()
@@ -94,7 +94,7 @@ describe('a retained sync to keys', () => {
     await expect.poll(() => key('a')).toBeUndefined()
   })
 
-  it('values over the limit are reported, and others still synced', async () => {
+  it('a value over the limit is reported, and other values are still synced', async () => {
     const { sync, publish, key } = await openTopics({ maxTopics: 2 })
     const { live, errors } = sync()
     await live()
@@ -109,7 +109,7 @@ describe('a retained sync to keys', () => {
     await expect.poll(() => key('c')).toBe('2')
   })
 
-  it('close ends the sync and leaves the store open', async () => {
+  it('close ends the sync and does not close the store', async () => {
     const { sync, publish, key } = await openTopics()
     const { sync: one, live, status } = sync()
     await live()
@@ -123,7 +123,7 @@ describe('a retained sync to keys', () => {
 })
 
 describe('a retained sync to topics', () => {
-  it('values are published retained, and deletions clear topics', async () => {
+  it('values are published as retained messages, and deletions clear topics', async () => {
     const { sync, client, publisher } = await openTopics({ direction: 'to-topics' })
     await client.key('of/a', text).set('1')
     const { live } = sync()
@@ -137,7 +137,7 @@ describe('a retained sync to topics', () => {
     await expect.poll(() => held(publisher, 'plant/a/temp')).toBe('')
   })
 
-  it('foreign values on a topic are overwritten, and lost ones published again', async () => {
+  it('foreign values on a topic are overwritten, and lost values are published again', async () => {
     const { sync, client, publisher, publish, topics } = await openTopics({ direction: 'to-topics' })
     await client.key('of/a', text).set('1')
     sync()
@@ -150,7 +150,7 @@ describe('a retained sync to topics', () => {
 })
 
 describe('a retained sync in both directions', () => {
-  it('each change is transferred once to the other side', async () => {
+  it('each change is transferred to the other side once', async () => {
     const { sync, client, publisher, publish, key } = await openTopics({ direction: 'both' })
     const { live, sync: one } = sync()
     await live()
@@ -187,7 +187,7 @@ describe('a retained sync in both directions', () => {
     expect(before).toBeLessThanOrEqual(20 * 6)
   })
 
-  it('values that the store lost are written again', async () => {
+  it('the sync writes values again that the store lost', async () => {
     const { sync, publish, key, keys } = await openTopics({ direction: 'both' })
     sync()
     await publish('a', '1')
@@ -218,7 +218,7 @@ describe('a retained sync in both directions', () => {
 })
 
 describe('invalid options', () => {
-  it('invalid options are rejected by the call', async () => {
+  it('`retained` throws synchronously for invalid options', async () => {
     const { client } = await openTopics()
     const wrong = (options: object) => () => retained(client, 'mqtt://localhost', { ...TERMS, ...options })
     expect(() => retained(client, 'nonsense', TERMS)).toThrow('broker URL')

@@ -13,7 +13,7 @@ function createQueue() {
 }
 
 describe('SyncQueue', () => {
-  it('a task enqueued while it runs, even repeatedly, runs once more', () => {
+  it('a task that is enqueued while it runs, even repeatedly, runs once more', () => {
     const { queue, task, done } = createQueue()
     const runs: Subject<void>[] = []
     const one = task('one', () => {
@@ -31,7 +31,7 @@ describe('SyncQueue', () => {
     expect(one.isBusy).toBe(false)
   })
 
-  it('64 tasks run concurrently, in order', () => {
+  it('64 tasks run concurrently and start in order', () => {
     const { queue, task } = createQueue()
     const begun: number[] = []
     const runs: Subject<void>[] = []
@@ -49,7 +49,7 @@ describe('SyncQueue', () => {
     expect(begun.at(-1)).toBe(64)
   })
 
-  it('synchronous tasks do not grow the stack', () => {
+  it('many synchronous tasks do not overflow the stack', () => {
     const { queue, task, done } = createQueue()
     queue.stop()
     for (let i = 0; i < 50_000; i++) queue.enqueue(task('x', () => of(1)))
@@ -79,7 +79,7 @@ describe('SyncQueue', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a permanent error drops the value, but a newer one is transferred', () => {
+  it('a permanent error drops the value, but a newer value is still transferred', () => {
     const { queue, task, done } = createQueue()
     const run = new Subject<void>()
     let attempts = 0
@@ -102,7 +102,7 @@ describe('SyncQueue', () => {
     expect(done).toEqual(['bad', 'good'])
   })
 
-  it('a stopped queue reruns its running tasks after the restart', () => {
+  it('a stopped queue runs its interrupted tasks again after the restart', () => {
     const { clock, queue, task, done } = createQueue()
     let left = 0
     let isHere = false
@@ -118,7 +118,7 @@ describe('SyncQueue', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a task that causes stops is found, as it runs first and finally alone', () => {
+  it('a task that causes stops is identified, as it runs first and in the end alone', () => {
     const { queue, done } = createQueue()
     const runs = new Map<number, Subject<void>>()
     const lost: unknown[] = []
@@ -141,7 +141,7 @@ describe('SyncQueue', () => {
       runs.clear()
       if (underway.some(([i]) => i === 40) && !isConvicted) {
         stops++
-        // Earlier tasks have completed by then.
+        // Earlier tasks have completed by the time of a later stop.
         for (const [i, run] of underway) if (stops > 1 && i < 40) run.complete()
         runs.clear()
         queue.stop('why')

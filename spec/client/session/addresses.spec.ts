@@ -4,7 +4,7 @@ import { Random } from '../../simulation/random.js'
 import { SEED } from '../../support/effort.js'
 
 const URLS = ['mqtt://a', 'mqtt://b:1884', 'mqtts://c']
-/** Keeps the given order. */
+/** A random source that keeps the given order. */
 const last = (): number => 0.999
 const visits = (addresses: AddressRotation, times: number): string[] =>
   Array.from({ length: times }, () => {
@@ -14,7 +14,7 @@ const visits = (addresses: AddressRotation, times: number): string[] =>
   })
 
 describe('address rotation', () => {
-  it('addresses are tried in turn, each once per round', () => {
+  it('a client tries addresses in turn, each once per round', () => {
     const turns = visits(new AddressRotation(URLS, new Random(SEED).next), 6)
     expect(turns.slice(0, 3).sort()).toEqual([...URLS].sort())
     expect(turns.slice(3)).toEqual(turns.slice(0, 3))
@@ -39,7 +39,7 @@ describe('address rotation', () => {
     expect(new AddressRotation(['mqtt://a', 'mqtt://a'], last).count).toBe(1)
   })
 
-  it('address names contain no secrets', () => {
+  it('names of addresses contain no secrets', () => {
     expect(formatAddress('wss://ann:pw@h:8443/mqtt?token=1#x')).toBe('wss://h:8443/mqtt')
     expect(formatAddress('mqtt://[::1]:1883')).toBe('mqtt://[::1]:1883')
   })
@@ -53,7 +53,7 @@ describe('following a server reference', () => {
     ['b', 'mqtt://b:1884'],
     ['c:8883', 'mqtts://c'],
     ['x y c', 'mqtts://c'],
-  ])('a reference to a listed address is followed: %s', (reference, expected) => {
+  ])('a client follows a reference to a listed address: %s', (reference, expected) => {
     const addresses = order()
     expect(addresses.followServerReference(reference, false)).toBe(true)
     expect(addresses.current).toBe('mqtt://a')
@@ -63,14 +63,14 @@ describe('following a server reference', () => {
   })
 
   it.each(['x:1883', 'b:1885', 'c:1883', '', 'a', 'a:1883'])(
-    'a reference to an unlisted or the current address is ignored: %s',
+    'a client ignores a reference to an unlisted or to the current address: %s',
     reference => {
       const addresses = order()
       expect(addresses.followServerReference(reference, false)).toBe(false)
     },
   )
 
-  it('a permitted reference outside the list keeps scheme and credentials', () => {
+  it('a permitted reference outside the list keeps the scheme and the credentials', () => {
     const addresses = new AddressRotation(['wss://u:p@a/mqtt?x=1'], last)
     expect(addresses.followServerReference('[::1]:9001', true)).toBe(true)
     addresses.next()
@@ -78,7 +78,7 @@ describe('following a server reference', () => {
     expect(addresses.count).toBe(2)
   })
 
-  it('a reference to an unreachable address is used only once', () => {
+  it('a client uses a reference to an unreachable address only once', () => {
     const addresses = new AddressRotation(['mqtt://a'], last)
     addresses.followServerReference('x', true)
     addresses.next()
@@ -86,7 +86,7 @@ describe('following a server reference', () => {
     expect(addresses.count).toBe(1)
   })
 
-  it('a referred broker can refer to another, and back to the listed addresses', () => {
+  it('a referenced broker can refer to another broker, and back to the listed addresses', () => {
     const addresses = new AddressRotation(['mqtt://a'], last)
     for (const reference of ['x', 'y', 'a']) {
       expect(addresses.followServerReference(reference, true)).toBe(true)
@@ -96,7 +96,7 @@ describe('following a server reference', () => {
     expect(addresses.count).toBe(1)
   })
 
-  it('a reference to another port of the same host is followed', () => {
+  it('a client follows a reference to another port of the same host', () => {
     const addresses = new AddressRotation(['mqtt://a:1', 'mqtt://a:2'], last)
     const before = addresses.current
     expect(addresses.followServerReference('a', false)).toBe(true)

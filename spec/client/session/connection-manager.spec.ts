@@ -27,7 +27,7 @@ interface Attempt {
   readonly connectTimeout: number | undefined
 }
 
-/** Records attempts at several addresses without connecting; a spec decides the outcome of each. */
+/** Records attempts at several addresses without connecting. The spec decides the outcome of each attempt. */
 function createManager(
   urls: readonly string[],
   options: Partial<ReconnectSettings> & { readonly followReferences?: boolean } = {},
@@ -57,12 +57,12 @@ function createManager(
       gaveUp: cause => gaveUp.push(cause),
     },
   )
-  /** Fails the attempt or connection, and advances to the next attempt. */
+  /** Fails the attempt or the connection, and advances to the next attempt. */
   const fail = (shouldRetrySameAddress = false, loss: Partial<ConnectionLoss> = {}): void => {
     manager.lost({ ...LOST, shouldRetrySameAddress: shouldRetrySameAddress, ...loss })
     clock.advance(waits.at(-1)?.wait ?? 0)
   }
-  /** Returns whether the loss makes it give up. */
+  /** Returns whether the manager gives up after the loss. */
   const isFatal = (loss: Partial<ConnectionLoss>): boolean => {
     const before = gaveUp.length
     manager.lost({ ...LOST, ...loss })
@@ -89,7 +89,7 @@ function createManager(
 const THREE = ['mqtt://a', 'mqtt://b', 'mqtt://c']
 
 describe('rounds of addresses', () => {
-  it('a round tries all addresses quickly, and pauses between rounds grow', () => {
+  it('a round tries all addresses quickly, and the pauses between rounds grow', () => {
     const { manager, fail, waits, urls } = createManager(THREE)
     manager.start()
     for (let i = 0; i < 8; i++) fail()
@@ -143,7 +143,7 @@ describe('rounds of addresses', () => {
     expect(attempts.map(({ connectTimeout }) => connectTimeout)).toEqual([10_000, 10_000, 10_000, 10_000])
   })
 
-  it('a short-lived connection does not reset the round', () => {
+  it('a short-lived connection does not restart the count of rounds', () => {
     const { manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     for (let i = 0; i < 4; i++) {
@@ -153,7 +153,7 @@ describe('rounds of addresses', () => {
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75, 50, 150])
   })
 
-  it('failing credentials end the round, as they apply to all addresses', async () => {
+  it('credentials that fail end the round, as they apply to all addresses', async () => {
     const credentials = vi.fn(() => Promise.reject(new Error('none')))
     const { manager, waits } = createManager(THREE, { credentials })
     manager.start()
@@ -163,7 +163,7 @@ describe('rounds of addresses', () => {
 })
 
 describe('a stable connection', () => {
-  it('a lost stable connection retries its address with its session, then others without one', () => {
+  it('after a stable connection is lost, the client retries its address with its session, then others without a session', () => {
     const { manager, fail, hold, waits, attempts, urls } = createManager(THREE)
     manager.start()
     hold()
@@ -177,7 +177,7 @@ describe('a stable connection', () => {
     expect(waits.map(({ wait }) => wait)).toEqual([50, 50, 50])
   })
 
-  it('an unavailable broker is left for the next address immediately', () => {
+  it('the client immediately leaves an unavailable broker for the next address', () => {
     const { manager, fail, hold, urls } = createManager(THREE)
     manager.start()
     hold()
@@ -185,7 +185,7 @@ describe('a stable connection', () => {
     expect(urls()[1]).not.toBe(urls()[0])
   })
 
-  it('a client stays at its last address, and does not resume an old session elsewhere', () => {
+  it('a client stays at its last address and does not resume an old session elsewhere', () => {
     const { manager, fail, hold, attempts, urls } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     hold()
@@ -198,7 +198,7 @@ describe('a stable connection', () => {
     expect(attempts.map(({ clean }) => clean)).toEqual([false, true, false, true])
   })
 
-  it('a client resumes its session unless it had one at another broker since', () => {
+  it('a client resumes its session unless it has had a session at another broker since', () => {
     const { manager, fail, hold, attempts } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     hold()
@@ -218,7 +218,7 @@ describe('a stable connection', () => {
 })
 
 describe('a broker that refers to another server', () => {
-  it('a server reference is followed, and costs one attempt of the round', () => {
+  it('a client follows a server reference, which costs one attempt of the round', () => {
     const { manager, fail, gaveUp, hold, waits, urls } = createManager(['mqtt://a'], { followReferences: true })
     manager.start()
     hold()
@@ -229,7 +229,7 @@ describe('a broker that refers to another server', () => {
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75])
   })
 
-  it('a reference is fatal with one address and no permission for others', () => {
+  it('a reference is fatal if there is one address and no permission for others', () => {
     for (const reasonCode of [156, 157]) {
       expect(createManager(['mqtt://a']).isFatal({ reasonCode, serverReference: 'b' })).toBe(true)
       expect(createManager(['mqtt://a', 'mqtt://b']).isFatal({ reasonCode })).toBe(false)
@@ -238,7 +238,7 @@ describe('a broker that refers to another server', () => {
 })
 
 describe('a persistent connection', () => {
-  it('a persistent connection retries any DISCONNECT except takeover and redirection', () => {
+  it('a persistent connection is retried after any DISCONNECT except a takeover or a redirection', () => {
     const { isFatal } = createManager(['mqtt://a'], { isPersistent: true })
     const codes = [130, 135, 142, 144, 157]
     expect(codes.map(reasonCode => isFatal({ reasonCode }))).toEqual([false, false, true, false, true])
@@ -247,7 +247,7 @@ describe('a persistent connection', () => {
 })
 
 describe('a discarded session', () => {
-  it('a discarded session is replaced immediately, and the next one is resumed again', () => {
+  it('a discarded session is replaced immediately, and the new session is resumed again', () => {
     const { manager, fail, attempts, waits } = createManager(['mqtt://a'])
     manager.start()
     manager.connected()

@@ -23,14 +23,14 @@ describe('the error for a server of another protocol', () => {
     ['SSH', 'mqtt', () => answering(socket => socket.write('SSH-2.0-x\r\n')), /speaks SSH/],
     ['MQTT over TCP', 'ws', () => bytes(0x20, 2, 0, 1), /does not speak HTTP: for MQTT over TCP use mqtt:/],
     ['nothing', 'mqtt', () => answering(socket => socket.end()), /is this the address of an MQTT broker/],
-  ])('names %s at %s', async (_, scheme, make, message) => {
+  ])('the error names %s at %s', async (_, scheme, make, message) => {
     const port = await listen(make())
     const status = record(openClient(`${scheme}://127.0.0.1:${port}`).status$)
     await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
     expect(status.values.at(-1)).toMatchObject({ cause: { message: expect.stringMatching(message) } })
   })
 
-  it('names MQTT 3.1.1', async () => {
+  it('the error names MQTT 3.1.1 if the server supports nothing newer', async () => {
     const key = openClient(`mqtt://127.0.0.1:${await listen(bytes(0x20, 2, 0, 1))}`).key('a', text)
     await expect(key.get()).rejects.toMatchObject({
       code: 'connection-refused',
@@ -43,12 +43,12 @@ describe('the error for a server of another protocol', () => {
     [[0xf0, 0], undefined],
     [[], undefined],
     [[0x48], 'the server does not speak MQTT'],
-  ])('is derived from the first bytes: %j', (first, what) => {
+  ])('the error is derived from the first bytes: %j', (first, what) => {
     expect(foreignProtocol(Uint8Array.from(first))).toBe(what)
   })
 })
 
-describe('a broker without a state store that does not report it', () => {
+describe('a broker that has no state store and does not report unmatched requests', () => {
   const silentBroker = () =>
     scriptedBroker(
       side => side.send(CONNACK),
@@ -58,7 +58,7 @@ describe('a broker without a state store that does not report it', () => {
       },
     )
 
-  it('a request timeout asks whether the broker has a state store', async () => {
+  it('the error of a request timeout asks whether the broker has a state store', async () => {
     const key = openClient((await silentBroker()).url, { timeout: 100 }).key('a', text)
     const question = expect.stringContaining('(is a state store running at this broker?)')
     await expect(key.get()).rejects.toMatchObject({ code: 'timeout', message: question })

@@ -34,14 +34,14 @@ function publishOf(size: number): Buffer {
   throw new Error(`no packet has ${size} bytes`)
 }
 
-/** User properties that repeat one name. */
+/** User properties that all have the same name. */
 const REPEATED = { userProperties: { n: Array.from({ length: 100_000 }, () => 'v') } }
 
 describe('the maximum packet size', () => {
   it.each([
     [undefined, 32 * MiB],
     [1_000_000, 1_000_000],
-  ])('the option %s announces %d bytes in CONNECT', async (maxPacketSize, announced) => {
+  ])('the option %s makes CONNECT announce %d bytes', async (maxPacketSize, announced) => {
     const broker = await scriptedBroker(accept, grant)
     const client = openClient(broker.url, maxPacketSize === undefined ? {} : { maxPacketSize })
     const { status } = causesOf(client)
@@ -50,13 +50,13 @@ describe('the maximum packet size', () => {
   })
 
   it.each([0, -1, 1.5, 268_435_461, Number.NaN])(
-    'an option that MQTT cannot express is rejected: %d',
+    'a packet size that MQTT cannot express is rejected: %d',
     maxPacketSize => {
       expect(() => connect('mqtt://localhost', { maxPacketSize })).toThrow(/maxPacketSize/)
     },
   )
 
-  it('a packet of the maximum size is accepted', async () => {
+  it('the client accepts a packet of the maximum size', async () => {
     const broker = await scriptedBroker(accept, (side, packet) => {
       grant(side, packet)
       side.socket.write(publishOf(100_000))
@@ -85,7 +85,7 @@ describe('the maximum packet size', () => {
     expect(causes()[0]).toMatch(/Max payload size exceeded/)
   })
 
-  it('a packet that is one byte too large ends the connection, with growing retry delays', async () => {
+  it('a packet that is one byte too large ends the connection, and the pauses between retries grow', async () => {
     const broker = await scriptedBroker(accept, side => side.socket.write(publishOf(100_001)))
     const { status, causes } = causesOf(openClient(broker.url, { maxPacketSize: 100_000 }))
     await status.until(() => causes().length === 3)
@@ -97,7 +97,7 @@ describe('the maximum packet size', () => {
     )
   })
 
-  it('an oversized packet that arrives with CONNACK is the reported cause', async () => {
+  it('an oversized packet that arrives with CONNACK is reported as the cause', async () => {
     const broker = await scriptedBroker(({ socket }) => {
       socket.write(Buffer.concat([bytesOf(CONNACK), publishOf(100_001)]))
     })
@@ -110,7 +110,7 @@ describe('the maximum packet size', () => {
     expect(status.values.some(({ state }) => state === 'connected')).toBe(false)
   })
 
-  it('an oversized packet is detected by its first bytes, without reading the rest', async () => {
+  it('an oversized packet is detected by its first bytes, before the rest is read', async () => {
     const broker = await scriptedBroker(accept, side => {
       side.socket.write(Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]))
     })
@@ -129,7 +129,7 @@ describe('the maximum packet size', () => {
   })
 })
 
-describe('packets left to mqtt.js', { tags: 'slow' }, () => {
+describe('packets that mqtt.js parses', { tags: 'slow' }, () => {
   it.each<[string, Packet]>([
     ['CONNACK', { cmd: 'connack', reasonCode: 0, sessionPresent: false, properties: REPEATED }],
     ['SUBACK', { cmd: 'suback', messageId: 1, granted: [1, 1], properties: REPEATED }],
@@ -148,7 +148,7 @@ describe('packets left to mqtt.js', { tags: 'slow' }, () => {
         properties: REPEATED,
       },
     ],
-  ])('a large packet ends the connection: %s', async (_, packet) => {
+  ])('a large packet that mqtt.js parses ends the connection: %s', async (_, packet) => {
     const first = packet.cmd === 'connack'
     const broker = await scriptedBroker(
       side => side.send(first ? packet : CONNACK),
@@ -160,7 +160,7 @@ describe('packets left to mqtt.js', { tags: 'slow' }, () => {
   })
 })
 
-/** Broker behaviour that makes a connection unusable, and the resulting error. */
+/** Packets that make a connection unusable, with the resulting errors. */
 const UNUSABLE: readonly { what: string; cause: string; connack: Packet; next?: Packet }[] = [
   {
     what: 'CONNACK with receive maximum 0',
@@ -186,7 +186,7 @@ const UNUSABLE: readonly { what: string; cause: string; connack: Packet; next?: 
   },
 ]
 
-/** A PUBLISH with a topic alias, which CONNECT did not grant (MQTT 5.0, section 3.1.2.11.5). */
+/** A PUBLISH with a topic alias, which the CONNECT packet did not permit (MQTT 5.0, section 3.1.2.11.5). */
 const aliased = (topic: string, qos: 0 | 1 | 2, topicAlias: number): Packet => ({
   cmd: 'publish',
   topic,
@@ -198,7 +198,7 @@ const aliased = (topic: string, qos: 0 | 1 | 2, topicAlias: number): Packet => (
   properties: { topicAlias },
 })
 
-/** A client with its own mqtt.js connection. */
+/** Opens a client with a separate mqtt.js connection. */
 function foreignClient(url: string): MqttClient {
   const client = connectMqtt(url, { protocolVersion: 5, reconnectPeriod: 5 })
   onTestFinished(async () => client.endAsync(true))
@@ -214,19 +214,22 @@ describe('a topic alias that was not granted', () => {
     ['the alias 0', aliased('t', 0, 0)],
   ]
 
-  it.each(ALIASED)('an ungranted alias ends the connection, and the client reconnects: %s', async (_, packet) => {
-    const broker = await scriptedBroker(accept, (side, received) => {
-      if (side.number === 1) side.send(packet)
-      else grant(side, received)
-    })
-    const { status, causes } = causesOf(openClient(broker.url))
-    await status.until(({ values }) => values.at(-1)?.state === 'connected')
-    expect(causes()).toEqual([expect.stringMatching(/topic alias \d+, but none was granted/)])
-    await vi.waitFor(() => expect(broker.sides[0]?.socket.destroyed).toBe(true))
-  })
+  it.each(ALIASED)(
+    'an alias that was not granted ends the connection, and the client reconnects: %s',
+    async (_, packet) => {
+      const broker = await scriptedBroker(accept, (side, received) => {
+        if (side.number === 1) side.send(packet)
+        else grant(side, received)
+      })
+      const { status, causes } = causesOf(openClient(broker.url))
+      await status.until(({ values }) => values.at(-1)?.state === 'connected')
+      expect(causes()).toEqual([expect.stringMatching(/topic alias \d+, but none was granted/)])
+      await vi.waitFor(() => expect(broker.sides[0]?.socket.destroyed).toBe(true))
+    },
+  )
 
   it.each(ALIASED)(
-    "an ungranted alias ends the connection of a caller's MqttClient, not the process: %s",
+    "an alias that was not granted ends the connection of a caller's MqttClient, but not the process: %s",
     async (_, packet) => {
       const broker = await scriptedBroker(accept, (side, received) => {
         if (side.number === 1) side.send(packet)
@@ -240,7 +243,7 @@ describe('a topic alias that was not granted', () => {
 })
 
 describe('an unusable connection', () => {
-  it.each(UNUSABLE)('an unusable connection is dropped and replaced: $what', async ({ cause, connack, next }) => {
+  it.each(UNUSABLE)('the client drops and replaces an unusable connection: $what', async ({ cause, connack, next }) => {
     const broker = await scriptedBroker(
       side => side.send(side.number === 1 ? connack : CONNACK),
       (side, packet) => {
@@ -261,7 +264,7 @@ describe('an unusable connection', () => {
     expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { reasonCode: 142 } })
   })
 
-  it("an unusable connection of a caller's MqttClient is reported once and left open", async () => {
+  it("an unusable connection of a caller's MqttClient is reported once and stays open", async () => {
     const broker = await scriptedBroker(
       side => side.send(side.number === 1 ? { ...CONNACK, properties: { receiveMaximum: 0 } } : CONNACK),
       grant,

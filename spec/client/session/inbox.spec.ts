@@ -48,14 +48,14 @@ describe('the inbox', () => {
     stream.pushed.length = 0
   }
 
-  it('the inbox consumes messages and acknowledgements, and passes other packets on', () => {
+  it('the inbox consumes messages and acknowledgements, and passes on other packets', () => {
     connected()
     stream.push(concatBytes([publish('a'), PINGRESP, publish('b', 0), bytesOf({ cmd: 'puback', messageId: 3 })]))
     expect(events).toEqual(['7: a', '0: b', 'puback 3, 0'])
     expect(concatBytes(stream.pushed.filter(chunk => chunk instanceof Uint8Array))).toEqual(Uint8Array.from(PINGRESP))
   })
 
-  it('packets that arrive with CONNACK are held until CONNACK is processed', () => {
+  it('the inbox holds packets that arrive with CONNACK until CONNACK is processed', () => {
     const [first, second] = [publish('first'), publish('second')]
     const network = Buffer.from(concatBytes([CONNACK, first]))
     stream.push(network)
@@ -90,7 +90,7 @@ describe('the inbox', () => {
     expect(stream.pushed.map(chunk => chunk instanceof Uint8Array && [...chunk])).toEqual([[...bytes]])
   })
 
-  it('a message with an ungranted topic alias stops reading from its stream', () => {
+  it('a message with a topic alias that was not granted stops the inbox from reading the stream', () => {
     connected()
     stream.push(new Uint8Array([0x30, 6, 0, 0, 3, 0x23, 0, 1]))
     stream.push(publish('later'))
@@ -98,7 +98,7 @@ describe('the inbox', () => {
     expect(stream.pushed).toEqual([])
   })
 
-  it('a consumed chunk reports free buffer space, a passed chunk the result of the stream', () => {
+  it('a consumed chunk reports free buffer space, and a passed chunk returns the result of the stream', () => {
     connected()
     stream.full = true
     expect([stream.push(publish('a')), stream.push(PINGRESP)]).toEqual([true, false])
@@ -110,7 +110,7 @@ describe('the inbox', () => {
     expect(stream.pushed).toEqual([null])
   })
 
-  it('the inbox starts fresh with the stream of the next connection', () => {
+  it('the inbox starts with empty state on the stream of the next connection', () => {
     connected()
     const half = publish('lost').slice(0, 5)
     stream.push(half)
@@ -123,7 +123,7 @@ describe('the inbox', () => {
     expect(stream.pushed).toHaveLength(1)
   })
 
-  it('the inbox leaves other kinds of stream to mqtt.js', () => {
+  it('the inbox leaves streams of other kinds to mqtt.js', () => {
     expect(() => inbox.attach({})).not.toThrow()
     expect(() => inbox.releaseHeld()).not.toThrow()
   })

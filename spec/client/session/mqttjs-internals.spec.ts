@@ -12,7 +12,7 @@ import {
 } from '../../../src/client/session/mqttjs-internals.js'
 import { openStore } from '../../support/open-store.js'
 
-/** An unconnected client. */
+/** Creates a client that does not connect. */
 async function idle(): Promise<MqttClient> {
   const { store } = await openStore()
   const client = connect(store.url, { protocolVersion: 5, manualConnect: true, reconnectPeriod: 0 })
@@ -48,7 +48,7 @@ describe('undocumented mqtt.js behaviour', () => {
     expect(streams[1]).toBe(client.stream)
   })
 
-  it('a stream receives data by `push`, and its reader the data passed on', async () => {
+  it('a stream takes data through `push`, and its reader receives the data that is passed on', async () => {
     const client = await idle()
     const seen: number[] = []
     onStream(client, stream => {
@@ -62,7 +62,7 @@ describe('undocumented mqtt.js behaviour', () => {
     expect(seen).toEqual([2])
   })
 
-  it('a client reads its options for every CONNECT', async () => {
+  it('a client reads its options again for every CONNECT', async () => {
     const client = await idle()
     const names: unknown[] = []
     client.on('packetsend', packet => {
@@ -76,7 +76,7 @@ describe('undocumented mqtt.js behaviour', () => {
     expect(names).toEqual(['ann', 'bob'])
   })
 
-  it("a client connects to the address of another client's stream builder", async () => {
+  it('a client with the stream builder of another client connects to the address of that client', async () => {
     const client = await idle()
     const { store } = await openStore()
     for (const url of [store.url, store.wsUrl]) {
@@ -92,7 +92,7 @@ describe('undocumented mqtt.js behaviour', () => {
     }
   })
 
-  it('the flag subscribes a filter again', async () => {
+  it('the flag `resubscribe` makes mqtt.js subscribe to a filter again', async () => {
     const client = await idle()
     await connected(client)
     const sent: string[] = []
@@ -102,7 +102,7 @@ describe('undocumented mqtt.js behaviour', () => {
     expect(sent).toEqual(['subscribe', 'subscribe'])
   })
 
-  it('unacknowledged packets are listed by packet id', async () => {
+  it('mqtt.js lists unacknowledged packets by packet id', async () => {
     const client = await idle()
     await connected(client)
     const published = client.publishAsync('a', 'x', { qos: 1 })

@@ -15,7 +15,7 @@ const real = { clock: systemClock }
 
 afterEach(() => vi.restoreAllMocks())
 
-/** A broker that responds to each CONNECT with the next reason code. */
+/** Starts a broker that responds to each CONNECT with the next reason code. */
 const refusingBroker = async (...reasonCodes: number[]): Promise<ScriptedBroker> =>
   scriptedBroker(({ number, send, socket }) => {
     const reasonCode = reasonCodes[Math.min(number, reasonCodes.length) - 1] ?? 0
@@ -23,7 +23,7 @@ const refusingBroker = async (...reasonCodes: number[]): Promise<ScriptedBroker>
     socket.end()
   })
 
-/** A caller's MqttClient. */
+/** Opens an MqttClient of the caller. */
 async function foreignClient(url: string, options: IClientOptions = {}): Promise<MqttClient> {
   const client = connectMqtt(url, { protocolVersion: 5, reconnectPeriod: 10, ...options })
   onTestFinished(async () => {
@@ -75,7 +75,7 @@ describe('an owned connection', () => {
     [136, 'server unavailable'],
     [137, 'server busy'],
     [151, 'quota exceeded'],
-  ])('a refusal with %d (%s) is retried', async reasonCode => {
+  ])('a client retries after a refusal with %d (%s)', async reasonCode => {
     const broker = await refusingBroker(reasonCode)
     const status = record(openClient(broker.url).status$)
     await status.until(({ values }) => values.filter(({ state }) => state === 'reconnecting').length === 3)
@@ -98,12 +98,13 @@ describe('an owned connection', () => {
 
   it('a client reconnects when its own delayed attempt takes over its session', async () => {
     const broker = await scriptedBroker(({ number, send, socket }) => {
-      // The first attempt gets no response and later takes over the second; the third is the last.
+      // The first attempt gets no response and later takes over the session of the second one. The third attempt is the
+      // last.
       if (number > 1) send(CONNACK)
       if (number === 2) send({ cmd: 'disconnect', reasonCode: 142 })
       if (number === 2) socket.end()
     }, grant)
-    // Long enough for a busy machine to respond to the others.
+    // The timeout gives a busy machine time to respond to the other attempts.
     const client = openClient(broker.url, { connectTimeout: 250 })
     const status = record(client.status$)
     await status.until(({ values }) => broker.sides.length === 3 && values.at(-1)?.state === 'connected')
@@ -111,7 +112,7 @@ describe('an owned connection', () => {
     expect(status.completed).toBe(false)
   })
 
-  it('status$ reports the cause and the time of the next attempt without any request', async () => {
+  it('status$ reports the cause and the time of the next attempt even if no request is sent', async () => {
     const status = record(openClient('mqtt://127.0.0.1:1').status$)
     await status.until(({ values }) => values.length === 2)
     const [, last] = status.values
@@ -123,7 +124,7 @@ describe('an owned connection', () => {
     expect(last?.state === 'reconnecting' && (last.retryAt ?? 0) - Date.now()).toBeLessThan(100)
   })
 
-  it('the broker keeps the session of a disconnected client, and none after close', async () => {
+  it('the broker keeps no session of a closed client', async () => {
     const { store } = await openStore(real)
     const client = connect(store.url, { clientId: 'leaver' })
     await firstValueFrom(client.key('a', text).get())
@@ -152,10 +153,10 @@ describe('an owned connection', () => {
 })
 
 describe('a broker that never responds to SUBSCRIBE', () => {
-  /** Accepts connections and sends nothing else. */
+  /** Starts a broker that accepts connections and sends nothing after CONNACK. */
   const silentBroker = async (): Promise<ScriptedBroker> => scriptedBroker(({ send }) => send(CONNACK))
 
-  it('a missing SUBACK drops the connection after a timeout, and the client retries', { tags: 'slow' }, async () => {
+  it('a client drops a connection without a SUBACK after a timeout, and retries', { tags: 'slow' }, async () => {
     const broker = await silentBroker()
     const clock = new ManualClock()
     const status = record(openClient(broker.url, { clock }).status$)
@@ -170,7 +171,7 @@ describe('a broker that never responds to SUBSCRIBE', () => {
     })
   })
 
-  it('a missing SUBACK does not delay close', { tags: 'slow' }, async () => {
+  it('a client without a SUBACK closes without delay', { tags: 'slow' }, async () => {
     const broker = await silentBroker()
     const client = connect(broker.url)
     await vi.waitFor(() => expect(broker.sides.length).toBe(1))
@@ -181,7 +182,7 @@ describe('a broker that never responds to SUBSCRIBE', () => {
 })
 
 describe("a caller's MqttClient", () => {
-  it("a caller's MqttClient keeps its own traffic and is not closed", async () => {
+  it("a caller's MqttClient keeps its other traffic and is not closed with the store", async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)
     const client = connect(mqtt)
@@ -204,7 +205,7 @@ describe("a caller's MqttClient", () => {
     expect({ notifications, watches: store.stats.watches }).toEqual({ notifications: [], watches: 0 })
   })
 
-  it('closing removes all listeners from the MqttClient', async () => {
+  it('closing the store removes all its listeners from the MqttClient', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)
     const before = mqtt.eventNames().map(name => [name, mqtt.listenerCount(name)])
@@ -312,7 +313,7 @@ describe("a caller's MqttClient", () => {
 describe('a resumed session', () => {
   const published: Packet = { cmd: 'publish', topic: 'a', payload: 'x', qos: 0, dup: false, retain: false }
 
-  /** Opens a session, with a message if given. `starts` returns the clean start flag of each connection. */
+  /** Opens a session, with a message if one is given. `starts` returns the clean start flag of each connection. */
   async function opened(sessionPresent: boolean, message?: Packet) {
     const broker = await scriptedBroker(({ send }) => {
       send({ ...CONNACK, sessionPresent })
@@ -336,7 +337,7 @@ describe('a resumed session', () => {
     return { session, starts: () => broker.sides.map(({ connect: { clean } }) => clean) }
   }
 
-  it('verifyConnection replaces a resumed session without messages', async () => {
+  it('verifyConnection replaces a resumed session in which no message arrived', async () => {
     const { session, starts } = await opened(true)
     session.verifyConnection()
     await vi.waitFor(() => expect(starts()).toEqual([false, true]))

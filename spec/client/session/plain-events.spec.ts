@@ -16,7 +16,7 @@ vi.mock('../../../src/client/session/mqttjs-internals.js', async importOriginal 
 }))
 
 describe('a connection over an mqtt.js with other internals', () => {
-  it('reads, writes and watches work through public events, across a reconnect', async () => {
+  it('reads, writes and watches use public events and continue after a reconnect', async () => {
     const { store } = await openStore({ clock: systemClock })
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -35,7 +35,7 @@ describe('a connection over an mqtt.js with other internals', () => {
     expect(seen.attached).toBe(0)
   })
 
-  it('the limit of in-flight requests is unchanged', async () => {
+  it('300 concurrent writes are all applied, as the limit of in-flight requests is unchanged', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const writes = Array.from({ length: 300 }, (_, i) => firstValueFrom(client.key(`k${i}`, text).set(`${i}`)))

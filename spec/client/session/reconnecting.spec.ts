@@ -10,7 +10,7 @@ const real = { clock: systemClock }
 const NOWHERE = 'mqtt://127.0.0.1:1'
 
 describe('a reconnect strategy', () => {
-  it('the strategy receives the attempt number and the cause', async () => {
+  it('the strategy receives the number of the attempt and the cause', async () => {
     const calls: string[] = []
     const client = openClient(NOWHERE, {
       reconnectStrategy: (attempt, cause) => {
@@ -51,7 +51,7 @@ describe('faulty callbacks', () => {
     },
   )
 
-  it('invalid credentials are requested again', async () => {
+  it('the client requests credentials again when they are invalid', async () => {
     const { store } = await openStore(real)
     let calls = 0
     const credentials = (): Promise<Credentials> => Promise.resolve(++calls < 3 ? JSON.parse('null') : {})
@@ -70,11 +70,11 @@ describe('options out of range', () => {
     { reconnect: { initial: 0 } },
     { reconnect: { max: Number.NaN } },
     { clientId: 'a'.repeat(2_049) },
-  ])('invalid options are rejected by the call: %j', options => {
+  ])('`connect` throws for invalid options: %j', options => {
     expect(() => openClient(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('an unlimited session expiry is allowed', async () => {
+  it('`connect` accepts an unlimited session expiry', async () => {
     const { store } = await openStore(real)
     const client = openClient(store.url, { sessionExpiry: Number.POSITIVE_INFINITY })
     expect(await firstValueFrom(client.key('a', text).get())).toMatchObject({ op: 'absent' })
@@ -97,7 +97,7 @@ describe('credentials', () => {
     expect(calls).toBeGreaterThanOrEqual(2)
   })
 
-  it('credentials may resolve late or fail temporarily', async () => {
+  it('the client accepts credentials that resolve late, and retries when they fail temporarily', async () => {
     const { store } = await openStore(real)
     let calls = 0
     const credentials = async (): Promise<Credentials> => {
@@ -111,7 +111,7 @@ describe('credentials', () => {
     expect(status.values[1]).toMatchObject({ cause: { message: expect.stringContaining('being written') } })
   })
 
-  it('closing does not wait for pending credentials', async () => {
+  it('close does not wait for pending credentials', async () => {
     const client = openClient(NOWHERE, { credentials: () => new Promise(() => undefined) })
     const status = record(client.status$)
     await client.close()
@@ -120,7 +120,7 @@ describe('credentials', () => {
 })
 
 describe('a silently dead connection', () => {
-  it('keep-alive detects a dead connection', { tags: 'slow', timeout: 20_000 }, async () => {
+  it('the client detects a dead connection by keep-alive', { tags: 'slow', timeout: 20_000 }, async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const client = openClient(link.url, { keepAlive: 1_000 })
@@ -134,7 +134,7 @@ describe('a silently dead connection', () => {
     })
   })
 
-  it('a dead connection is detected soon after system sleep', async () => {
+  it('the client detects a dead connection soon after system sleep', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     const clock = new ManualClock(Date.now())
@@ -151,7 +151,7 @@ describe('a silently dead connection', () => {
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
   })
 
-  it('a connection that responds after system sleep is kept', async () => {
+  it('the client keeps a connection that responds after system sleep', async () => {
     const { store } = await openStore(real)
     const clock = new ManualClock(Date.now())
     const client = openClient(store.url, { clock })
@@ -167,7 +167,7 @@ describe('a silently dead connection', () => {
 })
 
 describe('a client that waits for its next attempt', () => {
-  it('a waiting client retries immediately after system sleep', async () => {
+  it('a client that waits for its next attempt connects immediately after system sleep', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     link.cut()

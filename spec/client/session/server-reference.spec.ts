@@ -23,7 +23,7 @@ describe('parsing a server reference', () => {
         { host: 'c', port: 2 },
       ],
     ],
-  ])('hosts and ports are parsed: %j', (text, expected) => {
+  ])('a server reference yields its hosts and ports: %j', (text, expected) => {
     expect(parseReferences(text)).toEqual(expected)
   })
 
@@ -57,7 +57,7 @@ describe('parsing a server reference', () => {
     },
   )
 
-  it('at most sixteen parts are read', () => {
+  it('at most sixteen parts of a server reference are read', () => {
     expect(parseReferences(Array.from({ length: 100 }, (_, i) => `b${i}`).join(' '))).toHaveLength(16)
   })
 
@@ -77,8 +77,8 @@ describe('parsing a server reference', () => {
     )
   })
 
-  it('any host with a port is parsed exactly', () => {
-    // `xn--` begins Punycode, which arbitrary text is not.
+  it('a host with a port is parsed exactly', () => {
+    // `xn--` begins a Punycode name, which arbitrary text is not.
     const host = stringMatching(/^[a-z][a-z0-9-]{0,20}(\.[a-z][a-z0-9]{0,5}){0,3}$/).filter(
       name => !name.startsWith('xn--'),
     )

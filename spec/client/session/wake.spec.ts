@@ -30,7 +30,7 @@ describe('system sleep', () => {
     expect(woken()).toBe(0)
   })
 
-  it('nothing is reported after the checks stop', () => {
+  it('nothing is reported after the checks are stopped', () => {
     const { clock, woken, stop } = watched()
     stop()
     clock.jump(600_000)

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { WriteCoalescer } from '../../../src/client/session/publisher.js'
 
-/** A stream that records each write as one system call. */
+/** Creates a stream that records each write as one system call. */
 function recordingStream() {
   const calls: string[] = []
   const stream = new Writable({
@@ -22,7 +22,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 
 describe('WriteCoalescer', () => {
-  it('packets of one turn are written as one chunk', async () => {
+  it('packets that are written in one turn leave as one chunk', async () => {
     const { stream, calls } = recordingStream()
     const coalescer = new WriteCoalescer()
     for (const packet of ['a', 'b', 'c']) coalescer.add(stream, bytes(packet))
@@ -33,7 +33,7 @@ describe('WriteCoalescer', () => {
     expect(calls).toEqual(['abc', 'd'])
   })
 
-  it('other writes to the stream are held back and leave together', async () => {
+  it('other writes to the stream are held back and leave together with the packets', async () => {
     const { stream, calls } = recordingStream()
     const coalescer = new WriteCoalescer()
     coalescer.hold(stream)
@@ -44,7 +44,7 @@ describe('WriteCoalescer', () => {
     expect(calls).toEqual(['ack1|ack2|a'])
   })
 
-  it('large amounts are written before the end of the turn', async () => {
+  it('large amounts of data are written before the end of the turn', async () => {
     const { stream, calls } = recordingStream()
     const coalescer = new WriteCoalescer()
     const packet = bytes('x'.repeat(3_000))
@@ -54,7 +54,7 @@ describe('WriteCoalescer', () => {
     expect(calls.map(({ length }) => length)).toEqual([6_000, 6_000])
   })
 
-  it('flush writes immediately, and only once', async () => {
+  it('flush writes immediately, and nothing is written twice', async () => {
     const { stream, calls } = recordingStream()
     const coalescer = new WriteCoalescer()
     coalescer.add(stream, bytes('a'))
@@ -64,7 +64,7 @@ describe('WriteCoalescer', () => {
     expect(calls).toEqual(['a'])
   })
 
-  it('packets of one stream do not reach another, as after a reconnect', async () => {
+  it('packets of one stream never reach another stream, as after a reconnect', async () => {
     const [first, second] = [recordingStream(), recordingStream()]
     const coalescer = new WriteCoalescer()
     coalescer.add(first.stream, bytes('a'))
@@ -74,7 +74,7 @@ describe('WriteCoalescer', () => {
     expect([first.stream.writableCorked, second.stream.writableCorked]).toEqual([0, 0])
   })
 
-  it('streams without cork are supported', async () => {
+  it('streams without `cork` are supported', async () => {
     const calls: string[] = []
     const coalescer = new WriteCoalescer()
     coalescer.add({ write: chunk => calls.push(new TextDecoder().decode(chunk)) }, bytes('a'))

@@ -28,7 +28,10 @@ const stateOf = (
   freshness: isLive ? { state: 'live' } : { state: 'connecting' },
 })
 
-/** Speed 2 is desired. `speed` was reported with `version`, 0 for never; `word` is the state of the last report. */
+/**
+ * Returns both states. Speed 2 is desired. `speed` was reported with `version`, where 0 means never; `word` is the
+ * state of the last report.
+ */
 const both = (
   speed: number | undefined,
   version: number,
@@ -59,7 +62,7 @@ const REPORTS = {
 }
 const DELTAS = { t: '{"speed":2}', e: '{}', w: '{"speed":3}' }
 
-/** Compares the emitted deltas for given states and responses to reports. */
+/** Returns a test that compares the deltas emitted for given states and responses to reports. */
 const emits = (states: string, reports: string, expected: string) =>
   marbles(m => {
     const delta$ = deltas<Pump>(
@@ -72,7 +75,10 @@ const emits = (states: string, reports: string, expected: string) =>
 describe('delta$', () => {
   it('a delta is emitted when it changes', emits('n-n-d-d-g|', '---------|', 't---e---t|'))
   it('a delta is emitted when it changes during a report', emits('n-p-w-p-|', '--------|', 't---w-t-|'))
-  it('a delta is repeated when the report was reverted unseen', emits('n-p-x-n-|', '---d----|', 't-----t-|'))
+  it(
+    'a delta is repeated when the report was reverted before it was seen',
+    emits('n-p-x-n-|', '---d----|', 't-----t-|'),
+  )
   it('a delta is repeated when the reversal arrives before the response', emits('n-p-g---|', '-----d--|', 't----t--|'))
   it(
     'a delta is repeated when the reversal arrives during the next report',
@@ -91,13 +97,13 @@ describe('delta$', () => {
   it('a delta is not repeated when the report does not change it', emits('n-p-l-g-|', '---l----|', 't-------|'))
   it('a delta is not repeated when the outcome of a report is unknown', emits('n-p-u-n-|', '--------|', 't-------|'))
   it(
-    'a delta is repeated when the report was superseded by one that is lost',
+    'a delta is repeated when the report was superseded by a report that is lost',
     emits('n-p-p-u-n|', '---s-----|', 't-------t|'),
   )
   it(
-    'a delta is repeated when a later report overwrites the superseded one',
+    'a delta is repeated when a later report overwrites the superseding report',
     emits('n-p-p-G-p|', '---s---m-|', 't------t-|'),
   )
   it('a delta is emitted once when the superseding report is applied', emits('n-p-p-D-d|', '---s---d-|', 't-----e--|'))
-  it('deltas complete and error with the states', emits('n-#', '---', 't-#'))
+  it('delta$ completes and errors with the states', emits('n-#', '---', 't-#'))
 })

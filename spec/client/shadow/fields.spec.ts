@@ -9,7 +9,7 @@ const document = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.integer({ min:
 })
 
 describe('difference', () => {
-  it('the difference contains desired values that differ, and ignores other fields', () => {
+  it('the difference contains the desired values that differ, and no other fields', () => {
     expect(difference<Document>({ a: 1, b: 2 }, { a: 1, b: 3, c: 4 })).toEqual({ b: 2 })
     expect(difference<Document>({ a: 1 }, undefined)).toEqual({ a: 1 })
     expect(difference<Document>(undefined, { a: 1 })).toEqual({})
@@ -22,12 +22,12 @@ describe('difference', () => {
     expect(Reflect.get(delta, 'x')).toBeUndefined()
   })
 
-  it('values are compared deeply, ignoring the order of fields', () => {
+  it('values are compared deeply, regardless of the order of fields', () => {
     expect(isSame({ x: [1, { y: 2, z: 3 }] }, { x: [1, { z: 3, y: 2 }] })).toBe(true)
     expect([isSame([1], { 0: 1 }), isSame([1, 2], [2, 1]), isSame(null, {})]).toEqual([false, false, false])
   })
 
-  it('a reported difference leaves no difference', () =>
+  it('no difference is left once it is reported', () =>
     fc.assert(
       fc.property(document, document, (wanted, actual) => {
         const delta = difference(wanted, actual)

@@ -8,7 +8,7 @@ interface Pump {
   readonly speed: number
 }
 
-/** Deltas of a pump as JSON. */
+/** Opens a pump and emits its deltas as JSON. */
 function open(m: Parameters<typeof globBench>[0]) {
   const bench = globBench(m)
   const pump = shadow<Pump>(bench.store, 'pump')
@@ -17,7 +17,7 @@ function open(m: Parameters<typeof globBench>[0]) {
 
 describe('delta$', () => {
   it(
-    'deltas start once both keys have been read, and follow changes',
+    'delta$ starts once both keys have been read, and follows changes',
     marbles(m => {
       const { delta$, change, notify, at } = open(m)
       change('pump/desired', '{"speed":1}')
@@ -30,7 +30,7 @@ describe('delta$', () => {
   )
 
   it(
-    'no delta is emitted while disconnected, then the current one',
+    'delta$ emits nothing while disconnected, and the current delta after the reconnect',
     marbles(m => {
       const { delta$, change, at, connect, disconnect } = open(m)
       change('pump/desired', '{"speed":1}')

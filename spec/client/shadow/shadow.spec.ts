@@ -11,7 +11,7 @@ interface Pump {
   readonly mode: string
 }
 
-/** A device behind a link, and two applications. */
+/** Opens a device behind a link, and two applications. */
 async function open() {
   const { store } = await openStore({ clock: systemClock })
   const link = await layLink(store.url)
@@ -29,7 +29,7 @@ async function open() {
 }
 
 describe('a shadow', () => {
-  it('a device follows the desired state, and the shadow shows both states and their difference', async () => {
+  it('a device applies the desired state, and the shadow shows both states and their difference', async () => {
     const { ann, device } = await open()
     const states = record(ann.state$)
     const done = record(device.follow(({ delta }) => [delta]))
@@ -82,7 +82,7 @@ describe('a shadow', () => {
     expect(applied.map(({ delta }) => delta)).toEqual([{ speed: 1 }, { speed: 4 }])
   })
 
-  it('changes during apply are applied afterwards and are not reported as done', async () => {
+  it('changes during `apply` are applied afterwards, and are not reported before', async () => {
     const { ann, device } = await open()
     const finish = new Subject<Partial<Pump>>()
     const applied: Partial<Pump>[] = []
@@ -118,7 +118,7 @@ describe('a shadow', () => {
     expect(applied.filter(({ speed }) => speed === 500).length).toBeLessThanOrEqual(2)
   })
 
-  it('versions keep rising after a deletion, and old values do not return', async () => {
+  it('versions keep increasing after a deletion, and old values do not return', async () => {
     const { ann, device, client } = await open()
     const deltas = record(device.delta$)
     const { version: first } = await ann.desire({ speed: 1 })

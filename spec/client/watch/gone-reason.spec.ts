@@ -45,7 +45,7 @@ describe.each([
   ['a store with a directory', directory],
   ['a store attached to a broker', attached],
 ])('%s', (_, open) => {
-  it('watches of a key and of a glob emit whether the key was deleted or has expired', async () => {
+  it('watches of a key and of a glob emit whether the key was deleted or expired', async () => {
     const { url, clock } = await open()
     const client = openClient(url, { clock })
     const key = client.key('a/1', text)
@@ -69,7 +69,7 @@ describe.each([
   })
 })
 
-describe('reasons of a watch', () => {
+describe('the reason of a deletion that a watch emits', () => {
   const opened = (m: Parameters<typeof marbleStore>[0], gone: () => boolean) => {
     const { session, store } = marbleStore(m, ({ verb }) =>
       m.cold('10ms a', {
@@ -100,7 +100,7 @@ describe('reasons of a watch', () => {
   })
 
   it(
-    'the reason is unknown for a key that a read after a reconnect does not find',
+    'the reason is unknown if a read after a reconnect does not find the key',
     marbles(m => {
       let gone = false
       const { session, entries$ } = opened(m, () => gone)

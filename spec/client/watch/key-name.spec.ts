@@ -6,25 +6,25 @@ import { utf8 } from '../../../src/core/util/bytes.js'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 
-/** Calls it as an untyped caller does. */
+/** Returns a function that calls `toKeyName` as an untyped caller does. */
 const untyped = (name: unknown) => (): unknown => Reflect.apply(toKeyName, undefined, [name])
 
-/** Both forms of a key. */
+/** Returns a key name without its id. */
 const bytesAndTextOf = (name: string | Uint8Array): Omit<KeyName, 'id'> => {
   const { bytes, text } = toKeyName(name)
   return { bytes, text }
 }
 
 describe('toKeyName', () => {
-  it('a text name is its UTF-8 bytes and the text', () => {
+  it('a text name has its UTF-8 bytes and its text', () => {
     expect(bytesAndTextOf('größe')).toEqual({ bytes: utf8('größe'), text: 'größe' })
   })
 
-  it('a binary name is its bytes and their text', () => {
+  it('a binary name has its bytes and their text', () => {
     expect(bytesAndTextOf(utf8('größe'))).toEqual({ bytes: utf8('größe'), text: 'größe' })
   })
 
-  it('a well-formed text and its bytes make the same key', () => {
+  it('a well-formed text and its bytes name the same key', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint, minLength: 1 }), name => {
         expect(bytesAndTextOf(utf8(name))).toEqual(bytesAndTextOf(name))
@@ -45,7 +45,7 @@ describe('toKeyName', () => {
     )
   })
 
-  it('NUL, blanks, wildcards and a byte order mark are kept', () => {
+  it('NUL, blanks, wildcards and a byte order mark in a name are kept', () => {
     for (const name of ['\0', ' ', '#', '+', '$', '/', '\\', '\ufeffx']) {
       expect(bytesAndTextOf(name)).toEqual({ bytes: utf8(name), text: name })
       expect(bytesAndTextOf(utf8(name)).text).toBe(name)
@@ -59,7 +59,7 @@ describe('toKeyName', () => {
     expect(key).toMatchObject({ bytes: utf8('key'), text: 'key' })
   })
 
-  it('a view of a larger buffer is accepted', () => {
+  it('a view of a larger buffer names only the bytes of the view', () => {
     expect(bytesAndTextOf(utf8('a key').subarray(2))).toEqual({ bytes: utf8('key'), text: 'key' })
     expect(toKeyName(Buffer.from('key')).text).toBe('key')
   })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { isPermanentError } from '../../../src/client/watch/permanent-errors.js'
 import { type ErrorCode, RequestRejectedError, StateStoreError } from '../../../src/core/util/errors.js'
 
-/** Fails to compile if a code is missing. */
+/** A complete list of codes, which fails to compile if one is missing. */
 const CODES: Record<ErrorCode, true> = {
   argument: true,
   timeout: true,
@@ -46,7 +46,7 @@ const CODES: Record<ErrorCode, true> = {
   'service-unknown': true,
 }
 
-/** Whether a watch retries each code according to docs/errors.md. */
+/** For each code, whether a watch retries according to docs/errors.md. */
 const DOCUMENTED = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
   .split('\n## ')
   .slice(1)
@@ -55,7 +55,7 @@ const DOCUMENTED = readFileSync(new URL('../../../docs/errors.md', import.meta.u
 const isCode = (text: string | undefined): text is ErrorCode => text !== undefined && text in CODES
 
 describe('errors of a watch or a lease', () => {
-  it('every code documents whether a watch retries', () => {
+  it('docs/errors.md says for every code whether a watch retries', () => {
     expect(DOCUMENTED.map(({ code }) => code).sort()).toEqual(Object.keys(CODES).sort())
   })
 
@@ -70,7 +70,7 @@ describe('errors of a watch or a lease', () => {
     expect(endingStatuses).toEqual([135])
   })
 
-  it('a bug of the client ends a watch', () => {
+  it('an unexpected error of the client itself ends a watch', () => {
     expect(isPermanentError(new TypeError('undefined is not a function'))).toBe(true)
   })
 })

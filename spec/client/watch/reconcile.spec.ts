@@ -20,11 +20,11 @@ const rejoined: WatchEvent = { type: 'connected', rejoined: true }
 const disconnected: WatchEvent = { type: 'disconnected' }
 const registered: WatchEvent = { type: 'registered' }
 const absent: WatchEvent = { type: 'read', reading: { value: undefined, version: undefined } }
-/** A not-found response with the store's last version. */
+/** A not-found response with the last version of the store. */
 const absentAt = (n: number): WatchEvent => ({ type: 'read', reading: { value: undefined, version: v(n) } })
 const found = (n: number): WatchEvent => ({ type: 'read', reading: { value: value(n), version: v(n) } })
 const changed = (change: NotifiedChange): Notified => ({ type: 'notified', change, certain: true })
-/** The same, but possibly queued before. */
+/** The same notification, possibly queued before the reconnect. */
 const uncertain = (event: Notified): WatchEvent => ({ ...event, certain: false })
 const set = (n: number): Notified => changed({ op: 'set', value: value(n), version: v(n) })
 const del = (n: number): Notified => changed({ op: 'delete', value: undefined, version: v(n) })
@@ -54,7 +54,7 @@ describe('starting a watch', () => {
     expect(run(connected, registered)).toMatchObject({ sent: ['KEYNOTIFY', 'GET'], emitted: [] })
   })
 
-  it('a new watch emits the snapshot, then every change', () => {
+  it('a new watch emits the snapshot, and then every change', () => {
     expect(run(...start, set(2), del(3), set(4)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 2 (notification)',
@@ -63,11 +63,11 @@ describe('starting a watch', () => {
     ])
   })
 
-  it('a new watch emits that the key is absent', () => {
+  it('a new watch emits an entry for an absent key', () => {
     expect(run(connected, registered, absent).emitted).toEqual(['absent (snapshot)'])
   })
 
-  it('a new watch emits a change that the snapshot already has once', () => {
+  it('a new watch emits a change that the snapshot already contains only once', () => {
     expect(run(connected, registered, set(1), found(1)).emitted).toEqual(['set 1 (notification)'])
     expect(run(connected, registered, found(1), set(1)).emitted).toEqual(['set 1 (snapshot)'])
   })
@@ -129,7 +129,7 @@ describe('changes', () => {
 })
 
 describe('a reconnect', () => {
-  it('a watch after a reconnect registers and reads again, and emits nothing if nothing changed', () => {
+  it('after a reconnect, a watch registers and reads again, and emits nothing if nothing has changed', () => {
     const { emitted, sent } = run(...start, disconnected, connected, registered, found(1))
     expect({ emitted, sent }).toEqual({
       emitted: ['set 1 (snapshot)'],
@@ -137,7 +137,7 @@ describe('a reconnect', () => {
     })
   })
 
-  it('a watch after a reconnect emits a change during the outage as resync', () => {
+  it('after a reconnect, a watch emits a change made during the outage as resync', () => {
     expect(run(...start, disconnected, connected, registered, found(5)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 5 (resync)',
@@ -151,11 +151,11 @@ describe('a reconnect', () => {
     ])
   })
 
-  it('a watch after a reconnect ignores responses and changes of the lost connection', () => {
+  it('after a reconnect, a watch ignores responses and changes of the lost connection', () => {
     expect(run(...start, disconnected, set(2), found(3), registered)).toMatchObject({ emitted: ['set 1 (snapshot)'] })
   })
 
-  it('a watch after a reconnect follows a store that lost its data and restarts with older versions', () => {
+  it('after a reconnect, a watch follows a store that lost its data and restarts with older versions', () => {
     const { emitted } = run(
       ...start,
       set(50),
@@ -178,7 +178,7 @@ describe('a reconnect', () => {
     ])
   })
 
-  it('a watch after a reconnect emits a different value even if a store that lost its data gave it the same version', () => {
+  it('after a reconnect, a watch emits a different value even if a store that lost its data gave it the same version', () => {
     const other: WatchEvent = { type: 'read', reading: { value: value(9), version: v(1) } }
     expect(run(...start, disconnected, connected, registered, other).emitted).toEqual([
       'set 1 (snapshot)',
@@ -188,7 +188,7 @@ describe('a reconnect', () => {
 })
 
 describe('a not-found response', () => {
-  it('a change after a not-found response without a version may be older, and causes a read', () => {
+  it('a change after a not-found response without a version causes a read, as the change may be older', () => {
     const { emitted, sent } = run(connected, registered, absent, set(2), absent)
     expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET'] })
   })
@@ -207,12 +207,12 @@ describe('a not-found response', () => {
     })
   })
 
-  it('a watch reads again while changes race with not-found responses without a version', () => {
+  it('a watch keeps reading while changes race with not-found responses without a version', () => {
     const { emitted, sent } = run(connected, registered, absent, set(2), set(4), absent, absent)
     expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET', 'GET'] })
   })
 
-  it('changes older than a not-found response with a version are dropped, newer ones are emitted', () => {
+  it('changes older than a not-found response with a version are dropped, and newer changes are emitted', () => {
     const { emitted, sent } = run(connected, registered, absentAt(5), set(3), del(5), set(6), del(7))
     expect({ emitted, sent }).toEqual({
       emitted: ['absent (snapshot)', 'set 6 (notification)', 'delete 7 (notification)'],
@@ -220,7 +220,7 @@ describe('a not-found response', () => {
     })
   })
 
-  it('a not-found response with a version is dropped if a newer change was emitted, and emitted if it is newer', () => {
+  it('a not-found response with a version is emitted only if no newer change has been emitted', () => {
     expect(run(connected, registered, set(6), absentAt(5)).emitted).toEqual(['set 6 (notification)'])
     expect(run(connected, registered, set(4), absentAt(5)).emitted).toEqual([
       'set 4 (notification)',
@@ -230,12 +230,12 @@ describe('a not-found response', () => {
 })
 
 describe('a watch restarted on the same connection', () => {
-  it('a restarted watch holds changes until the read', () => {
+  it('a restarted watch holds changes until its read completes', () => {
     expect(run(rejoined, set(1), registered, set(2), absent, absent).emitted).toEqual(['absent (snapshot)'])
     expect(run(rejoined, set(1), registered, set(2), found(3)).emitted).toEqual(['set 3 (snapshot)'])
   })
 
-  it('a restarted watch loses no change newer than the read', () => {
+  it('a restarted watch loses no change that is newer than its read', () => {
     expect(run(rejoined, registered, set(2), set(4), del(5), found(3)).emitted).toEqual([
       'set 3 (snapshot)',
       'set 4 (notification)',
@@ -265,7 +265,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('a watch on a resumed session trusts the changes behind one that a read confirmed', () => {
+  it('a watch on a resumed session trusts the changes that follow one confirmed by a read', () => {
     const { emitted, sent } = run(
       ...resumed,
       found(5),
@@ -288,7 +288,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('a watch on a resumed session trusts the changes behind one with the version of the read', () => {
+  it('a watch on a resumed session trusts the changes that follow one with the version of the read', () => {
     const { emitted, sent } = run(...resumed, found(5), uncertain(set(5)), uncertain(set(6)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
@@ -301,7 +301,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     ])
   })
 
-  it('a watch on a resumed session reads once for several changes, and not for certain ones', () => {
+  it('a watch on a resumed session sends one read for several uncertain changes, and none for certain ones', () => {
     const { emitted, sent } = run(...resumed, uncertain(set(30)), uncertain(set(31)), set(6), found(5), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 6 (notification)'],
@@ -317,7 +317,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('a watch on a resumed session reads a last time if a change raced with the not-found response', () => {
+  it('a watch on a resumed session reads one last time if a change raced with the not-found response', () => {
     const { emitted, sent } = run(...resumed, uncertain(set(3)), absent, absent)
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'absent (resync)'],
@@ -325,8 +325,8 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('a watch on a resumed session recovers when a reused version made it trust a stale change', () => {
-    // Version 6 was used by the store that lost its data, and by its successor.
+  it('a watch on a resumed session recovers after a reused version made it trust a stale change', () => {
+    // Version 6 was used by the store that lost its data, and by the store that replaced it.
     const events = [...resumed, found(5), uncertain(set(6)), found(6), uncertain(set(40))]
     const { emitted, sent } = run(...events, uncertain(set(7)), found(7), uncertain(set(8)), found(8))
     expect(emitted.slice(-3)).toEqual(['set 40 (notification)', 'set 7 (notification)', 'set 8 (notification)'])

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { RequestWindow } from '../../../src/client/watch/watch-requests.js'
 
 describe('RequestWindow', () => {
-  /** A window of two; requests run until they are ended. */
+  /** Creates a window of two, in which requests run until they are ended. */
   function open(): {
     window: RequestWindow<string>
     take: (owner: string) => void
@@ -33,7 +33,7 @@ describe('RequestWindow', () => {
     expect(started).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('an owner that enqueues twice while waiting is started once', () => {
+  it('an owner that enqueues twice while it waits is started once', () => {
     const { take, end, started } = open()
     for (const owner of ['a', 'b', 'c', 'c']) take(owner)
     end('a')

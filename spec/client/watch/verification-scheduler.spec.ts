@@ -11,7 +11,7 @@ const collect: () => void = runInNewContext('gc')
 
 async function held(): Promise<number> {
   collect()
-  // Memory outside the heap is released in a later turn.
+  // External memory is released in a later turn.
   await new Promise(resolve => setImmediate(resolve))
   collect()
   const { heapUsed, external } = process.memoryUsage()
@@ -34,7 +34,7 @@ describe('VerificationScheduler', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a watch that a verification ends or starts does not disturb the round', () => {
+  it('a watch that ends or starts during a verification does not disturb the round', () => {
     const clock = new ManualClock()
     const all = new Map(['a', 'b', 'c', 'd'].map(name => [name, name]))
     const verified: string[] = []
@@ -51,26 +51,30 @@ describe('VerificationScheduler', () => {
 })
 
 describe('a client that has watched and left many keys', () => {
-  it.each([0, 60_000])('retains none of them with verifyEvery %i', { tags: 'slow' }, async verifyEvery => {
-    const store = new ObedientStore({ verifyEvery })
-    store.connect()
-    const round = (n: number): void => {
-      const watching = Array.from({ length: 100 }, (_, i) => {
-        const name = `${n}/${i}`
-        store.put(name, 'x'.repeat(20_000))
-        return store.client.key(name, text).value$.subscribe()
-      })
-      store.answer()
-      for (const each of watching) each.unsubscribe()
-      store.answer()
-      store.forget()
-    }
-    for (let n = 0; n < 3; n++) round(n)
-    const before = await held()
-    for (let n = 3; n < 13; n++) round(n)
-    const growth = (await held()) - before
-    // 1,000 keys of 20 KB are 20 MB.
-    expect(growth).toBeLessThan(4_000_000)
-    void store.client.close()
-  })
+  it.each([0, 60_000])(
+    'the client retains none of the keys with verifyEvery %i',
+    { tags: 'slow' },
+    async verifyEvery => {
+      const store = new ObedientStore({ verifyEvery })
+      store.connect()
+      const round = (n: number): void => {
+        const watching = Array.from({ length: 100 }, (_, i) => {
+          const name = `${n}/${i}`
+          store.put(name, 'x'.repeat(20_000))
+          return store.client.key(name, text).value$.subscribe()
+        })
+        store.answer()
+        for (const each of watching) each.unsubscribe()
+        store.answer()
+        store.forget()
+      }
+      for (let n = 0; n < 3; n++) round(n)
+      const before = await held()
+      for (let n = 3; n < 13; n++) round(n)
+      const growth = (await held()) - before
+      // 1,000 keys of 20 KB each take 20 MB.
+      expect(growth).toBeLessThan(4_000_000)
+      void store.client.close()
+    },
+  )
 })

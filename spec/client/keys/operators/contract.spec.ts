@@ -8,7 +8,7 @@ import { fakeStore } from '../../../support/operator-session.js'
 
 const codeOf = catchError((error: unknown) => of(error instanceof StateStoreError ? error.code : 'no error of ours'))
 
-/** A store that answers the nth request by the nth diagram, and one of the operators on it. */
+/** Opens a store that answers the nth request by the nth diagram, and one of the operators on that store. */
 function open(m: Context, form: Form, answers: readonly string[], options: OperatorOptions<ErrorMode> = {}) {
   const values = { n: '-ERR not authorized' }
   const fake = fakeStore((_, nth) => m.cold<string>(answers[nth] ?? '-', { a: 'a', b: 'b', c: 'c', d: 'd', ...values }))
@@ -76,7 +76,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
       )
       m.equal(result, '            -----abc----|')
       m.flush()
-      // At the items 0, 1 and 2 requests had been sent; at the results 2, then all 3.
+      // The three items arrive after 0, 1 and 2 requests; the first result after 2, and the others after 3.
       expect(sent).toEqual([0, 1, 2, 2, 3, 3])
     }),
   )
@@ -133,7 +133,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'an operator follows an endless source',
+    'an operator emits the results of an endless source until it is unsubscribed',
     marbles(m => {
       const { operator, clock, session } = open(m, form, ['a', '-b', 'c'])
       const source = interval(2).pipe(map(String), operator, asWords)
@@ -157,7 +157,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
     }),
   )
 
-  it('an operator does nothing before it is subscribed, and runs again for every subscriber', () => {
+  it('an operator does nothing until it is subscribed, and runs again for every subscriber', () => {
     const { session, store } = fakeStore(() => of('a'))
     const result = of('x').pipe(form.of(store, {}), asWords)
     expect(session.requests).toEqual([])

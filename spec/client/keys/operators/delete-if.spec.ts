@@ -48,7 +48,7 @@ describe('deleteIf(key)', () => {
 describe('deleteIf(store)', () => {
   const jobs = of({ id: 'a', state: 'done' }, { id: 'b', state: 'failed' })
 
-  it('deleteIf compares with the item encoded by a codec or by a function that returns text or bytes', () => {
+  it('deleteIf compares the key with the item, encoded by a codec or by a function that returns text or bytes', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of('x')
       .pipe(deleteIf(store, item => `by-codec/${item}`, text))

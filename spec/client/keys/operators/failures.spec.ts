@@ -24,12 +24,12 @@ const codec: Codec<string> = {
   decode: text.decode,
 }
 
-/** Without and with `latest`, where `keyOf` is called as soon as an item arrives. */
+/** Runs without and with `latest`, where `keyOf` is called as soon as an item arrives. */
 const VARIANTS = [{ latest: false }, { latest: true }]
 
 type Run = (store: StateStore, options: OperatorOptions<ErrorMode>) => unknown[]
 
-/** Results of an operator for the items; failures as key and error, the end as its error. */
+/** Returns the results of an operator for the items: failures as key and error, the end of the stream as its error. */
 const run =
   (items: readonly string[], form: (typeof STORE_FORMS)[number]['of']): Run =>
   (store, options) => {
@@ -167,7 +167,7 @@ describe('failures with `onError`', () => {
     expect(failed).toEqual(['shard/0', 'shard/1 failed', 'shard/2'])
   })
 
-  it('every item without a key causes a failure, also with `latest`', () => {
+  it('every item whose `keyOf` throws causes a failure, also with `latest`', () => {
     const first = new Subject<string>()
     const { store } = fakeStore(() => first)
     const seen: string[] = []
@@ -187,7 +187,7 @@ describe('failures with `onError`', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'not-authorized', key: 'k' })])
   })
 
-  it('an overflow still ends the stream', () => {
+  it("an overflow still ends the stream with `onError: 'emit'`", () => {
     const { store } = fakeStore(() => NEVER)
     const errors: unknown[] = []
     of('a', 'b', 'c')

@@ -24,7 +24,7 @@ describe('get(key)', () => {
     ])
   })
 
-  it('get emits the value with its version as a snapshot', () => {
+  it('get emits the value with its version, and `snapshot` as the origin', () => {
     const { store } = fakeStore(() => found('21.5'))
     const entries: unknown[] = []
     of('now')
@@ -33,7 +33,7 @@ describe('get(key)', () => {
     expect(entries).toEqual([{ key: 'setPoint', op: 'set', value: 21.5, version: VERSION, source: 'snapshot' }])
   })
 
-  it('get emits an entry for an absent key', () => {
+  it('get emits an entry with op `absent` for an absent key', () => {
     const { store } = fakeStore(() => of('$-1'))
     const entries: unknown[] = []
     of('now')
@@ -97,7 +97,7 @@ describe('a failing get', () => {
     expect(results).toEqual([{ key: 'a', item: 'a', error: notANumber }, 21.5])
   })
 
-  it("get keeps the codec's error as the cause", () => {
+  it('get keeps the error of the codec as the cause', () => {
     const broken = new RangeError('no such thing')
     const codec: Codec<string> = {
       encode: text.encode,
@@ -134,7 +134,7 @@ describe('a failing get', () => {
     expect(errors).toEqual([expect.any(TimeoutError)])
   })
 
-  it("get emits timeouts in source order with `onError: 'emit'`", () => {
+  it("get emits timeout failures in source order with `onError: 'emit'`", () => {
     const { store, clock } = fakeStore(({ key }) => (key === 'b' ? found('x') : NEVER))
     const results: unknown[] = []
     of('a', 'b', 'c')
@@ -145,7 +145,7 @@ describe('a failing get', () => {
     expect(results).toEqual([['a', 'TimeoutError'], 'x', ['c', 'TimeoutError']])
   })
 
-  it('get passes on an error of the source unchanged in both modes', () => {
+  it('get passes on an error of the source unchanged, whatever `onError` is', () => {
     const { store } = fakeStore(() => EMPTY)
     const errors: unknown[] = []
     for (const onError of ['throw', 'emit'] as const) {
@@ -156,12 +156,13 @@ describe('a failing get', () => {
     expect(errors).toEqual(['lost', 'lost'])
   })
 
-  it('get limits message expiry to the range of MQTT, even for a longer timeout', () => {
+  it('get limits the message expiry to the maximum of MQTT, even for a longer timeout', () => {
     const { session, store } = fakeStore(() => NEVER)
     of('a')
       .pipe(get(store.key('k', text), { timeout: Number.MAX_SAFE_INTEGER }))
       .subscribe()
-    // A four byte integer: MQTT 5.0, section 3.3.2.3.3. mqtt.js breaks the connection over a larger one.
+    // The message expiry is a four-byte integer (MQTT 5.0, section 3.3.2.3.3), and mqtt.js closes the connection over a
+    // larger one.
     expect(session.requests[0]?.expiry).toBeLessThanOrEqual(0xffff_ffff)
   })
 })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type PipelineOptions, pipeline } from '../../../../src/client/keys/operators/pipeline.js'
 import { Requests } from '../../../support/operator-requests.js'
 
-/** Items of the first half of the alphabet belong to one key, the others to a second. */
+/** Maps items of the first half of the alphabet to one key and all others to a second key. */
 const keyOf = (item: string): string => (item < 'n' ? 'first' : 'second')
 
 const run = (m: Context, source: string, requests: Requests, options: PipelineOptions = {}) =>
@@ -43,7 +43,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'a pipeline with `latest` keeps keys independent: no key waits for or replaces another',
+    'a pipeline with `latest` treats keys independently: no key waits for or replaces another',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '', c: '-----(c|)', x: '-(x|)', y: '-(y|)', z: '-(z|)' })
       m.equal(run(m, ' axybcz|', requests), '------(axy)(cz|)')
@@ -76,7 +76,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'a pipeline with `latest` starts queued items after the end of the source, then completes',
+    'a pipeline with `latest` starts its queued items after the source has ended, then completes',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '--(b|)' })
       m.equal(run(m, ' ab|', requests), '---a-(b|)')
@@ -84,7 +84,7 @@ describe('pipeline with `latest`', () => {
   )
 
   it(
-    'a pipeline with `latest` frees a key whose request ended without a result',
+    'a pipeline with `latest` can send another item of a key whose request ended without a result',
     marbles(m => {
       const requests = new Requests(m, { a: '--|', b: '-(b|)' })
       m.equal(run(m, ' ab|', requests), '---(b|)')

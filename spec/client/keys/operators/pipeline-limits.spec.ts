@@ -5,10 +5,10 @@ import { type PipelineOptions, pipeline } from '../../../../src/client/keys/oper
 import { OverflowError } from '../../../../src/core/util/errors.js'
 import { Requests } from '../../../support/operator-requests.js'
 
-/** Items of the first half of the alphabet belong to one key, the others to a second. */
+/** Maps items of the first half of the alphabet to one key and all others to a second key. */
 const keyOf = (item: string): string => (item < 'n' ? 'first' : 'second')
 
-/** Emits the result `o` for the expected overflow error. */
+/** Emits the result `o` in place of the expected overflow error. */
 const overflowAs = catchError((error: unknown) => {
   expect(error).toBeInstanceOf(OverflowError)
   expect(error).toMatchObject({ code: 'overflow' })
@@ -33,7 +33,7 @@ describe('pipeline: concurrency', () => {
   )
 
   it(
-    'a concurrency of 1 sends one request after the other',
+    'a concurrency of 1 sends one request at a time',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '--(b|)', c: '-(c|)' })
       const result = run(m, '  (abc|)', requests, { concurrency: 1 })
@@ -45,7 +45,7 @@ describe('pipeline: concurrency', () => {
   )
 
   it(
-    'a finished request frees its slot even if its result must wait',
+    'a finished request frees its slot even if its result must wait for earlier results',
     marbles(m => {
       const requests = new Requests(m, { a: '-', b: '-(b|)', c: '-(c|)', d: '-(d|)' })
       m.equal(run(m, '  abcd', requests, { concurrency: 2 }), '--------')
@@ -70,7 +70,7 @@ describe('pipeline: concurrency', () => {
 
 describe('pipeline: order', () => {
   it(
-    'requests start in source order, regardless of their key',
+    'requests start in source order, regardless of their keys',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', z: '-(z|)', b: '-----(b|)', y: '-(y|)', c: '(c|)' })
       m.equal(run(m, '(azbyc|)', requests, { concurrency: 2 }), '--(az)(byc|)')
@@ -82,7 +82,7 @@ describe('pipeline: order', () => {
 
 describe('pipeline: buffer', () => {
   it(
-    'one item too many fails with `overflow` and cancels everything',
+    'one item more than `buffer` fails with `overflow` and cancels everything',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '-', c: '-', d: '-' })
       const source = m.cold<string>('abcd--|')
@@ -95,7 +95,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'a full buffer does not fail',
+    'a buffer that is exactly full does not fail',
     marbles(m => {
       const requests = new Requests(m, { a: '----(a|)', b: '-(b|)', c: '-(c|)' })
       m.equal(run(m, '     abc|', requests, { concurrency: 1, buffer: 2 }).pipe(overflowAs), '----ab(c|)')
@@ -121,7 +121,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'a replaced item does not count against the buffer, with `latest`',
+    'an item that a newer item replaces does not count against the buffer, with `latest`',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', d: '-(d|)' })
       const result = run(m, ' abcd|', requests, { latest: true, buffer: 1 })
@@ -130,7 +130,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'an item that starts immediately because its key is idle does not count, with `latest`',
+    'an item that starts immediately because its key is idle does not count against the buffer, with `latest`',
     marbles(m => {
       const requests = new Requests(m, { a: '----(a|)', b: '-(b|)', z: '-(z|)' })
       const result = run(m, ' abz|', requests, { latest: true, buffer: 1, concurrency: 2 })

@@ -11,7 +11,7 @@ interface Item {
 
 const keyOf = ({ key }: Item): number => key
 
-/** A pipeline with `latest` whose first request never ends, and the other requested items. */
+/** A pipeline with `latest` whose first request never ends, and the other items it has requested. */
 function stuck(isStuck: (key: number) => boolean, options: { concurrency: number; buffer: number }) {
   const source = new Subject<Item>()
   const failures: unknown[] = []
@@ -23,7 +23,7 @@ function stuck(isStuck: (key: number) => boolean, options: { concurrency: number
 }
 
 describe('memory of a pipeline with `latest` while its first request is pending', () => {
-  it('only the newest item of the key is retained', async () => {
+  it('the pipeline retains only the newest item of the key', async () => {
     const witness = new Witness()
     const { source, failures, subscription } = stuck(() => true, { concurrency: 1, buffer: 10 })
     for (let i = 0; i < 100_000; i++) source.next(witness.see({ key: 0 }))
@@ -32,13 +32,13 @@ describe('memory of a pipeline with `latest` while its first request is pending'
     subscription.unsubscribe()
   })
 
-  it('retained items never exceed the requests in flight plus the buffer, for any keys', async () => {
+  it('the pipeline never retains more items than the requests in flight plus the buffer, whatever the keys', async () => {
     const keys = fc.array(fc.nat(8), { minLength: 100, maxLength: 2_000 })
     await fc.assert(
       fc.asyncProperty(keys, fc.integer({ min: 1, max: 4 }), async (sequence, concurrency) => {
         const witness = new Witness()
-        // At most one item per key is queued for nine keys: otherwise the results behind the stuck keys would
-        // overflow.
+        // At most one item of each of the nine keys is queued. Otherwise the results behind the stuck keys would
+        // overflow the buffer.
         const { source, subscription } = stuck(key => key < 5, { concurrency, buffer: 20 })
         for (const key of sequence) source.next(witness.see({ key }))
         expect(await witness.alive()).toBeLessThanOrEqual(concurrency + 20 + 1)

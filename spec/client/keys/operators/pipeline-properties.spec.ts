@@ -8,7 +8,7 @@ const sorted = (ids: readonly number[]): number[] => Array.from(ids).sort((a, b)
 const idsOf = (items: readonly Job[]): number[] => items.map(({ id }) => id)
 
 describe('pipeline, for random items, latencies and concurrency', () => {
-  it('a pipeline starts and emits everything in source order, each as early as possible', () => {
+  it('a pipeline starts all requests and emits all results in source order, each as early as possible', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started, results } = runJobs(items, { concurrency: limit })

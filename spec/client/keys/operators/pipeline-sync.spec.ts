@@ -4,7 +4,7 @@ import { pipeline } from '../../../../src/client/keys/operators/pipeline.js'
 
 const echo = <T>(item: T): Observable<T> => of(item)
 const same = (item: string): string => item
-/** Items with the same letter belong to one key. */
+/** Maps items with the same first letter to one key. */
 const letterOf = (item: string): string => item.slice(0, 1)
 
 describe('pipeline with synchronous requests', () => {
@@ -78,11 +78,11 @@ describe('pipeline whose subscriber reacts to a result', () => {
       if (result.length < 3) for (const letter of 'xy') source.next(result + letter)
     })
     source.next('-')
-    // Items pushed later are emitted later: level by level.
+    // Items that are pushed later are emitted later, level by level.
     expect(seen).toEqual(['-', '-x', '-y', '-xx', '-xy', '-yx', '-yy'])
   })
 
-  it('a pipeline accepts items that are pushed between pending results, after them', () => {
+  it('a pipeline emits the results of items that are pushed between pending results after those results', () => {
     const source = new Subject<string>()
     const slow = new Subject<string>()
     const seen: string[] = []
@@ -112,7 +112,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
     expect({ made, observed: source.observed }).toEqual({ made: ['a', 'b'], observed: false })
   })
 
-  it('a pipeline accepts items that are pushed while a request is created', () => {
+  it('a pipeline accepts items that are pushed while it creates a request', () => {
     const source = new Subject<string>()
     const seen: string[] = []
     const request = (item: string) => {
@@ -124,7 +124,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
     expect(seen).toEqual(['a', 'b'])
   })
 
-  it('a pipeline cancels a request during which the subscriber unsubscribed', () => {
+  it('a pipeline cancels a request whose creation made the subscriber unsubscribe', () => {
     const torn: string[] = []
     const request = (item: string) =>
       new Observable<string>(() => {
@@ -145,7 +145,7 @@ describe('pipeline with `latest` and requests that affect each other', () => {
     const request = (item: string) => {
       if (item === 'a1') return slow
       if (item !== 'b1') return of(item)
-      // As with a transport that delivers responses while it accepts a request.
+      // A transport that delivers a response while it accepts a request does this.
       slow.next('a1')
       slow.complete()
       return of('b1')
@@ -156,7 +156,7 @@ describe('pipeline with `latest` and requests that affect each other', () => {
     expect(seen).toEqual(['a1', 'a2', 'b1', 'complete'])
   })
 
-  it('a pipeline starts the newest of the items that a subscriber pushes for one result', () => {
+  it('a pipeline starts the first and the newest of the items that a subscriber pushes for one result', () => {
     const source = new Subject<string>()
     const slow = new Subject<string>()
     const made: string[] = []
@@ -170,20 +170,20 @@ describe('pipeline with `latest` and requests that affect each other', () => {
     source.next('a1')
     slow.next('a1')
     slow.complete()
-    // The key is idle by then: the first item starts, and the newest of the others is queued.
+    // The key is idle by then, so the first item starts and the newest of the others is queued.
     expect(made).toEqual(['a1', 'a2'])
   })
 })
 
 describe('pipeline with a synchronous source', () => {
-  /** Emits 1,000 items, counted as they are pulled. */
+  /** Emits 1,000 items and counts those that are pulled. */
   const counted = () => {
     const count = { pulled: 0 }
     const source = concat(range(0, 1000), NEVER).pipe(tap(() => count.pulled++))
     return { source, count }
   }
 
-  it('a pipeline stops pulling when the subscriber unsubscribes, as required for an endless source', () => {
+  it('a pipeline stops pulling from a synchronous source when the subscriber unsubscribes', () => {
     const { source, count } = counted()
     source.pipe(pipeline(echo, String, {}), take(3)).subscribe()
     expect(count.pulled).toBe(3)

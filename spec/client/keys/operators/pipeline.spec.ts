@@ -38,7 +38,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'a pipeline overlaps requests and emits each result as soon as all earlier ones are emitted',
+    'a pipeline overlaps requests and emits each result once all earlier ones are emitted',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
       const source = cold(m, ' abc-------d|')
@@ -70,7 +70,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'a pipeline emits only the last value of a request, when it completes',
+    'a pipeline emits only the last value of each request, when the request completes',
     marbles(m => {
       const requests = new Requests(m, { a: '-x-y-(a|)' })
       m.equal(cold(m, 'a|').pipe(pipeline(requests.of, same, {})), '-----(a|)')
@@ -109,7 +109,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'a pipeline keeps two concurrent subscriptions separate',
+    'a pipeline keeps its two subscriptions independent',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '-(b|)' })
       const source = cold(m, ' ab|')
@@ -158,7 +158,7 @@ describe('pipeline with errors', () => {
   )
 
   it(
-    'a pipeline emits the results before a failure',
+    'a pipeline emits the earlier results before it fails',
     marbles(m => {
       const requests = new Requests(m, { a: '-(a|)', b: '--#' })
       m.equal(cold(m, ' ab|').pipe(pipeline(requests.of, same, {})), '-a-#')
@@ -178,7 +178,7 @@ describe('pipeline with errors', () => {
   )
 
   it(
-    'a pipeline errors when the key function throws, with `latest`',
+    'a pipeline with `latest` errors when the key function throws',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)' })
       const source = cold(m, ' a-b')
@@ -192,7 +192,7 @@ describe('pipeline with errors', () => {
     }),
   )
 
-  it('a pipeline does not call the key function without `latest`', () => {
+  it('a pipeline without `latest` does not call the key function', () => {
     const results: string[] = []
     const keyOf = (): string => {
       throw new Error('asked for a key')

@@ -34,7 +34,7 @@ describe('set(key)', () => {
     ])
   })
 
-  it('set emits the key, whether the write was applied, and the version', () => {
+  it('set emits the key, whether the write was applied, and its version', () => {
     const { store } = fakeStore(() => of(V1))
     const results: unknown[] = []
     of(21)
@@ -88,7 +88,7 @@ describe('set(key)', () => {
     expect(session.requests.map(({ expiry }) => expiry)).toEqual([3, 10])
   })
 
-  it('set sends items received while disconnected after the reconnect, in order', () => {
+  it('set sends the items it received while disconnected after the reconnect, in order', () => {
     const { session, store } = fakeStore(() => of('v'))
     const source = new Subject<string>()
     let results = 0
@@ -175,7 +175,7 @@ describe('set(store)', () => {
     expect(values).toEqual(['21', '19.5', '\0\xff', '\0\xff', '21', '19.5'])
   })
 
-  it('set emits the key of every item, binary ones in hex', () => {
+  it('set emits the key of every item, with binary keys in hex', () => {
     const { store } = fakeStore(() => of('v'))
     const keys: string[] = []
     of<(string | Uint8Array)[]>('plain', utf8('größe'), Uint8Array.of(0xc3, 0x28))
@@ -209,7 +209,7 @@ describe('set(store)', () => {
     ])
   })
 
-  it('set keeps the newest item per key with `latest`, and treats a key as text and as bytes as one', () => {
+  it('set keeps the newest item per key with `latest`, whether the key is given as text or as bytes', () => {
     const { session, store } = fakeStore(() => NEVER)
     const items: [string | Uint8Array, string][] = [
       ['a', '1'],
@@ -232,7 +232,7 @@ describe('set(store)', () => {
     ])
   })
 
-  it('set keeps keys apart with `latest` that only look alike: the text 0xFF and the byte FF', () => {
+  it('set with `latest` treats the text 0xFF and the byte FF as different keys', () => {
     const { session, store } = fakeStore(() => NEVER)
     of<(string | Uint8Array)[]>('0xFF', Uint8Array.of(0xff))
       .pipe(

@@ -41,7 +41,7 @@ describe.each(FORMS)('%s with `withItem`', (_, operator) => {
 })
 
 describe('`withItem`', () => {
-  it('a failure is emitted unchanged', () => {
+  it('an operator with `withItem` emits a failure unchanged', () => {
     const { store } = fakeStore(({ key }) => of(key === 'key/b' ? '-ERR not authorized' : 'v'))
     const options = { withItem, onError: 'emit' } as const
     const seen = record(of('a', 'b').pipe(set(store, keyOf, text, options)))
@@ -52,7 +52,7 @@ describe('`withItem`', () => {
     ])
   })
 
-  it('anything but true or false is rejected', () => {
+  it('anything but true or false as `withItem` is rejected', () => {
     const { store } = fakeStore(() => of('v'))
     // @ts-expect-error a string is not a flag
     expect(() => set(store.key('k', text), { withItem: 'yes' })).toThrow(expect.objectContaining({ code: 'argument' }))
