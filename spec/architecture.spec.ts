@@ -6,14 +6,14 @@ const ROOT = new URL('..', import.meta.url).pathname
 const SRC = join(ROOT, 'src')
 const SPEC = join(ROOT, 'spec')
 
-/** A file has one subject and is as long as that takes; one that is longer than this has its reason in `LARGE`. */
+/** The maximum length of a file, in lines. A file has one subject. Longer files are listed in `LARGE` with the reason. */
 const MAX_LINES = 400
 /** Models of a whole world, whose parts depend on one another. */
 const LARGE = ['spec/server/broker/simulation/oracle.ts', 'spec/simulation/world.ts']
 
 /**
- * The law of imports. A file may import from its own folder, from the folders named before its own in the same room, and
- * from the rooms named in `imports`; `.` is the room itself, with its entry points.
+ * The rules for imports. A file may import from its own folder, from the folders listed before its own folder in the
+ * same room, and from the rooms in `imports`. `.` is the room itself, with its entry points.
  */
 const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; readonly folders: readonly string[] }>> = {
   core: { imports: [], folders: ['util', 'hlc', 'resp3', 'protocol', 'mqtt5'] },
@@ -37,7 +37,7 @@ const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; read
   cli: { imports: ['core', 'client', 'node', 'server'], folders: ['.'] },
 }
 
-/** What the order of the folders allows and their subjects do not: who may not import what, and why. */
+/** Imports that the order of the folders permits but the subjects of the folders forbid, with the reasons. */
 const APART: readonly (readonly [importer: RegExp, imported: RegExp, reason: string])[] = [
   [/^server\/(?!attach\/)/, /^client\//, 'only an attached store is a client of a broker'],
   [/^server\/broker\//, /^server\/(engine|log|service)\//, 'the broker knows no store'],
@@ -47,7 +47,7 @@ const APART: readonly (readonly [importer: RegExp, imported: RegExp, reason: str
   [/^node\/(limits|net|dump)\//, /^client\//, 'only settings and the storage of writes are for a client'],
 ]
 
-/** Packages and the only places that may import them; types are free where they are part of the public API. */
+/** Packages, and the only places that may import them. Types may be imported anywhere if they are part of the public API. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
   mqtt: /^client\/session\/(open-session|reasons)\.ts$/,
   react: /^client\/react\/(use-[\w-]+|writable)\.ts$/,
@@ -59,9 +59,9 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   ws: /^(server\/broker\/transport\/listeners|pubsub\/hub\/upgrade|pubsub\/client\/ws-socket)\.ts$/,
 }
 
-/** What runs in browsers as well. */
+/** The files that also run in browsers. */
 const ISOMORPHIC = /^(core|client|pubsub\/(wire|client)|server\/(engine|log|service))\/(?!disk\/|cluster\/|jetstream\/)/
-/** What knows no observables; of `core`, only the awaitable request is one. */
+/** The files without observables. In `core`, only the awaitable request is an observable. */
 const WITHOUT_RXJS =
   /^(core\/(?!util\/awaitable)|client\/session\/|client\/watch\/reconcile|node\/dump\/|pubsub\/wire\/|server\/(engine|log)\/[\w-]+\.ts)/
 
@@ -93,7 +93,7 @@ const relatives = imports
 
 const roomOf = (file: string): string => file.split('/', 1)[0] ?? ''
 
-/** The place of a file's folder among those of its room, from the bottom up; the most specific name counts. */
+/** Returns the position of a file's folder in its room, from the bottom up. The most specific folder name applies. */
 function floorOf(file: string): number {
   const folder = relative(roomOf(file), dirname(file)) || '.'
   const folders = ROOMS[roomOf(file)]?.folders ?? []
@@ -101,7 +101,7 @@ function floorOf(file: string): number {
   return folders.indexOf(names.sort((a, b) => b.length - a.length)[0] ?? '')
 }
 
-/** All files of `spec`, without the packages that other runtimes bring along. */
+/** Returns all files in `spec` except packages of other runtimes. */
 function specs(folder = SPEC): readonly string[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => name !== 'node_modules')
@@ -109,7 +109,7 @@ function specs(folder = SPEC): readonly string[] {
     .filter(file => file.endsWith('.ts'))
 }
 
-/** Cycles of a graph, each as the path that closes it. */
+/** Returns the cycles of a graph, each as the path that closes the cycle. */
 function cyclesOf(edges: ReadonlyMap<string, Iterable<string>>): readonly string[] {
   const cycles: string[] = []
   const done = new Set<string>()
@@ -131,11 +131,11 @@ function graph(nodeOf: (file: string) => string): ReadonlyMap<string, Set<string
 }
 
 describe('the architecture', () => {
-  it('has a place for every folder', () => {
+  it('lists every folder in its rules', () => {
     expect(files.filter(file => floorOf(file) < 0)).toEqual([])
   })
 
-  it('has no import that runs up', () => {
+  it('permits no import from a later folder or from a room that is not listed', () => {
     const forbidden = relatives.filter(({ from, target }) =>
       roomOf(from) === roomOf(target)
         ? floorOf(from) < floorOf(target)
@@ -144,21 +144,21 @@ describe('the architecture', () => {
     expect(forbidden.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
   })
 
-  it.each(APART)('%s does not import %s: %s', (importer, imported) => {
+  it.each(APART)('ensures that %s does not import %s, because %s', (importer, imported) => {
     const forbidden = relatives.filter(({ from, target }) => importer.test(from) && imported.test(target))
     expect(forbidden.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
     expect(files.some(file => importer.test(file)) && files.some(file => imported.test(file))).toBe(true)
   })
 
-  it('has no cycle of files', () => {
+  it('has no import cycles between files', () => {
     expect(cyclesOf(graph(file => file))).toEqual([])
   })
 
-  it('has no cycle of folders', () => {
+  it('has no import cycles between folders', () => {
     expect(cyclesOf(graph(dirname))).toEqual([])
   })
 
-  it('sees the imports it judges', () => {
+  it('is checked by a test that detects imports and cycles', () => {
     expect(relatives).toContainEqual({
       from: 'core/mqtt5/topic.ts',
       target: 'core/mqtt5/packet-error.ts',
@@ -175,19 +175,19 @@ describe('the architecture', () => {
     ).toEqual(['a -> b -> a'])
   })
 
-  it.each(Object.entries(PACKAGES))('imports %s in its own place only', (name, place) => {
+  it.each(Object.entries(PACKAGES))('permits imports of %s only in the listed files', (name, place) => {
     const users = imports.filter(({ target, typeOnly }) => target === name && !typeOnly).map(({ from }) => from)
     expect(users.filter(file => !place.test(file))).toEqual([])
   })
 
-  it('keeps Node out of the isomorphic part', () => {
+  it('has no Node.js APIs in the isomorphic files', () => {
     const isomorphic = files.filter(file => ISOMORPHIC.test(file))
     const nodeImports = imports.filter(({ from, target }) => isomorphic.includes(from) && target.startsWith('node:'))
     const nodeGlobals = isomorphic.filter(file => /\b(Buffer|process|__dirname|require)\b/.test(codeOf(file)))
     expect({ nodeImports, nodeGlobals }).toEqual({ nodeImports: [], nodeGlobals: [] })
   })
 
-  it('keeps RxJS out of the pure part', () => {
+  it('has no RxJS in the files without observables', () => {
     const users = imports.filter(({ target }) => target === 'rxjs').map(({ from }) => from)
     expect(users.filter(file => WITHOUT_RXJS.test(file))).toEqual([])
     expect(imports.filter(({ target }) => /^rxjs\//.test(target))).toEqual([])
@@ -203,7 +203,7 @@ describe('the architecture', () => {
     },
   )
 
-  it('asks for time and chance in one place each', () => {
+  it('reads time only in the clock and random numbers only in the backoff', () => {
     const clocks =
       /\b(Date\.now|new Date\(\)|performance\.now|(?<!socket\.)setTimeout|setInterval|setImmediate|queueMicrotask)\b/
     const offenders = files.filter(
@@ -220,7 +220,7 @@ describe('the architecture', () => {
     expect(large.sort()).toEqual(LARGE)
   })
 
-  it('has no default export, no export of everything and no cast that silences the compiler', () => {
+  it('has no default export, no wildcard export and no cast that silences the compiler', () => {
     const offenders = files.filter(file =>
       /export default|export \*|\bas (any|never|unknown)\b|@ts-/.test(codeOf(file)),
     )

@@ -16,7 +16,7 @@ const broker = { AIO_BROKER_HOSTNAME: 'aio-broker' }
 const pair = { AIO_TLS_CERT_FILE: file('cert', 'CERT'), AIO_TLS_KEY_FILE: file('key', 'KEY') }
 
 describe('settingsFromEnv', () => {
-  it('has the defaults of the official clients', () => {
+  it('returns the defaults of the official clients', () => {
     expect(settingsFromEnv(broker)).toEqual({ url: 'mqtts://aio-broker:8883' })
   })
 
@@ -29,7 +29,7 @@ describe('settingsFromEnv', () => {
     [{ AIO_BROKER_HOSTNAME: 'fe80::1' }, 'mqtts://[fe80::1]:8883'],
     [{ AIO_BROKER_HOSTNAME: 'a, b,fe80::1' }, ['mqtts://a:8883', 'mqtts://b:8883', 'mqtts://[fe80::1]:8883']],
     [{ AIO_BROKER_HOSTNAME: 'aio-broker.ns.svc.cluster.local' }, 'mqtts://aio-broker.ns.svc.cluster.local:8883'],
-  ])('makes a URL of %j', (env, url) => {
+  ])('builds a URL from %j', (env, url) => {
     expect(settingsFromEnv({ ...broker, ...env })).toEqual({ url })
   })
 
@@ -61,14 +61,14 @@ describe('settingsFromEnv', () => {
     })
   })
 
-  it('reads a service account token, byte by byte', () => {
+  it('reads a service account token as unmodified bytes', () => {
     const token = Uint8Array.of(101, 121, 74, 255, 10)
     const { authentication } = settingsFromEnv({ ...broker, AIO_SAT_FILE: file('token', token) })
     expect(authentication?.method).toBe('K8S-SAT')
     expect(new Uint8Array(authentication?.data ?? [])).toEqual(token)
   })
 
-  it('reads a service account token again before every attempt to connect', async () => {
+  it('reads the service account token again before every connection attempt', async () => {
     const path = file('token-of-today', 'today')
     const { credentials } = settingsFromEnv({ ...broker, AIO_SAT_FILE: path })
     const token = async (): Promise<string> => String((await credentials?.())?.authentication?.data)
@@ -77,21 +77,21 @@ describe('settingsFromEnv', () => {
     expect(await token()).toBe('tomorrow')
   })
 
-  it.each(['wonder\n', 'wonder\r\n'])('leaves out the line end after a password', content => {
+  it.each(['wonder\n', 'wonder\r\n'])('removes the line end after a password', content => {
     expect(settingsFromEnv({ ...broker, AIO_MQTT_PASSWORD_FILE: file('password', content) }).password).toBe('wonder')
   })
 
-  it('keeps blanks and all line ends but the last of a password', () => {
+  it('keeps blanks and all line ends of a password except the last line end', () => {
     const settings = settingsFromEnv({ ...broker, AIO_MQTT_PASSWORD_FILE: file('password', ' a\n\n') })
     expect(settings.password).toBe(' a\n')
   })
 
-  it('takes an empty variable for a missing one', () => {
+  it('treats an empty variable as a missing one', () => {
     const env = { ...broker, AIO_BROKER_TCP_PORT: '', AIO_MQTT_CLIENT_ID: '', AIO_SAT_FILE: '', AIO_MQTT_USE_TLS: '' }
     expect(settingsFromEnv(env)).toEqual({ url: 'mqtts://aio-broker:8883' })
   })
 
-  it('takes zero where MQTT does: no keep alive, no session', () => {
+  it('accepts zero for keep-alive and session expiry', () => {
     const settings = settingsFromEnv({ ...broker, AIO_MQTT_KEEP_ALIVE: '0', AIO_MQTT_SESSION_EXPIRY: '0' })
     expect(settings).toMatchObject({ keepAlive: 0, sessionExpiry: 0 })
   })
@@ -103,24 +103,32 @@ describe('settingsFromEnv', () => {
   })
 
   it.each<[string, Environment, RegExp]>([
-    ['no broker', { AIO_BROKER_HOSTNAME: undefined }, /AIO_BROKER_HOSTNAME/],
+    ['a missing host name', { AIO_BROKER_HOSTNAME: undefined }, /AIO_BROKER_HOSTNAME/],
     [
-      'a port without broker',
+      'a port without a host name',
       { AIO_BROKER_HOSTNAME: '', AIO_BROKER_TCP_PORT: '1' },
       /AIO_BROKER_TCP_PORT requires AIO_BROKER_HOSTNAME/,
     ],
-    ['a URL for a host', { AIO_BROKER_HOSTNAME: 'mqtt://broker' }, /AIO_BROKER_HOSTNAME to be a host name, got `mqtt:/],
-    ['a comma too many', { AIO_BROKER_HOSTNAME: 'a,' }, /AIO_BROKER_HOSTNAME to be a host name, got `a,`/],
-    ['a host with a port', { AIO_BROKER_HOSTNAME: 'broker:1883' }, /AIO_BROKER_HOSTNAME/],
     [
-      'a port that is no number',
+      'a URL instead of a host name',
+      { AIO_BROKER_HOSTNAME: 'mqtt://broker' },
+      /AIO_BROKER_HOSTNAME to be a host name, got `mqtt:/,
+    ],
+    ['a trailing comma', { AIO_BROKER_HOSTNAME: 'a,' }, /AIO_BROKER_HOSTNAME to be a host name, got `a,`/],
+    ['a host name with a port', { AIO_BROKER_HOSTNAME: 'broker:1883' }, /AIO_BROKER_HOSTNAME/],
+    [
+      'a port that is not a number',
       { AIO_BROKER_TCP_PORT: '1883x' },
       /AIO_BROKER_TCP_PORT to be an integer from 1 to 65535/,
     ],
     ['a port of zero', { AIO_BROKER_TCP_PORT: '0' }, /AIO_BROKER_TCP_PORT/],
     ['a port out of range', { AIO_BROKER_TCP_PORT: '65536' }, /AIO_BROKER_TCP_PORT/],
-    ['a word for true or false', { AIO_MQTT_USE_TLS: 'yes' }, /AIO_MQTT_USE_TLS to be `true` or `false`, got `yes`/],
-    ['another one', { AIO_MQTT_CLEAN_START: 'on' }, /AIO_MQTT_CLEAN_START/],
+    [
+      'a word instead of true or false',
+      { AIO_MQTT_USE_TLS: 'yes' },
+      /AIO_MQTT_USE_TLS to be `true` or `false`, got `yes`/,
+    ],
+    ['another word instead of true or false', { AIO_MQTT_CLEAN_START: 'on' }, /AIO_MQTT_CLEAN_START/],
     [
       'a negative time',
       { AIO_MQTT_KEEP_ALIVE: '-1' },
@@ -128,21 +136,25 @@ describe('settingsFromEnv', () => {
     ],
     ['a time that is too long', { AIO_MQTT_KEEP_ALIVE: '65536' }, /AIO_MQTT_KEEP_ALIVE/],
     ['half a second', { AIO_MQTT_SESSION_EXPIRY: '0.5' }, /AIO_MQTT_SESSION_EXPIRY/],
-    ['a file that is not there', { AIO_SAT_FILE: '/nowhere/at/all' }, /AIO_SAT_FILE to name a file .*ENOENT/],
-    ['a folder for a file', { AIO_TLS_CA_FILE: folder }, /AIO_TLS_CA_FILE .*EISDIR/],
+    ['a missing file', { AIO_SAT_FILE: '/nowhere/at/all' }, /AIO_SAT_FILE to name a file .*ENOENT/],
+    ['a folder instead of a file', { AIO_TLS_CA_FILE: folder }, /AIO_TLS_CA_FILE .*EISDIR/],
     [
-      'a certificate alone',
+      'a certificate without a key',
       { AIO_TLS_CERT_FILE: pair.AIO_TLS_CERT_FILE },
       /AIO_TLS_CERT_FILE requires AIO_TLS_KEY_FILE/,
     ],
-    ['a key alone', { AIO_TLS_KEY_FILE: pair.AIO_TLS_KEY_FILE }, /AIO_TLS_KEY_FILE requires AIO_TLS_CERT_FILE/],
     [
-      'a passphrase alone',
+      'a key without a certificate',
+      { AIO_TLS_KEY_FILE: pair.AIO_TLS_KEY_FILE },
+      /AIO_TLS_KEY_FILE requires AIO_TLS_CERT_FILE/,
+    ],
+    [
+      'a passphrase without a certificate',
       { AIO_TLS_KEY_PASSWORD_FILE: file('p', 'p') },
       /AIO_TLS_KEY_PASSWORD_FILE requires AIO_TLS_KEY_FILE/,
     ],
     [
-      'two ways to authenticate',
+      'two authentication methods',
       { AIO_SAT_FILE: file('s', 's'), AIO_MQTT_PASSWORD_FILE: file('p', 'p') },
       /one of AIO_SAT_FILE and AIO_MQTT_PASSWORD_FILE/,
     ],

@@ -10,7 +10,7 @@ describe('several broker addresses', () => {
     ['flags', (url: string) => ({ flags: ['--url', NOWHERE, '--url', url], env: {} })],
     ['a flag with a comma', (url: string) => ({ flags: ['--url', `${NOWHERE}, ${url}`], env: {} })],
     ['the environment', (url: string) => ({ flags: [], env: { RX_STATESTORE_URL: `${NOWHERE},${url}` } })],
-  ])('can be given by %s', async (_, where) => {
+  ])('can be given with %s', async (_, where) => {
     const { url } = await openStore()
     const { flags, env } = where(url)
     expect(await execute(['set', 'k', 'v', ...flags], { env })).toMatchObject({ code: 0 })
@@ -23,7 +23,7 @@ describe('several broker addresses', () => {
     expect(await execute(['keys', '--url', `${NOWHERE},${withPassword}`])).toMatchObject({ code: 0 })
   })
 
-  it('are all named, without passwords, when none is reachable', async () => {
+  it('are all listed in the error, without passwords, if none is reachable', async () => {
     const args = ['get', 'k', '--url', NOWHERE, '--url', 'mqtt://me:secret@127.0.0.1:2', '--timeout', '1000']
     const { code, stderr } = await execute(args)
     expect(code).toBe(1)
@@ -33,7 +33,7 @@ describe('several broker addresses', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('are distinguished by `status`, which prints the connected one', async () => {
+  it('are tried until one connects, and `status` prints that address', async () => {
     const { url } = await openStore()
     const { stdout } = await execute(['status', '--json', '--url', NOWHERE, '--url', url])
     expect(JSON.parse(stdout)).toMatchObject({ broker: url })
@@ -45,7 +45,7 @@ describe('several broker addresses', () => {
     expect(stderr).toContain('attach takes one broker URL, got several')
   })
 
-  it('let a watch continue at another address when its store stops', async () => {
+  it('let a watch continue at another address when the store at the first address stops', async () => {
     const stores = [await openStore(), await openStore()]
     const { stderr } = start(['watch', 'k', ...stores.flatMap(({ url }) => ['--url', url])])
     const line = await stderr.line(/connected to mqtt:/)
@@ -59,7 +59,7 @@ describe('several broker addresses', () => {
 })
 
 describe('a repeated problem', () => {
-  it('is reported once: no store listens at the broker', async () => {
+  it('is reported once if no store responds at the broker', async () => {
     const attempts = new Map<number, number>()
     const broker = await scriptedBroker(
       side => side.send(CONNACK),
@@ -68,7 +68,7 @@ describe('a repeated problem', () => {
         if (packet.cmd !== 'publish') return
         attempts.set(side.number, (attempts.get(side.number) ?? 0) + 1)
         side.socket.write(bytesOf({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: 16 }))
-        // Ends the connection after enough attempts; its report follows all earlier ones.
+        // The connection ends after enough attempts. The report of its end follows all earlier reports.
         if (attempts.get(1) === 4) side.socket.end()
       },
     )

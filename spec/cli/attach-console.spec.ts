@@ -4,14 +4,14 @@ import { openBroker } from '../support/open-broker.js'
 import { scratch } from './open-console.js'
 import { execute, jsonOf, type Running, start } from './test-io.js'
 
-/** Arguments of `attach` for a broker of somebody else, with a console. */
+/** Returns the arguments of `attach` for an external broker, with a console. */
 async function atBroker() {
   const { port, wsPort } = await openBroker()
   const [url, wsUrl] = [`mqtt://127.0.0.1:${port}`, `ws://127.0.0.1:${wsPort}/`]
   return { url, wsUrl, args: ['attach', url, '--console', '0', '--console-broker-url', wsUrl] }
 }
 
-/** The link of a console that a command has printed. */
+/** Returns the link of a console that a command has printed. */
 const linkOf = async ({ stdout }: Running): Promise<string> =>
   (await stdout.line(/^console on http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/)).replace('console on ', '')
 
@@ -40,7 +40,7 @@ describe('attach --console', () => {
     expect(jsonOf(await stdout.line(/life/))).toEqual({ broker: url, life: expect.any(String) })
   })
 
-  it('gives the page its broker login, without the line end of the password file', async () => {
+  it('passes the broker login to the page, without the line end of the password file', async () => {
     const file = await scratch('password')
     await writeFile(file, 'seven words\n')
     const { args } = await atBroker()
@@ -51,7 +51,7 @@ describe('attach --console', () => {
     expect(await ask(nameAlone, 'api/store')).toMatchObject({ brokerLogin: { username: 'page' } })
   })
 
-  it('serves other commands: keys, dump and status', async () => {
+  it('lets `keys`, `dump` and `status` use the console', async () => {
     const { args } = await atBroker()
     const running = start(args)
     const console = await linkOf(running)
@@ -66,7 +66,7 @@ describe('attach --console', () => {
     expect(stdout).toMatch(/^clients \d clients?, including this one; 0 watches$/m)
   })
 
-  it('shows that a standby does not serve', async () => {
+  it('reports that a standby does not serve', async () => {
     const { url, args } = await atBroker()
     const first = start(['attach', url])
     await first.stdout.line(/^serving/)
@@ -81,7 +81,7 @@ describe('attach --console', () => {
     })
   })
 
-  it('is audited with --audit', async () => {
+  it('writes requests to the audit log with --audit', async () => {
     const { args } = await atBroker()
     const running = start([...args, '--audit'])
     const link = await linkOf(running)

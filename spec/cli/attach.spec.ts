@@ -8,7 +8,7 @@ import { execute, jsonOf, start } from './test-io.js'
 const brokerUrl = async (port = 0): Promise<string> => `mqtt://127.0.0.1:${(await openBroker({ port })).port}`
 
 describe('attach', () => {
-  it('serves through an existing broker, and stops cleanly when interrupted', async () => {
+  it('serves a store through an existing broker, and stops cleanly when interrupted', async () => {
     const url = await brokerUrl()
     const { stdout, stderr, exit, interrupt } = start(['attach', url])
     await stdout.line(new RegExp(`^serving at ${url}$`))
@@ -36,7 +36,7 @@ describe('attach', () => {
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({ stdout: 'v' })
   })
 
-  it('waits while another store serves, and takes over when that stops', { tags: 'slow' }, async () => {
+  it('waits while another store serves, and takes over when that store stops', { tags: 'slow' }, async () => {
     const url = await brokerUrl()
     const first = start(['attach', url])
     await first.stdout.line(/^serving/)
@@ -46,7 +46,9 @@ describe('attach', () => {
     await second.stdout.line(/^serving/)
   })
 
-  it('reports an unreachable broker once, and serves when it is reachable', { tags: 'slow' }, async () => {
+  it('reports an unreachable broker once, and serves as soon as the broker is reachable', {
+    tags: 'slow',
+  }, async () => {
     const { port, close } = await (async () => {
       const broker = await openBroker()
       return { port: broker.port, close: () => broker.close() }
@@ -76,7 +78,7 @@ describe('attach', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('requires `identityProperty`')])
   })
 
-  it("exits with code 1 for a directory that is not a store's", async () => {
+  it('exits with code 1 for a directory that no store created', async () => {
     const data = await mkdtemp(join(tmpdir(), 'attached-'))
     await writeFile(join(data, 'letter.txt'), 'dear all')
     const { code, stderr } = await execute(['attach', await brokerUrl(), '--data', data])

@@ -11,8 +11,8 @@ async function loaded(...args: string[]): Promise<string[]> {
   return program.commands.map(command => command.name())
 }
 
-describe('The commands that are loaded', () => {
-  it('are only the named one', async () => {
+describe('The commands that the command line loads', () => {
+  it('are only the command that is named', async () => {
     expect(await loaded('get', 'a')).toEqual(['get'])
     expect(await loaded('--url', 'mqtt://localhost', 'set', 'a', '1')).toEqual(['set'])
   })
@@ -22,7 +22,7 @@ describe('The commands that are loaded', () => {
     expect(await loaded('--username', 'watch', 'keys')).toEqual(['keys', 'watch'])
   })
 
-  it('are all commands for help, completion, an unknown command and no command', async () => {
+  it('are all commands for help, for completion, for an unknown command and without a command', async () => {
     const all = await loaded()
     expect(all.length).toBeGreaterThan(15)
     expect(await loaded('--help')).toEqual(all)

@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest'
 import { listen } from '../support/listen.js'
 import { execute, openStore, start } from './test-io.js'
 
-/** CONNACK of MQTT 5 that refuses: Not authorized. */
+/** A CONNACK of MQTT 5 with the reason code Not authorized. */
 const NOT_AUTHORIZED = Uint8Array.of(0x20, 3, 0, 135, 0)
 
-/** A broker that records the first packet of each client, and responds with a fixed packet. */
+/** Opens a broker that records the first packet of each client, and responds with a fixed packet. */
 async function fakeBroker(answer: Uint8Array | undefined): Promise<{ url: string; port: string; requests: string[] }> {
   const requests: string[] = []
   const server = createServer(socket => {
@@ -35,7 +35,7 @@ describe('The connection of a command', () => {
     ['set', ['set', 'k', 'v']],
     ['del', ['del', 'k']],
     ['vdel', ['vdel', 'k', 'v']],
-  ])('makes %s exit with code 1 and the cause when the broker is unreachable', async (_, args) => {
+  ])('makes %s exit with code 1 and print the cause when the broker is unreachable', async (_, args) => {
     const store = await openStore()
     await store.close()
     const { code, stdout, stderr } = await execute([...args, '--url', store.url, '--timeout', '500'])
@@ -52,7 +52,7 @@ describe('The connection of a command', () => {
     expect(stderr).toMatch(/^rx-statestore: cannot reach mqtt:[^ ]+ within 50 ms: [^\n]*(no answer|timeout)\n$/)
   })
 
-  it('ends immediately when the broker rejects it, without printing the password', async () => {
+  it('ends immediately when the broker rejects it, and the password is not printed', async () => {
     const { port } = await fakeBroker(NOT_AUTHORIZED)
     const { code, stderr } = await execute(['get', 'k', '--url', `mqtt://me:secret@127.0.0.1:${port}`])
     expect(code).toBe(1)
@@ -96,7 +96,7 @@ describe('The connection of a command', () => {
     for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(requests.join()).toContain(word)
   })
 
-  it('prefers --url to RX_STATESTORE_URL, and that to the broker of a pod', async () => {
+  it('prefers --url to RX_STATESTORE_URL, and prefers RX_STATESTORE_URL to the broker variables of a pod', async () => {
     const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const pod = { AIO_BROKER_HOSTNAME: 'elsewhere.invalid' }
     const { stderr } = await execute(['get', 'k'], { env: { ...pod, RX_STATESTORE_URL: url } })
@@ -130,15 +130,20 @@ describe('The connection of a command', () => {
   })
 
   it.each([
-    ['a URL of another kind', ['--url', 'http://127.0.0.1'], {}, /Expected a broker URL/],
-    ['such a RX_STATESTORE_URL', [], { RX_STATESTORE_URL: 'localhost:1883' }, /Expected a broker URL/],
+    ['a URL with another scheme', ['--url', 'http://127.0.0.1'], {}, /Expected a broker URL/],
+    ['an RX_STATESTORE_URL with another scheme', [], { RX_STATESTORE_URL: 'localhost:1883' }, /Expected a broker URL/],
     ['a client id with a wildcard', ['--client-id', 'a#'], {}, /Expected `clientId`/],
     ['a --timeout of zero', ['--timeout', '0'], {}, /Expected a time, such as 500ms/],
-    ['a --ca that is not there', ['--ca', '/nowhere/at/all'], {}, /cannot read the file of --ca: ENOENT/],
-    ['a --cert that is not there', ['-C', '/nowhere/at/all'], {}, /cannot read the file of --cert: ENOENT/],
-    ['a variable with nonsense', [], { AIO_BROKER_HOSTNAME: 'b', AIO_BROKER_TCP_PORT: 'x' }, /AIO_BROKER_TCP_PORT/],
+    ['a --ca file that does not exist', ['--ca', '/nowhere/at/all'], {}, /cannot read the file of --ca: ENOENT/],
+    ['a --cert file that does not exist', ['-C', '/nowhere/at/all'], {}, /cannot read the file of --cert: ENOENT/],
     [
-      'a variable that lacks another',
+      'a variable with an invalid value',
+      [],
+      { AIO_BROKER_HOSTNAME: 'b', AIO_BROKER_TCP_PORT: 'x' },
+      /AIO_BROKER_TCP_PORT/,
+    ],
+    [
+      'a variable that requires another one',
       [],
       { AIO_BROKER_TCP_PORT: '1883' },
       /AIO_BROKER_TCP_PORT requires AIO_BROKER_HOSTNAME/,

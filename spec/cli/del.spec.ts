@@ -48,7 +48,7 @@ describe('del and vdel', () => {
     expect(jsonOf(stdout)).toEqual({ time, key: 'k', op: 'delete', deleted: false })
   })
 
-  it('del deletes several keys, and names the missing ones', async () => {
+  it('del deletes several keys, and lists the missing ones', async () => {
     for (const key of ['a', 'b']) await cli(['set', key, 'v'])
     const { code, stdout, stderr } = await cli(['del', 'a', 'gone', 'b', 'lost'])
     expect({ code, stderr }).toEqual({ code: 3, stderr: 'rx-statestore: no such keys: gone, lost\n' })
@@ -56,7 +56,7 @@ describe('del and vdel', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('del names a key whose deletion is rejected, and deletes the others', async () => {
+  it('del lists a key whose deletion is rejected, and deletes the others', async () => {
     const { stdout: token } = await cli(['set', 'lock', 'me'])
     await cli(['set', 'a', 'v'])
     await cli(['set', 'guarded', 'v', '--ft', token.trim()])
@@ -74,7 +74,7 @@ describe('del and vdel', () => {
     expect(stderr).toMatch(/^rx-statestore: guarded: [^\n]*a fencing token is required for this request\n$/)
   })
 
-  it('del reads keys from standard input in the format of keys', async () => {
+  it('del reads keys from standard input in the format of `keys`', async () => {
     for (const key of ['plain', 'two\nlines', "$'x'", "it's"]) await cli(['set', key, 'v'])
     const { stdout: stdin } = await cli(['keys'])
     expect(await cli(['del', '-'], { stdin })).toMatchObject({ code: 0, stderr: '' })
@@ -85,7 +85,7 @@ describe('del and vdel', () => {
     })
   })
 
-  it('vdel exits with code 3 and keeps the key when it holds another value', async () => {
+  it('vdel exits with code 3 and does not delete the key when it has another value', async () => {
     await cli(['set', 'k', 'other'])
     expect(await cli(['vdel', 'k', 'v'])).toMatchObject({ code: 3, stdout: '' })
     expect(await cli(['get', 'k'])).toMatchObject({ code: 0, stdout: 'other' })
@@ -94,7 +94,7 @@ describe('del and vdel', () => {
   it.each([
     ['del', ['del', 'k']],
     ['vdel', ['vdel', 'k', 'v']],
-  ])('%s takes a fencing token', async (_, args) => {
+  ])('%s accepts a fencing token', async (_, args) => {
     const { stdout } = await cli(['set', 'lock', 'me'])
     await cli(['set', 'k', 'v', '--ft', stdout.trim()])
     const refused = await cli(args)

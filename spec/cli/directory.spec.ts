@@ -13,7 +13,7 @@ const LINES = [
   { key: 'b', value: '2', version: '1696374425000:2:StateStore', expiresAt: Date.now() + 86_400_000 },
 ]
 
-/** The directory of a store that ran and is closed. */
+/** Returns the directory of a store that ran and is closed. */
 async function written(): Promise<string> {
   const data = await scratch('state')
   const store = await serve({ port: 0, wsPort: 0, data })
@@ -34,7 +34,7 @@ describe('check', () => {
     expect(JSON.parse(stdout)).toEqual({ keys: 2, position: 2, entries: 2, stateKeys: 0, torn: 0, strays: [] })
   })
 
-  it('names and ignores files of other programs', async () => {
+  it('lists files of other programs and ignores them', async () => {
     const data = await written()
     await writeFile(join(data, 'notes.txt'), 'to do')
     const { code, stdout } = await execute(['check', data])
@@ -53,7 +53,7 @@ describe('check', () => {
     expect(await readdir(data)).toEqual(before)
   })
 
-  it('fails for a missing directory and for one of another program', async () => {
+  it('fails for a missing directory and for a directory of another program', async () => {
     const none = await scratch('none')
     expect((await execute(['check', none])).code).toBe(1)
     expect(await readdir(join(none, '..'))).toEqual([])
@@ -77,7 +77,7 @@ describe('dump --data', () => {
     ]).toEqual([0, LINES])
   })
 
-  it('refuses the directory of a running store', async () => {
+  it('rejects the directory of a running store', async () => {
     const data = await written()
     const store = await serve({ port: 0, wsPort: 0, data })
     const { code, stderr } = await execute(['dump', '--data', data])
@@ -165,7 +165,7 @@ describe('load --data', () => {
 })
 
 describe('serve --data', () => {
-  it('names the process that uses the directory', async () => {
+  it('reports the process that uses the directory', async () => {
     const data = await written()
     const store = await serve({ port: 0, wsPort: 0, data })
     const { code, stderr } = await execute(['serve', '--port', '0', '--ws-port', '0', '--data', data])

@@ -8,13 +8,13 @@ import { ManualClock } from '../support/manual-clock.js'
 import { openConsole, scratch } from './open-console.js'
 import { execute, NOW, openStore, start } from './test-io.js'
 
-/** The keys of a dump, between its first and its last line. */
+/** Returns the keys of a dump, without its first and last line. */
 const linesOf = (text: string): unknown[] =>
   text
     .split('\n')
     .slice(1, -2)
     .map(line => JSON.parse(line))
-/** Lines by key: they come in no particular order. */
+/** Returns lines by key, because their order is not defined. */
 const byKey = (lines: Iterable<unknown>): Record<string, unknown> =>
   Object.fromEntries(Array.from(lines, line => [String(Object(line).key ?? Object(line).keyBytes), line]))
 
@@ -25,7 +25,7 @@ const LINES = [
   { keyBytes: '/wA=', bytes: '/g==' },
 ]
 
-/** A server that is no console. */
+/** Starts a server that is not a console. */
 async function impostor(answer: (server: Server) => void): Promise<string> {
   const server = createServer()
   answer(server)
@@ -33,7 +33,7 @@ async function impostor(answer: (server: Server) => void): Promise<string> {
 }
 
 describe('dump', () => {
-  it('prints every key with version, expiry and fencing token through the console', async () => {
+  it('prints every key with its version, expiry and fencing token through the console', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const { code, stdout, stderr } = await execute(['dump', '--console', link])
@@ -49,7 +49,7 @@ describe('dump', () => {
     expect([code, linesOf(stdout)]).toEqual([0, [...store.dump()]])
   })
 
-  it('prints values and versions of any store with --partial, and warns about the rest', async () => {
+  it('prints values and versions of any store with --partial, and warns that the other details are missing', async () => {
     const store = await openStore()
     await store.load(LINES)
     const { code, stdout, stderr } = await execute(['dump', '--partial', '--url', store.url])
@@ -99,7 +99,7 @@ describe('dump', () => {
     expect(linesOf(stdout)).toEqual([...store.dump()])
   })
 
-  it('creates files readable by their owner only, keeps the permissions of a replaced file, and changes no other file', async () => {
+  it('creates files that only the owner can read, keeps the permissions of a replaced file, and changes no other file', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const [fresh, shared] = [await scratch('fresh.ndjson'), await scratch('shared.ndjson')]
@@ -112,7 +112,7 @@ describe('dump', () => {
     expect(await readFile(`${shared}.part`, 'utf8')).toBe('mine')
   })
 
-  it('keeps the existing file when it fails', async () => {
+  it('keeps the existing file when the dump fails', async () => {
     const file = await scratch('keys.ndjson')
     await writeFile(file, 'good')
     const link = await impostor(server =>
@@ -143,7 +143,7 @@ describe('dump', () => {
     const store = await openStore()
     await store.load(Array.from({ length: 3_000 }, (_, at) => ({ key: `key/${at}`, value: '' })))
     const link = await layLink(store.url)
-    // A busy machine may take a second for the first answer.
+    // A busy machine may take a second for the first response.
     const { stdout, stderr, exit } = start(['dump', '--partial', '--url', link.url, '--timeout', '2000'])
     await stdout.line(/key/)
     link.cut()
@@ -151,7 +151,7 @@ describe('dump', () => {
     expect(stderr.lines.at(-1)).toMatch(/^rx-statestore: the dump is incomplete, it ended after \d+ keys: /)
   })
 
-  it('exits quietly when its reader has exited', async () => {
+  it('exits without an error when its reader has exited', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const { stdout, stderr, exit } = start(['dump', '--console', link])
@@ -175,7 +175,7 @@ describe('dump', () => {
 
   it.each([
     [
-      'a token that is wrong',
+      'a wrong token',
       (link: string) => `${link.slice(0, -1)}`,
       /^rx-statestore: The token is missing or wrong; [^\n]+\n$/,
     ],
@@ -199,7 +199,7 @@ describe('dump', () => {
     expect([code, stderr]).toEqual([1, "rx-statestore: the console responded 418 I'm a Teapot\n"])
   })
 
-  it('exits with code 1 for an unreachable store, and leaves no file', async () => {
+  it('exits with code 1 for an unreachable store, and creates no file', async () => {
     const file = await scratch('keys.ndjson')
     const { code, stderr } = await execute([
       'dump',
@@ -218,15 +218,18 @@ describe('dump', () => {
 
   it.each([
     ['an address without a token', ['--console', 'http://127.0.0.1:8080/']],
-    ['an address that is none', ['--console', 'here']],
-    ['an address of something else', ['--console', 'mqtt://127.0.0.1/#token=x']],
-    ['a console and a store', ['--console', 'http://127.0.0.1:1/#token=x', '--url', 'mqtt://127.0.0.1:1']],
-    ['a broker, which does not tell all', ['--url', 'mqtt://127.0.0.1:1']],
-    ['a broker of the environment', []],
-    ['a file of a token that is not there', ['--console', 'http://127.0.0.1:1', '--console-token-file', '/nowhere']],
-    ['a file of a token without a console', ['--partial', '--console-token-file', '/nowhere']],
+    ['an address that is not a URL', ['--console', 'here']],
+    ['an address with another scheme', ['--console', 'mqtt://127.0.0.1/#token=x']],
+    ['both a console and a store', ['--console', 'http://127.0.0.1:1/#token=x', '--url', 'mqtt://127.0.0.1:1']],
+    ['a broker without --partial, because a broker provides only part of a dump', ['--url', 'mqtt://127.0.0.1:1']],
+    ['a broker of the environment without --partial', []],
+    ['a token file that does not exist', ['--console', 'http://127.0.0.1:1', '--console-token-file', '/nowhere']],
+    ['a token file without a console', ['--partial', '--console-token-file', '/nowhere']],
     ['an argument', ['keys.ndjson']],
-    ['a file that cannot be', ['--file', '/nowhere/at/all', '--console', 'http://127.0.0.1:1/#token=x']],
+    [
+      'an output file that cannot be created',
+      ['--file', '/nowhere/at/all', '--console', 'http://127.0.0.1:1/#token=x'],
+    ],
   ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['dump', ...args])
     expect(code).toBe(2)
@@ -234,7 +237,7 @@ describe('dump', () => {
     expect(stderr).not.toContain('token=x')
   })
 
-  it('exits with code 2 for a folder and for an invalid environment variable', async () => {
+  it('exits with code 2 for a folder as output and for an invalid environment variable', async () => {
     const folder = await scratch('folder')
     await mkdir(folder)
     expect(await execute(['dump', '--console', 'http://127.0.0.1:1/#token=x', '--file', folder])).toMatchObject({

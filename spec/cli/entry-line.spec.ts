@@ -25,7 +25,7 @@ const absent: Entry<Uint8Array> = {
 const plain = { colors: createColors(false), columns: undefined, hex: false }
 
 describe('entryLines', () => {
-  it('aligns columns', () => {
+  it('aligns the columns', () => {
     const toLine = entryLines(['k', 'longer'], plain)
     const expired: Entry<Uint8Array> = { ...absent, op: 'delete', reason: 'expired' }
     const lines = [entry('twenty-one'), entry('2', 'longer'), absent, expired].map(one => toLine(one, NOW))
@@ -37,7 +37,7 @@ describe('entryLines', () => {
     ])
   })
 
-  it('widens the column of versions for a store that writes longer ones', () => {
+  it('widens the column of versions for a store with longer versions', () => {
     const toLine = entryLines(['k'], plain)
     const padded = Hlc.parse('1696374425000:0:a-store-of-another-make')
     expect(toLine({ ...entry('1'), version: padded }, NOW)).toContain(`${padded}  1  notification`)
@@ -49,7 +49,7 @@ describe('entryLines', () => {
     expect(line.trimEnd().length).toBe(columns)
   })
 
-  it('shortens nothing without a terminal, and does not pad to long values', () => {
+  it('shortens nothing without a terminal, and does not pad to the length of long values', () => {
     const toLine = entryLines(['k'], plain)
     expect(toLine(entry('x'.repeat(1000)), NOW)).toContain('x'.repeat(1000))
     expect(toLine(entry('1'), NOW).length).toBeLessThan(150)
@@ -60,7 +60,7 @@ describe('entryLines', () => {
     [60, '03:04:05.006  k  set      twenty-one\n'],
     [40, 'k  set      twenty-one\n'],
     [30, 'k  twenty-one\n'],
-  ])('prefers values to versions and other columns in a terminal of %i columns', (columns, line) => {
+  ])('shows values rather than versions and other columns in a terminal of %i columns', (columns, line) => {
     expect(entryLines(['k'], { ...plain, columns })(entry('twenty-one'), NOW)).toBe(line)
   })
 
@@ -76,13 +76,17 @@ describe('entryLines', () => {
 
 describe('shortened', () => {
   it.each([
-    ['a text as it is', utf8('twenty-one °C'), 'twenty-one °C'],
-    ['an empty value so that it can be seen', utf8(''), '""'],
+    ['text unchanged', utf8('twenty-one °C'), 'twenty-one °C'],
+    ['an empty value in quotes', utf8(''), '""'],
     ['control characters escaped', utf8('a\nb\t\u001b[2J\u202e'), 'a\\nb\\t\\u001b[2J\\u202e'],
     ['other bytes in Base16', Uint8Array.of(0, 255), '0x00FF'],
-    ['a long text by its beginning and size', utf8('x'.repeat(500)), `${'x'.repeat(33)}… 500 B`],
-    ['long bytes by their beginning and size', new Uint8Array(500).fill(255), `0x${'F'.repeat(31)}… 500 B`],
-    ['a text of characters of several bytes', utf8('😀'.repeat(100)), `${'😀'.repeat(33)}… 400 B`],
+    ['the beginning and the size of a long text', utf8('x'.repeat(500)), `${'x'.repeat(33)}… 500 B`],
+    ['the beginning and the size of long bytes', new Uint8Array(500).fill(255), `0x${'F'.repeat(31)}… 500 B`],
+    [
+      'the beginning and the size of a text with multi-byte characters',
+      utf8('😀'.repeat(100)),
+      `${'😀'.repeat(33)}… 400 B`,
+    ],
   ])('shows %s', (_, value, expected) => {
     expect(shortened(value, 40)).toBe(expected)
   })

@@ -4,7 +4,7 @@ import { fitColumns } from '../../src/cli/terminal.js'
 const beside = { op: 6, time: 12, version: 26 }
 
 describe('fitColumns', () => {
-  it('shows all columns and whole values without a terminal', () => {
+  it('shows all columns and complete values without a terminal', () => {
     expect(fitColumns(undefined, 10, beside)).toEqual({
       columns: new Set(['op', 'time', 'version']),
       valueWidth: Infinity,
@@ -17,11 +17,11 @@ describe('fitColumns', () => {
     [50, ['op'], 30],
     [40, [], 28],
     [10, [], 12],
-  ])('leaves room for the value in %i columns', (columns, visibleColumns, valueWidth) => {
+  ])('reserves space for the value in %i columns', (columns, visibleColumns, valueWidth) => {
     expect(fitColumns(columns, 10, beside)).toEqual({ columns: new Set(visibleColumns), valueWidth })
   })
 
-  it('omits columns without a width', () => {
+  it('omits columns that have no width', () => {
     expect(fitColumns(undefined, 10, { ...beside, op: undefined }).columns).toEqual(new Set(['time', 'version']))
   })
 })

@@ -113,7 +113,7 @@ describe('get', () => {
     expect(jsonOf(stdout)).toMatchObject({ key: 'k', value: 'v' })
   })
 
-  it('prints a line for each of several keys: tab-separated in a pipe, quoted and in columns on a terminal', async () => {
+  it('prints a line per key for several keys, tab-separated in a pipe, and quoted and in columns on a terminal', async () => {
     await set('a', 'one\ntwo')
     await set('two words', BINARY)
     const keys = ['get', 'a', 'two words', ...url]
@@ -124,7 +124,7 @@ describe('get', () => {
     expect((await execute(['get', 'a', 'a', '--hex', ...url])).stdout).toBe('a\t0x6F6E650A74776F\n'.repeat(2))
   })
 
-  it('prints the existing ones of several keys, and exits with code 3 and the names of the others', async () => {
+  it('prints the existing keys of several, and exits with code 3 and the names of the missing keys', async () => {
     await set('a', '1')
     const { code, stdout, stderr } = await execute(['get', 'x', 'a', 'y', ...url])
     expect({ code, stdout, stderr }).toEqual({
@@ -143,7 +143,7 @@ describe('get', () => {
     ])
   })
 
-  it('shortens the values of several keys on a terminal only', async () => {
+  it('shortens the values of several keys only on a terminal', async () => {
     await set('a', 'x'.repeat(1_000))
     expect((await execute(['get', 'a', 'a', ...url])).stdout).toContain('x'.repeat(1_000))
     expect((await execute(['get', 'a', 'a', ...url], { columns: 60 })).stdout.split('\n')[0]).toHaveLength(60)
@@ -166,13 +166,13 @@ describe('get', () => {
 
   it.each([
     [
-      'a key that the system hands over as not text',
+      'a key that the operating system passes as invalid text',
       ['get', 'a\uFFFD'],
       '',
       /a key that is not text must be quoted as "\\\$'\\xFF\\x00'"/,
     ],
     ['keys that are not text', ['get', '-'], Uint8Array.of(255), /must be text, one per line/],
-    ['a file for several', ['get', 'a', 'b', '--file', 'x'], '', /--file requires exactly one key/],
+    ['an output file for several keys', ['get', 'a', 'b', '--file', 'x'], '', /--file requires exactly one key/],
   ])('exits with code 2 for %s', async (_, args, stdin, words) => {
     const { code, stderr } = await execute([...args, ...url], { stdin })
     expect(code).toBe(2)
@@ -184,7 +184,7 @@ describe('get', () => {
     expect(await execute(['get', 'k', '--url', store.wsUrl])).toMatchObject({ code: 0, stdout: 'v' })
   })
 
-  it('leaves no connection behind', async () => {
+  it('closes all connections', async () => {
     await execute(['get', 'k', ...url])
     expect(store.clientIds).toEqual([])
   })

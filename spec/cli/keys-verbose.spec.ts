@@ -32,7 +32,7 @@ describe('keys -v', () => {
     expect(stderr).toBe('without --console, the expiry of keys is not available\n')
   })
 
-  it('prints the expiry with --console, and finds the broker through it', async () => {
+  it('prints the expiry with --console, and uses the broker that the console reports', async () => {
     const { code, stdout, stderr } = await execute(['keys', '-v', ...asked])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const expiry = new Date(expiryOf('line')).toISOString()
@@ -71,7 +71,7 @@ describe('keys -v', () => {
     [120, /^line {3}on +\S+( \S+)? +\d+:\d+:StateStore$/],
     [60, /^line {3}on +\S+( \S+)?$/],
     [30, /^line {3}on$/],
-  ])('prefers values to versions in a terminal of %i columns', async (columns, pattern) => {
+  ])('shows values rather than versions in a terminal of %i columns', async (columns, pattern) => {
     const { stdout } = await execute(['keys', '-v', ...asked], { columns, env: { NO_COLOR: '1' } })
     const [long = '', short = ''] = sorted(stdout)
     expect(long).toMatch(/^'a b' {2}\{"name":"pump p.*… 511 B/)
@@ -100,7 +100,7 @@ describe('keys -v', () => {
     expect(stderr).toMatch(/^rx-statestore: cannot reach the console at http:\/\/127\.0\.0\.1:1: /)
   })
 
-  it('only counts with --count', async () => {
+  it('prints only the number of keys with --count', async () => {
     expect(await execute(['keys', '-v', '--count', ...url])).toMatchObject({ stdout: '2\n', stderr: '' })
   })
 })

@@ -31,7 +31,7 @@ describe('keys', () => {
     expect(sorted(stdout)).toEqual(["$'two\\nlines'", 'a\\b', 'asset/1', 'asset/2'])
   })
 
-  it('quotes keys on a terminal for pasting into a shell', async () => {
+  it('quotes keys on a terminal so that they can be pasted into a shell', async () => {
     await setBinary()
     await execute(['set', "it's", 'v', ...url])
     const { stdout } = await execute(['keys', ...url], { columns: 80 })
@@ -45,7 +45,7 @@ describe('keys', () => {
     ])
   })
 
-  it('prints the keys that match a glob, and nothing when none does', async () => {
+  it('prints the keys that match a glob, or nothing when no key matches', async () => {
     expect(sorted((await execute(['keys', 'asset/*', ...url])).stdout)).toEqual(['asset/1', 'asset/2'])
     expect(sorted((await execute(['keys', 'a\\\\*', ...url])).stdout)).toEqual(['a\\b'])
     expect(await execute(['keys', 'x*', ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
@@ -92,7 +92,7 @@ describe('keys', () => {
     expect(stderr.text).toBe('\r\u001b[K0 keys\r\u001b[K')
   })
 
-  it('shows no progress on a terminal that lists the keys, nor in a pipe', async () => {
+  it('shows no progress on a terminal on which it lists the keys, or in a pipe', async () => {
     for (const [args, world] of [
       [['keys'], { columns: 80 }],
       [['keys', '--count'], {}],
@@ -110,7 +110,7 @@ describe('keys', () => {
     expect(stderr).toMatch(/^rx-statestore: The state store refused the request: syntax error; [^\n]+\n$/)
   })
 
-  it('exits with code 1 without a broker, and with 2 for an empty glob or several globs', async () => {
+  it('exits with code 1 without a broker, and with code 2 for an empty glob or several globs', async () => {
     const { code, stderr } = await execute(['keys', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach [^\n]+\n$/)
@@ -118,7 +118,7 @@ describe('keys', () => {
     expect(await execute(['keys', 'a', 'b', ...url])).toMatchObject({ code: 2, stdout: '' })
   })
 
-  it('exits quietly when its reader has exited, and requests no further page', async () => {
+  it('exits without an error when its reader has exited, and requests no further page', async () => {
     const { stdout, exit } = start(['keys', ...url])
     stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     expect(await exit).toBe(0)

@@ -7,11 +7,11 @@ import { execute, NOW, openStore, start } from './test-io.js'
 
 const ndjson = (lines: readonly object[]): string => lines.map(line => `${JSON.stringify(line)}\n`).join('')
 const many = (count: number) => Array.from({ length: count }, (_, at) => ({ key: `key/${at}`, value: String(at) }))
-/** Lines by key: they come in no particular order. */
+/** Returns lines by key, because their order is not defined. */
 const byKey = (lines: Iterable<DumpLine>): Record<string, DumpLine> =>
   Object.fromEntries(Array.from(lines, line => [line.key ?? `${line.keyBytes}`, line]))
 
-/** Far from now, and from the time that is printed. */
+/** A time that is far from now and from the printed time. */
 const LATER = Date.now() + 86_400_000
 
 describe('load', () => {
@@ -68,7 +68,7 @@ describe('load', () => {
     expect(again).toMatchObject({ code: 0, stdout: '3 keys loaded, 0 kept the version of the dump\n' })
   })
 
-  it('copies a store: dump and load through console or broker', async () => {
+  it('copies a store through the console or the broker with dump and load', async () => {
     const [from, to] = [await openConsole(), await openConsole()]
     await from.store.load([...LINES, ...many(2_000)])
     const { stdout: dump } = await execute(['dump', '--console', from.link])
@@ -81,7 +81,7 @@ describe('load', () => {
     expect(values({ store: other })).toEqual(values(from))
   })
 
-  it('sets keys with expiry and fencing token at any store, and warns that they get new versions', async () => {
+  it('sets keys with expiry and fencing token in any store, and warns that the keys get new versions', async () => {
     const store = await openStore()
     const stdin = ndjson([...LINES, OVER, { key: 'soon', value: '', expiresAt: NOW + 60_000 }])
     const { code, stdout, stderr } = await execute(['load', '--url', store.url], { stdin })
@@ -129,10 +129,10 @@ describe('load', () => {
 
   it.each([
     ['no JSON', '{"key":', 'it is not valid JSON'],
-    ['a line that is cut off', '{"key":"k","value":"v', 'it is not valid JSON'],
+    ['a truncated line', '{"key":"k","value":"v', 'it is not valid JSON'],
     ['no value', '{"key":"k"}', 'it needs either `value` or `bytes`'],
-    ['what nobody reads', '{"key":"k","value":"v","px":5}', 'it has an unknown member "px"'],
-  ])('reports the number of an invalid line and of loaded keys: %s', async (_, bad, words) => {
+    ['an unknown member', '{"key":"k","value":"v","px":5}', 'it has an unknown member "px"'],
+  ])('reports the number of the invalid line and the number of loaded keys: %s', async (_, bad, words) => {
     const { store, link } = await openConsole()
     const before = ndjson(many(1_000))
     const whole = await execute(['load', '--console', link], { stdin: `${before}\n${bad}\n${before}` })
@@ -178,7 +178,7 @@ describe('load', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('reports the number of loaded keys when the store rejects one or stops', async () => {
+  it('reports the number of loaded keys when the store rejects a key or stops', async () => {
     const full = await openStore({ maxKeys: 700 })
     const { code, stderr } = await execute(['load', '--url', full.url], { stdin: ndjson(many(1_000)) })
     const [, count] = /: the quota has been exceeded; (\d+) keys loaded before\n$/.exec(stderr) ?? []
@@ -201,7 +201,7 @@ describe('load', () => {
   })
 
   it.each([
-    ['a file that is not there', ['/nowhere/at/all']],
+    ['a file that does not exist', ['/nowhere/at/all']],
     ['two files', ['a', 'b']],
     ['an address without a token', ['--console', 'http://127.0.0.1:1/']],
   ])('exits with code 2 for %s', async (_, args) => {

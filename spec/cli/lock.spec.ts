@@ -6,7 +6,7 @@ import { FOREVER, lockOf, node, openOther, pidOf, runs, STUBBORN } from './locke
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
 describe('lock', () => {
-  it('runs a command while it holds the lock, and then releases it', async () => {
+  it('runs a command while it holds the lock, and then releases the lock', async () => {
     const store = await openStore()
     const { url } = store
     const running = start(['lock', 'l', '--holder', 'me', '--url', url, ...node(STUBBORN)])
@@ -44,8 +44,8 @@ describe('lock', () => {
   })
 
   it.each([
-    ['127 when there is no such command', './no-such-command', 127, 'command not found: ./no-such-command'],
-    ['126 when it cannot be run', import.meta.dirname, 126, `cannot run ${import.meta.dirname}: spawn `],
+    ['127 when the command does not exist', './no-such-command', 127, 'command not found: ./no-such-command'],
+    ['126 when the command cannot be executed', import.meta.dirname, 126, `cannot run ${import.meta.dirname}: spawn `],
   ])('exits with code %s, and releases the lock', async (_, command, code, words) => {
     const { url } = await openStore()
     const outcome = await execute(['lock', 'l', '--url', url, '--', command])
@@ -76,7 +76,7 @@ describe('lock', () => {
     expect(await running.exit).toBe(130)
   })
 
-  it('forwards signals to the command, and holds the lock until it has ended', async () => {
+  it('forwards signals to the command, and holds the lock until the command has ended', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--url', url, ...node(STUBBORN)])
     const pid = await pidOf(running)
@@ -91,8 +91,8 @@ describe('lock', () => {
   })
 
   it.each([
-    ['a key that is no lock', ['set', 'l', '', '--hex'], 'is empty'],
-    ['a key that is fenced', ['set', 'l', 'x', '--ft', '1:0:x'], 'is protected by a fencing token'],
+    ['a key that is not a lock', ['set', 'l', '', '--hex'], 'is empty'],
+    ['a key with a fencing token', ['set', 'l', 'x', '--ft', '1:0:x'], 'is protected by a fencing token'],
   ])('exits with code 1 for %s', async (_, args, words) => {
     const { url } = await openStore()
     expect(await execute([...args, '--url', url])).toMatchObject({ code: 0 })
@@ -106,7 +106,7 @@ describe('lock', () => {
     ['no command', ['lock', 'l'], /missing required argument 'command'/],
     ['no command after --', ['lock', 'l', '--'], /missing required argument 'command'/],
     ['no --', ['lock', 'l', 'make'], /put -- between/],
-    ['a -- in the middle of the command', ['lock', 'l', 'npm', 'run', '--', 'x'], /put -- between/],
+    ['a -- within the command', ['lock', 'l', 'npm', 'run', '--', 'x'], /put -- between/],
     ['an empty name', ['lock', '', ...node('')], /Expected/],
     ['an empty holder', ['lock', 'l', '--holder', '', ...node('')], /Expected `holder`/],
     ['a --renew-every that is too long', ['lock', 'l', '--renew-every', '10000', ...node('')], /Expected `renewEvery`/],
@@ -120,7 +120,7 @@ describe('lock', () => {
 })
 
 describe('lock, while another holder has the lock,', () => {
-  it('waits, names the holder, and acquires the lock next', async () => {
+  it('waits, reports the holder, and acquires the lock next', async () => {
     const { url } = await openStore()
     const first = start(['lock', 'l', '--holder', 'first', '--url', url, ...node(FOREVER)])
     const pid = await pidOf(first)
@@ -135,7 +135,7 @@ describe('lock, while another holder has the lock,', () => {
     expect(await lockOf(url)).toMatchObject({ value: 'second' })
   })
 
-  it('exits with code 3 with --no-wait, and runs nothing', async () => {
+  it('exits with code 3 with --no-wait, and does not run the command', async () => {
     const { url } = await openStore()
     await execute(['set', 'l', 'first', '--url', url])
     expect(await execute(['lock', 'l', '--no-wait', '--url', url, ...node('console.log(1)')])).toMatchObject({
@@ -162,7 +162,7 @@ describe('lock, while another holder has the lock,', () => {
     await stderr.line(/^rx-statestore: the lock l is held by first$/)
   })
 
-  it('runs with --no-wait when the lock is free', async () => {
+  it('runs the command with --no-wait when the lock is free', async () => {
     const { url } = await openStore()
     expect(await execute(['lock', 'l', '--no-wait', '--url', url, ...node('')])).toMatchObject({ code: 0, stderr: '' })
   })
@@ -170,7 +170,7 @@ describe('lock, while another holder has the lock,', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('ends at %s, without the command', async (signal, code) => {
+  ] as const)('ends at %s without running the command', async (signal, code) => {
     const { url } = await openStore()
     await execute(['set', 'l', 'first', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['lock', 'l', '--url', url, ...node(FOREVER)])

@@ -5,17 +5,17 @@ import { connect, type Entry, type StateStore, text } from '../../src/client/ind
 import { listen } from '../support/listen.js'
 import type { Running } from './test-io.js'
 
-/** Limits the run time, so that a failed test leaves no process. */
+/** Keeps a script running, but for a limited time, so that a failed test leaves no process behind. */
 const IDLE = 'setTimeout(() => {}, 60_000)'
-/** A script that runs until a signal ends it, and says when it does. */
+/** A script that runs until a signal ends it. It first prints its process id. */
 export const FOREVER = `${IDLE}; console.log("runs", process.pid)`
-/** A script that prints the signals it gets, and continues. */
+/** A script that prints the signals that it receives, and continues. */
 export const STUBBORN = `for (const s of ['SIGINT', 'SIGTERM']) process.on(s, () => console.log('got', s)); ${FOREVER}`
 
-/** The words of a command that runs a script. */
+/** Returns the arguments of a command that runs a script. */
 export const node = (script: string): readonly string[] => ['--', process.execPath, '-e', script]
 
-/** The process id that a script said. */
+/** Returns the process id that a script printed. */
 export const pidOf = async ({ stdout }: Running): Promise<number> => Number((await stdout.line(/^runs \d+$/)).slice(5))
 
 /** Returns whether the process exists. */
@@ -27,11 +27,11 @@ export function runs(pid: number): boolean {
   }
 }
 
-/** A script that does nothing but start another one. */
+/** Returns a script that only starts another script. */
 export const starting = (script: string): string =>
   `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(script)}], { stdio: 'inherit' }); ${IDLE}`
 
-/** A port and its first connection, which closes when the connected process ends for any reason. */
+/** Opens a port. Returns it with its first connection, which closes when the connected process ends for any reason. */
 export async function openPort(): Promise<{ readonly port: number; readonly caller: Promise<Socket> }> {
   const server = createServer()
   const caller = new Promise<Socket>(resolve => {
@@ -40,13 +40,13 @@ export async function openPort(): Promise<{ readonly port: number; readonly call
   return { port: await listen(server), caller }
 }
 
-/** Another client of the store. */
+/** Opens another client of the store. */
 export function openOther(url: string): StateStore {
   const store = connect(url)
   onTestFinished(async () => store.close())
   return store
 }
 
-/** What a lock key holds. */
+/** Returns the entry of a lock key. */
 export const lockOf = async (url: string, name = 'l'): Promise<Entry<string>> =>
   firstValueFrom(openOther(url).get(name, text))

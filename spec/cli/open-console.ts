@@ -6,7 +6,7 @@ import { ConsoleServer } from '../../src/server/console/console-server.js'
 import type { ServeOptions, StoreServer } from '../../src/server/index.js'
 import { openStore } from './test-io.js'
 
-/** A store with a console; both closed at the end of the test. */
+/** Opens a store with a console. Both close at the end of the test. */
 export async function openConsole(
   options: ServeOptions = {},
 ): Promise<{ readonly store: StoreServer; readonly server: ConsoleServer; readonly link: string }> {
@@ -16,7 +16,7 @@ export async function openConsole(
   return { store, server, link: server.link }
 }
 
-/** A path in a new folder, which is removed at the end of the test. */
+/** Returns a path in a new folder, which is removed at the end of the test. */
 export async function scratch(name: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
   onTestFinished(async () => rm(folder, { recursive: true }))

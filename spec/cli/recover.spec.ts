@@ -9,7 +9,7 @@ import { execute } from './test-io.js'
 
 const LOG = 'log-0000000000000000'
 
-/** The directory of a store that was started, got one key per entry, and was closed. */
+/** Returns the directory of a closed store that wrote one key per entry. */
 async function written(...keys: readonly string[]): Promise<string> {
   const data = await scratch('state')
   const store = await serve({ port: 0, wsPort: 0, data })
@@ -18,7 +18,7 @@ async function written(...keys: readonly string[]): Promise<string> {
   return data
 }
 
-/** Flips a bit of the value of a key. */
+/** Flips a bit in the value of a key. */
 async function damage(data: string, key: string): Promise<void> {
   const file = join(data, LOG)
   const bytes = await readFile(file)
@@ -63,7 +63,7 @@ describe('recover', () => {
     await store.close()
   })
 
-  it('prints one JSON object per record with --json, and one with the totals', async () => {
+  it('prints one JSON object per record with --json, and another one with the totals', async () => {
     const data = await written('a', 'b', 'c')
     await damage(data, 'b')
     const { stdout } = await execute(['recover', data, '--to', await scratch('recovered'), '--json'])
@@ -99,7 +99,7 @@ describe('recover', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining('omitted    nothing\nignored    notes.txt')])
   })
 
-  it('rejects a target that has files or is inside the damaged directory', async () => {
+  it('rejects a target that contains files or is inside the damaged directory', async () => {
     const data = await written('a')
     const to = await scratch('recovered')
     await mkdir(to)
@@ -110,7 +110,7 @@ describe('recover', () => {
     expect(await execute(['recover', data])).toMatchObject({ code: 2 })
   })
 
-  it('rejects the directory of a running store, one of another program, and a missing one', async () => {
+  it('rejects the directory of a running store, a directory of another program, and a missing directory', async () => {
     const data = await written('a')
     const to = await scratch('recovered')
     const store = await serve({ port: 0, wsPort: 0, data })

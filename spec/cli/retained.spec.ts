@@ -50,7 +50,7 @@ describe('retained', () => {
     )
   })
 
-  it('reports an unreachable broker of the topics, and messages that cannot be copied', async () => {
+  it('reports an unreachable source broker, and messages that cannot be copied', async () => {
     const { url } = await openStore()
     const broker = await openBroker()
     const from = `mqtt://127.0.0.1:${broker.port}`

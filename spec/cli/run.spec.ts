@@ -60,7 +60,7 @@ describe('The command line', () => {
     ['an unknown command', ['got', 'k'], "unknown command 'got' (Did you mean get?); see rx-statestore --help"],
     ['an unknown flag', ['get', 'k', '--x'], "unknown option '--x'; see rx-statestore get --help"],
     [
-      'a flag without its value',
+      'a flag without a value',
       ['get', 'k', '--url'],
       "option '--url <url>' argument missing; see rx-statestore get --help",
     ],
@@ -79,7 +79,7 @@ describe('The command line', () => {
     expect(stderr).toMatch(/^rx-statestore: Expected a broker URL .*\\u001b\[2J.*\n$/)
   })
 
-  it('uses colours on a terminal only', async () => {
+  it('uses colours only on a terminal', async () => {
     const red = '\u001b[31mrx-statestore:\u001b[39m'
     expect((await execute([], { columns: 80 })).stderr).toContain(red)
     expect((await execute([], { columns: 80, env: { NO_COLOR: '1' } })).stderr).not.toContain(red)

@@ -38,7 +38,7 @@ async function serving(...flags: string[]) {
 }
 
 describe('passwd', () => {
-  it('creates a file that only its owner can read, without passwords in it', async () => {
+  it('creates a file that only its owner can read and that contains no passwords', async () => {
     const file = await users('alice', 'bob')
     const text = readFileSync(file, 'utf8')
     expect(text).toMatch(/^alice:\$scrypt\$.*\nbob:\$scrypt\$.*\n$/)
@@ -104,7 +104,7 @@ describe('policy check', () => {
       0,
       '{"allowed":true,"source":"rules[0].stateStoreResources[0]","rules":[0]}\n',
     ],
-  ])('%j', async (args, code, stdout) => {
+  ])('prints the decision for %j', async (args, code, stdout) => {
     expect(await execute(['policy', 'check', written('policy', POLICY), ...args])).toMatchObject({
       code,
       stdout,
@@ -116,7 +116,7 @@ describe('policy check', () => {
     ['a policy that cannot be read', 'a: 1', [], /^rx-statestore: .*policy: line 1: Expected only/],
     ['no key', POLICY, ['--can', 'Read'], /--can Read requires --key/],
     ['no topic', POLICY, ['--can', 'Publish'], /--can Publish requires --topic/],
-    ['something else to do', POLICY, ['--can', 'Eat'], /Allowed choices are Connect, Publish/],
+    ['an unknown action', POLICY, ['--can', 'Eat'], /Allowed choices are Connect, Publish/],
   ])('exits with code 2 for %s', async (_, text, args, words) => {
     const { code, stderr } = await execute(['policy', 'check', written('policy', text), ...args])
     expect(code).toBe(2)
@@ -125,7 +125,7 @@ describe('policy check', () => {
 })
 
 describe('serve', () => {
-  it('authenticates by passwords, and enforces the policy', async () => {
+  it('authenticates clients by passwords, and enforces the policy', async () => {
     const { run } = await serving(
       '--password-file',
       await users('panel', 'reader'),
@@ -152,7 +152,7 @@ describe('serve', () => {
     await execute(['passwd', passwords, 'panel'], { stdin: 'new' })
     if (how === 'SIGHUP') interrupt('SIGHUP')
     else for (const file of [policy, passwords]) utimesSync(file, 1, 1)
-    // A file that changed may be read by itself before the signal, and then again.
+    // The change of a file may already have caused a reload before the signal causes another one.
     for (const file of [policy, passwords]) await stderr.waitForLine(`reloaded ${file}`)
     expect(await run('get', 'line-2/a', ...as('panel'))).toMatchObject({
       code: 1,
@@ -188,7 +188,7 @@ describe('serve', () => {
     expect(statSync(record).mode & 0o777).toBe(0o600)
   })
 
-  it('refuses to listen for other machines without authentication', async () => {
+  it('does not listen on other interfaces without authentication', async () => {
     expect(await execute(['serve', ...ANY_PORT, '--host', '0.0.0.0'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/anonymous clients on 0\.0\.0\.0 would have full access: add --password-file, /),
@@ -198,10 +198,10 @@ describe('serve', () => {
   })
 
   it.each([
-    ['a password file that is not there', ['--password-file', '/nowhere'], /cannot read \/nowhere: ENOENT/],
-    ['a policy that is not there', ['--policy', '/nowhere'], /cannot read \/nowhere: ENOENT/],
-    ['a password file that makes no sense', ['--password-file', written('users', 'x')], /users: line 1/],
-    ['a policy that makes no sense', ['--policy', written('policy', 'x: 1')], /line 1: Expected only/],
+    ['a password file that does not exist', ['--password-file', '/nowhere'], /cannot read \/nowhere: ENOENT/],
+    ['a policy that does not exist', ['--policy', '/nowhere'], /cannot read \/nowhere: ENOENT/],
+    ['an invalid password file', ['--password-file', written('users', 'x')], /users: line 1/],
+    ['an invalid policy', ['--policy', written('policy', 'x: 1')], /line 1: Expected only/],
   ])('exits with code 2 for %s', async (_, flags, words) => {
     expect(await execute(['serve', ...ANY_PORT, ...flags])).toMatchObject({
       code: 2,
@@ -210,7 +210,7 @@ describe('serve', () => {
   })
 })
 
-describe('The page of the console', () => {
+describe('The console page', () => {
   it('connects with its token, and has the rights of the user `console`', async () => {
     const policy = written('policy', POLICY.replace('usernames: [reader]', 'usernames: [console]'))
     const { stdout, run } = await serving('--password-file', await users('panel'), '--policy', policy, '--console', '0')

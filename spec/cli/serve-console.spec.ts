@@ -8,7 +8,7 @@ import { execute, jsonOf, type Running, start } from './test-io.js'
 
 const ANY_PORT = ['--port', '0', '--ws-port', '0']
 
-/** Address and token of the console that a running command has printed. */
+/** Returns the address and the token of the console that a running command has printed. */
 async function consoleOf({
   stdout,
 }: Running): Promise<{ readonly url: URL; ask(path: string, body?: object): Promise<Response> }> {
@@ -38,7 +38,7 @@ describe('serve --console', () => {
   it.each([
     ['in the directory of --data', (folder: string) => ['--data', folder], 'console-token'],
     ['in a file', (folder: string) => ['--console-token-file', `${folder}.token`], '../state.token'],
-  ])('keeps its token %s, readable by the owner only, where dump finds it', async (_, args, name) => {
+  ])('keeps its token %s, where only the owner and dump can read it', async (_, args, name) => {
     const folder = await scratch('state')
     const addresses: string[] = []
     for (let times = 1; times <= 2; times++) {
@@ -69,7 +69,7 @@ describe('serve --console', () => {
     expect(console).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/)
   })
 
-  it('survives a restart of the store, and resets to the seed', async () => {
+  it('remains available when the store restarts, and resets the store to its seed', async () => {
     const file = await scratch('seed.json')
     await writeFile(file, JSON.stringify({ a: 'text', b: 21.5 }))
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
@@ -90,7 +90,7 @@ describe('serve --console', () => {
     expect(await execute(['get', 'b', '--url', url])).toMatchObject({ stdout: '21.5' })
   })
 
-  it('can be reset to an empty seed', async () => {
+  it('can reset the store to an empty seed', async () => {
     const file = await scratch('seed.json')
     await writeFile(file, '{}')
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
@@ -105,7 +105,7 @@ describe('serve --console', () => {
     expect((await ask('api/store')).status).toBe(200)
   })
 
-  it('exits with code 1, and frees the ports of the store, when its port is in use', async () => {
+  it('exits with code 1 when its port is in use, and frees the ports of the store', async () => {
     const [port, own] = [String(await takenPort()), ['--port', '0', '--ws-port', '0']]
     const { code, stdout, stderr } = await execute(['serve', ...own, '--console', port])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -116,16 +116,16 @@ describe('serve --console', () => {
 
   it.each([
     ['a port out of range', ['--console', '65536']],
-    ['a port that is no number', ['--console', 'yes']],
+    ['a port that is not a number', ['--console', 'yes']],
     ['--console-host alone', ['--console-host', '127.0.0.1']],
-    ['a --console-host of nothing', ['--console', '0', '--console-host', '']],
+    ['an empty --console-host', ['--console', '0', '--console-host', '']],
   ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['serve', ...ANY_PORT, ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore serve --help\n$/)
   })
 
-  it('does not start without --console', async () => {
+  it('opens no console without --console', async () => {
     const running = start(['serve', ...ANY_PORT])
     await running.stdout.line(/^listening on /)
     running.interrupt()

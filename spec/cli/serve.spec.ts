@@ -25,7 +25,7 @@ describe('serve', () => {
     expect(await execute(['get', 'k', '--url', url, '--timeout', '100'])).toMatchObject({ code: 1 })
   })
 
-  it('reports that the clock of the machine was set back, and that it has caught up', async () => {
+  it('reports that the clock of the machine was set back, and later that it has caught up', async () => {
     const { now } = Date
     let ahead = 0
     const spy = vi.spyOn(Date, 'now').mockImplementation(() => now() + ahead)
@@ -49,7 +49,7 @@ describe('serve', () => {
     expect(jsonOf(await stdout.line(/./))).toEqual(expected)
   })
 
-  it.each(['127.0.0.1', '0.0.0.0', 'localhost', '::1'])('starts with the keys of a seed at %s', async host => {
+  it.each(['127.0.0.1', '0.0.0.0', 'localhost', '::1'])('starts with the keys of a seed from %s', async host => {
     const seed = { 'a\\b': 'text', number: 21.5, object: { x: [null] }, no: false, empty: '' }
     const file = await seedFile(JSON.stringify(seed))
     const { stdout } = start(['serve', ...ANY_PORT, '--host', host, '--allow-anonymous', '--seed', file])
@@ -79,7 +79,7 @@ describe('serve', () => {
     expect(stderr).toMatch(/^rx-statestore: cannot read the seed: ENOENT[^\n]*\n$/)
   })
 
-  it('exits with code 1, and frees its ports, when the seed exceeds the limits', async () => {
+  it('exits with code 1 when the seed exceeds the limits, and frees its ports', async () => {
     const port = new URL((await closedStore()).url).port
     const flags = ['--port', port, '--ws-port', '0', '--max-keys', '1', '--seed', await seedFile('{"a":1,"b":2}')]
     const { code, stderr } = await execute(['serve', ...flags])
@@ -104,7 +104,7 @@ describe('serve', () => {
     expect(await execute(['set', 'b', '1', '--url', url])).toMatchObject({ code: 0 })
   })
 
-  it('speaks either dialect', async () => {
+  it('uses the dialect of --dialect', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--dialect', 'documented'])
     const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
     expect(await execute(['set', 'a', '1', '--nx', '--url', url])).toMatchObject({ code: 0 })
@@ -131,7 +131,7 @@ describe('serve', () => {
 
   it.each([
     ['a port out of range', ['--port', '65536']],
-    ['a port that is no number', ['--ws-port', 'http']],
+    ['a port that is not a number', ['--ws-port', 'http']],
     ['an unknown dialect', ['--dialect', 'latin']],
     ['a --max-keys of zero', ['--max-keys', '0']],
     ['a --max-bytes of zero', ['--max-bytes', '0']],

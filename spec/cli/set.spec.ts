@@ -73,7 +73,7 @@ describe('set', () => {
     expect(await stored('k')).toBe('00FF80')
   })
 
-  it('reads the exact bytes of standard input for -', async () => {
+  it('reads the exact bytes of standard input if the value is -', async () => {
     expect(await cli(['set', 'k', '-'], { stdin: Uint8Array.of(128, 10) })).toMatchObject({ code: 0 })
     expect(await stored('k')).toBe('800A')
     expect(await cli(['set', 'k', '-', '--hex'], { stdin: '2D\n' })).toMatchObject({ code: 0 })
@@ -81,7 +81,7 @@ describe('set', () => {
     expect(await cli(['vdel', 'k', '-'], { stdin: '-' })).toMatchObject({ code: 0 })
   })
 
-  it('reads a file, or standard input', async () => {
+  it('reads the value from a file or from standard input', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'value')
     await writeFile(file, Uint8Array.of(0, 255, 10))
     expect(await cli(['set', 'k', '--file', file])).toMatchObject({ code: 0 })
@@ -94,8 +94,8 @@ describe('set', () => {
 
   it.each([
     ['no value', ['set', 'k'], /missing VALUE; use - for standard input, or --file/],
-    ['a value twice', ['set', 'k', 'v', '--file', '-'], /VALUE and --file cannot be combined/],
-    ['a file that is not there', ['set', 'k', '--file', '/nowhere/at/all'], /cannot read the value: ENOENT/],
+    ['two values', ['set', 'k', 'v', '--file', '-'], /VALUE and --file cannot be combined/],
+    ['a file that does not exist', ['set', 'k', '--file', '/nowhere/at/all'], /cannot read the value: ENOENT/],
     ['half a byte', ['set', 'k', '012', '--hex'], /with --hex the value must be Base16, such as 00FF/],
     ['no Base16', ['set', 'k', 'xy', '--hex'], /with --hex the value must be Base16/],
     ['an empty key', ['set', '', 'v'], /Expected the key to have at least one byte/],
@@ -105,7 +105,7 @@ describe('set', () => {
       /--px <time>' argument '-1' is invalid. Expected a time, such as 500ms, 10s, 1h30m/,
     ],
     ['a --px of zero', ['set', 'k', 'v', '--px', '0'], /Expected a time/],
-    ['a --px of a unit there is not', ['set', 'k', 'v', '--px', '1y'], /Expected a time/],
+    ['a --px with an unknown unit', ['set', 'k', 'v', '--px', '1y'], /Expected a time/],
     ['a malformed --ft', ['set', 'k', 'v', '--ft', '17:x'], /Expected a version such as 1696374425000:1:StateStore/],
     ['two conditions', ['set', 'k', 'v', '--nx', '--nex'], /'--nx' cannot be used with option '--nex'/],
   ])('exits with code 2 and one line for %s', async (_, args, words) => {
@@ -115,7 +115,7 @@ describe('set', () => {
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore set --help\n$/)
   })
 
-  it('rejects a binary file as Base16', async () => {
+  it('rejects a binary file if --hex expects Base16', async () => {
     expect(await cli(['set', 'k', '-f', '-', '--hex'], { stdin: Uint8Array.of(255) })).toMatchObject({ code: 2 })
   })
 
@@ -126,7 +126,7 @@ describe('set', () => {
     expect(stderr).toMatch(/^rx-statestore: not written: k exists, version \d+:\d+:StateStore\n$/)
   })
 
-  it('exits with code 3 with --nex when the key holds another value', async () => {
+  it('exits with code 3 with --nex when the key has another value', async () => {
     expect(await cli(['set', 'lock', 'me', '--nex'])).toMatchObject({ code: 0 })
     expect(await cli(['set', 'lock', 'me', '--nex'])).toMatchObject({ code: 0 })
     const { code, stderr } = await cli(['set', 'lock', 'you', '--nex'])
@@ -134,7 +134,7 @@ describe('set', () => {
     expect(stderr).toMatch(/^rx-statestore: not written: lock holds another value, version \d+:\d+:StateStore\n$/)
   })
 
-  it('prints an object with the current version when the condition does not hold, with --json', async () => {
+  it('prints an object with the current version with --json when the condition does not hold', async () => {
     const { stdout: version } = await cli(['set', 'k', 'v'])
     const { code, stdout, stderr } = await cli(['set', 'k', 'w', '--nx', '--json'])
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' })

@@ -28,11 +28,11 @@ describe('status', () => {
     const report = jsonOf(stdout)
     expect(report).toMatchObject({ broker: url, connected: expect.any(Number), answered: expect.any(Number), keys: 0 })
     const { clockOffset, clockUncertainty } = Object.assign({ clockOffset: NaN, clockUncertainty: NaN }, report)
-    // The time here stands still in this test, so what the answer took is in the offset as well.
+    // The local clock stands still in this test, so the offset also includes the response time.
     expect(Math.abs(clockOffset - offset)).toBeLessThanOrEqual(2 * clockUncertainty + 1)
   })
 
-  it('leaves no key behind, and writes none with --no-write', async () => {
+  it('leaves no key behind, and writes no key with --no-write', async () => {
     const store = await openStore()
     await execute(['status', '--url', store.url])
     expect(store.stats.keys).toBe(0)
@@ -42,7 +42,7 @@ describe('status', () => {
     expect(store.keyspace).toBe(keyspace)
   })
 
-  it('prints the state that a console reports, and finds the broker through it', async () => {
+  it('prints the state that a console reports, and uses the broker that the console reports', async () => {
     const { link, store } = await openConsole()
     const { code, stdout } = await execute(['status', '--console', link])
     expect(code).toBe(0)
@@ -56,7 +56,7 @@ describe('status', () => {
     })
   })
 
-  it('exits with code 1 when the broker is unreachable, and when it has no store', async () => {
+  it('exits with code 1 when the broker is unreachable or reports that it has no store', async () => {
     const gone = await execute(['status', '--url', 'mqtt://127.0.0.1:1', '--timeout', '500ms'])
     expect(gone.code).toBe(1)
     expect(gone.stderr).toMatch(/^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:1 within 500 ms: .*ECONNREFUSED/)
@@ -69,7 +69,7 @@ describe('status', () => {
     })
   })
 
-  it('exits with code 1 when no store answers', async () => {
+  it('exits with code 1 when no store responds', async () => {
     const broker = await scriptedBroker(side => side.send(CONNACK), grant)
     const { code, stderr } = await execute(['status', '--url', broker.url, '--timeout', '1s'])
     expect([code, stderr]).toEqual([

@@ -14,13 +14,13 @@ describe('colorsFor', () => {
     ['a terminal with an empty NO_COLOR', terminal, { NO_COLOR: '' }, true],
     ['a pipe with FORCE_COLOR', pipe, { FORCE_COLOR: '1' }, true],
     ['a terminal with FORCE_COLOR=0', terminal, { FORCE_COLOR: '0' }, false],
-  ])('returns the right colours for %s', (_, sink, env, colored) => {
+  ])('returns the colours for %s', (_, sink, env, colored) => {
     expect(colorsFor(sink, env).isColorSupported).toBe(colored)
   })
 })
 
 describe('oneLine', () => {
-  it('escapes line ends and control characters, and nothing else', () => {
+  it('escapes only line ends and control characters', () => {
     expect(oneLine('a\r\nb\tc\u0007\u009b\u2028')).toBe('a\\r\\nb\\tc\\u0007\\u009b\\u2028')
     expect(oneLine('thermostat1\\setPoint 21 °C 👩‍🔧')).toBe('thermostat1\\setPoint 21 °C 👩‍🔧')
   })

@@ -9,14 +9,14 @@ import { type Clock, systemClock } from '../../src/core/util/clock.js'
 import type { Environment } from '../../src/node/environment.js'
 import { type ServeOptions, type StoreServer, serve } from '../../src/server/index.js'
 
-/** What lines are stamped with: a quarter past noon in every time zone of the tests. */
+/** The time of the test's clock, which is a quarter past noon in the local time zone. */
 export const NOW = new Date(2026, 0, 2, 12, 15, 16, 17).getTime()
 
-/** A stream that records writes, and resolves when it has a line. */
+/** A stream that records writes and notifies waiting tests of new lines. */
 export class TestSink implements Sink {
   readonly isTTY: boolean
   readonly columns?: number
-  /** Fails all further writes. */
+  /** The error with which all further writes fail. */
   broken: Error | undefined
   readonly #chunks: Buffer[] = []
   readonly #wake = new Set<() => void>()
@@ -46,7 +46,7 @@ export class TestSink implements Sink {
     return true
   }
 
-  /** Resolves when a line matches. */
+  /** Resolves when a line equals the given text. */
   async waitForLine(line: string): Promise<void> {
     while (!this.lines.includes(line)) await this.#written()
   }
@@ -73,13 +73,13 @@ export class TestSink implements Sink {
 export interface TestWorld {
   readonly env?: Environment
   readonly stdin?: string | Uint8Array
-  /** Width of the terminal that stdout and stderr are; without it they are pipes. */
+  /** The width of the terminal for stdout and stderr. Without it, both are pipes. */
   readonly columns?: number
-  /** The clock of the command; default the system clock. */
+  /** The clock of the command. The default is the system clock. */
   readonly clock?: Pick<Clock, 'schedule'>
 }
 
-/** A command that runs; interrupted at the end of the test. */
+/** A running command, which is interrupted at the end of the test. */
 export interface Running {
   readonly stdout: TestSink
   readonly stderr: TestSink
@@ -119,7 +119,7 @@ async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += 10_000) yield bytes.subarray(from, from + 10_000)
 }
 
-/** A real process that writes into what the command writes to. */
+/** Starts a real process that writes to the streams of the command. */
 function spawnInto(
   { stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>,
   command: string,
@@ -147,15 +147,15 @@ export async function execute(args: readonly string[], world: TestWorld = {}): P
   return { code, stdout: stdout.text, stderr: stderr.text, bytes: stdout.bytes }
 }
 
-/** A store on free ports, closed at the end of the test. */
+/** Opens a store on free ports, which closes at the end of the test. */
 export async function openStore(options: ServeOptions = {}): Promise<StoreServer> {
   const store = await serve({ port: 0, wsPort: 0, ...options })
   onTestFinished(async () => store.close())
   return store
 }
 
-/** The only JSON object of an output. */
+/** Parses the only JSON object of an output. */
 export const jsonOf = (text: string): unknown => JSON.parse(text)
 
-/** A version as the store gives it. */
+/** The format of a version of the store. */
 export const VERSION = /^\d{13}:\d+:StateStore$/

@@ -4,7 +4,7 @@ import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
 describe('watch', () => {
-  it('prints the values of the keys, then one line per change', async () => {
+  it('prints the values of the keys, and then one line per change', async () => {
     const { url } = await openStore()
     await execute(['set', 'a', '1', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['watch', 'a', 'b\\c', '--url', url])
@@ -93,7 +93,7 @@ describe('watch', () => {
     expect(stdout.lines).toHaveLength(2)
   })
 
-  it('prints an object per line with --json, and never shortens', async () => {
+  it('prints an object per line with --json, and never shortens values', async () => {
     const { url } = await openStore()
     const long = 'x'.repeat(1000)
     await execute(['set', 'a', long, '--url', url])
@@ -129,7 +129,7 @@ describe('watch', () => {
     await stdout.line(/ 0x4142 /)
   })
 
-  it('uses colours on a terminal only', async () => {
+  it('uses colours only on a terminal', async () => {
     const { url } = await openStore()
     const terminal = start(['watch', 'a', '--count', '1', '--url', url], { columns: 100 })
     expect(await terminal.exit).toBe(0)
@@ -158,7 +158,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('waits for a store that is down at the start, and reports that once', async () => {
+  it('waits for a store that is unavailable at first, and reports that once', async () => {
     const gone = await openStore()
     await gone.close()
     const { stdout, stderr } = start(['watch', 'a', '--url', gone.url])
@@ -170,7 +170,7 @@ describe('watch', () => {
     expect(stderr.lines.filter(line => line.includes('still trying'))).toHaveLength(1)
   })
 
-  it('reports a broker without a state store', async () => {
+  it('reports a broker that has no state store', async () => {
     const { port } = await openBroker()
     const { stderr, exit, interrupt } = start(['watch', 'a', '--timeout', '50', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/connected to/)
@@ -197,7 +197,7 @@ describe('watch', () => {
     await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took over the id/)
   })
 
-  it('exits quietly when the reader of its output has exited', async () => {
+  it('exits without an error when the reader of its output has exited', async () => {
     const store = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--url', store.url])
     await stdout.line(/absent/)

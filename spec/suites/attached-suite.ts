@@ -15,7 +15,7 @@ import { command } from '../support/words.js'
 
 const NOW = (): string => `${Date.now()}:0:C`
 
-/** A broker that is killed and started again. */
+/** A broker that can be killed and started again. */
 export interface KilledBroker {
   readonly url: string
   kill(): Promise<void>
@@ -23,10 +23,10 @@ export interface KilledBroker {
 }
 
 /**
- * Behaviour of a store at a broker that reports undeliverable messages.
+ * Specifies the behaviour of a store that is attached to a broker which reports undeliverable messages.
  *
- * @param url - of the broker, at which there is no store
- * @param strange - response topics that the broker lets through and a store does not
+ * @param url - returns the URL of a broker without a store
+ * @param strange - response topics that the broker permits and a store does not
  */
 export function attachedSuite(name: string, url: () => string, strange: readonly string[] = []): void {
   describe(`a store attached to ${name}`, () => {
@@ -35,7 +35,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       return { client, seen: record(client.key(key, text).entries$), fresh: record(client.key(key, text).freshness$) }
     }
 
-    it('notifies a watching client of every step of a key', async () => {
+    it('notifies a watching client of every change of a key', async () => {
       await openAttached(url())
       const { seen } = watching('a')
       await seen.until(({ values }) => values.length > 0)
@@ -45,14 +45,14 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(words(seen).slice(1)).toEqual(Array.from({ length: 50 }, (_, i) => `set v${i} (notification)`))
     })
 
-    it('answers a thousand requests in flight, though the broker hands out a few at a time', async () => {
+    it('answers a thousand concurrent requests, although the broker delivers only a few at a time', async () => {
       const store = await openAttached(url())
       const client = openClient(url())
       await Promise.all(Array.from({ length: 1_000 }, (_, i) => client.key(`k${i}`, number).set(i)))
       expect(store.stats).toMatchObject({ keys: 1_000, requests: 1_000, errors: 0 })
     })
 
-    it('an absent store is reported immediately, and found within a second after its start', async () => {
+    it('an absent store is reported immediately, and a new store is found within a second after its start', async () => {
       const client = openClient(url())
       await expect(client.key('a', text).set('x')).rejects.toMatchObject({ code: 'no-store' })
       const seen = record(client.key('a', text).entries$)
@@ -76,7 +76,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(words(seen).at(-1)).toBe('absent (resync)')
     })
 
-    it('that is killed is seen to be away, and its keys are there again with their directory', async () => {
+    it('becomes stale for clients when it is killed, and has its keys again when it restarts with its directory', async () => {
       const data = await mkdtemp(join(tmpdir(), 'attached-'))
       const first = new AttachedProcess(url(), { data })
       await first.until('serving')
@@ -92,7 +92,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(seen.values.flatMap(({ value }) => value ?? [])).toEqual(['kept', 'on'])
     })
 
-    it('processes all requests sent during an outage once, after it reconnects', async () => {
+    it('processes every request sent during an outage exactly once, after it reconnects', async () => {
       const link = await layLink(url())
       const store = await openAttached(link.url)
       const { client, seen } = watching('a')
@@ -115,7 +115,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(told).toEqual([...told].sort((a, b) => (versions.indexOf(a) < versions.indexOf(b) ? -1 : 1)))
     })
 
-    it('answers a request that is repeated as it did before', async () => {
+    it('gives a repeated request the same response', async () => {
       await openAttached(url())
       const alice = await RawClient.ready(url(), 'alice')
       const request = { timestamp: NOW(), correlationData: Buffer.from('the same') }
@@ -126,7 +126,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(again.version).toBe(first.version)
     })
 
-    it('forgets an absent client with the first undeliverable change, but not one that has reconnected', async () => {
+    it('ends the watches of an absent client with the first undeliverable change, but not those of a client that has reconnected', async () => {
       const store = await openAttached(url())
       const writer = await RawClient.ready(url(), 'writer')
       const before = await RawClient.ready(url(), 'alice')
@@ -142,7 +142,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect([told?.topic, store.stats.watches]).toEqual([notificationTopicOf('alice', 'k'), 1])
     })
 
-    it('bounds how much may be watched', async () => {
+    it('limits the number of watches in total and per client', async () => {
       await openAttached(url(), { maxWatches: 3, maxWatchesPerClient: 2 })
       const [alice, bob] = [await RawClient.ready(url(), 'alice'), await RawClient.ready(url(), 'bob')]
       const ask = async (client: RawClient, key: string) => (await client.request(command(`KEYNOTIFY ${key}`))).text
@@ -155,7 +155,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect([await ask(bob, 'a'), await ask(bob, 'b')]).toEqual(['+OK\r\n', QUOTA])
     })
 
-    it('publishes nowhere but to the answers of clients', async () => {
+    it('publishes only to the response topics of clients', async () => {
       const store = await openAttached(url())
       const mallory = await RawClient.connect(url(), 'mallory')
       await mallory.subscribe('#')
@@ -171,7 +171,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
     })
 
     describe('with a standby', () => {
-      it('serves on when the first one ends, and when it is killed', async () => {
+      it('is replaced by the standby when it is killed or closed', async () => {
         const first = new AttachedProcess(url())
         await first.until('serving')
         const second = await attach(url())
@@ -196,7 +196,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
         expect(await client.key('a', text).set('w')).toMatchObject({ applied: true })
       })
 
-      it('steps back when it was away and another one serves by now', async () => {
+      it('becomes a standby when it reconnects and another store serves', async () => {
         const link = await layLink(url())
         const first = await openAttached(link.url)
         await openClient(url()).key('a', text).set('of the first')
@@ -212,10 +212,10 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
   })
 }
 
-/** The same when the broker is killed. */
+/** Specifies the behaviour of a store and its clients when the broker is killed. */
 export function killedBrokerSuite(name: string, start: () => Promise<KilledBroker>): void {
-  describe(`${name} that is killed`, () => {
-    it('is reconnected by store and clients, and no acknowledged write is lost', async () => {
+  describe(`${name} when it is killed`, () => {
+    it('is reconnected by the store and the clients after its restart, and no acknowledged write is lost', async () => {
       const { url, kill, startAgain } = await start()
       const store = await openAttached(url)
       const client = openClient(url)

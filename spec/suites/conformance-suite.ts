@@ -24,20 +24,20 @@ export interface SentRequest {
   readonly fencingToken: string | undefined
 }
 
-/** A notification that came; texts have one character per byte. */
+/** A received notification. Each character of its texts represents one byte. */
 export interface Telling {
   readonly key: string
   readonly payload: string
   readonly version: string | undefined
-  /** Why a key is absent. */
+  /** The reason why a key is absent. */
   readonly reason: string | undefined
 }
 
-/** A fresh and empty store with some clients. */
+/** A new, empty store with some clients. */
 export interface Target {
   send(client: ClientName, request: SentRequest): Promise<{ payload: Uint8Array; version: string | undefined }>
   advance(ms: number): void
-  /** The notifications of a client since the previous call. */
+  /** Returns the notifications of a client since the previous call. */
   told(client: ClientName): Promise<readonly Telling[]>
 }
 
@@ -47,7 +47,7 @@ export interface TargetOptions {
   readonly bounds: Bounds
 }
 
-/** Runs every case against its own store. @param but - names of cases to skip */
+/** Runs every case against a new store. @param but - the names of cases to skip */
 export function conformanceSuite(
   title: string,
   dialect: Dialect,
@@ -69,7 +69,7 @@ class Run {
   readonly #dialect: Dialect
   readonly #clock = new ManualClock(START)
   readonly #clients: readonly ClientName[]
-  /** Versions by the name of their step. */
+  /** The versions by the name of their step. */
   readonly #named = new Map<string, string>()
   #newest = '0:0:'
 
@@ -194,7 +194,7 @@ class Run {
     return this.#named.get(step) ?? expect.fail(`No step before is called ${step}`)
   }
 
-  /** The documented dialect changes only three spellings. */
+  /** Converts a reply to the documented dialect, which differs in only three spellings. */
   #spelled(reply: string): string {
     if (this.#dialect === 'field') return reply
     return reply === ':-1\r\n' ? '-1\r\n' : reply.replace(/^-ERR /, '-ERR: ')
@@ -213,7 +213,7 @@ function payloadOf(send: RequestStep['send']): Buffer {
   return 'payload' in send ? bytes(send.payload) : resp3(send)
 }
 
-/** A page of a scan, taken apart without the code under test. */
+/** Decodes a page of a scan without the code under test. */
 function pageOf(reply: string): { readonly keys: readonly string[]; readonly token: string | undefined } {
   let rest = reply
   const read = (type: string): number => {

@@ -10,7 +10,7 @@ const DRIFT = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 
 const OVERFLOW = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'overflow' })
 
 const anyNodeId = fc.constantFrom('a', 'StateStore', 'z')
-/** A reading near the others, occasionally out of bounds. */
+/** A reading near the other readings, and occasionally out of bounds. */
 const anyReading = fc
   .tuple(
     fc.oneof({ weight: 9, arbitrary: fc.nat(5) }, { weight: 1, arbitrary: fc.nat(200_000) }),
@@ -23,7 +23,7 @@ const anyWall = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: NOW - 100_000, max: NOW + 100_000 }) },
 )
 
-/** A clock named `me` with this last reading; `counter` must be positive. */
+/** Returns a clock named `me` with the given last reading. `counter` must be positive. */
 function clockAt(wallClock: number, counter: number): HlcClock {
   const clock = new HlcClock('me', Number.POSITIVE_INFINITY)
   clock.merge(new Hlc(wallClock, counter - 1, 'other'), 0)
@@ -31,7 +31,7 @@ function clockAt(wallClock: number, counter: number): HlcClock {
 }
 
 describe('HlcClock', () => {
-  it('starts before any reading it can return', () => {
+  it('starts with a last reading before any reading that a tick can return', () => {
     const clock = new HlcClock('me')
     const start = clock.last
     expect(clock.tick(0).compareTo(start)).toBeGreaterThan(0)
@@ -43,17 +43,17 @@ describe('HlcClock', () => {
     expect(clock.merge(new Hlc(NOW + 5, 0, 'other'), NOW).nodeId).toBe('me')
   })
 
-  it.each([[''], ['a:b']])('refuses the node id %j', nodeId => {
+  it.each([[''], ['a:b']])('rejects the node id %j', nodeId => {
     expect(() => new HlcClock(nodeId)).toThrow(expect.objectContaining({ problem: 'malformed' }))
   })
 
-  it('remembers the last reading', () => {
+  it('keeps the last reading', () => {
     const clock = new HlcClock('me')
     const reading = clock.tick(NOW)
     expect(clock.last).toBe(reading)
   })
 
-  it('only ever goes forward, and on an error changes nothing, under any sequence of ticks and merges', () => {
+  it('only advances under any sequence of ticks and merges, and does not change on an error', () => {
     const event = fc.record({ now: anyWall, received: fc.option(anyReading, { nil: undefined }) })
     fc.assert(
       fc.property(fc.array(event, { minLength: 1, maxLength: 40 }), events => {
@@ -113,7 +113,7 @@ describe('HlcClock.tick', () => {
     expect(String(clock.tick(NOW))).toBe(`${NOW}:1:me`)
   })
 
-  it('throws an overflow error and changes nothing when the counter is exhausted, and recovers in the next millisecond', () => {
+  it('throws an overflow error and changes nothing when the counter is exhausted, but succeeds in the next millisecond', () => {
     const clock = clockAt(NOW, LARGEST)
     expect(String(clock.last)).toBe(`${NOW}:${LARGEST}:me`)
     expect(() => clock.tick(NOW)).toThrow(OVERFLOW)
@@ -123,28 +123,31 @@ describe('HlcClock.tick', () => {
 })
 
 describe('HlcClock.merge', () => {
-  it('merges a request of the same millisecond as in the example of the protocol', () => {
+  it("merges a request of the same millisecond as in the protocol's example", () => {
     const store = new HlcClock('StateStore')
     expect(String(store.merge(Hlc.parse('1696374425000:0:CLIENT'), NOW))).toBe('1696374425000:1:StateStore')
   })
 
-  // Local reading, received reading, wall clock and result; times relative to NOW.
+  // The local reading, the received reading, the wall clock and the result. All times are relative to NOW.
   it.each([
-    ['the wall clock when it is past both', [0, 5], [1, 7], 2, [2, 0]],
-    ["the received time when that is ahead, counting from the received side's counter", [0, 5], [3, 7], 2, [3, 8]],
-    ['its own time when that is ahead, counting from its own counter', [3, 5], [1, 7], 2, [3, 6]],
-    ['the greater received counter on equal times', [3, 5], [3, 7], 2, [3, 8]],
-    ['its own greater counter on equal times', [3, 7], [3, 5], 2, [3, 8]],
-    ['one more than either on equal counters', [3, 5], [3, 5], 2, [3, 6]],
-    ['the received counter when the wall clock stands at the received time', [0, 5], [2, 7], 2, [2, 8]],
-    ['its own counter when the wall clock stands at its own time', [2, 5], [0, 7], 2, [2, 6]],
-    ['the greater counter when all three stand at one time', [2, 5], [2, 7], 2, [2, 8]],
-  ] as const)('takes %s', (_, [localWall, localCounter], [wall, counter], now, [expectedWall, expectedCounter]) => {
-    const clock = clockAt(NOW + localWall, localCounter)
-    expect(clock.last).toEqual(new Hlc(NOW + localWall, localCounter, 'me'))
-    const merged = clock.merge(new Hlc(NOW + wall, counter, 'other'), NOW + now)
-    expect(merged).toEqual(new Hlc(NOW + expectedWall, expectedCounter, 'me'))
-  })
+    ['the wall clock when the wall clock is ahead of both readings', [0, 5], [1, 7], 2, [2, 0]],
+    ['the received time and the next received counter when the received time is ahead', [0, 5], [3, 7], 2, [3, 8]],
+    ['the local time and the next local counter when the local time is ahead', [3, 5], [1, 7], 2, [3, 6]],
+    ['the greater received counter when both times are equal', [3, 5], [3, 7], 2, [3, 8]],
+    ['the greater local counter when both times are equal', [3, 7], [3, 5], 2, [3, 8]],
+    ['the counter after both when the counters are also equal', [3, 5], [3, 5], 2, [3, 6]],
+    ['the received counter when the wall clock equals the received time', [0, 5], [2, 7], 2, [2, 8]],
+    ['the local counter when the wall clock equals the local time', [2, 5], [0, 7], 2, [2, 6]],
+    ['the greater counter when all three times are equal', [2, 5], [2, 7], 2, [2, 8]],
+  ] as const)(
+    'continues with %s',
+    (_, [localWall, localCounter], [wall, counter], now, [expectedWall, expectedCounter]) => {
+      const clock = clockAt(NOW + localWall, localCounter)
+      expect(clock.last).toEqual(new Hlc(NOW + localWall, localCounter, 'me'))
+      const merged = clock.merge(new Hlc(NOW + wall, counter, 'other'), NOW + now)
+      expect(merged).toEqual(new Hlc(NOW + expectedWall, expectedCounter, 'me'))
+    },
+  )
 
   it('follows the update rule for any local reading, received reading and wall clock', () => {
     const near = fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 3 }))
@@ -161,24 +164,24 @@ describe('HlcClock.merge', () => {
     )
   })
 
-  it('returns a reading greater than the received one, even if the received node id sorts after its own', () => {
+  it('returns a reading greater than the received reading, even if the received node id sorts after the local one', () => {
     const clock = new HlcClock('a')
     const received = new Hlc(NOW, 0, 'z')
     expect(clock.merge(received, NOW).compareTo(received)).toBeGreaterThan(0)
   })
 
-  it('continues from the merged reading', () => {
+  it('continues from the merged reading on the next tick', () => {
     const clock = new HlcClock('me')
     clock.merge(new Hlc(NOW + 500, 3, 'other'), NOW)
     expect(String(clock.tick(NOW))).toBe(`${NOW + 500}:5:me`)
   })
 
-  it('accepts a reading that is ahead by exactly the limit', () => {
+  it('accepts a reading that is ahead of the wall clock by exactly the limit', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(NOW + MAX_DRIFT_MS, 0, 'other'), NOW))).toBe(`${NOW + 60_000}:1:me`)
   })
 
-  it('throws a drift error and changes nothing for a reading one millisecond further ahead', () => {
+  it('throws a drift error and changes nothing if a reading is one millisecond further ahead than the limit', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.merge(new Hlc(NOW + MAX_DRIFT_MS + 1, 0, 'other'), NOW)).toThrow(DRIFT)
@@ -196,27 +199,27 @@ describe('HlcClock.merge', () => {
     expect(String(clock.merge(new Hlc(0, 0, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
 
-  it('throws an overflow error and changes nothing for a reading with an exhausted counter', () => {
+  it('throws an overflow error and changes nothing if the received counter is exhausted', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.merge(new Hlc(NOW, LARGEST, 'other'), NOW)).toThrow(OVERFLOW)
     expect(clock.last).toBe(before)
   })
 
-  it('accepts an exhausted counter of an earlier millisecond', () => {
+  it('accepts an exhausted counter from an earlier millisecond', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(NOW - 1, LARGEST, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
 })
 
 describe('advance', () => {
-  it('returns the first reading after a given one without keeping state', () => {
+  it('returns the first reading after a given reading without keeping state', () => {
     const floor = new Hlc(NOW, 4, 'other')
     const twice = [advance(floor, NOW, 'me'), advance(floor, NOW, 'me')]
     expect(twice.map(String)).toEqual([`${NOW}:5:me`, `${NOW}:5:me`])
   })
 
-  it('allows one minute ahead of the wall clock by default', () => {
+  it('allows readings up to one minute ahead of the wall clock by default', () => {
     expect(advance(new Hlc(NOW + 60_000, 0, 'x'), NOW, 'me').wallClock).toBe(NOW + 60_000)
     expect(() => advance(new Hlc(NOW + 60_001, 0, 'x'), NOW, 'me')).toThrow(DRIFT)
     expect(() => advance(new Hlc(NOW + 11, 0, 'x'), NOW, 'me', 10)).toThrow(DRIFT)
@@ -224,7 +227,7 @@ describe('advance', () => {
 })
 
 describe('laterTime', () => {
-  it('chooses by wall clock, then by counter', () => {
+  it('compares the wall clocks first and then the counters', () => {
     const [low, middle, high] = [new Hlc(1, 9, 'z'), new Hlc(2, 0, 'a'), new Hlc(2, 1, 'a')]
     expect(laterTime(low, middle)).toBe(middle)
     expect(laterTime(middle, low)).toBe(middle)
@@ -232,7 +235,7 @@ describe('laterTime', () => {
     expect(laterTime(high, middle)).toBe(high)
   })
 
-  it('never chooses a reading with an earlier time than the other', () => {
+  it('never returns a reading with an earlier time than either argument', () => {
     fc.assert(
       fc.property(anyReading, anyReading, (a, b) => {
         const later = laterTime(a, b)

@@ -9,7 +9,7 @@ import { effort } from '../../support/effort.js'
 const LARGEST = Number.MAX_SAFE_INTEGER
 const MALFORMED = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'malformed' })
 
-// Few distinct values besides the whole range make equal parts common.
+// Few distinct values in addition to the whole range make equal parts likely.
 const anyNumber = fc.oneof(fc.nat(3), fc.maxSafeNat(), fc.constantFrom(LARGEST, LARGEST - 1))
 const anyNodeId = fc.oneof(
   fc.constantFrom('a', 'b', 'B', 'aa', 'StateStore', '\uffff', '\u{10000}', '7', '07'),
@@ -36,7 +36,7 @@ describe('Hlc', () => {
     ['an unsafe counter', 0, LARGEST + 1, 'a'],
     ['an empty node id', 0, 0, ''],
     ['a node id with a colon', 0, 0, 'a:b'],
-  ])('refuses %s', (_, wallClock, counter, nodeId) => {
+  ])('rejects %s', (_, wallClock, counter, nodeId) => {
     expect(() => new Hlc(wallClock, counter, nodeId)).toThrow(MALFORMED)
   })
 
@@ -46,7 +46,7 @@ describe('Hlc', () => {
 })
 
 describe('Hlc', () => {
-  it('prints its wire form, alone and in an object, on the console and as JSON', () => {
+  it('prints the wire form on the console and in JSON, both as a value and inside an object', () => {
     const version = new Hlc(1696374425000, 1, 'StateStore')
     expect(inspect({ version })).toBe('{ version: 1696374425000:1:StateStore }')
     expect(`${version} ${JSON.stringify({ version })}`).toBe(
@@ -56,17 +56,17 @@ describe('Hlc', () => {
 })
 
 describe('Hlc.toString', () => {
-  it('prints the wire form', () => {
+  it('returns the wire form', () => {
     expect(String(new Hlc(1_696_374_425_000, 1, 'StateStore'))).toBe('1696374425000:1:StateStore')
   })
 
-  it('is serialized to JSON in the wire form', () => {
+  it('is used when a reading is serialized to JSON', () => {
     expect(JSON.stringify({ version: new Hlc(7, 0, 'a') })).toBe('{"version":"7:0:a"}')
   })
 })
 
 describe('Hlc.parse', () => {
-  it('reads back what `toString` prints', () => {
+  it('restores the reading that `toString` printed', () => {
     fc.assert(
       fc.property(anyHlc, hlc => {
         expect(Hlc.parse(String(hlc))).toEqual(hlc)
@@ -74,7 +74,7 @@ describe('Hlc.parse', () => {
     )
   })
 
-  it('reads zero-padded numbers as the same reading', () => {
+  it('parses zero-padded numbers as the same reading', () => {
     const zeros = fc.nat(20).map(count => '0'.repeat(count))
     fc.assert(
       fc.property(anyHlc, zeros, zeros, (hlc, a, b) => {
@@ -83,7 +83,7 @@ describe('Hlc.parse', () => {
     )
   })
 
-  it('reads zero-padded numbers, as the official clients send them', () => {
+  it('parses the zero-padded numbers that the official clients send', () => {
     expect(Hlc.parse('001696374425000:00007:client-1')).toEqual(new Hlc(1_696_374_425_000, 7, 'client-1'))
   })
 
@@ -122,11 +122,11 @@ describe('Hlc.parse', () => {
     ['0:9007199254740992:a'],
     ['0:18446744073709551615:a'],
     [`${'9'.repeat(400)}:0:a`],
-  ])('refuses %j', text => {
+  ])('rejects %j', text => {
     expect(() => Hlc.parse(text)).toThrow(MALFORMED)
   })
 
-  it('throws only HlcError, and never accepts text that prints as another reading', () => {
+  it('throws only HlcError, and never accepts text that the parsed reading does not print', () => {
     const wireLike = fc.string({ unit: fc.constantFrom('0', '1', '9', ':', 'a', '-', ' ', '\n'), maxLength: 12 })
     fc.assert(
       fc.property(wireLike, text => {
@@ -164,7 +164,7 @@ describe('Hlc.compareTo', () => {
     expect(sign(Hlc.parse(a).compareTo(Hlc.parse(b)))).toBe(order)
   })
 
-  it('is antisymmetric and connex: of two different readings exactly one is older', () => {
+  it('is antisymmetric and connex: exactly one of two different readings is older', () => {
     fc.assert(
       fc.property(anyHlc, anyHlc, (a, b) => {
         const order = sign(a.compareTo(b))

@@ -8,7 +8,7 @@ import { anyClientPacket } from '../../support/any-packet.js'
 import { encodeClientPacket } from '../../support/client-packets.js'
 import { effort } from '../../support/effort.js'
 
-/** Leaves out the forwarded part of a will, which is compared separately. */
+/** Omits the forwarded part of a will, which is compared separately. */
 const comparable = (packet: ClientPacket) =>
   packet.type === 'connect' && packet.will ? { ...packet, will: { ...packet.will, carried: undefined } } : packet
 
@@ -50,7 +50,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
 })
 
 describe('decodePacket', () => {
-  it('decodes a CONNECT of mqtt-packet with every field', () => {
+  it('decodes a CONNECT with every field that mqtt-packet encoded', () => {
     const bytes = generate({
       cmd: 'connect',
       protocolId: 'MQTT',

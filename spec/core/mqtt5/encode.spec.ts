@@ -33,7 +33,7 @@ const pairs = fc.array(
 )
 
 describe('encodePacket', () => {
-  it('encodes a CONNACK with every field as mqtt-packet decodes it', () => {
+  it('encodes a CONNACK with every field so that mqtt-packet decodes the same fields', () => {
     const packet: Connack = {
       type: 'connack',
       sessionPresent: true,
@@ -85,7 +85,7 @@ describe('encodePacket', () => {
     })
   })
 
-  it('encodes acknowledgements with any content as mqtt-packet decodes them', () => {
+  it('encodes acknowledgements with any content so that mqtt-packet decodes the same content', () => {
     const any = fc.record({
       type: fc.constantFrom<Acknowledgement['type']>('puback', 'pubrec', 'pubrel', 'pubcomp'),
       packetId: anyId,
@@ -117,7 +117,12 @@ describe('encodePacket', () => {
 
   it.each<readonly [string, ServerPacket, readonly number[], readonly number[]]>([
     ['PUBACK', { type: 'puback', packetId: 258, reasonCode: 0 }, [0x40, 2, 1, 2], [0x40, 2, 1, 2]],
-    ['a refusing PUBREC', { type: 'pubrec', packetId: 1, reasonCode: 0x87 }, [0x50, 3, 0, 1, 0x87], [0x50, 2, 0, 1]],
+    [
+      'a PUBREC with an error',
+      { type: 'pubrec', packetId: 1, reasonCode: 0x87 },
+      [0x50, 3, 0, 1, 0x87],
+      [0x50, 2, 0, 1],
+    ],
     ['PUBREL', { type: 'pubrel', packetId: 1, reasonCode: 0 }, [0x62, 2, 0, 1], [0x62, 2, 0, 1]],
     ['PUBCOMP', { type: 'pubcomp', packetId: 1, reasonCode: 0x92 }, [0x70, 3, 0, 1, 0x92], [0x70, 2, 0, 1]],
     [
@@ -149,12 +154,15 @@ describe('encodePacket', () => {
     [REASON.quotaExceeded, 3],
     [REASON.badUserNameOrPassword, 4],
     [REASON.notAuthorized, 5],
-  ])('maps reason code %i to return code %i in MQTT 3.1.1, without a session on failure', (reasonCode, returnCode) => {
-    const bytes = encodePacket({ type: 'connack', sessionPresent: true, reasonCode }, 4)
-    expect(Array.from(bytes)).toEqual([0x20, 2, returnCode === 0 ? 1 : 0, returnCode])
-  })
+  ])(
+    'encodes reason code %i as return code %i in MQTT 3.1.1, without session present on failure',
+    (reasonCode, returnCode) => {
+      const bytes = encodePacket({ type: 'connack', sessionPresent: true, reasonCode }, 4)
+      expect(Array.from(bytes)).toEqual([0x20, 2, returnCode === 0 ? 1 : 0, returnCode])
+    },
+  )
 
-  it('omits user properties first, then the reason string, if they do not fit', () => {
+  it('omits user properties first and then the reason string if they exceed the packet limit', () => {
     const reasonString = 'because it is so'
     const plain: ServerPacket = { type: 'disconnect', reasonCode: REASON.quotaExceeded }
     const withReason: ServerPacket = { ...plain, reasonString }
@@ -176,7 +184,7 @@ describe('encodePacket', () => {
     ['3.11.2-1, 3.11.2-2', { type: 'unsuback', packetId: 1, reasonCodes: [REASON.success] }],
     ['3.14.2-3, 3.14.2-4', { type: 'disconnect', reasonCode: REASON.quotaExceeded }],
     ['3.15.2-2, 3.15.2-3', { type: 'auth', reasonCode: REASON.success, authenticationMethod: 'm' }],
-  ])('never exceeds the packet limit because of purely explanatory fields [%s]', (_, plain) => {
+  ])('never exceeds the packet limit because of fields that only explain the result [%s]', (_, plain) => {
     const explained: ServerPacket = { ...plain, reasonString: 'why', userProperties: [['a', 'b'.repeat(20)]] }
     const [least, most] = [plain, explained].map(packet => encodePacket(packet, 5).length)
     expect(most).toBeGreaterThan(Number(least) + 25)
@@ -185,7 +193,7 @@ describe('encodePacket', () => {
     expect(encodePacket(explained, 5, least)).toEqual(encodePacket(plain, 5))
   })
 
-  it('rejects a string that no packet can hold', () => {
+  it('rejects a string that is too long for any packet', () => {
     const long = { type: 'disconnect', reasonCode: 0, reasonString: 'ä'.repeat(32_768) } as const
     expect(() => encodePacket(long, 5)).toThrow(expect.objectContaining({ code: 'argument' }))
   })

@@ -25,13 +25,13 @@ const packets = fc.array(fc.tuple(fc.oneof(fc.nat(5), fc.nat(400), fc.constant(2
 })
 const fractions = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 30 })
 
-/** Cuts bytes at positions given as fractions. */
+/** Cuts bytes at positions that are given as fractions. */
 function pieces(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
   const cuts = [0, ...at.map(place => Math.floor(place * bytes.length)).sort((a, b) => a - b), bytes.length]
   return cuts.slice(1).map((cut, i) => bytes.slice(cuts[i], cut))
 }
 
-/** Counts the allocations of `run`. */
+/** Counts the allocations that `run` makes. */
 function allocations(run: () => void): { count: number; bytes: number } {
   const original = globalThis.Uint8Array
   const seen = { count: 0, bytes: 0 }
@@ -54,7 +54,7 @@ function allocations(run: () => void): { count: number; bytes: number } {
 }
 
 describe('FrameCutter', () => {
-  it('returns the sent packets for any division of the stream and any timing of reads', () => {
+  it('returns the sent packets regardless of how the stream is divided and when it is read', () => {
     fc.assert(
       fc.property(packets, fractions, fc.infiniteStream(fc.boolean()), (sent, at, asks) => {
         const cutter = new FrameCutter(LIMIT)
@@ -65,7 +65,7 @@ describe('FrameCutter', () => {
           if (asks.next().value) received.push(...take(cutter))
         }
         received.push(...take(cutter))
-        // Compared at the end: earlier results must not have changed since.
+        // Compares at the end, because earlier results must not have changed since.
         expect(Buffer.compare(concatBytes(received), concatBytes(frames))).toBe(0)
         expect(received.map(frame => frame.length)).toEqual(frames.map(frame => frame.length))
         expect([cutter.bufferedBytes, cutter.hasPartialPacket]).toEqual([0, false])
@@ -73,7 +73,7 @@ describe('FrameCutter', () => {
     )
   })
 
-  it('returns the packets that arrive one byte at a time', () => {
+  it('returns packets that arrive one byte at a time', () => {
     const cutter = new FrameCutter(LIMIT)
     const frames = [packetOf(0), packetOf(127), packetOf(128), packetOf(3_000)]
     const received: Uint8Array[] = []
@@ -84,7 +84,7 @@ describe('FrameCutter', () => {
     expect(received).toEqual(frames)
   })
 
-  it('can stop between two packets', () => {
+  it('can stop cutting between two packets', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([packetOf(1), packetOf(2)]))
     expect(cutter.next()).toEqual(packetOf(1))
@@ -93,7 +93,7 @@ describe('FrameCutter', () => {
     expect(cutter.next()).toBeUndefined()
   })
 
-  it('returns the id of a PUBACK that reports plain success, and leaves every other packet', () => {
+  it('returns the packet id of a PUBACK that only reports success, and does not consume any other packet', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([encodePuback(0x1234), packetOf(1), encodePuback(7)]))
     expect([cutter.nextPuback(), cutter.nextPuback()]).toEqual([0x1234, 0])
@@ -104,16 +104,16 @@ describe('FrameCutter', () => {
   it.each([
     ['is not complete', [0x40, 2, 0]],
     ['has no packet id', [0x40, 2, 0, 0]],
-    ['has a reason', [0x40, 3, 0, 1, 0x10]],
+    ['has a reason code', [0x40, 3, 0, 1, 0x10]],
     ['has flags', [0x42, 2, 0, 1]],
     ['is of another type', [0x50, 2, 0, 1]],
-  ])('does not take for a plain PUBACK a packet that %s', (_, bytes) => {
+  ])('does not treat a packet that %s as a successful PUBACK', (_, bytes) => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(Uint8Array.from(bytes))
     expect([cutter.nextPuback(), cutter.bufferedBytes]).toEqual([0, bytes.length])
   })
 
-  it('does not take the remainder of a packet for a PUBACK', () => {
+  it('does not treat the remainder of a packet as a PUBACK', () => {
     const cutter = new FrameCutter(LIMIT)
     const [first, second] = [packetOf(1), packetOf(2)]
     cutter.push(concatBytes([first, second, encodePuback(1)]).subarray(0, first.length + second.length + 3))
@@ -153,7 +153,7 @@ describe('FrameCutter', () => {
     for (let i = 0; i < 3; i++) expect(() => cutter.next()).toThrow(refusal)
   })
 
-  it('accepts a packet of exactly the maximum', () => {
+  it('accepts a packet of exactly the maximum size', () => {
     const cutter = new FrameCutter(130)
     cutter.push(packetOf(127))
     expect(cutter.next()).toEqual(packetOf(127))
@@ -161,7 +161,7 @@ describe('FrameCutter', () => {
     expect(() => cutter.next()).toThrow(expect.objectContaining({ reasonCode: REASON.packetTooLarge }))
   })
 
-  it('allocates in proportion to the received bytes, not to the announced length, in few steps', () => {
+  it('allocates memory in proportion to the received bytes rather than the announced length, in few steps', () => {
     const cutter = new FrameCutter(300_000_000)
     const size = 50_000
     const sent = [0x30, 0xff, 0xff, 0xff, 0x7f, ...new Uint8Array(size)].map(byte => Uint8Array.of(byte))
@@ -173,11 +173,11 @@ describe('FrameCutter', () => {
     })
     expect(cutter.bufferedBytes).toBe(size + 5)
     expect(count).toBeLessThan(40)
-    // 1 + 2 + 4 + ... + 2n: every byte is copied less than four times.
+    // The sum 1 + 2 + 4 + ... + 2n means that every byte is copied less than four times.
     expect(bytes).toBeLessThan(4 * size)
   })
 
-  it('assembles a packet in memory of its size, without copying the bytes after it', () => {
+  it("assembles a packet in memory of the packet's size, without copying the bytes after the packet", () => {
     const cutter = new FrameCutter(LIMIT)
     const [first, second] = [packetOf(70_000), packetOf(3)]
     const stream = concatBytes([first, second])

@@ -14,7 +14,7 @@ import { publishPacket } from '../../support/own-room.js'
 
 /** The number of mutated packets. To raise it: `PACKETS=1000000 npx vitest run spec/core/mqtt5/hostile`. */
 const PACKETS = Number(process.env['PACKETS'] ?? effort(50_000, 3_000))
-/** Mutants per packet. */
+/** The number of mutants per packet. */
 const MUTANTS = 50
 
 const anyPublish = fc
@@ -29,7 +29,7 @@ const anyPublish = fc
   })
   .map(publish => publishPacket(publish, 1))
 
-/** A simple, fast generator: one seed must reproduce a million mutants. */
+/** Returns a simple, fast generator. One seed must reproduce a million mutants. */
 function chance(seed: number): (below: number) => number {
   let state = seed | 1
   return below => {
@@ -87,12 +87,12 @@ describe('any input from a client', () => {
       for (let i = 0; i < MUTANTS; i++) attempt(mutate(bytes, next), next(4) === 0 ? 4 : 5)
     }
     expect(seen.read + seen.refused).toBeGreaterThanOrEqual(PACKETS)
-    // A fuzzer whose packets are all rejected at the first byte proves nothing.
+    // A fuzzer whose packets are all rejected at the first byte would prove nothing.
     expect(seen.read).toBeGreaterThan(PACKETS / 50)
     expect(seen.refused).toBeGreaterThan(PACKETS / 50)
   }, 600_000)
 
-  it('is decoded in linear time even if one user property name repeats many times', () => {
+  it('is decoded in linear time even if one user property name is repeated many times', () => {
     const copied = (count: number): number =>
       countElements(() => {
         expect(new PublishDecoder().decode(publishWith(count)).userProperties['a']).toHaveLength(count)
@@ -100,7 +100,7 @@ describe('any input from a client', () => {
     expect(copied(1_000)).toBeLessThan(3 * copied(500))
   })
 
-  it('is rejected when it has more than a thousand user properties of any name', () => {
+  it('is rejected if it has more than a thousand user properties, regardless of their names', () => {
     const tooMany = expect.objectContaining({ reasonCode: REASON.quotaExceeded })
     expect(() => new PublishDecoder().decode(publishWith(100_000))).toThrow(tooMany)
     const unsubscribe = (count: number): Uint8Array =>
@@ -109,7 +109,7 @@ describe('any input from a client', () => {
     expect(() => decodePacket(unsubscribe(1_001), 5)).toThrow(tooMany)
   })
 
-  it('is rejected when it has more than ten thousand filters', () => {
+  it('is rejected if it has more than ten thousand filters', () => {
     const tooMany = expect.objectContaining({ reasonCode: REASON.quotaExceeded })
     const filters = (header: number, count: number, ...filter: readonly number[]): Uint8Array =>
       framed(
@@ -130,7 +130,7 @@ describe('any input from a client', () => {
   })
 })
 
-/** Counts the elements pushed to arrays or copied between them. */
+/** Counts the elements that are pushed to arrays or copied between them. */
 function countElements(run: () => void): number {
   const { push, concat, slice } = Array.prototype
   const iterate = Array.prototype[Symbol.iterator]
@@ -167,7 +167,7 @@ function varint(value: number): Uint8Array {
   return bytes
 }
 
-/** Properties with the same user property `count` times. */
+/** Encodes properties that contain the same user property `count` times. */
 const repeated = (count: number): Uint8Array =>
   concatBytes([varint(7 * count), ...new Array<Uint8Array>(count).fill(Uint8Array.of(0x26, 0, 1, 0x61, 0, 1, 0x62))])
 

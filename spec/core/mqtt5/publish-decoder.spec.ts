@@ -40,7 +40,7 @@ const anyPublish = fc.record({
   properties,
 })
 
-/** PUBLISH with QoS 1 to `t` with id 9, these properties and no payload. */
+/** Encodes a PUBLISH with QoS 1 to `t` with id 9, the given properties and no payload. */
 function withProperties(...parts: (readonly number[])[]): Uint8Array {
   const content = parts.flat()
   return new Uint8Array([0x32, 6 + content.length, 0, 1, 0x74, 0, 9, content.length, ...content])
@@ -58,7 +58,7 @@ function attempt(decode: () => unknown): void {
 const textField = (value: string): number[] => [0, utf8(value).length, ...utf8(value)]
 
 describe('PublishDecoder', () => {
-  it('decodes what mqtt-packet encodes', () => {
+  it('decodes the packets that mqtt-packet encodes', () => {
     const decoder = new PublishDecoder()
     fc.assert(
       fc.property(anyPublish, packet => {
@@ -83,7 +83,7 @@ describe('PublishDecoder', () => {
     )
   })
 
-  it('decodes what our encoder encodes, with and without an id', () => {
+  it('decodes the packets that our encoder encodes, with and without a packet id', () => {
     const publish = { topic: 'a/b', payload: utf8('x'), contentType: 'c', userProperties: { __ts: '1:0:a' } }
     for (const id of [0, 1, 65_535]) {
       const decoded = new PublishDecoder().decode(publishPacket(publish, id))
@@ -99,7 +99,7 @@ describe('PublishDecoder', () => {
     }
   })
 
-  it('recognizes a cached string even though its original memory was overwritten', () => {
+  it('decodes a cached string correctly even if its original memory was overwritten', () => {
     const decoder = new PublishDecoder()
     const frame = bytesOf({ ...plain, topic: 'first' })
     decoder.decode(frame)
@@ -110,7 +110,7 @@ describe('PublishDecoder', () => {
   it.each([
     ['a topic alias of 0', REASON.topicAliasInvalid, withProperties([0x23, 0, 0])],
     ['two topic aliases', REASON.protocolError, withProperties([0x23, 0, 1], [0x23, 0, 1])],
-    ['a subscription identifier of a client', REASON.protocolError, withProperties([0x0b, 1])],
+    ['a subscription identifier from a client', REASON.protocolError, withProperties([0x0b, 1])],
     ['an unknown property', REASON.malformedPacket, withProperties([0x7f, 0])],
     ['a property of another packet', REASON.malformedPacket, withProperties([0x11, 0, 0, 0, 1])],
     ['two content types', REASON.protocolError, withProperties([0x03, ...textField('a')], [0x03, ...textField('b')])],
@@ -119,7 +119,7 @@ describe('PublishDecoder', () => {
     ['two correlations', REASON.protocolError, withProperties([0x09, 0, 1, 1], [0x09, 0, 1, 1])],
     ['two expiries', REASON.protocolError, withProperties([0x02, 0, 0, 0, 1], [0x02, 0, 0, 0, 1])],
     ['two payload formats', REASON.protocolError, withProperties([0x01, 0], [0x01, 0])],
-    ['a payload format that is none', REASON.protocolError, withProperties([0x01, 2])],
+    ['an undefined payload format', REASON.protocolError, withProperties([0x01, 2])],
     ['a content type that is not UTF-8', REASON.malformedPacket, withProperties([0x03, 0, 1, 0xff])],
     [
       'a content type with half a surrogate pair',
@@ -128,27 +128,27 @@ describe('PublishDecoder', () => {
     ],
     ['a content type with U+0000', REASON.malformedPacket, withProperties([0x03, ...textField('a\0')])],
     ['a text longer than its packet', REASON.malformedPacket, withProperties([0x03, 0xff, 0xff, 0x61])],
-    ['an expiry cut short', REASON.malformedPacket, withProperties([0x02, 0, 0])],
+    ['a truncated expiry', REASON.malformedPacket, withProperties([0x02, 0, 0])],
     ['properties longer than the packet', REASON.malformedPacket, [0x32, 6, 0, 1, 0x74, 0, 9, 5]],
-    ['a property length without end', REASON.malformedPacket, [0x32, 10, 0, 1, 0x74, 0, 9, 255, 255, 255, 255, 1]],
-    ['a property length with a byte too many', REASON.malformedPacket, [0x32, 7, 0, 1, 0x74, 0, 9, 0x80, 0]],
-    ['a length with a byte too many', REASON.malformedPacket, [0x32, 0x86, 0, 0, 1, 0x74, 0, 9, 0]],
+    ['an unterminated property length', REASON.malformedPacket, [0x32, 10, 0, 1, 0x74, 0, 9, 255, 255, 255, 255, 1]],
+    ['a property length that is one byte too long', REASON.malformedPacket, [0x32, 7, 0, 1, 0x74, 0, 9, 0x80, 0]],
+    ['a packet length that is one byte too long', REASON.malformedPacket, [0x32, 0x86, 0, 0, 1, 0x74, 0, 9, 0]],
     ['no topic', REASON.protocolError, [0x32, 5, 0, 0, 0, 9, 0]],
     ['a topic with a wildcard', REASON.protocolError, [0x32, 6, 0, 1, 0x23, 0, 9, 0]],
-    ['a topic cut short', REASON.malformedPacket, [0x30, 1, 0]],
+    ['a truncated topic', REASON.malformedPacket, [0x30, 1, 0]],
     ['packet id 0', REASON.protocolError, [0x32, 6, 0, 1, 0x74, 0, 0, 0]],
     ['QoS 3', REASON.malformedPacket, [0x36, 6, 0, 1, 0x74, 0, 9, 0]],
     ['DUP with QoS 0', REASON.malformedPacket, [0x38, 4, 0, 1, 0x74, 0]],
-    ['a length that is not its own', REASON.malformedPacket, [0x32, 7, 0, 1, 0x74, 0, 9, 0]],
+    ['a length that differs from the size of the packet', REASON.malformedPacket, [0x32, 7, 0, 1, 0x74, 0, 9, 0]],
     ['another packet', REASON.malformedPacket, [0xc0, 0]],
     ['nothing', REASON.malformedPacket, []],
-  ])('refuses %s with reason code %i', (_name, reasonCode, bytes) => {
+  ])('rejects %s with reason code %i', (_name, reasonCode, bytes) => {
     expect(() => new PublishDecoder().decode(Uint8Array.from(bytes))).toThrow(
       expect.objectContaining({ name: 'PacketError', reasonCode }),
     )
   })
 
-  it('decodes the subscription identifiers of a server, and rejects 0', () => {
+  it('decodes the subscription identifiers from a server, and rejects the identifier 0', () => {
     const decoder = new PublishDecoder({ sender: 'server' })
     expect(decoder.decode(withProperties([0x0b, 1], [0x0b, 0x80, 1])).subscriptionIds).toEqual([1, 128])
     expect(() => decoder.decode(withProperties([0x0b, 0]))).toThrow(
@@ -156,13 +156,13 @@ describe('PublishDecoder', () => {
     )
   })
 
-  it('accepts an empty topic with an alias, but then not without one', () => {
+  it('accepts an empty topic with an alias, and then still rejects one without an alias', () => {
     const decoder = new PublishDecoder()
     expect(decoder.decode(Uint8Array.of(0x30, 6, 0, 0, 3, 0x23, 0, 7))).toMatchObject({ topic: '', topicAlias: 7 })
     expect(() => decoder.decode(Uint8Array.of(0x30, 3, 0, 0, 0))).toThrow('A topic name is empty')
   })
 
-  it('keeps names that objects inherit', () => {
+  it('preserves property names that objects inherit', () => {
     const names = ['__proto__', 'constructor', 'hasOwnProperty', '__proto__']
     const frame = withProperties(...names.map((name, i) => [0x26, ...textField(name), ...textField(String(i))]))
     const { userProperties } = new PublishDecoder().decode(frame)
@@ -191,7 +191,7 @@ describe('PublishDecoder', () => {
     }
   })
 
-  it('survives any input, and decodes the next packet', () => {
+  it('handles any input, and then decodes the next packet', () => {
     const decoder = new PublishDecoder()
     const good = bytesOf(plain)
     const cut = fc.tuple(anyPublish, fc.nat(), fc.nat(255)).map(([packet, at, byte]) => {
@@ -221,7 +221,7 @@ const plain: IPublishPacket = {
 }
 
 describe('StringCache', () => {
-  it('decodes each of two strings with the same slot only once', () => {
+  it('decodes each of two strings in the same slot only once', () => {
     const texts = new StringCache(24)
     const read: string[] = []
     const decodeText = (text: string): string => {
@@ -233,7 +233,7 @@ describe('StringCache', () => {
     expect(read).toEqual(['$high_priority', '1.0'])
   })
 
-  it('evicts the oldest string of a slot when a third one needs it', () => {
+  it('evicts the oldest string of a slot when the slot needs a third string', () => {
     const texts = new StringCache(24)
     const read: string[] = []
     const decodeText = (text: string): string => texts.textOf(utf8(text), 0, 4, unknown => read.push(unknown))

@@ -69,7 +69,7 @@ describe('PublishEncoder', () => {
   })
 
   it.each([0, 1, 127, 128, 16_000, 16_383, 16_384, 70_000, 2_097_152, 3_000_000])(
-    'encodes the length of a payload of %d bytes in the fewest digits',
+    'encodes the length of a payload of %d bytes in as few bytes as possible',
     length => {
       const payload = new Uint8Array(length).fill(42)
       const packet = read(publishPacket({ ...REQUEST, payload }, 9))
@@ -83,7 +83,7 @@ describe('PublishEncoder', () => {
     expect(packet.properties?.userProperties).toEqual({ long, __ts: '1:0:a' })
   })
 
-  it('carries nothing over from one packet to the next', () => {
+  it('does not carry state over from one packet to the next', () => {
     const encoder = new PublishEncoder()
     const first = publishPacket(REQUEST, 1, encoder)
     const copy = Uint8Array.from(first)

@@ -6,7 +6,7 @@ import { PublishDecoder } from '../../../src/core/mqtt5/publish-decoder.js'
 import * as REASON from '../../../src/core/mqtt5/reason-codes.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 
-/** A client packet including its length; `content` includes the properties with their length. */
+/** Encodes a client packet including its length. `content` includes the properties with their length. */
 const packet = (first: number, ...content: (number | readonly number[])[]): Uint8Array => {
   const bytes = content.flat()
   if (bytes.length > 127) throw new Error('too long for the table')
@@ -250,33 +250,33 @@ const ALLOWED: readonly (readonly [
   ['3.1.1: 2.2.3', 'a length with a byte too many, in 3.1.1', Uint8Array.of(0xc0, 0x80, 0), { type: 'pingreq' }, 4],
 ]
 
-/** Reads a packet as a connection does. */
+/** Decodes a packet as a connection does. */
 function read(bytes: Uint8Array, version: Version): void {
   if ((bytes[0] ?? 0) >> 4 === 3) new PublishDecoder({ version }).decode(bytes)
   else decodePacket(bytes, version)
 }
 
-describe('the standard forbids', () => {
+describe('A packet that the standard forbids', () => {
   it.each(
     ROWS.map(([section, what, reasonCode, bytes, version = 5]) => ({ section, what, reasonCode, bytes, version })),
-  )('$section: $what, with reason code $reasonCode', ({ reasonCode, bytes, version }) => {
+  )('is rejected ($section): $what, with reason code $reasonCode', ({ reasonCode, bytes, version }) => {
     expect(() => read(bytes, version)).toThrow(expect.objectContaining({ name: 'PacketError', reasonCode }))
   })
 
   it.each([
     ['2.1.4', 'a length of more than four bytes', malformedPacket, [0x30, 0xff, 0xff, 0xff, 0xff]],
     ['3.2.2-15', 'a packet larger than the maximum', packetTooLarge, [0x30, 99]],
-  ])('%s: %s, with reason code %i, before the packet is complete', (_section, _what, reasonCode, bytes) => {
+  ])('is rejected before it is complete (%s): %s, with reason code %i', (_section, _what, reasonCode, bytes) => {
     const cutter = new FrameCutter(100)
     cutter.push(Uint8Array.from(bytes))
     expect(() => cutter.next()).toThrow(expect.objectContaining({ name: 'PacketError', reasonCode }))
   })
 })
 
-describe('the standard allows', () => {
+describe('A packet that the standard allows', () => {
   it.each(
     ALLOWED.map(([section, what, bytes, expected, version = 5]) => ({ section, what, bytes, expected, version })),
-  )('$section: $what', ({ bytes, expected, version }) => {
+  )('is decoded ($section): $what', ({ bytes, expected, version }) => {
     expect(decodePacket(bytes, version)).toMatchObject(expected)
   })
 })

@@ -9,7 +9,7 @@ import { effort } from '../../support/effort.js'
 const LARGEST = Number.MAX_SAFE_INTEGER
 const NOT_UTF8 = Uint8Array.of(0xff, 0xfe)
 
-/** Encodes a request; a string stands for its UTF-8. */
+/** Encodes a request. A string stands for its UTF-8 bytes. */
 const request = (...words: (string | Uint8Array)[]): Uint8Array =>
   encodeArray(words.map(word => (typeof word === 'string' ? utf8(word) : word)))
 
@@ -30,7 +30,7 @@ const nex = (comparand?: string): SetCondition => ({
 })
 
 const anyBytes = fc.uint8Array({ maxLength: 24 })
-// Protocol keywords are also legal keys, values and comparands.
+// Protocol keywords are also valid keys, values and comparands.
 const anyWord = fc.constantFrom('NX', 'NEX', 'PX', '5', '0', '-1', 'STOP', 'SET', 'GET', '').map(utf8)
 const anyData = fc.oneof(anyBytes, anyWord)
 const anyKey = anyData.filter(key => key.length > 0)
@@ -78,7 +78,7 @@ describe('encodeCommand', () => {
     expect(fromUtf8(encodeCommand(command))).toBe(payload)
   })
 
-  it('is reversed by parseCommand for any command, including binary keys and values that look like options', () => {
+  it('produces requests that parseCommand restores for any command, including binary keys and values that look like options', () => {
     fc.assert(
       fc.property(anyCommand, command => {
         expect(parseCommand(encodeCommand(command))).toEqual(command)
@@ -89,7 +89,7 @@ describe('encodeCommand', () => {
 })
 
 describe('parseCommand', () => {
-  it('reads SET, GET, DEL, VDEL, KEYNOTIFY, GLOBNOTIFY and SCAN', () => {
+  it('parses SET, GET, DEL, VDEL, KEYNOTIFY, GLOBNOTIFY and SCAN', () => {
     const key = utf8('k')
     expect(parseCommand(request('SET', 'k', 'v'))).toEqual(set())
     expect(parseCommand(request('GET', 'k'))).toEqual({ verb: 'GET', key })
@@ -103,17 +103,17 @@ describe('parseCommand', () => {
     expect(parseCommand(request('SCAN', '', ''))).toEqual({ verb: 'SCAN', glob: utf8(''), token: utf8('') })
   })
 
-  it('reads keys and values that are not text', () => {
+  it('parses keys and values that are not text', () => {
     const command = parseCommand(request('SET', NOT_UTF8, Uint8Array.of(0, 13, 10, 255)))
     expect(command).toEqual(set({ key: NOT_UTF8, value: Uint8Array.of(0, 13, 10, 255) }))
   })
 
-  it('distinguishes an empty value from none', () => {
+  it('distinguishes an empty value from a missing one', () => {
     expect(parseCommand(request('SET', 'k', ''))).toEqual(set({ value: utf8('') }))
     expect(parseCommand(request('VDEL', 'k', ''))).toMatchObject({ verb: 'VDEL', value: utf8('') })
   })
 
-  it('treats protocol keywords as keys and values where those are expected', () => {
+  it('treats protocol keywords as keys and values where keys and values are expected', () => {
     expect(parseCommand(request('SET', 'SET', 'NX'))).toEqual(set({ key: utf8('SET'), value: utf8('NX') }))
     expect(parseCommand(request('KEYNOTIFY', 'STOP'))).toMatchObject({ key: utf8('STOP'), stop: false })
   })
@@ -130,7 +130,7 @@ describe('parseCommand', () => {
     ['PX 5 NEX w', { condition: nex('w'), px: 5 }],
     ['NEX w', { condition: nex('w'), px: undefined }],
     ['NEX w PX 5', { condition: nex('w'), px: 5 }],
-    // A word after NEX is an option if the rest is then valid, otherwise the comparand.
+    // A word after NEX is an option if the rest is then valid, and otherwise the comparand.
     ['NEX PX 1000', { condition: nex(), px: 1000 }],
     ['NEX PX', { condition: nex('PX'), px: undefined }],
     ['NEX PX PX 5', { condition: nex('PX'), px: 5 }],
@@ -142,11 +142,11 @@ describe('parseCommand', () => {
     ['PX 5 NEX PX', { condition: nex('PX'), px: 5 }],
     ['PX 5 NEX NX', { condition: nex('NX'), px: 5 }],
     ['NEX nx', { condition: nex('nx'), px: undefined }],
-  ])('reads SET k v %s', (options, expected) => {
+  ])('parses SET k v %s', (options, expected) => {
     expect(parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toEqual(set(expected))
   })
 
-  it('reads empty and non-text bytes as the comparand of NEX', () => {
+  it('parses empty and non-text bytes as the comparand of NEX', () => {
     expect(parseCommand(request('SET', 'k', 'v', 'NEX', ''))).toEqual(set({ condition: nex('') }))
     expect(parseCommand(request('SET', 'k', 'v', 'NEX', NOT_UTF8, 'PX', '5'))).toEqual(
       set({ condition: { type: 'NEX', comparand: NOT_UTF8 }, px: 5 }),
@@ -193,22 +193,22 @@ describe('parseCommand', () => {
     'px 5',
     'Nx',
     'w',
-  ])('raises a syntax error for SET k v %s', options => {
+  ])('throws a syntax error for SET k v %s', options => {
     expect(() => parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toThrow(refusal('syntax-error'))
   })
 
   it.each([
     ['an empty option', ['']],
-    ['an option that is no text', [NOT_UTF8]],
+    ['an option that is not text', [NOT_UTF8]],
     ['an empty time to live', ['PX', '']],
-    ['a time to live that is no text', ['PX', NOT_UTF8]],
+    ['a time to live that is not text', ['PX', NOT_UTF8]],
     ['spaces around the time to live', ['PX', ' 5']],
-    ['a line end behind the time to live', ['PX', '5\n']],
-  ])('raises a syntax error for %s', (_, options) => {
+    ['a line end after the time to live', ['PX', '5\n']],
+  ])('throws a syntax error for %s', (_, options) => {
     expect(() => parseCommand(request('SET', 'k', 'v', ...options))).toThrow(refusal('syntax-error'))
   })
 
-  it.each(['stop', 'START', '', 'STOP '])('raises a syntax error for KEYNOTIFY k %j', option => {
+  it.each(['stop', 'START', '', 'STOP '])('throws a syntax error for KEYNOTIFY k %j', option => {
     expect(() => parseCommand(request('KEYNOTIFY', 'k', option))).toThrow(refusal('syntax-error'))
   })
 
@@ -256,7 +256,7 @@ describe('parseCommand', () => {
     ['KEYNOTIFY', 'k', 'x', 'y'],
     ['SCAN'],
     ['SCAN', '*', 't', 'u'],
-  ])('rejects %s %s %s %s for its argument count', (...words) => {
+  ])('rejects %s %s %s %s because of the number of arguments', (...words) => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('wrong-argument-count'))
   })
 
@@ -268,11 +268,11 @@ describe('parseCommand', () => {
     ['VDEL', '', 'v'],
     ['KEYNOTIFY', ''],
     ['KEYNOTIFY', '', 'STOP'],
-  ])('refuses an empty key: %j %j', (...words) => {
+  ])('rejects an empty key: %j %j', (...words) => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('key-empty'))
   })
 
-  it('reports a malformed command before an empty key', () => {
+  it('reports a malformed command rather than an empty key if both occur', () => {
     expect(() => parseCommand(request('GET', '', 'v'))).toThrow(refusal('wrong-argument-count'))
     expect(() => parseCommand(request('SET', '', 'v', 'PX', '0'))).toThrow(refusal('syntax-error'))
     expect(() => parseCommand(request('get', ''))).toThrow(refusal('unknown-command'))
@@ -287,12 +287,12 @@ describe('parseCommand', () => {
     ['a key that is nil', '*2\r\n$3\r\nGET\r\n$-1\r\n'],
     ['a key that is an array', '*2\r\n$3\r\nGET\r\n*1\r\n$1\r\nk\r\n'],
     ['an inline command', 'GET k\r\n'],
-    ['a missing last CRLF', '*2\r\n$3\r\nGET\r\n$1\r\nk'],
+    ['a missing final CRLF', '*2\r\n$3\r\nGET\r\n$1\r\nk'],
     ['a trailing byte', '*2\r\n$3\r\nGET\r\n$1\r\nk\r\n\n'],
     ['two requests', '*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n'],
     ['a hostile length', '*2\r\n$3\r\nGET\r\n$999999999999999\r\nk\r\n'],
     ['a hostile count', '*2147483647\r\n$3\r\nGET\r\n$1\r\nk\r\n'],
-  ])('raises a syntax error for %s', (_, payload) => {
+  ])('throws a syntax error for %s', (_, payload) => {
     expect(() => parseCommand(utf8(payload))).toThrow(refusal('syntax-error'))
   })
 
@@ -316,7 +316,7 @@ describe('parseCommand', () => {
     )
   })
 
-  it('parses any options of SET into a command that encodes and parses to itself', () => {
+  it('parses any options of SET into a command that is restored when it is encoded and parsed again', () => {
     const anyOptions = fc.array(fc.constantFrom('NX', 'NEX', 'PX', '5', '0', 'w', ''), { maxLength: 6 })
     fc.assert(
       fc.property(anyOptions, options => {
@@ -340,7 +340,7 @@ describe('parseCommand', () => {
 })
 
 describe('CommandError', () => {
-  it('carries the error code of the answer', () => {
+  it('has the error code for the reply', () => {
     expect(new CommandError('key-empty')).toMatchObject({ name: 'CommandError', code: 'key-empty' })
     expect(new CommandError('key-empty')).toBeInstanceOf(Error)
   })

@@ -21,7 +21,7 @@ describe('encodeNotification', () => {
     )
   })
 
-  it('distinguishes an empty value from none', () => {
+  it('distinguishes an empty value from a missing one', () => {
     expect(fromUtf8(encodeNotification({ op: 'set', value: utf8('') }))).toBe(
       '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$0\r\n\r\n',
     )
@@ -34,13 +34,16 @@ describe('encodeNotification', () => {
     expect(fromUtf8(encodeNotification({ op: 'delete' }, 'documented'))).toBe('*2\r\n$6\r\nNOTIFY\r\n$3\r\nDEL\r\n')
   })
 
-  it.each(['field', 'documented'] as const)('is reversed by parseNotification in the %s dialect', dialect => {
-    fc.assert(
-      fc.property(anyNotification, notification => {
-        expect(parseNotification(encodeNotification(notification, dialect))).toEqual(notification)
-      }),
-    )
-  })
+  it.each(['field', 'documented'] as const)(
+    'produces notifications that parseNotification restores in the %s dialect',
+    dialect => {
+      fc.assert(
+        fc.property(anyNotification, notification => {
+          expect(parseNotification(encodeNotification(notification, dialect))).toEqual(notification)
+        }),
+      )
+    },
+  )
 })
 
 describe('parseNotification', () => {
@@ -51,11 +54,11 @@ describe('parseNotification', () => {
     [['NOTIFY', 'SET'], { op: 'set', value: undefined }],
     [['NOTIFY', 'DELETE'], { op: 'delete' }],
     [['NOTIFY', 'DEL'], { op: 'delete' }],
-  ])('reads %j', (words, expected) => {
+  ])('parses %j', (words, expected) => {
     expect(parseNotification(notification(...words))).toEqual(expected)
   })
 
-  it('reads a value that is not text', () => {
+  it('parses a value that is not text', () => {
     const value = Uint8Array.of(0xff, 0x0d, 0x0a, 0x00)
     const payload = encodeArray([utf8('NOTIFY'), utf8('SET'), utf8('VALUE'), value])
     expect(parseNotification(payload)).toEqual({ op: 'set', value })
@@ -81,7 +84,7 @@ describe('parseNotification', () => {
     [['NOTIFY', 'set', 'VALUE', 'abc']],
     [['NOTIFY', 'SET', 'value', 'abc']],
     [['\ufeffNOTIFY', 'DELETE']],
-  ])('refuses %j', words => {
+  ])('rejects %j', words => {
     expect(() => parseNotification(notification(...words))).toThrow(REFUSAL)
   })
 
@@ -91,13 +94,13 @@ describe('parseNotification', () => {
     ['a nil value', '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$-1\r\n'],
     ['a value that is an integer', '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n:1\r\n'],
     ['simple strings', '*2\r\n+NOTIFY\r\n+DELETE\r\n'],
-    ['a missing last CRLF', '*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE'],
+    ['a missing final CRLF', '*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE'],
     ['trailing bytes', '*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n\r\n'],
-  ])('refuses %s', (_, payload) => {
+  ])('rejects %s', (_, payload) => {
     expect(() => parseNotification(utf8(payload))).toThrow(REFUSAL)
   })
 
-  it('refuses every proper prefix of a notification', () => {
+  it('rejects every proper prefix of a notification', () => {
     fc.assert(
       fc.property(anyNotification, notification => {
         const payload = encodeNotification(notification)
@@ -108,7 +111,7 @@ describe('parseNotification', () => {
     )
   })
 
-  it('shows the unexpected payload, truncated', () => {
+  it('includes the unexpected payload in the error, truncated', () => {
     expect(() => parseNotification(notification('NOTIFY', 'EXPIRE'))).toThrow('Not a notification: NOTIFY EXPIRE')
     let message = ''
     try {
@@ -120,7 +123,7 @@ describe('parseNotification', () => {
     expect(message.length).toBeLessThan(150)
   })
 
-  it('rejects words that are not text instead of misreading them', () => {
+  it('rejects words that are not text instead of misinterpreting them', () => {
     const payload = encodeArray([utf8('NOTIFY'), Uint8Array.of(0x44, 0x45, 0x4c, 0xff)])
     expect(() => parseNotification(payload)).toThrow(REFUSAL)
   })

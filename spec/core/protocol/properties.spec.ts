@@ -5,11 +5,11 @@ import { readPosition, readVersion } from '../../../src/core/protocol/properties
 const VERSION = '0001696374425000:00001:Broker'
 
 describe('readVersion', () => {
-  it('reads the version of a response or a notification', () => {
+  it('returns the version of a response or a notification', () => {
     expect(readVersion({ userProperties: { __ts: VERSION } })).toEqual(Hlc.parse(VERSION))
   })
 
-  it('returns undefined without a version', () => {
+  it('returns undefined if there is no version', () => {
     expect(readVersion({ userProperties: {} })).toBeUndefined()
   })
 
@@ -22,14 +22,14 @@ describe('readVersion', () => {
 })
 
 describe('readPosition', () => {
-  it('reads the position of a missing key', () => {
+  it('returns the position of a missing key', () => {
     expect(readPosition({ userProperties: { __pos: VERSION } })).toEqual(Hlc.parse(VERSION))
   })
 
   it.each([
-    ['there is none', {}],
-    ['another store means something else by it', { __pos: 'left' }],
-    ['it comes twice', { __pos: [VERSION, VERSION] }],
+    ['there is no position', {}],
+    ['another store uses the property with another meaning', { __pos: 'left' }],
+    ['the property occurs twice', { __pos: [VERSION, VERSION] }],
   ])('returns undefined when %s', (_, userProperties) => {
     expect(readPosition({ userProperties })).toBeUndefined()
   })

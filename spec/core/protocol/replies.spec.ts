@@ -43,13 +43,13 @@ describe('encodeReply', () => {
     ],
     [{ type: 'error', code: 'syntax-error' }, '-ERR syntax error\r\n', '-ERR: syntax error\r\n'],
     [{ type: 'error', code: 'key-empty' }, '-ERR the key length is zero\r\n', '-ERR: the key length is zero\r\n'],
-  ])('encodes %j as %j in the field dialect and as %j in the documented one', (reply, field, documented) => {
+  ])('encodes %j as %j in the field dialect and as %j in the documented dialect', (reply, field, documented) => {
     expect(fromUtf8(encodeReply(reply))).toBe(field)
     expect(fromUtf8(encodeReply(reply, 'field'))).toBe(field)
     expect(fromUtf8(encodeReply(reply, 'documented'))).toBe(documented)
   })
 
-  it.each(DIALECTS)('is reversed by the readers in the %s dialect', dialect => {
+  it.each(DIALECTS)('produces replies that the readers restore in the %s dialect', dialect => {
     const conditional = (reply: Reply): string => readConditional(encodeReply(reply, dialect), 'k')
     expect(conditional({ type: 'ok' })).toBe('applied')
     expect(conditional({ type: 'count', count: 1 })).toBe('applied')
@@ -62,7 +62,7 @@ describe('encodeReply', () => {
     expect(readValue(encodeReply({ type: 'absent' }, dialect), 'k')).toBeUndefined()
   })
 
-  it('passes any value to readValue unchanged', () => {
+  it('encodes values so that readValue returns them unchanged', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.constantFrom(...DIALECTS), (value, dialect) => {
         expect(readValue(encodeReply({ type: 'value', value }, dialect), 'k')).toEqual(value)
@@ -83,12 +83,12 @@ describe('readConditional', () => {
     ['-1\r\n', 'refused'],
     ['-1', 'refused'],
     ['$-1\r\n', 'refused'],
-  ])('reads %j as %s', (payload, outcome) => {
+  ])('returns the result of the reply %j as %s', (payload, outcome) => {
     expect(read(readConditional, payload)).toBe(outcome)
   })
 
   it.each(['+ok\r\n', '+\r\n', '+OK \r\n', ':2\r\n', ':-2\r\n', '$2\r\nOK\r\n', '$0\r\n\r\n', '*0\r\n', '', 'OK\r\n'])(
-    'refuses %j',
+    'rejects %j',
     payload => {
       expect(() => read(readConditional, payload)).toThrow(UNEXPECTED)
     },
@@ -101,7 +101,7 @@ describe('readValue', () => {
     ['$4\r\n1234', '1234'],
     ['$0\r\n\r\n', ''],
     ['$2\r\n\r\n\r\n', '\r\n'],
-  ])('reads the value of %j', (payload, text) => {
+  ])('returns the value in %j', (payload, text) => {
     expect(read(readValue, payload)).toEqual(utf8(text))
   })
 
@@ -117,11 +117,11 @@ describe('readValue', () => {
     '$4\r\n1234\r\n1',
     '$-2\r\n',
     '$999999999999999\r\n1234\r\n',
-  ])('refuses %j, a blob with a wrong length', payload => {
+  ])('rejects %j, a blob with an incorrect length', payload => {
     expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
   })
 
-  it.each(['+OK\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '*1\r\n$1\r\na\r\n', '', '1234'])('refuses %j', payload => {
+  it.each(['+OK\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '*1\r\n$1\r\na\r\n', '', '1234'])('rejects %j', payload => {
     expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
   })
 })
@@ -132,11 +132,11 @@ describe('readDeleted', () => {
     [':1', true],
     [':0\r\n', false],
     [':0', false],
-  ])('reads %j as %s', (payload, deleted) => {
+  ])('returns the result of the reply %j as %s', (payload, deleted) => {
     expect(read(readDeleted, payload)).toBe(deleted)
   })
 
-  it.each(['+OK\r\n', ':2\r\n', ':-1\r\n', '-1\r\n', '$-1\r\n', '$1\r\n1\r\n', '*0\r\n', ''])('refuses %j', payload => {
+  it.each(['+OK\r\n', ':2\r\n', ':-1\r\n', '-1\r\n', '$-1\r\n', '$1\r\n1\r\n', '*0\r\n', ''])('rejects %j', payload => {
     expect(() => read(readDeleted, payload)).toThrow(UNEXPECTED)
   })
 })
@@ -147,12 +147,12 @@ describe('readWatched', () => {
     ['+OK', true],
     [':0\r\n', false],
     [':0', false],
-  ])('reads %j as %s', (payload, watched) => {
+  ])('returns the result of the reply %j as %s', (payload, watched) => {
     expect(read(readWatched, payload)).toBe(watched)
   })
 
   it.each(['+NO\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '$2\r\nOK\r\n', '$-1\r\n', '*0\r\n', ''])(
-    'refuses %j',
+    'rejects %j',
     payload => {
       expect(() => read(readWatched, payload)).toThrow(UNEXPECTED)
     },
@@ -160,7 +160,7 @@ describe('readWatched', () => {
 })
 
 describe('readPage', () => {
-  it('reads keys of any bytes, with a token or without', () => {
+  it('returns keys of any bytes, with or without a token', () => {
     const anyKeys = fc.array(fc.uint8Array({ minLength: 1 }), { maxLength: 5 })
     fc.assert(
       fc.property(anyKeys, fc.option(fc.uint8Array(), { nil: undefined }), (keys, token) => {
@@ -172,10 +172,10 @@ describe('readPage', () => {
   it.each([
     ['no array', '$1\r\na\r\n'],
     ['an empty array', '*0\r\n'],
-    ['keys without the array around', '*1\r\n$1\r\na\r\n'],
+    ['keys without an enclosing array', '*1\r\n$1\r\na\r\n'],
     ['three parts', '*3\r\n*0\r\n$1\r\nt\r\n$1\r\nt\r\n'],
     ['a key that is nil', '*1\r\n*1\r\n$-1\r\n'],
-    ['a key of no bytes', '*1\r\n*1\r\n$0\r\n\r\n'],
+    ['an empty key', '*1\r\n*1\r\n$0\r\n\r\n'],
     ['a key that is an array', '*1\r\n*1\r\n*0\r\n'],
     ['a key that is a number', '*1\r\n*1\r\n:1\r\n'],
     ['a token that is nil', '*2\r\n*0\r\n$-1\r\n'],
@@ -185,7 +185,7 @@ describe('readPage', () => {
     ['bytes after the end', '*1\r\n*0\r\n\r\n'],
     ['nothing', ''],
     ['+OK', '+OK\r\n'],
-  ])('refuses %s', (_, payload) => {
+  ])('rejects %s', (_, payload) => {
     expect(() => readPage(utf8(payload))).toThrow(UNEXPECTED)
   })
 
@@ -195,7 +195,7 @@ describe('readPage', () => {
     ['-ERR syntax error\r\n', 'syntax-error', 'scan again'],
     ['-ERR not authorized\r\n', 'not-authorized', 'not authorized'],
     ['-1\r\n', 'service-unknown', '1'],
-  ])('raises ServiceError with advice for %j', (payload, code, end) => {
+  ])('throws ServiceError with advice for %j', (payload, code, end) => {
     const raised = { name: 'ServiceError', code, key: undefined, message: expect.stringMatching(new RegExp(`${end}$`)) }
     expect(() => readPage(utf8(payload))).toThrow(expect.objectContaining(raised))
   })
@@ -210,16 +210,16 @@ describe.each(READERS)('%s', (_, reader) => {
     ['-something else\r\n', 'service-unknown', 'something else'],
     ['-2\r\n', 'service-unknown', '2'],
     ['-\r\n', 'service-unknown', ''],
-  ])('raises ServiceError for %j', (payload, code, text) => {
+  ])('throws ServiceError for %j', (payload, code, text) => {
     const raised = expect.objectContaining({ name: 'ServiceError', code, text, key: 'k' })
     expect(() => read<unknown>(reader, payload)).toThrow(raised)
   })
 
-  it('names the key when the answer has an unexpected form', () => {
+  it('includes the key in the error when the reply has an unexpected form', () => {
     expect(() => reader(utf8('*0\r\n'), 'panel "7"')).toThrow('"panel \\"7\\""')
   })
 
-  it('either refuses a truncated reply or reads it as the whole reply', () => {
+  it('either rejects a truncated reply or returns the same result as for the whole reply', () => {
     const replies: Reply[] = [
       { type: 'ok' },
       { type: 'value', value: utf8('12\r\n34') },

@@ -4,7 +4,7 @@ import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from '../../
 import { fromUtf8 } from '../../../src/core/util/bytes.js'
 import { ServiceError, StateStoreError } from '../../../src/core/util/errors.js'
 
-// Copied from the protocol instead of the source: other implementations send and expect these bytes.
+// Copied from the protocol instead of the source, because other implementations send and expect these bytes.
 const TEXTS: readonly (readonly [KnownServiceErrorCode, string])[] = [
   [
     'clock-skew',
@@ -30,13 +30,13 @@ const TEXTS: readonly (readonly [KnownServiceErrorCode, string])[] = [
 ]
 
 describe('SERVICE_ERRORS', () => {
-  it('contains exactly the texts of the protocol', () => {
+  it('contains exactly the error texts of the protocol', () => {
     expect(SERVICE_ERRORS).toEqual(Object.fromEntries(TEXTS))
   })
 })
 
 describe.each(TEXTS)('the error %s', (code, text) => {
-  it('is encoded in either dialect', () => {
+  it('is encoded in both dialects', () => {
     expect(fromUtf8(encodeReply({ type: 'error', code }))).toBe(`-ERR ${text}\r\n`)
     expect(fromUtf8(encodeReply({ type: 'error', code }, 'documented'))).toBe(`-ERR: ${text}\r\n`)
   })
@@ -47,13 +47,13 @@ describe.each(TEXTS)('the error %s', (code, text) => {
     ['ERR:', ''],
     ['', ''],
     ['ERR ', ' '],
-  ])('is recognized after %j and before %j', (prefix, suffix) => {
+  ])('is recognized with %j before its text and %j after it', (prefix, suffix) => {
     expect(serviceError(`${prefix}${text}${suffix}`, 'k')).toMatchObject({ code, text, key: 'k' })
   })
 })
 
 describe('serviceError', () => {
-  it('returns a ServiceError with the key and the text of the store', () => {
+  it("returns a ServiceError with the key and the store's text", () => {
     const error = serviceError('ERR not authorized', 'panel 7')
     expect(error).toBeInstanceOf(ServiceError)
     expect(error).toBeInstanceOf(StateStoreError)
@@ -62,13 +62,13 @@ describe('serviceError', () => {
     expect(error.message).toContain('not authorized')
   })
 
-  it('needs no key', () => {
+  it('can be called without a key', () => {
     const error = serviceError('ERR not authorized')
     expect(error.key).toBeUndefined()
     expect(error.message).not.toContain('undefined')
   })
 
-  it('recognizes a stale fencing token in the older spelling, and by its beginning alone', () => {
+  it('recognizes a stale fencing token in its older spelling, and by the beginning of the text alone', () => {
     const older = 'the request fencing token is a lower version that the fencing token protecting the resource'
     expect(serviceError(`ERR ${older}`)).toMatchObject({ code: 'fencing-token-stale', text: older })
     const short = 'the request fencing token is a lower version'
@@ -91,7 +91,7 @@ describe('serviceError', () => {
     expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text })
   })
 
-  it.each(['ERROR the disk is full', 'ERRATIC disk', 'ERRsyntax error'])('keeps %j verbatim', line => {
+  it.each(['ERROR the disk is full', 'ERRATIC disk', 'ERRsyntax error'])('keeps the text %j verbatim', line => {
     expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text: line })
   })
 })

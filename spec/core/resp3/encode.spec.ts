@@ -22,7 +22,7 @@ describe('encodeArray', () => {
     expect(fromUtf8(encodeArray([utf8('\u20ac')]))).toBe('*1\r\n$3\r\n\u20ac\r\n')
   })
 
-  it('decodes to the same byte strings, for any content', () => {
+  it('produces an array that decodes to the same byte strings, for any content', () => {
     fc.assert(
       fc.property(fc.array(anyBytes), items => {
         expect(decode(encodeArray(items))).toEqual({
@@ -33,7 +33,7 @@ describe('encodeArray', () => {
     )
   })
 
-  it('copies its items, allowing callers to reuse them', () => {
+  it('copies its items, so that callers can reuse them', () => {
     const item = utf8('old')
     const wire = encodeArray([item])
     item.fill(0)
@@ -51,11 +51,11 @@ describe('encodeBlob', () => {
     expect(fromUtf8(encodeBlob(utf8(text)))).toBe(wire)
   })
 
-  it('encodes null as $-1, distinct from an empty blob', () => {
+  it('encodes null as $-1, which differs from an empty blob', () => {
     expect(fromUtf8(encodeBlob(null))).toBe('$-1\r\n')
   })
 
-  it('decodes to the same bytes or to null', () => {
+  it('produces a blob that decodes to the same bytes or to null', () => {
     fc.assert(
       fc.property(fc.option(anyBytes), bytes => {
         expect(decode(encodeBlob(bytes))).toEqual({ type: 'blob', bytes })
@@ -69,7 +69,7 @@ describe('encodeSimple', () => {
     expect(fromUtf8(encodeSimple('OK'))).toBe('+OK\r\n')
   })
 
-  it('decodes to the same line', () => {
+  it('produces a reply that decodes to the same line', () => {
     fc.assert(
       fc.property(anyLine, text => {
         expect(decode(encodeSimple(text))).toEqual({ type: 'simple', text })
@@ -79,11 +79,11 @@ describe('encodeSimple', () => {
 })
 
 describe('encodeError', () => {
-  it('encodes an error after a minus', () => {
+  it('encodes an error after a minus sign', () => {
     expect(fromUtf8(encodeError('ERR syntax error'))).toBe('-ERR syntax error\r\n')
   })
 
-  it('decodes to the same line', () => {
+  it('produces a reply that decodes to the same line', () => {
     fc.assert(
       fc.property(anyLine, text => {
         expect(decode(encodeError(text))).toEqual({ type: 'error', text })
@@ -103,7 +103,7 @@ describe('encodeInteger', () => {
     expect(fromUtf8(encodeInteger(value))).toBe(wire)
   })
 
-  it('decodes to the same integer', () => {
+  it('produces a reply that decodes to the same integer', () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), value => {
         expect(decode(encodeInteger(value))).toEqual({ type: 'integer', value })

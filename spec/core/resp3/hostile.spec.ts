@@ -19,7 +19,7 @@ import { SAMPLES } from './values.js'
 describe('any input', () => {
   const INPUTS = effort(nightly(1_000_000, 100_000), 10_000)
 
-  /** Seeded 32-bit random integers (mulberry32): fast and reproducible for a million inputs. */
+  /** Returns seeded 32-bit random integers (mulberry32), which are fast and reproducible for a million inputs. */
   function randomOf(seed: number): (below: number) => number {
     let state = seed
     return below => {
@@ -84,7 +84,7 @@ describe('any input', () => {
 
   function input(random: (below: number) => number): Uint8Array {
     if (random(5) === 0) {
-      // Random bytes, either of any value or only those with a meaning on the wire.
+      // Random bytes, either of any value or only those that have a meaning on the wire.
       const alphabet = random(2) === 0 ? undefined : utf8('\r\n\r\n$*+-:0123')
       return Uint8Array.from({ length: random(24) }, () => alphabet?.[random(alphabet.length)] ?? random(256))
     }
@@ -111,13 +111,13 @@ describe('any input', () => {
     { name: 'readPage', read: readPage, isOwn: isReplyError, accepted: 0 },
   ]
 
-  it(`is decoded or refused with an error of the library, ${INPUTS} times`, {
+  it(`is decoded or rejected with an error of the library, ${INPUTS} times`, {
     timeout: nightly(300_000, 20_000),
   }, () => {
     const random = randomOf(SEED)
     const all = readers()
     const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0 // Most inputs are refused, and stacks are what errors cost.
+    Error.stackTraceLimit = 0 // Most inputs are rejected, and stack traces are what makes errors expensive.
     try {
       for (let n = 0; n < INPUTS; n++) {
         const bytes = input(random)
@@ -136,7 +136,7 @@ describe('any input', () => {
     }
     const counts = all.map(({ name, accepted }) => `${name} ${accepted}`).join(', ')
     console.info(`${INPUTS} hostile inputs to ${all.length} readers, SEED=${SEED}; accepted: ${counts}`)
-    // Inputs that a reader always refuses, probably at the first byte, would prove nothing.
+    // Inputs that a reader always rejects, probably at the first byte, would prove nothing.
     for (const { name, accepted } of all) expect(accepted, name).toBeGreaterThan(INPUTS / 1000)
   })
 })

@@ -5,7 +5,7 @@ import { anyCodePoint } from '../../support/any-code-point.js'
 
 const LARGEST = Number.MAX_SAFE_INTEGER
 
-/** Encodes any value. Independent of the library's encoder, which supports only flat arrays. */
+/** Encodes any value. This encoder is independent of the library's, which supports only flat arrays. */
 export function wire(value: Resp3): Uint8Array {
   switch (value.type) {
     case 'array':
@@ -27,13 +27,13 @@ export const integer = (value: number): Resp3 => ({ type: 'integer', value })
 export const array = (...items: Resp3[]): Resp3 => ({ type: 'array', items })
 export const nested = (depth: number, core: Resp3): Resp3 => (depth === 0 ? core : array(nested(depth - 1, core)))
 
-// Bytes with a meaning on the wire make blobs resemble the surrounding syntax.
+// Bytes that have a meaning on the wire make blobs resemble the surrounding syntax.
 const wireByte = fc.constantFrom(...utf8('\r\n$*+-:019A'))
 export const anyBytes = fc.oneof(
   fc.uint8Array({ maxLength: 12 }),
   fc.array(wireByte, { maxLength: 12 }).map(bytes => Uint8Array.from(bytes)),
 )
-// Not empty: an empty line in an array is tested separately.
+// The line is not empty, because an empty line in an array is tested separately.
 const anyLine = fc.string({ unit: anyCodePoint, maxLength: 8 }).filter(text => !/[\r\n]/.test(text))
 const anyScalar: fc.Arbitrary<Resp3> = fc.oneof(
   fc.option(anyBytes).map((bytes): Resp3 => ({ type: 'blob', bytes })),

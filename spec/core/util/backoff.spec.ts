@@ -32,7 +32,7 @@ describe('backoff', () => {
     expect(backoff(1, { initial: 500, max: 20, random: highest })).toBe(20)
   })
 
-  it('stays finite without a maximum', () => {
+  it('returns a finite delay without a maximum', () => {
     expect(backoff(5000, { max: Number.POSITIVE_INFINITY })).toBeLessThan(Number.MAX_SAFE_INTEGER)
   })
 
@@ -42,7 +42,7 @@ describe('backoff', () => {
     ])
   })
 
-  it('returns between half and all of its ceiling for any options', () => {
+  it('returns a delay between half of the ceiling and the ceiling for any options', () => {
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
     const ms = fc.integer({ min: 1, max: 1_000_000 })
     fc.assert(

@@ -34,13 +34,13 @@ describe('utf8', () => {
     expect([...utf8('A\u00e9\u20ac\u{1f600}')]).toEqual([0x41, 0xc3, 0xa9, 0xe2, 0x82, 0xac, 0xf0, 0x9f, 0x98, 0x80])
   })
 
-  it('encodes the empty text as no bytes', () => {
+  it('encodes the empty string as no bytes', () => {
     expect(utf8('')).toHaveLength(0)
   })
 })
 
 describe('fromUtf8', () => {
-  it('decodes the text that utf8 encoded', () => {
+  it('restores the text that utf8 encoded', () => {
     fc.assert(
       fc.property(anyText, text => {
         expect(fromUtf8(utf8(text))).toBe(text)
@@ -48,11 +48,11 @@ describe('fromUtf8', () => {
     )
   })
 
-  it('keeps a byte order mark, which keeps the decoding reversible', () => {
+  it('keeps a byte order mark, so that decoding remains reversible', () => {
     expect(fromUtf8(new Uint8Array([0xef, 0xbb, 0xbf, 0x41]))).toBe('\ufeffA')
   })
 
-  it.each(NOT_UTF8)('raises PayloadError for %s', (_, bytes) => {
+  it.each(NOT_UTF8)('throws PayloadError for %s', (_, bytes) => {
     expect(() => fromUtf8(new Uint8Array(bytes))).toThrow(PayloadError)
   })
 
@@ -75,7 +75,7 @@ describe('fromUtf8', () => {
 })
 
 describe('displayText', () => {
-  it('shows UTF-8 unchanged', () => {
+  it('shows valid UTF-8 unchanged', () => {
     fc.assert(
       fc.property(anyText, text => {
         expect(displayText(utf8(text))).toBe(text)
@@ -109,7 +109,7 @@ describe('toHex', () => {
 })
 
 describe('fromHex', () => {
-  it('decodes the bytes that toHex encoded, in either case', () => {
+  it('restores the bytes that toHex encoded, in upper or lower case', () => {
     fc.assert(
       fc.property(anyBytes, bytes => {
         expect(fromHex(toHex(bytes))).toEqual(bytes)
@@ -122,7 +122,7 @@ describe('fromHex', () => {
     ['an odd number of digits', '534'],
     ['a letter beyond F', '5G'],
     ['a space', ' 5'],
-    ['a space behind', '5 '],
+    ['a trailing space', '5 '],
     ['a sign', '-5'],
     ['a prefix', '0x'],
     ['an MQTT wildcard', '+'],
@@ -155,7 +155,7 @@ describe('sameBytes', () => {
     )
   })
 
-  it('is false when one is a prefix of the other', () => {
+  it('is false when one array is a prefix of the other', () => {
     fc.assert(
       fc.property(anyBytes, fc.nat(255), (bytes, next) => {
         const longer = new Uint8Array([...bytes, next])
@@ -175,7 +175,7 @@ describe('concatBytes', () => {
     )
   })
 
-  it('copies its parts, allowing callers to reuse them', () => {
+  it('copies its parts, so that callers can reuse them', () => {
     const part = new Uint8Array([1, 2])
     const joined = concatBytes([part])
     part.fill(9)
@@ -184,7 +184,7 @@ describe('concatBytes', () => {
 })
 
 describe('toBinaryString', () => {
-  it('has one code unit for each byte', () => {
+  it('returns one code unit for each byte', () => {
     fc.assert(
       fc.property(anyBytes, bytes => {
         const text = toBinaryString(bytes)
@@ -193,7 +193,7 @@ describe('toBinaryString', () => {
     )
   })
 
-  it.each([0, 1, 4095, 4096, 4097, 8192, 8193, 200_000])('keeps all %i bytes', length => {
+  it.each([0, 1, 4095, 4096, 4097, 8192, 8193, 200_000])('preserves all %i bytes', length => {
     const bytes = Uint8Array.from({ length }, (_, i) => (i * 31) % 256)
     const text = toBinaryString(bytes)
     expect(text).toHaveLength(length)
@@ -221,7 +221,7 @@ describe('randomBytes', () => {
     expect(randomBytes(length)).toHaveLength(length)
   })
 
-  it('returns different bytes each time', () => {
+  it('returns different bytes on each call', () => {
     const drawn = new Set(Array.from({ length: 50 }, () => randomBytes(16).join()))
     expect(drawn.size).toBe(50)
   })

@@ -19,7 +19,7 @@ describe('systemClock', () => {
     expect(systemClock.now()).toBe(START + 250)
   })
 
-  it('has a monotonic time that continues while the wall clock is set back', () => {
+  it('has a monotonic time that continues when the wall clock is set back', () => {
     const wall = systemClock.now()
     const before = systemClock.monotonic()
     vi.setSystemTime(START - DAY)
@@ -28,7 +28,7 @@ describe('systemClock', () => {
     expect(systemClock.monotonic() - before).toBeCloseTo(40, 3)
   })
 
-  it('runs a task once, when its delay has passed', () => {
+  it('runs a task once, after the delay has elapsed', () => {
     const task = vi.fn()
     systemClock.schedule(100, task)
     vi.advanceTimersByTime(99)
@@ -47,7 +47,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('never runs a cancelled task and leaves no timer behind', () => {
+  it('never runs a cancelled task, and leaves no timer behind', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(100, task)
     cancel()
@@ -56,7 +56,7 @@ describe('systemClock', () => {
     expect(task).not.toHaveBeenCalled()
   })
 
-  it('allows a task to be cancelled after it ran', () => {
+  it('allows a task to be cancelled after the task ran', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(10, task)
     vi.advanceTimersByTime(10)
@@ -75,8 +75,8 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  // setTimeout holds 31 bits of milliseconds (24.8 days), and fires immediately beyond that.
-  it.each([25, 60, 400])('waits %i days, longer than a single timer can', days => {
+  // setTimeout supports delays of 31 bits in milliseconds (24.8 days), and fires immediately for longer ones.
+  it.each([25, 60, 400])('waits %i days, which is longer than a single timer can wait', days => {
     const task = vi.fn()
     systemClock.schedule(days * DAY, task)
     vi.advanceTimersByTime(days * DAY - 1)
@@ -85,7 +85,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('cancels a long wait after its first timer', () => {
+  it('can cancel a long wait after the first of its timers', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(60 * DAY, task)
     vi.advanceTimersByTime(30 * DAY)

@@ -71,7 +71,7 @@ it('CountedFifo reports every change of its total size', () => {
 })
 
 describe('SlotMap', () => {
-  it('holds the items added and not deleted, each under a unique number', () => {
+  it('holds the items that were added and not deleted, each under a unique number', () => {
     const commands = fc.array(fc.oneof(fc.constant('add' as const), fc.nat(20)), { maxLength: 100 })
     fc.assert(
       fc.property(commands, steps => {
@@ -102,7 +102,7 @@ describe('SlotMap', () => {
     }
   })
 
-  it('removes everything', () => {
+  it('clear removes all items', () => {
     const slots = new SlotMap<object>()
     slots.add({})
     slots.clear()

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Deadline, DeadlineQueue } from '../../../src/core/util/deadlines.js'
 import { effort } from '../../support/effort.js'
 
-/** Removes everything due at `now`, in the order of the queue. */
+/** Removes everything that is due at `now`, in the order of the queue. */
 function takeAll<T>(queue: DeadlineQueue<T>, now: number): T[] {
   const taken: T[] = []
   for (let item = queue.takeDue(now); item !== undefined; item = queue.takeDue(now)) taken.push(item)
@@ -18,7 +18,7 @@ describe('DeadlineQueue', () => {
     expect(queue.takeDue(Number.POSITIVE_INFINITY)).toBeUndefined()
   })
 
-  it('returns items from the earliest to the latest, in any order of insertion', () => {
+  it('returns items from the earliest to the latest deadline, regardless of the order of insertion', () => {
     const anyTimes = fc.array(fc.integer({ min: -50, max: 50 }), { maxLength: 300, size: 'max' })
     fc.assert(
       fc.property(anyTimes, times => {
@@ -30,7 +30,7 @@ describe('DeadlineQueue', () => {
     )
   })
 
-  it('returns an item exactly at its deadline, not before', () => {
+  it('returns an item exactly at its deadline and not before', () => {
     const queue = new DeadlineQueue<string>()
     queue.add(10, 'a')
     expect(queue.takeDue(9.999)).toBeUndefined()
@@ -39,13 +39,13 @@ describe('DeadlineQueue', () => {
     expect(queue.takeDue(10)).toBeUndefined()
   })
 
-  it('returns every one of several items with the same deadline', () => {
+  it('returns each of several items with the same deadline', () => {
     const queue = new DeadlineQueue<string>()
     for (const item of ['a', 'b', 'c', 'd']) queue.add(5, item)
     expect(takeAll(queue, 5).sort()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('shows the earliest deadline without removing it', () => {
+  it('returns the earliest deadline without removing its item', () => {
     const queue = new DeadlineQueue<string>()
     queue.add(20, 'later')
     const first = queue.add(10, 'first')
@@ -54,7 +54,7 @@ describe('DeadlineQueue', () => {
     expect(queue.size).toBe(2)
   })
 
-  it('drops a removed item', () => {
+  it('does not return a removed item', () => {
     const queue = new DeadlineQueue<string>()
     const first = queue.add(10, 'first')
     queue.add(20, 'later')
@@ -63,7 +63,7 @@ describe('DeadlineQueue', () => {
     expect(takeAll(queue, 100)).toEqual(['later'])
   })
 
-  it('does nothing when an item is removed twice', () => {
+  it('ignores the second removal of an item', () => {
     const queue = new DeadlineQueue<string>()
     const gone = queue.add(10, 'gone')
     queue.add(20, 'stays')
@@ -72,7 +72,7 @@ describe('DeadlineQueue', () => {
     expect(takeAll(queue, 100)).toEqual(['stays'])
   })
 
-  it('does nothing when a taken item is removed', () => {
+  it('ignores the removal of an item that was taken', () => {
     const queue = new DeadlineQueue<string>()
     const taken = queue.add(10, 'taken')
     queue.add(20, 'stays')
@@ -110,7 +110,7 @@ describe('DeadlineQueue', () => {
             model.set(all.length, entry)
             all.push(entry)
           } else if (step.do === 'remove') {
-            // Any entry ever created: this covers removing an entry twice or after it was taken.
+            // Picks from all entries ever created, which includes removing an entry twice or after it was taken.
             const entry = all[step.which % Math.max(all.length, 1)]
             if (entry !== undefined) {
               queue.remove(entry)

@@ -55,21 +55,21 @@ describe.each(ERRORS)('$name', ({ name, code, error }) => {
     expect(error).toBeInstanceOf(StateStoreError)
   })
 
-  it('prints as its name and a message', () => {
+  it('is printed as its name and its message', () => {
     expect(error.message).not.toBe('')
     expect(String(error)).toBe(`${name}: ${error.message}`)
   })
 
-  it('has a stack trace of where it was created', () => {
+  it('has a stack trace of the place where it was created', () => {
     expect(error.stack).toContain('errors.spec')
   })
 
-  it('keeps its code in JSON, for callers behind a worker or a log', () => {
+  it('keeps its code in JSON, for callers that receive it from a worker or a log', () => {
     expect(JSON.parse(JSON.stringify(error))).toMatchObject({ name, code })
   })
 })
 
-describe('an error has a cause if one is given', () => {
+describe('the cause of an error', () => {
   it.each([
     new StateStoreError('payload', 'text', { cause }),
     new ArgumentError('text', { cause }),
@@ -79,18 +79,18 @@ describe('an error has a cause if one is given', () => {
     new ConnectionLostError('text', { cause }),
     new PayloadError('text', { cause }),
     new DecodeError('k', undefined, cause),
-  ])('$name', error => {
+  ])('is the given cause: $name', error => {
     expect(error.cause).toBe(cause)
   })
 
-  it('and otherwise no such property', () => {
+  it('is not a property if no cause is given', () => {
     for (const error of [new ArgumentError('text'), new ClosedError(), new TimeoutError(1)]) {
       expect(error).not.toHaveProperty('cause')
     }
   })
 })
 
-describe('an error message states what happened, for which key, and what to do', () => {
+describe('an error message', () => {
   const key = 'line "1"\n'
   const quoted = '"line \\"1\\"\\n"'
 
@@ -117,7 +117,7 @@ describe('an error message states what happened, for which key, and what to do',
     },
     { error: new ClosedError(), message: 'The client is closed; connect again to continue' },
     { error: new ConnectionLostError(), message: 'The connection to the broker was lost' },
-  ])('$error.name', ({ error, message }) => {
+  ])('states what happened, for which key, and what to do: $error.name', ({ error, message }) => {
     expect(error.message).toBe(message)
   })
 
@@ -138,11 +138,11 @@ describe('an error message states what happened, for which key, and what to do',
       error: new DecodeError('k', undefined, 'a text that was thrown'),
       message: 'The value of "k" (version unknown) does not decode: a text that was thrown',
     },
-  ])('$error.name, as far as known', ({ error, message }) => {
+  ])('omits unknown details: $error.name', ({ error, message }) => {
     expect(error.message).toBe(message)
   })
 
-  it('even when the store rejected the request', () => {
+  it('names the key even if the store rejected the request', () => {
     const properties = { __stat: '400', __stMsg: 'no such property' }
     const { store } = fakeStore(() => of({ payload: '', properties }))
     const messages: string[] = []
@@ -155,7 +155,7 @@ describe('an error message states what happened, for which key, and what to do',
 })
 
 describe('an error carries details for its caller', () => {
-  it('the key', () => {
+  it('the error has the key, and the version if one is known', () => {
     const errors = [
       new TimeoutError(1, 'k'),
       new OutcomeUnknownError('why', 'k'),
@@ -166,17 +166,17 @@ describe('an error carries details for its caller', () => {
     expect(new DecodeError('k', undefined, cause).version).toBeUndefined()
   })
 
-  it('the text of the store, even if unknown', () => {
+  it('the error has the text of the store, even if the text is unknown', () => {
     expect(new ServiceError('service-unknown', 'the moon is full').text).toBe('the moon is full')
   })
 
-  it('the numbers of the protocol', () => {
+  it('the error has the reason code or status of the protocol', () => {
     expect(new ConnectionRefusedError('text', 135).reasonCode).toBe(135)
     expect(new ConnectionRefusedError('text').reasonCode).toBeUndefined()
     expect(new RequestRejectedError(505, 'text').status).toBe(505)
   })
 
-  it.each(['malformed', 'overflow', 'drift'] as const)('the problem of a clock: %s', problem => {
+  it.each(['malformed', 'overflow', 'drift'] as const)('the error has the problem of a clock: %s', problem => {
     expect(new HlcError(problem, 'text').problem).toBe(problem)
   })
 })
@@ -208,6 +208,6 @@ it.each<[unknown, string]>([
   [Object.assign(new Error('secret'), { name: 'the secret' }), 'Error'],
   ['secret', 'a thrown string'],
   [undefined, 'a thrown undefined'],
-])('The label of %j reveals nothing of its message', (error, kind) => {
+])('the label of %j reveals nothing of its message', (error, kind) => {
   expect(errorLabel(error)).toBe(kind)
 })

@@ -7,7 +7,7 @@ describe('nameOf', () => {
     ['127.0.0.1', '127.0.0.1'],
     ['[::1]:80', '[::1]'],
     ['a_b-c.example', 'a_b-c.example'],
-  ])('returns the name of %s without the port', (host, name) => {
+  ])('returns the host name in %s without the port', (host, name) => {
     expect(nameOf(host)).toBe(name)
   })
 

@@ -24,7 +24,7 @@ const record = (key: Uint8Array, value: Uint8Array, more: Partial<DumpRecord> = 
   ...more,
 })
 
-/** Reads a line of a dump without a first line. */
+/** Decodes a line of a dump without a first line. */
 const readDumpLine = (line: DumpLine | string, number: number): DumpRecord | undefined => {
   const reader = new DumpReader()
   while (reader.lineNumber < number - 1) reader.read('')
@@ -32,20 +32,20 @@ const readDumpLine = (line: DumpLine | string, number: number): DumpRecord | und
 }
 
 describe('A dump line', () => {
-  it('encodes text as text, and anything else as Base64', () => {
+  it('encodes a text value as text, and any other value as Base64', () => {
     expect(toDumpLine(record(bytes('k'), new TextEncoder().encode('21 °C')))).toEqual({ key: 'k', value: '21 °C' })
     expect(toDumpLine(record(bytes('\xff\x00'), bytes('\xfe')))).toEqual({ keyBytes: '/wA=', bytes: '/g==' })
     expect(toDumpLine(record(bytes('k'), bytes('')))).toEqual({ key: 'k', value: '' })
   })
 
-  it('includes the version, expiry and fencing token if present', () => {
+  it('includes the version, expiry and fencing token if they are present', () => {
     const more = { version: Hlc.parse(VERSION), fencingToken: Hlc.parse('5:0:lock'), expiresAt: 17 }
     const line = { key: 'k', value: 'v', version: VERSION, expiresAt: 17, fencingToken: '5:0:lock' }
     expect(toDumpLine(record(bytes('k'), bytes('v'), more))).toEqual(line)
     expect(readDumpLine(line, 1)).toEqual(record(Uint8Array.of(0x6b), Uint8Array.of(0x76), more))
   })
 
-  it('is reversible for any bytes', () => {
+  it('restores keys and values of any bytes', () => {
     const clock = fc.record({ wall: fc.nat(), counter: fc.nat(), node: fc.stringMatching(/^[^:]+$/) })
     const hlc = fc.option(
       clock.map(({ wall, counter, node }) => new Hlc(wall, counter, node)),
@@ -82,7 +82,7 @@ describe('A dump line', () => {
     )
   })
 
-  it.each(['', ' ', '\t\r'])('may be blank: %j', line => {
+  it.each(['', ' ', '\t\r'])('is ignored if it is blank: %j', line => {
     expect(readDumpLine(line, 1)).toBeUndefined()
   })
 
@@ -146,14 +146,14 @@ describe('A dump', () => {
     }
   }
 
-  it('has a first line, and a last one with the number of its keys and their checksum', () => {
+  it('has a first line, and a last line with the number of its keys and their checksum', () => {
     expect(textOf(LINES.slice(1, 2))).toBe(
       '{"dump":1}\n{"key":"b","value":""}\n{"end":{"keys":1,"crc32":"a69f09cc"}}\n',
     )
     expect(textOf([])).toBe('{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n')
   })
 
-  it('is readable with other line ends, as objects, and after another dump', () => {
+  it('is accepted with other line ends, as objects, and after another dump', () => {
     const lines = textOf(LINES).split('\n')
     expect(read(lines)).toBe(3)
     expect(read(lines.map(line => `${line}\r`))).toBe(3)
@@ -161,7 +161,7 @@ describe('A dump', () => {
     expect(read([...lines, ...lines, ...LINES])).toBe(9)
   })
 
-  it('is rejected if truncated at any line', () => {
+  it('is rejected if it is truncated at any line', () => {
     const lines = textOf(LINES).trim().split('\n')
     for (let count = 1; count < lines.length; count++)
       expect(read(lines.slice(0, count))).toContain(`line ${count}: the dump is truncated: its last line`)
@@ -207,7 +207,7 @@ describe('linesOf', () => {
     expect(await linesIn([bytes(text)])).toEqual(expected)
   })
 
-  it('does not depend on how the stream is divided, even within a character', async () => {
+  it('returns the same lines regardless of how the stream is divided, even within a character', async () => {
     const text = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant('°€😀')), { maxLength: 5 })
     await fc.assert(
       fc.asyncProperty(text, fc.array(fc.nat(), { maxLength: 8 }), async (lines, cuts) => {
@@ -218,7 +218,7 @@ describe('linesOf', () => {
     )
   })
 
-  it('rejects a line that is too long, by number, even if it never ends', async () => {
+  it('rejects a line that is too long with its line number, even if the line never ends', async () => {
     const message = 'line 2: it is longer than 3 bytes'
     await expect(linesIn([bytes('abc\nabcd\n')], 3)).rejects.toMatchObject({ code: 'argument', message })
     const piece = bytes('ab')
@@ -232,7 +232,7 @@ describe('linesOf', () => {
     await expect(lines.next()).rejects.toMatchObject({ code: 'argument', message })
   })
 
-  it('rejects invalid UTF-8, by line number', async () => {
+  it('rejects invalid UTF-8 with the line number', async () => {
     const error = { code: 'argument', message: 'line 3: it is not valid UTF-8' }
     await expect(linesIn([bytes('a\nb\n'), bytes('\xff\n')])).rejects.toMatchObject(error)
     await expect(linesIn([bytes('a\nb\n\xc2')])).rejects.toMatchObject(error)

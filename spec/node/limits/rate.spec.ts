@@ -5,7 +5,7 @@ import { RateLimiter } from '../../../src/node/limits/rate.js'
 const SECOND = 1_000
 
 describe('RateLimiter', () => {
-  it('allows one second of traffic immediately, and delays the rest', () => {
+  it('allows the amount of one second immediately, and delays the rest', () => {
     const rate = new RateLimiter(100)
     rate.charge(100, 0)
     expect(rate.wait(0)).toBe(0)
@@ -14,14 +14,14 @@ describe('RateLimiter', () => {
     expect(rate.wait(400)).toBe(100)
   })
 
-  it('accumulates no more than that during idle time', () => {
+  it('accumulates no more than the amount of one second while idle', () => {
     const rate = new RateLimiter(100)
     rate.charge(1, 0)
     rate.charge(200, 3_600_000)
     expect(rate.wait(3_600_000)).toBe(SECOND)
   })
 
-  it('reports how much is available before a pause', () => {
+  it('returns the amount that is available before a pause', () => {
     const rate = new RateLimiter(100)
     expect(rate.available(0)).toBe(100)
     rate.charge(130, 0)
@@ -43,7 +43,7 @@ describe('RateLimiter', () => {
     expect(rate.wait(5)).toBe(0)
   })
 
-  it('enforces its rate for callers that wait as asked', () => {
+  it('enforces its rate for callers that wait as requested', () => {
     const amounts = fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 1, maxLength: 40 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1_000 }), amounts, (perSecond, amounts) => {

@@ -18,7 +18,7 @@ describe('LoginThrottle', () => {
     [9, 16_000],
     [11, 60_000],
     [1_000, 60_000],
-  ])('after %i failures delays only that address, by %i ms', (times, pause) => {
+  ])('delays only the address with %i failures, by %i ms', (times, pause) => {
     const { throttle } = failing(times)
     expect(throttle.pause('192.0.2.1')).toBe(pause)
     expect(throttle.pause('192.0.2.2')).toBe(0)
@@ -41,7 +41,7 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('192.0.2.1')).toBe(0)
   })
 
-  it('remembers a limited number of addresses, the latest to fail', () => {
+  it('remembers a limited number of addresses, namely those that failed last', () => {
     const { throttle } = failing(5)
     for (let i = 0; i < 9_999; i++) throttle.recordFailure(`10.0.${i >> 8}.${i & 255}`)
     expect(throttle.pause('192.0.2.1')).toBe(1_000)
@@ -55,7 +55,7 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('2001:db8:0:2::1')).toBe(0)
   })
 
-  it('delays a name that has logged in from an address only after its own failures', () => {
+  it('delays a user name that has logged in from an address only after failures of that name', () => {
     const { throttle, clock } = failing(0)
     for (const name of ['panel', 'reader']) throttle.recordSuccess('192.0.2.1', name)
     for (let i = 0; i < 5; i++) throttle.recordFailure('192.0.2.1', 'guessed')
@@ -65,14 +65,14 @@ describe('LoginThrottle', () => {
     for (let i = 0; i < 5; i++) throttle.recordFailure('192.0.2.1', 'panel')
     expect(pauses()).toEqual([1_000, 0, 32_000, 32_000])
     clock.advance(1_000)
-    //     // A login does not clear failures: otherwise an account holder could keep guessing.
+    // A login does not clear failures, because otherwise an account holder could keep guessing.
     throttle.recordSuccess('192.0.2.1', 'panel')
     throttle.recordFailure('192.0.2.1', 'panel')
     expect(throttle.pause('192.0.2.1', 'panel')).toBe(2_000)
     expect(throttle.pause('192.0.2.2', 'panel')).toBe(0)
   })
 
-  it('remembers a limited number of names, the latest to log in', () => {
+  it('remembers a limited number of names, namely those that logged in last', () => {
     const { throttle } = failing(5)
     throttle.recordSuccess('192.0.2.1', 'panel')
     throttle.recordSuccess('192.0.2.1', 'reader')

@@ -12,8 +12,8 @@ function open() {
   return { clock, audit, events, cut }
 }
 
-describe('Closed connections', () => {
-  it('are reported immediately, and then as a count of similar ones every ten seconds', () => {
+describe('Audit entries of closed connections', () => {
+  it('are written immediately for the first connection of an address, and then once every ten seconds with a count', () => {
     const { clock, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut('192.0.2.1')
     cut('192.0.2.2')
@@ -28,7 +28,7 @@ describe('Closed connections', () => {
     expect(events).toHaveLength(3)
   })
 
-  it('from more than a hundred addresses are reported together', () => {
+  it('are combined for the addresses beyond the first hundred', () => {
     const { audit, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut(`192.0.2.${n}`)
     audit.close()

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Disconnection } from '../../../src/node/net/audit.js'
 import { ConnectionLimiter } from '../../../src/node/net/connection-limiter.js'
 
-/** A fake connection from an address. */
+/** Creates a fake connection from an address. */
 const fakeSocket = (address: string): Socket => Object.defineProperty(new Socket(), 'remoteAddress', { value: address })
 
 function open(maxConnections: number, maxConnectionsPerAddress: number) {
@@ -24,7 +24,7 @@ function open(maxConnections: number, maxConnectionsPerAddress: number) {
 }
 
 describe('ConnectionLimiter', () => {
-  it('accepts a limited number of connections, and silently closes one more', async () => {
+  it('accepts a limited number of connections, and silently closes further ones', async () => {
     const { limiter, accepted, disconnections, connectFrom, leave } = open(2, 2)
     const first = connectFrom('192.0.2.1')
     connectFrom('192.0.2.2')
@@ -63,7 +63,7 @@ describe('ConnectionLimiter', () => {
     expect(disconnections.map(({ reason }) => reason)).toEqual(['limit of 1 connections per address'])
   })
 
-  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('exempts the local address %s', address => {
+  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('does not limit connections from the local address %s', address => {
     const { connectFrom } = open(10, 1)
     for (let i = 0; i < 10; i++) expect(connectFrom(address).destroyed).toBe(false)
     expect(connectFrom(address).destroyed).toBe(true)

@@ -6,7 +6,7 @@ import { serveConsole } from '../../../src/server/console/index.js'
 import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
 import { openStore } from '../../support/open-store.js'
 
-/** An application server that answers requests itself, with a console and a hub attached. */
+/** Starts an application server that answers requests itself, with a console and a hub attached. */
 async function open() {
   const { store } = await openStore()
   const app = createServer((_, response) => response.end('the app'))
@@ -28,8 +28,8 @@ async function open() {
   return { app, console, hub, get, ws: url.replace('http', 'ws') }
 }
 
-describe('Console and hub on a given server', () => {
-  it('answer only below their paths', async () => {
+describe('A console and a hub on a given server', () => {
+  it('handle only requests below their paths', async () => {
     const { console, get, hub, ws } = await open()
     expect(await get('/')).toBe('200 the app')
     expect(await get('/consoles')).toBe('200 the app')
@@ -43,14 +43,14 @@ describe('Console and hub on a given server', () => {
     await expect(RawPubSubClient.open(`${ws}/other`)).rejects.toThrow('418')
   })
 
-  it('leave the server unchanged after closing', async () => {
+  it('leave the server unchanged after they are closed', async () => {
     const { console, hub, get, ws } = await open()
     await Promise.all([console.close(), hub.close()])
     expect(await get('/console/')).toBe('200 the app')
     await expect(RawPubSubClient.open(`${ws}/client/hubs/chat`)).rejects.toThrow('418')
   })
 
-  it('answer 404 when nothing else listens', async () => {
+  it('answer 404 when the server has no other handler', async () => {
     const { store } = await openStore()
     const bare = createServer()
     const console = await serveConsole(store, { server: bare })

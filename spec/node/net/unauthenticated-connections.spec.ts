@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AddressSlots } from '../../../src/node/net/unauthenticated-connections.js'
 
 describe('AddressSlots', () => {
-  it('evicts the oldest item of the address with the most', () => {
+  it('evicts the oldest item of the address with the most items', () => {
     const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2', 'a3']) places.add('192.0.2.1', item)
     places.add('192.0.2.2', 'b1')
@@ -12,7 +12,7 @@ describe('AddressSlots', () => {
     expect([places.size, places.evictionCandidate()]).toEqual([3, 'a2'])
   })
 
-  it('evicts nothing for an address with as many', () => {
+  it('evicts nothing for an address that already has as many items', () => {
     const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2']) places.add('192.0.2.1', item)
     expect([places.evictionCandidate(2), places.evictionCandidate(1)]).toEqual([undefined, 'a1'])
