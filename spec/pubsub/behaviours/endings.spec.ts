@@ -16,7 +16,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(statuses.find(({ state }) => state === 'disconnected')).toMatchObject({ reason: 'licence expired' })
   })
 
-  it('a session replaced by the hub during a recovery is reported as lost', async () => {
+  it('a client reports its session as lost when the hub replaces the session during a recovery', async () => {
     const watched = await openScriptedHub(protocol)
     const received = texts(watched)
     const gaps: string[] = []
@@ -46,7 +46,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect([states(), hub.connections.length]).toEqual([['connecting', 'connected'], 1])
   })
 
-  it('closing against an unresponsive hub leaves no socket that keeps the process alive', async () => {
+  it('a client that closes at an unresponsive hub leaves no socket that keeps the process alive', async () => {
     const { hub, clock, client, reached } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     await reached('connected')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
-/** A connected client with a request timeout of one second. */
+/** Opens a connected client with a request timeout of one second. */
 function open(): FakeSetting {
   const setting = new FakeSetting({ timeout: 1_000 })
   setting.socket.accept().greet()
@@ -12,7 +12,7 @@ const requests = ({ socket }: FakeSetting): string[] =>
   socket.frames.map(({ type }) => String(type)).filter(type => type.endsWith('Group'))
 
 describe('a group whose request timed out', () => {
-  it('a group is left after its join timed out, because the hub may have processed it', () => {
+  it('a client leaves a group after its join timed out, because the hub may have processed the join', () => {
     const setting = open()
     const membership = setting.client.group('line').messages$.subscribe()
     membership.unsubscribe()
@@ -24,7 +24,7 @@ describe('a group whose request timed out', () => {
     expect(requests(setting)).toEqual(['joinGroup', 'leaveGroup'])
   })
 
-  it('a group is joined again after its leave timed out, because the hub may have processed it', () => {
+  it('a client joins a group again after its leave timed out, because the hub may have processed the leave', () => {
     const setting = open()
     const { messages$ } = setting.client.group('line')
     const membership = messages$.subscribe()
@@ -51,7 +51,7 @@ describe('a group that receives messages before its join is acknowledged', () =>
     expect(setting.log).toEqual(['line: 1', 'gap', 'line: 1'])
   })
 
-  it('a gap is reported once, before the messages that follow it', () => {
+  it('a client reports a gap once, before the messages that follow the gap', () => {
     const setting = new FakeSetting().connect()
     const line = setting.client.group('line')
     line.messages$.subscribe(setting.observer('line'))

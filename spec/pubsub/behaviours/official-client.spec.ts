@@ -4,7 +4,7 @@ import { eventually } from '../../support/eventually.js'
 import { openShippedHub, upTo } from '../support/behaviour.js'
 import { CodecClient } from '../support/codec-client.js'
 
-/** The official client, with short retry delays, connected to the shipped hub through a link that can be cut. */
+/** Opens the official client with short retry delays, connected to the shipped hub through a link that can be cut. */
 async function openOfficial(options: WebPubSubClientOptions = {}) {
   const opened = await openShippedHub('json')
   const retry = { retryDelayInMs: 5, maxRetries: 10_000 }
@@ -28,7 +28,7 @@ async function openOfficial(options: WebPubSubClientOptions = {}) {
 }
 
 describe('the official client', () => {
-  it('1. and 2. the official client connects, joins, sends, emits events and leaves', async () => {
+  it('1. and 2. the official client connects, joins, sends messages and events, and leaves', async () => {
     const { hub, client, log, received } = await openOfficial()
     const events: unknown[] = []
     hub.events$.subscribe(event => {
@@ -52,7 +52,7 @@ describe('the official client', () => {
     expect(received).toEqual(['loud'])
   })
 
-  it('10. and 20. the official client recovers without loss, duplicates, joins or events', {
+  it('10. and 20. the official client recovers without losing or repeating messages, and without new joins or `connected` events', {
     tags: 'slow',
   }, async () => {
     const { hub, client, link, attached, log, received, sessionLog } = await openOfficial()

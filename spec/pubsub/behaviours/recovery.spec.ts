@@ -11,7 +11,7 @@ const BEYOND_DOUBLES = 2n ** 53n
 const MAXIMUM = 2n ** 64n - 1n
 
 describe.each(PROTOCOLS)('%s', protocol => {
-  it('9. Abrupt drop: recovery URL has both parameters, percent-encoded, same subprotocol; the token callback is not called.', async () => {
+  it('9. After an abrupt drop, the recovery URL has both parameters percent-encoded and the same subprotocol, and no new token is requested.', async () => {
     const { hub, reached, urlsAsked } = await openScriptedHub(protocol)
     const first = (await hub.peer(1)).greet('a b/c+d', 'x=&y?')
     await reached('connected')
@@ -24,7 +24,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(urlsAsked()).toBe(1)
   })
 
-  it('10. Recovery with 5 un-acked and 3 sent while detached: all 8 once, in order, numbering continuous.', async () => {
+  it('10. A recovery with 5 unacknowledged messages and 3 sent while detached delivers all 8 once, in order, with continuous numbering.', async () => {
     const { hub, link, open, joined, attached } = await openShippedHub(protocol)
     const clock = new ManualClock()
     const ann = open('ann', { clock })
@@ -46,7 +46,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(received.values.map(({ sequenceId }) => Number(sequenceId))).toEqual(upTo(9))
   })
 
-  it('11. Redelivered ids <= largest are dropped and the largest is re-acked.', async () => {
+  it('11. Redelivered messages up to the largest id are dropped, and the largest id is acknowledged again.', async () => {
     const watched = await openScriptedHub(protocol)
     const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests().publish(1n, 2n, 3n)
@@ -62,7 +62,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(received).toEqual(['1', '2', '3', '4'])
   })
 
-  it('12. sequenceAck is cumulative: acking n releases all <= n; an ack for the future or the past is harmless.', async () => {
+  it('12. A sequenceAck of n releases all messages up to n, and an ack of a future or past id has no effect.', async () => {
     const { hub, server } = await openShippedHub(protocol)
     const reader = await CodecClient.join(`${server.url}/client/hubs/chat`, protocol)
     for (let i = 1; i <= 10; i++) hub.sendToGroup('g', i)
@@ -75,7 +75,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(await recovered.received(4)).toEqual([7n, 8n, 9n, 10n])
   })
 
-  it('13. Ids 2^53+1 .. 2^53+3 and 2^64-1 survive exactly, in both codecs.', async () => {
+  it('13. Ids from 2^53+1 to 2^53+3 and 2^64-1 survive exactly in both codecs.', async () => {
     const ids = [1n, 2n, 3n].map(i => BEYOND_DOUBLES + i).concat(MAXIMUM)
     const watched = await openScriptedHub(protocol)
     const received = record(watched.client.group('g').messages$)
@@ -95,7 +95,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(sender.acks.slice(1)).toMatchObject(ids.map(ackId => ({ ackId, success: true })))
   })
 
-  it('14. Burst of 5000 messages faster than the ack tick: never 1000 un-acked.', async () => {
+  it('14. A burst of 5000 messages between two acks never leaves 1000 unacknowledged.', async () => {
     const watched = await openScriptedHub(protocol)
     const received = texts(watched)
     const peer = (await watched.hub.peer(1)).greet()
@@ -112,13 +112,13 @@ describe.each(PROTOCOLS)('%s', protocol => {
     for (let sent = 500; sent <= 5_000; sent += 500) {
       for (let i = 0; i < 500; i++) hub.sendToGroup('g', i)
       await eventually(() => reader.length === sent)
-      // Queued behind the acks, which a page may send much later than it reads.
+      // This send is queued behind the acks, which a browser may send much later than it reads.
       await lastValueFrom(ann.client.group('g').send('behind them', { noEcho: true }))
     }
     expect(sessionLog).toEqual(['connected ann'])
   })
 
-  it('15. Client that never acks: at message 1001 (and at 16 MB) it is closed 1008, its session gone, other members unaffected.', {
+  it('15. A client that never acks is closed with 1008 at message 1001 and at 16 MB, its session ends, and other members are unaffected.', {
     tags: 'slow',
   }, async () => {
     const { hub, server, open, joined, sessionLog } = await openShippedHub(protocol)
@@ -144,7 +144,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(hub.connections.map(({ userId }) => userId)).toEqual(['bob'])
   })
 
-  it('16. Lost ack, session recovered: resend uses the same ackId, hub answers Duplicate, caller sees success, subscribers got one copy.', async () => {
+  it('16. A message whose ack was lost is resent with its ackId after the recovery; the hub answers Duplicate, the send succeeds, and subscribers get one copy.', async () => {
     const { open, joined, link, hub } = await openShippedHub(protocol)
     const direct = await CodecClient.join(hub.url, protocol)
     const ann = open('ann')

@@ -7,7 +7,7 @@ import { openScriptedHub, openShippedHub, texts, upTo, watch } from '../support/
 import { CodecClient } from '../support/codec-client.js'
 import { PROTOCOLS } from '../support/scripted-hub.js'
 
-/** A connection that held this long is followed by an immediate reconnect, ms. */
+/** A connection that is lost after this time is followed by an immediate reconnect, in ms. */
 const STABLE = 6_000
 
 const failure = (of: Promise<unknown>): Promise<unknown> =>
@@ -17,7 +17,7 @@ const failure = (of: Promise<unknown>): Promise<unknown> =>
   )
 
 describe.each(PROTOCOLS)('%s', protocol => {
-  it('17. InternalServerError then success: same ackId reused; Forbidden: no retry.', async () => {
+  it('17. A request rejected with InternalServerError is retried with the same ackId, and one rejected with Forbidden is not retried.', async () => {
     const { hub, client, clock } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     const good = lastValueFrom(client.sendEvent('good', 1))
@@ -44,7 +44,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     ])
   })
 
-  it('18. Drop, then 1008 on recovery: exactly one `disconnected`, then a new connection with a fresh URL, sequenceId reset.', async () => {
+  it('18. A drop followed by 1008 on recovery causes one `disconnected`, then a new connection with a fresh URL and new sequence ids.', async () => {
     const watched = await openScriptedHub(protocol)
     const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests()
@@ -62,7 +62,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(received).toEqual(['1', '2', '1'])
   })
 
-  it('19. After 18: acked groups rejoined once, left groups not; a refused rejoin raises its event; `connected` fires with the new id.', async () => {
+  it('19. After 18, acknowledged groups are rejoined once and left groups are not, a refused rejoin is reported, and `connected` has the new id.', async () => {
     const watched = await openScriptedHub(protocol)
     const { client, hub } = watched
     const left = client.group('left').messages$.subscribe()
@@ -85,7 +85,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect([gaps.values.length, watched.statuses.at(-1)]).toMatchObject([1, { connectionId: 'c2' }])
   })
 
-  it('20. After a plain recovery: no `connected` event, no joins sent, group messages still arrive.', async () => {
+  it('20. After a recovery there is no `connected` event and no join, and group messages still arrive.', async () => {
     const watched = await openScriptedHub(protocol)
     const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests()
@@ -111,7 +111,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it.each([['502'], ['404'], ['refused TCP']])(
-    '21. HTTP 502/404 or refused TCP during recovery: keeps trying until the window ends, then reconnects; window configurable. (%s)',
+    '21. A recovery that fails with HTTP 502, 404 or refused TCP is retried until the configurable window ends, then the client reconnects. (%s)',
     async how => {
       const watched = await openScriptedHub(protocol, { recoveryWindow: 5_000 })
       const { hub, clock, statuses, states } = watched
@@ -133,7 +133,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
       // The current attempt may or may not find the port open.
       await eventually(() => hub.peers.length === 2 || states().at(-1) === 'disconnected')
       clock.advance(1_000)
-      // An abandoned attempt may still arrive where the platform cannot cancel it.
+      // An abandoned attempt may still arrive on a platform that cannot cancel it.
       for (let n = 2; states().at(-1) !== 'connected'; n++) {
         await eventually(() => hub.peers.length >= n || states().at(-1) === 'connected')
         hub.peers[n - 1]?.greet('c2')
@@ -142,7 +142,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     },
   )
 
-  it('22. after its retention, a session is rejected with 1008 even with a valid token; a wrong token, id or hub is too, and does not affect the live session', async () => {
+  it('22. After its retention, a session is rejected with 1008 even with a valid token; a wrong token, id or hub is rejected and does not affect the live session.', async () => {
     const { hub, server, clock, attached, sessionLog } = await openShippedHub(protocol)
     const url = `${server.url}/client/hubs/chat`
     const reader = await CodecClient.join(url, protocol)
@@ -166,7 +166,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(sessionLog).toEqual(['connected ann', 'disconnected ann: expired'])
   })
 
-  it('23. Recovery while the old socket is still open: new socket takes over, no message lost or doubled.', async () => {
+  it('23. A recovery takes over from a socket that is still open, and no message is lost or duplicated.', async () => {
     const { hub, link, open, joined, sessionLog } = await openShippedHub(protocol)
     const ann = open()
     const received = texts(ann)
@@ -188,7 +188,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect([received, link.connections, sessionLog]).toEqual([upTo(10), connections + 1, ['connected ann']])
   })
 
-  it('24. Half-open link: pings go out, idle timeout closes, recovery follows; a hung connect attempt is abandoned.', async () => {
+  it('24. A half-open link is pinged, closed after the idle timeout and recovered, and a hung connect attempt is abandoned.', async () => {
     const { hub, clock, statuses, reached } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     await reached('connected')
@@ -208,7 +208,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it.each(['connecting', 'connected', 'recovering', 'disconnected'] as const)(
-    '25. stop() in each state ends timers and attempts, fires `stopped` once, and start() works again. (%s)',
+    '25. stop() ends timers and attempts in each state and fires `stopped` once, and start() works again. (%s)',
     async state => {
       const watched = await openScriptedHub(protocol, { reconnectStrategy: () => 1_000 })
       const { hub, clock, states, client } = watched

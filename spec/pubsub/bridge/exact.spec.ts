@@ -7,7 +7,7 @@ import { FULL_ACCESS, openBridge } from './support/open-bridge.js'
 const EXACT = ['12345678901234567890', '1.0', '{"b":1, "a":[2],"10":null}', '"\\u0041"', 'null', '"}],\\"value\\":1"']
 
 describe('a JSON value', () => {
-  it.each(EXACT)('the store holds exactly the characters that a client wrote: %s', async value => {
+  it.each(EXACT)('the store holds exactly the characters that a client has written: %s', async value => {
     const { plant, raw } = await openBridge()
     const ann = await raw()
     ann.send(`{"type":"event","event":"key:set","ackId":1,"data":{"value":0,"key":"k","value" : ${value} ,"id":7}}`)
@@ -28,7 +28,7 @@ describe('a JSON value', () => {
     expect(JSON.parse(entry).data).toMatchObject({ type: 'entry', key: 'k', op: 'set', value: JSON.parse(value) })
   })
 
-  it('a key with the codec `json()` is exact, and a custom codec converts values', async () => {
+  it('a key with the codec `json()` keeps the exact text, and a custom codec converts values', async () => {
     const plain = json<unknown>()
     const own: Codec<unknown> = { encode: value => plain.encode(value), decode: bytes => plain.decode(bytes) }
     const { plant, raw } = await openBridge({ ...FULL_ACCESS, codec: key => (key === 'plain' ? plain : own) })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { KeyWatchQuota } from '../../../src/pubsub/bridge/bridge.js'
 
 describe('KeyWatchQuota', () => {
-  it("a user's watches are counted over all its sessions", () => {
+  it('the quota of a user counts the watches of all its sessions', () => {
     const keys = new KeyWatchQuota(2)
     const session = (connectionId: string, userId?: string) => ({
       connectionId,
@@ -20,7 +20,7 @@ describe('KeyWatchQuota', () => {
     expect(isFull()).toEqual([false, false, false])
   })
 
-  it('anonymous watches are counted per address', () => {
+  it('the quota of anonymous clients counts the watches of one address', () => {
     const keys = new KeyWatchQuota(2)
     for (let i = 0; i < 2; i++) keys.add({ owner: '192.0.2.1' })
     expect([keys.isFullFor({ owner: '192.0.2.1' }), keys.isFullFor({ owner: '192.0.2.2' })]).toEqual([true, false])

@@ -5,7 +5,7 @@ import { json } from '../../../src/client/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openBridge, summarize } from './support/open-bridge.js'
 
-it('the official client reads and writes keys', { tags: 'slow' }, async () => {
+it('the official client reads and writes keys through the bridge', { tags: 'slow' }, async () => {
   const { plant, hub } = await openBridge()
   await firstValueFrom(plant.set('a', 1, json()))
   const client = new WebPubSubClient(`${hub.url}?user=ann`, { protocol: WebPubSubJsonReliableProtocol() })

@@ -14,7 +14,7 @@ const through = (hubUrl: string, linkUrl: string): string => {
 }
 
 describe('a browser that loses its connection', () => {
-  it('a recovered session receives all changes of the outage', async () => {
+  it('a recovered session receives all changes made during the outage', async () => {
     const { plant, hub } = await openBridge()
     const link = await layLink(hub.url.replace(/\/client.*/, ''))
     const client = openBrowser(through(hub.url, link.url))
@@ -52,7 +52,7 @@ describe('a browser that loses its connection', () => {
 })
 
 describe('a bridge that loses the store', () => {
-  it('members are notified that entries are stale, then of the changes', async () => {
+  it('members are notified that their entries are stale, and later of the changes', async () => {
     const { store, plant, bridged, browser, raw } = await openBridge()
     await firstValueFrom(plant.set('a', 1, json()))
     const follower = new Follower(browser(), 'a')
@@ -74,7 +74,7 @@ describe('a bridge that loses the store', () => {
     expect(late.messages.map(({ data }) => Object(data).source ?? Object(data).state)).toEqual(['resync', 'live'])
   })
 
-  it('the bridge continues after a store restart that lost its data', async () => {
+  it('the bridge continues after the store restarted without its data', async () => {
     const first = await serve({ port: 0, wsPort: 0, clock: systemClock })
     const { port } = new URL(first.url)
     const { browser } = await bridgeTo(openClient(first.url))
@@ -107,7 +107,7 @@ describe('a bridge that loses the store', () => {
 })
 
 describe('a bridge that loses the hub', () => {
-  it('the bridge closes with the hub', async () => {
+  it('the bridge closes when the hub closes', async () => {
     const { server, store, keys, browser } = await openBridge()
     let ended = false
     keys.errors$.subscribe({ complete: () => (ended = true) })

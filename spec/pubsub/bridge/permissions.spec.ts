@@ -16,7 +16,7 @@ const write = (key: string, name = 'set') => ({
 })
 
 describe('permissions of a bridge', () => {
-  it('roles decide about reading by default, and writing is denied', async () => {
+  it('by default, roles decide about reading, and writing is denied', async () => {
     const { raw, store } = await openBridge({})
     const ann = await raw('ann', '&role=webpubsub.joinLeaveGroups.key:line*')
     expect(nameOf(await ann.request(join('line-1')))).toBe('done')
@@ -27,7 +27,7 @@ describe('permissions of a bridge', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('callbacks receive the client, the key and the operation', async () => {
+  it('`read` and `write` receive the client, the key and the operation', async () => {
     const asked: string[] = []
     const { raw } = await openBridge({
       read: ({ userId }, key) => asked.push(`${userId} reads ${key}`) > 0 && key !== 'secret',
@@ -41,7 +41,7 @@ describe('permissions of a bridge', () => {
     expect(asked).toEqual(['ann reads a', 'ann reads secret', 'ann set a', 'ann delete a'])
   })
 
-  it('a callback that throws or returns a promise denies', async () => {
+  it('a `read` or `write` that throws or returns a promise denies access', async () => {
     const rude = (): boolean => {
       throw new Error('no idea')
     }
@@ -57,7 +57,7 @@ describe('permissions of a bridge', () => {
     expect(first.errors).toEqual(['argument', 'argument'])
   })
 
-  it("no client may send to a key's group, and every client may leave it", async () => {
+  it('no client may send to the group of a key, and every client may leave it', async () => {
     let open = true
     const { raw, hub } = await openBridge({ ...FULL_ACCESS, read: () => open })
     const ann = await raw('ann', '&role=webpubsub.sendToGroup&role=webpubsub.joinLeaveGroup')
@@ -108,7 +108,7 @@ describe('options of a bridge', () => {
     expect(ann.messages[0]).toMatchObject({ group: 'plant/a', data: { key: 'a', value: 7 } })
   })
 
-  it('a failing codec of a key is reported to the group', async () => {
+  it('a key whose codec fails is reported to its group', async () => {
     const codec = (): never => {
       throw new Error('no codec')
     }

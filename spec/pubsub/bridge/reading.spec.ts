@@ -31,7 +31,7 @@ describe('a browser that joins the group of a key', () => {
     expect(third?.['data']).toEqual({ ...entry, op: 'delete', reason: 'deleted', version: v3, source: 'notification' })
   })
 
-  it('a member is notified that a key does not exist', async () => {
+  it('a member is notified that its key does not exist', async () => {
     const { browser } = await openBridge()
     const follower = new Follower(browser(), 'nothing')
     await follower.until('is live')
@@ -90,7 +90,7 @@ describe('a browser that joins the group of a key', () => {
     expect(second.keys).toEqual(['a'])
   })
 
-  it('the watch ends with the last member, its session or the bridge', async () => {
+  it('the watch ends with its last member, the session of that member or the bridge', async () => {
     const { store, hub, raw, keys } = await openBridge(FULL_ACCESS, 0)
     const [ann, bob] = [await raw('ann'), await raw('bob')]
     await Promise.all([ann.join('key:a'), ann.join('key:b'), bob.join('key:a'), bob.join('key:c')])
@@ -110,7 +110,7 @@ describe('a browser that joins the group of a key', () => {
     expect(hub.connections).toHaveLength(1)
   })
 
-  it("a member receives values as encoded by the key's codec", async () => {
+  it('a member receives values as the codec of the key encodes them', async () => {
     const codec = (key: string) => ({ text, base64, bytes })[key] ?? json<unknown>()
     const { plant, browser, errors } = await openBridge({ ...FULL_ACCESS, codec })
     for (const key of ['text', 'base64', 'bytes', 'none'])
@@ -129,7 +129,7 @@ describe('a browser that joins the group of a key', () => {
     expect(errors).toEqual([])
   })
 
-  it('a member receives the version of a value that cannot be sent, and later values', async () => {
+  it('a member receives the version of a value that cannot be sent, and receives later values', async () => {
     const odd = { encode: () => new Uint8Array(), decode: (value: Uint8Array) => (value[0] === 0 ? 1n : 'fine') }
     const { plant, browser, errors } = await openBridge({ ...FULL_ACCESS, codec: odd })
     await firstValueFrom(plant.key('a', bytes).set(new Uint8Array([0])))

@@ -7,14 +7,14 @@ import { Follower, FULL_ACCESS, openBridge } from './support/open-bridge.js'
 
 const event = (name: string, data: unknown, dataType = 'json') => ({ type: 'event', event: name, dataType, data })
 
-/** `done`, or the name of the error. */
+/** Sends a write and resolves with `done` or with the name of the error. */
 async function outcome(client: RawPubSubClient, name: string, data: unknown, dataType?: string): Promise<string> {
   const { success, error } = await client.request(event(name, data, dataType))
   return success === true ? 'done' : Object(error).name
 }
 
 describe('a browser that writes a key', () => {
-  it('a write is acknowledged when applied, and all members receive it', async () => {
+  it('a write is acknowledged when it has been applied, and all members receive it', async () => {
     const { plant, browser } = await openBridge()
     const [ann, bob] = [browser('ann'), browser('bob')]
     const follower = new Follower(bob, 'a')
@@ -32,7 +32,7 @@ describe('a browser that writes a key', () => {
     ])
   })
 
-  it('a write with an id receives its version', async () => {
+  it('a write with an id gets a response with its version', async () => {
     const { plant, raw } = await openBridge()
     const ann = await raw()
     expect(await outcome(ann, 'key:set', { key: 'a', value: 1, id: 'w1' })).toBe('done')
@@ -60,7 +60,7 @@ describe('a browser that writes a key', () => {
     expect(await outcome(ann, 'key:delete', { key: 'b', options: { fencingToken } })).toBe('done')
   })
 
-  it('a failed write is rejected with the code of the error', async () => {
+  it('a failed write is rejected with the error code of the store', async () => {
     const { raw, browser, bridged } = await openBridge({ ...FULL_ACCESS, codec: text })
     const ann = await raw()
     expect(await outcome(ann, 'key:set', { key: 'a', value: 21 })).toBe('argument')
@@ -101,13 +101,13 @@ describe('a browser that writes a key', () => {
     expect(hub.connections).toHaveLength(1)
   })
 
-  it('a write with data other than JSON is rejected', async () => {
+  it('a write whose data is not JSON is rejected', async () => {
     const { raw } = await openBridge()
     const ann = await raw()
     expect(await outcome(ann, 'key:set', 'eyJrZXkiOiJhIn0=', 'binary')).toBe('argument')
   })
 
-  it('other events are left to the application', async () => {
+  it('events of other names are left to the application', async () => {
     const { hub, raw } = await openBridge()
     hub.events$.subscribe(other => other.event === 'greet' && other.reply('hello'))
     const ann = await raw()

@@ -80,7 +80,7 @@ describe('arguments of a send', () => {
     expect(() => setting.client.sendEvent(name, 1)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('the group reserved for keep-alive cannot be used', () => {
+  it('the group reserved for keep-alive cannot be named', () => {
     expect(() => setting.client.group('rx-statestore:alive')).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(() => setting.client.group('rx-statestore:alive2')).not.toThrow()
   })

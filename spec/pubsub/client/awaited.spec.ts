@@ -13,7 +13,7 @@ describe.each([
   ['a message', 'sendToGroup', () => setting.client.group('line').send(21)],
   ['an event', 'event', () => setting.client.sendEvent('e', 21)],
 ] as const)('%s', (_, type, send) => {
-  it('awaiting it several times sends it once', async () => {
+  it('awaiting the send several times sends it once', async () => {
     const sending = send()
     expect(setting.socket.of(type)).toEqual([])
     const results = Promise.all([sending, sending, sending.then(({ ackId }) => ackId)])
@@ -23,7 +23,7 @@ describe.each([
     expect(setting.socket.of(type)).toHaveLength(1)
   })
 
-  it('awaiting it throws its error', async () => {
+  it('awaiting the send throws the error of the send', async () => {
     const sending = send()
     const refusal = sending.catch(error => error.hubError.name)
     setting.socket.ack(1, 'Forbidden')
@@ -43,7 +43,7 @@ describe.each([
     expect(sending.pipe()).toBeInstanceOf(Observable)
   })
 
-  it('its type is Awaitable', () => {
+  it('the send has the type Awaitable', () => {
     expectTypeOf(send()).toEqualTypeOf<Awaitable<SendResult>>()
     expectTypeOf<Awaited<ReturnType<typeof send>>>().toEqualTypeOf<SendResult>()
     expect(send()).toBeInstanceOf(Awaitable)
@@ -61,7 +61,7 @@ describe('an awaited send', () => {
     await expect(setting.client.sendEvent('e', 1)).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('an awaited send without acknowledgement resolves', async () => {
+  it('an awaited send without acknowledgement resolves when it has been handed over', async () => {
     expect(await setting.client.group('line').send(1, { ack: false })).toEqual({ ackId: undefined, duplicate: false })
   })
 })

@@ -20,7 +20,7 @@ const SETTINGS: MachineSettings = {
 const URL = 'wss://h/client/hubs/a'
 const RECOVERY = `${URL}?awps_connection_id=c&awps_reconnection_token=t`
 const PING = '{"type":"ping"}'
-/** The probe for a hub that has not answered a ping. */
+/** The probe for a hub that has never answered a ping. */
 const alive = (ackId: number): string => `{"type":"leaveGroup","group":"rx-statestore:alive","ackId":${ackId}}`
 
 const REQUEST: SendRequest = {
@@ -33,7 +33,7 @@ const JOIN = '{"type":"joinGroup","group":"g","ackId":2}'
 const SEQUENCE_ACK = '{"type":"sequenceAck","sequenceId":1}'
 const SENT = '{"type":"event","event":"e","ackId":1,"dataType":"json","data":1}'
 
-/** Frames of the hub by name. */
+/** The frames of the hub, by name. */
 const FRAMES: Readonly<Record<string, string>> = {
   hello: '{"type":"system","event":"connected","connectionId":"c","reconnectionToken":"t"}',
   pong: '{"type":"pong"}',
@@ -42,7 +42,7 @@ const FRAMES: Readonly<Record<string, string>> = {
   message: '{"type":"message","from":"server","dataType":"json","data":7,"sequenceId":1}',
 }
 
-/** Parses an event of the tables; a number is the link. */
+/** Parses an event of the tables, in which a number is the number of the link. */
 function eventOf(text: string): MachineEvent {
   const [type = '', link = '', code = ''] = text.split(' ')
   const at = { link: Number(link) }
@@ -100,7 +100,7 @@ const CONNECTED: readonly Step[] = [
   [3, 'hello 1', ['connected'], 20_003],
 ]
 
-/** Each table is a run of a machine: time, event, resulting actions, and next deadline. */
+/** Runs of a machine. Each table has the time, the event, the resulting actions and the next deadline. */
 const LIVES: Readonly<Record<string, readonly Step[]>> = {
   'connects, pings into silence, gives the link up, recovers': [
     ...CONNECTED,
@@ -199,7 +199,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
 }
 
 describe('the client state machine', () => {
-  it.each(Object.entries(LIVES))('%s', (_, steps) => {
+  it.each(Object.entries(LIVES))('the machine returns the actions and deadlines of the table: %s', (_, steps) => {
     const machine = new ClientStateMachine(SETTINGS)
     for (const [now, event, actions, deadline] of steps) {
       expect([now, event, machine.handle(eventOf(event), now).map(shown)]).toEqual([now, event, actions])
@@ -211,7 +211,7 @@ describe('the client state machine', () => {
     expect(new ClientStateMachine(SETTINGS).deadline).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it('an early tick has no effect', () => {
+  it('a tick before the deadline has no effect', () => {
     const machine = new ClientStateMachine(SETTINGS)
     for (const [now, event] of CONNECTED) machine.handle(eventOf(event), now)
     for (let now = 4; now < 20_000; now += 13) expect(machine.handle({ type: 'tick' }, now)).toEqual([])

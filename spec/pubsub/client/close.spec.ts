@@ -30,20 +30,23 @@ const STATES: readonly (readonly [string, () => void])[] = [
 ]
 
 describe('closing a client', () => {
-  it.each(STATES)('closing while %s ends timers and attempts, and is reported once', async (_, prepare) => {
-    prepare()
-    const closed = setting.client.close()
-    for (const socket of setting.network.sockets) socket.drop(1000)
-    await closed
-    await setting.client.close()
-    const attempts = setting.network.count
-    setting.clock.advance(600_000)
-    expect({ pending: setting.clock.pending, attempts: setting.network.count }).toEqual({ pending: 0, attempts })
-    expect(setting.states.filter(state => state === 'stopped')).toEqual(['stopped'])
-    expect(setting.status).toEqual({ state: 'stopped', code: 1000, reason: 'closed by caller', cause: undefined })
-  })
+  it.each(STATES)(
+    'closing while the client is %s ends timers and attempts, and is reported once',
+    async (_, prepare) => {
+      prepare()
+      const closed = setting.client.close()
+      for (const socket of setting.network.sockets) socket.drop(1000)
+      await closed
+      await setting.client.close()
+      const attempts = setting.network.count
+      setting.clock.advance(600_000)
+      expect({ pending: setting.clock.pending, attempts: setting.network.count }).toEqual({ pending: 0, attempts })
+      expect(setting.states.filter(state => state === 'stopped')).toEqual(['stopped'])
+      expect(setting.status).toEqual({ state: 'stopped', code: 1000, reason: 'closed by caller', cause: undefined })
+    },
+  )
 
-  it('closing while a URL is fetched discards it', async () => {
+  it('closing while a URL is fetched discards that URL', async () => {
     let asked = 0
     setting = new FakeSetting({
       url: () => {
@@ -98,7 +101,7 @@ describe('closing a client', () => {
     expect(setting.log).toEqual(['messages: complete', 'send: closed', 'status: stopped', 'status: complete'])
   })
 
-  it('closing waits for the socket, up to a timeout', async () => {
+  it('close waits for the socket up to a timeout', async () => {
     setting.connect()
     let done = false
     const closed = setting.client.close().then(() => {

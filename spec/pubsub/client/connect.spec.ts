@@ -13,7 +13,7 @@ const settled = async (): Promise<void> => {
 }
 
 describe('connecting', () => {
-  it('the handshake offers exactly the reliable subprotocol at the URL', () => {
+  it('the client offers only the reliable subprotocol at the URL', () => {
     expect(setting.socket).toMatchObject({ url: URL, subprotocol: 'json.reliable.webpubsub.azure.v1' })
   })
 
@@ -60,7 +60,7 @@ describe('connecting', () => {
     expect(setting.states).toEqual(['connecting', 'disconnected'])
   })
 
-  it('attempts continue indefinitely, with growing delays', () => {
+  it('attempts continue indefinitely, and the delays grow', () => {
     const pauses: number[] = []
     for (let attempt = 1; attempt <= 20; attempt++) {
       setting.socket.drop(1006, 'Unexpected server response: 502')
@@ -72,7 +72,7 @@ describe('connecting', () => {
     expect(setting.network.count).toBe(21)
   })
 
-  it('the status contains the code and the reason of the close', () => {
+  it('the status contains the close code and the close reason', () => {
     setting.socket.accept().drop(1013, 'try again later')
     expect(setting.status).toMatchObject({ state: 'disconnected', code: 1013, reason: 'try again later' })
   })
@@ -107,13 +107,13 @@ describe('a reconnect strategy', () => {
     ],
     ['returns no number', (): number => Number.NaN],
     ['returns a negative delay', (): number => -1],
-  ])('the client stops if its strategy %s', (_, reconnectStrategy) => {
+  ])('the client stops if the strategy %s', (_, reconnectStrategy) => {
     setting = new FakeSetting({ reconnectStrategy })
     setting.socket.drop()
     expect(setting.status).toMatchObject({ state: 'stopped', cause: { code: 'argument' } })
   })
 
-  it('the strategy receives attempt and cause from the second attempt on, and counts from 1 after a stable connection', () => {
+  it('the strategy receives attempt and cause from the second attempt on, and counts from 1 again after a stable connection', () => {
     const asked: string[] = []
     setting = new FakeSetting({
       reconnectStrategy: (attempt, cause) => {
@@ -128,7 +128,7 @@ describe('a reconnect strategy', () => {
 })
 
 describe('a URL callback', () => {
-  it('the URL is fetched for every new connection, never for a recovery', async () => {
+  it('the URL is fetched for every new connection, and never for a recovery', async () => {
     let asked = 0
     setting = new FakeSetting({ url: () => `wss://hub.example/client/hubs/h?access_token=${++asked}` })
     await settled()
@@ -164,7 +164,7 @@ describe('a URL callback', () => {
     expect(setting.status).toMatchObject({ state: 'disconnected', attempt: 3 })
   })
 
-  it('a hanging URL callback is abandoned, and its late result is discarded', async () => {
+  it('a hanging URL callback is abandoned, and a late result is discarded', async () => {
     let answer: (url: string) => void = () => undefined
     setting = new FakeSetting({
       url: () =>

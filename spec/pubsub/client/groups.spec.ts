@@ -11,14 +11,14 @@ beforeEach(() => {
 const listen = (group = 'line', name = group): Subscription =>
   setting.client.group(group).messages$.subscribe(setting.observer(name))
 
-/** Joins and leaves on the latest socket, such as `+line` and `-line`. */
+/** Returns the joins and leaves on the latest socket, such as `+line` and `-line`. */
 const asked = (): string[] =>
   setting.socket.frames.flatMap(({ type, group }) =>
     type === 'joinGroup' ? [`+${group}`] : type === 'leaveGroup' ? [`-${group}`] : [],
   )
 
 describe('the messages of a group', () => {
-  it('the group is joined with the first subscriber and left with the last', () => {
+  it('the client joins a group with the first subscriber and leaves it with the last', () => {
     setting.connect()
     const first = listen('line', 'a')
     const second = listen('line', 'b')
@@ -32,7 +32,7 @@ describe('the messages of a group', () => {
     ])
   })
 
-  it('messages reach all subscribers of their group only, through any handle', () => {
+  it('messages reach all subscribers of their group and no others, through any handle', () => {
     setting.connect()
     listen('line', 'a')
     listen('line', 'b')
@@ -56,7 +56,7 @@ describe('the messages of a group', () => {
     ])
   })
 
-  it('messages before the acknowledgement of the join are delivered', () => {
+  it('messages that precede the acknowledgement of the join are delivered', () => {
     setting.connect()
     listen()
     setting.socket.publish(1).ack(1)
@@ -76,7 +76,7 @@ describe('the messages of a group', () => {
     expect(asked()).toEqual([])
   })
 
-  it('groups are joined before queued messages are sent', () => {
+  it('the client joins groups before it sends queued messages', () => {
     setting.client.group('line').send(1).subscribe()
     listen()
     setting.connect()
@@ -98,7 +98,7 @@ describe('subscribing and unsubscribing', () => {
     ['leaves after the join was answered', ['come', 'go'], ['+line', '-line']],
     ['stays joined', ['come', 'go', 'come'], ['+line']],
     ['leaves once', ['come', 'go', 'come', 'go'], ['+line', '-line']],
-  ])("faster than the hub's response, the client %s", (_, steps, expected) => {
+  ])('faster than the response of the hub, the client %s', (_, steps, expected) => {
     setting.connect()
     let subscription: Subscription | undefined
     for (const step of steps) {
@@ -110,7 +110,7 @@ describe('subscribing and unsubscribing', () => {
     expect(asked()).toEqual(expected)
   })
 
-  it('subscribing during a pending leave joins after it', () => {
+  it('subscribing during a pending leave joins the group after the leave', () => {
     setting.connect()
     const first = listen()
     setting.socket.ack(1)
@@ -121,7 +121,7 @@ describe('subscribing and unsubscribing', () => {
     expect(asked()).toEqual(['+line', '-line', '+line'])
   })
 
-  it('changes during an outage are applied after it', () => {
+  it('subscribing and unsubscribing during an outage take effect after the outage', () => {
     setting.connect()
     const line = listen('line')
     listen('kept')
@@ -133,7 +133,7 @@ describe('subscribing and unsubscribing', () => {
     expect(asked()).toEqual(['-line', '+new'])
   })
 
-  it('a request in flight when the socket is lost is resent with its id', () => {
+  it('a request in flight when the socket is lost is resent with its ackId', () => {
     setting.connect()
     listen()
     setting.recover()
@@ -144,7 +144,7 @@ describe('subscribing and unsubscribing', () => {
 })
 
 describe('a new session', () => {
-  it('a new session joins the wanted groups once, and none that were left', () => {
+  it('a new session joins the wanted groups once, and no group that was left', () => {
     setting.connect()
     const left = listen('left')
     listen('a')
@@ -157,7 +157,7 @@ describe('a new session', () => {
     expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toEqual([5, 6])
   })
 
-  it('a new session does not join groups that were left without a session', () => {
+  it('a new session does not join groups that were left between sessions', () => {
     setting.connect()
     const line = listen()
     setting.socket.ack(1).drop(1008)
@@ -166,7 +166,7 @@ describe('a new session', () => {
     expect(asked()).toEqual([])
   })
 
-  it('the gap is reported when the group is joined again', () => {
+  it('a gap is reported when its group is joined again', () => {
     const gaps: unknown[] = []
     setting.client.group('line').gaps$.subscribe(gap => gaps.push(gap))
     setting.client.group('other').gaps$.subscribe(setting.observer('other'))
@@ -183,7 +183,7 @@ describe('a new session', () => {
     expect(setting.log).toEqual(['line: 1'])
   })
 
-  it('no gap is reported to a subscriber that was not subscribed before', () => {
+  it('no gap is reported to a subscriber that subscribed after the loss', () => {
     setting.client.group('line').gaps$.subscribe(setting.observer('gap'))
     setting.connect()
     const first = listen()
@@ -194,7 +194,7 @@ describe('a new session', () => {
     expect(setting.log).toEqual([])
   })
 
-  it('a new session does not resend requests of the old one', () => {
+  it('a new session does not resend the requests of the old session', () => {
     setting.connect()
     listen()
     setting.beginNewSession().socket.ack(1)
@@ -237,7 +237,7 @@ describe('a rejected join', () => {
     expect(setting.log).toEqual(['line: pubsub-refused', 'again: 1'])
   })
 
-  it('a late rejection does not fail a subscriber of a newer membership', () => {
+  it('a late rejection of a join does not fail a subscriber of a newer membership', () => {
     setting.connect()
     let first = listen()
     const other = setting.client.group('other')
@@ -253,7 +253,7 @@ describe('a rejected join', () => {
     expect(setting.log).toEqual(['again: 1'])
   })
 
-  it('a rejected join without subscribers fails no one else', () => {
+  it('a rejected join without subscribers fails no other subscriber', () => {
     setting.connect()
     listen().unsubscribe()
     setting.socket.ack(1, 'Forbidden')
@@ -284,7 +284,7 @@ describe('a rejected join', () => {
 })
 
 describe('a join without a response', () => {
-  it('an unanswered join is reported and retried', () => {
+  it('a join without a response is reported and retried', () => {
     setting.connect()
     listen()
     for (let second = 0; second < 90; second++) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { retryDelays } from '../../../src/pubsub/client/reconnect-schedule.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
-/** A client with a group, at a hub that has not answered a ping. */
+/** Opens a client with a group, at a hub that has never answered a ping. */
 function openWithoutPings(): FakeSetting {
   const setting = new FakeSetting(retryDelays({ random: () => 0.5 }))
   setting.client.group('line').messages$.subscribe(setting.observer('line'))
@@ -11,10 +11,10 @@ function openWithoutPings(): FakeSetting {
   return setting
 }
 
-/** Id of the latest probe request. */
+/** Returns the ackId of the latest probe request. */
 const requestAt = ({ socket }: FakeSetting): unknown => socket.of('leaveGroup').at(-1)?.['ackId']
 
-/** Half of `keepAlive` without frames, after which the hub answers the probe request. */
+/** Passes half of `keepAlive` without frames, after which the hub answers the probe request. */
 function silence(setting: FakeSetting, error?: string): void {
   setting.clock.advance(20_000)
   setting.socket.ack(requestAt(setting), error)
@@ -24,7 +24,7 @@ const allOf = ({ network }: FakeSetting, type: string) => network.sockets.flatMa
 
 describe('a hub that does not answer pings', () => {
   it.each([undefined, 'Forbidden', 'InternalServerError', 'Duplicate'])(
-    'any ack of a probe request proves the hub alive, without a report: %s',
+    'any ack of a probe request proves that the hub is alive, and nothing is reported: %s',
     error => {
       const setting = openWithoutPings()
       for (let round = 0; round < 100; round++) silence(setting, error)
@@ -33,7 +33,7 @@ describe('a hub that does not answer pings', () => {
     },
   )
 
-  it('a silent hub is probed once per silence, each time with a new id', () => {
+  it('an idle hub is probed once per silence, each time with a new ackId', () => {
     const setting = openWithoutPings()
     for (let round = 0; round < 3; round++) silence(setting)
     setting.clock.advance(39_999)
@@ -43,7 +43,7 @@ describe('a hub that does not answer pings', () => {
     expect(new Set(setting.socket.of('leaveGroup').map(({ ackId }) => ackId)).size).toBe(4)
   })
 
-  it('a half-open link is detected on every link, after any number of earlier ones', () => {
+  it('a half-open link is detected on every link, after any number of earlier half-open links', () => {
     const setting = openWithoutPings()
     setting.socket.publish(1)
     for (let link = 0; link < 6; link++) {
@@ -56,7 +56,7 @@ describe('a hub that does not answer pings', () => {
     }
   })
 
-  it('after computer sleep, the hub is probed immediately and dropped if silent', () => {
+  it('after computer sleep, the hub is probed immediately and dropped if it does not answer', () => {
     const setting = openWithoutPings()
     silence(setting)
     setting.clock.jump(3_600_000)
@@ -77,7 +77,7 @@ describe('a hub that does not answer pings', () => {
     expect(recovered.frames.map(({ type }) => type)).toEqual(['leaveGroup', 'sendToGroup'])
   })
 
-  it('a hub known to answer probes must send a frame to complete a recovery', () => {
+  it('a recovery at a hub that has answered probes completes only with a frame from the hub', () => {
     const setting = openWithoutPings()
     silence(setting)
     setting.socket.drop()
@@ -88,7 +88,7 @@ describe('a hub that does not answer pings', () => {
     expect(setting.status).toMatchObject({ state: 'recovering', attempt: 2 })
   })
 
-  it('a probe request is never resent and needs no answer', () => {
+  it('a probe request is never resent, and the client continues without its answer', () => {
     const setting = openWithoutPings()
     setting.clock.advance(40_000)
     for (let link = 0; link < 3; link++) {
@@ -104,7 +104,7 @@ describe('a hub that does not answer pings', () => {
     expect([setting.errors, setting.log]).toEqual([[], ['line: 1', 'line: complete']])
   })
 
-  it('a hub that has answered a ping is only pinged', () => {
+  it('a hub that has answered a ping is only pinged, without probe requests', () => {
     const setting = openWithoutPings()
     silence(setting)
     setting.socket.pong()
@@ -135,7 +135,7 @@ describe('a hub that sends no frames', () => {
     expect(setting.log).toEqual(['a: acked 2', 'a: complete', 'b: acked 3', 'b: complete'])
   })
 
-  it('until the delay has passed, 1008 ends the session and nothing is resent', () => {
+  it('until the delay has passed, close code 1008 ends the session and nothing is resent', () => {
     const setting = openWithoutPings()
     setting.socket.drop()
     setting.client.group('line').send('b').subscribe(setting.observer('b'))
@@ -150,7 +150,7 @@ describe('a hub that sends no frames', () => {
 })
 
 describe('a hub that rejects pings', () => {
-  /** A client whose hub closes after the first ping and begins another session. */
+  /** Opens a client whose hub closes after the first ping and begins another session. */
   function closedOverPing(code: number, before: (setting: FakeSetting) => unknown = () => undefined): FakeSetting {
     const setting = openWithoutPings()
     setting.clock.advance(20_000)
@@ -171,7 +171,7 @@ describe('a hub that rejects pings', () => {
     expect(setting.status).toMatchObject({ state: 'recovering' })
   })
 
-  it.each([1003, 1008])('close code %i during a recovery does not lead to further pings', code => {
+  it.each([1003, 1008])('close code %i during a recovery stops further pings', code => {
     const setting = openWithoutPings()
     for (let recovery = 0; recovery < 3; recovery++) {
       setting.socket.drop()
@@ -183,13 +183,13 @@ describe('a hub that rejects pings', () => {
     expect(setting.status).toMatchObject({ state: 'connected', connectionId: 'c1' })
   })
 
-  it('the probe request may be answered before the hub closes', () => {
+  it('the client stays connected if the hub answers the probe request before it closes', () => {
     const setting = closedOverPing(1007, before => before.socket.ack(requestAt(before)))
     silence(setting)
     expect(allOf(setting, 'ping')).toHaveLength(1)
   })
 
-  it('a network failure after a ping does not disable pings', () => {
+  it('a network failure after a ping does not stop further pings', () => {
     const setting = closedOverPing(1006)
     silence(setting)
     expect(allOf(setting, 'ping')).toHaveLength(2)
@@ -197,7 +197,7 @@ describe('a hub that rejects pings', () => {
 })
 
 describe('a hub that stops answering pings', () => {
-  /** A client at a hub that has answered a ping. */
+  /** Opens a client at a hub that has answered a ping. */
   function openWithPings(): FakeSetting {
     const setting = openWithoutPings()
     setting.clock.advance(20_000)
@@ -205,7 +205,7 @@ describe('a hub that stops answering pings', () => {
     return setting
   }
 
-  it('a hub that stops answering pings costs one recovery and is probed by requests', () => {
+  it('a hub that stops answering pings costs the client one recovery and is then probed by requests', () => {
     const setting = openWithPings()
     setting.clock.advance(40_000)
     expect(setting.status).toMatchObject({ state: 'recovering' })
@@ -216,7 +216,7 @@ describe('a hub that stops answering pings', () => {
     expect(setting.status).toMatchObject({ connectionId: 'c1' })
   })
 
-  it('a hub that stops answering at all costs one session', () => {
+  it('a hub that stops answering any probe costs the client one session', () => {
     const setting = openWithPings()
     setting.clock.advance(40_000)
     const accepted = new Set<unknown>()

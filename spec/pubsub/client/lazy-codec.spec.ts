@@ -41,7 +41,7 @@ describe('a send before the codec is loaded', () => {
     expect(sentData()).toEqual([1, 2])
   })
 
-  it('a send unsubscribed before the codec is loaded is not sent', async () => {
+  it('a send that is unsubscribed before the codec is loaded is not sent', async () => {
     const { loaded } = late()
     send(1).unsubscribe()
     send(2)
@@ -50,7 +50,7 @@ describe('a send before the codec is loaded', () => {
     expect(sentData()).toEqual([2])
   })
 
-  it('a send fails when the codec fails to load', async () => {
+  it('a send fails when the codec cannot be loaded', async () => {
     const { failed } = late()
     send(1)
     failed()

@@ -10,7 +10,7 @@ import { FakeSetting } from '../support/fake-socket-client.js'
 
 const cold = (m: Context, diagram: string) => m.cold<string>(diagram)
 
-/** A group whose sends are scripted by item. */
+/** Creates a group whose sends are scripted by item. */
 function groupOf(requests: Requests): Group {
   const send: GroupHost['send'] = ({ frame }) => {
     const results = requests
@@ -21,7 +21,7 @@ function groupOf(requests: Requests): Group {
   return new Group('line', { send, timeout: 90_000, messages: () => NEVER, gaps: () => NEVER })
 }
 
-/** `sendToGroup` with letters as results. */
+/** Creates a `sendToGroup` with letters as results. */
 function sending(
   requests: Requests,
   options: GroupSendOptions & SendingOptions = {},
@@ -35,7 +35,7 @@ function sending(
 
 describe('sendToGroup', () => {
   it(
-    'it does not complete before its source',
+    'sendToGroup does not complete before its source',
     marbles(m => {
       const source = cold(m, '-')
       m.equal(source.pipe(sending(new Requests(m, {}))), '-')
@@ -44,7 +44,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'it completes with an empty source',
+    'sendToGroup completes with an empty source',
     marbles(m => {
       const source = cold(m, ' --|')
       m.equal(source.pipe(sending(new Requests(m, {}))), '--|')
@@ -53,7 +53,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'it sends every item and completes when the last one is acknowledged',
+    'sendToGroup sends every item and completes when the last one is acknowledged',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', b: '---(b|)' })
       const source = cold(m, ' -a-b|')
@@ -65,7 +65,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'it emits results in the order of the source, regardless of the order of acknowledgements',
+    'sendToGroup emits results in the order of the source, whatever the order of acknowledgements',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
       const source = cold(m, ' abc-------d|')
@@ -74,7 +74,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'it limits the sends in flight and starts them in order',
+    'sendToGroup limits the sends in flight and starts them in order',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '--(b|)', c: '-(c|)' })
       const source = cold(m, ' (abc|)')
@@ -86,7 +86,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'a failed send fails the stream and cancels the other sends',
+    'sendToGroup fails when a send fails, and cancels the other sends',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)', b: '-#', c: '(c|)' })
       const source = cold(m, ' ab-c')
@@ -99,7 +99,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'it fails with its source',
+    'sendToGroup passes on an error of its source',
     marbles(m => {
       const requests = new Requests(m, { a: '---(a|)' })
       const source = cold(m, ' a-#')
@@ -109,7 +109,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'unsubscribing cancels all sends',
+    'unsubscribing from sendToGroup cancels all sends',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '(b|)' })
       const source = cold(m, ' a---b')
@@ -120,7 +120,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'it fails with overflow when too many items wait',
+    'sendToGroup fails with `overflow` when too many items wait',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '', c: '' })
       const codes = cold(m, '(abc)').pipe(sending(requests, { concurrency: 1, buffer: 1 }))
@@ -132,7 +132,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    '`withItem` emits each item with its result, in the order of the source',
+    'sendToGroup with `withItem` emits each item with its result, in the order of the source',
     marbles(m => {
       const requests = new Requests(m, { a: '---(x|)', b: '(y|)' })
       const words$ = cold(m, 'ab|').pipe(
@@ -143,15 +143,18 @@ describe('sendToGroup', () => {
     }),
   )
 
-  it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])('it throws for %j', options => {
-    const group = new Group('line', {
-      send: () => new Awaitable(() => undefined),
-      timeout: 1,
-      messages: () => NEVER,
-      gaps: () => NEVER,
-    })
-    expect(() => sendToGroup(group, options)).toThrow(expect.objectContaining({ code: 'argument' }))
-  })
+  it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])(
+    'sendToGroup throws for %j',
+    options => {
+      const group = new Group('line', {
+        send: () => new Awaitable(() => undefined),
+        timeout: 1,
+        messages: () => NEVER,
+        gaps: () => NEVER,
+      })
+      expect(() => sendToGroup(group, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+    },
+  )
 })
 
 describe('operators on a connection', () => {
@@ -165,7 +168,7 @@ describe('operators on a connection', () => {
     stream$.subscribe(setting.observer('out'))
   }
 
-  it('items are sent, and results emitted, in the order of the source', () => {
+  it('items are sent and results are emitted in the order of the source', () => {
     observe(of(1, 2, 3).pipe(sendToGroup(setting.client.group('line'), { noEcho: true })))
     expect(setting.socket.of('sendToGroup').map(({ data, noEcho }) => [data, noEcho])).toEqual([
       [1, true],
@@ -198,7 +201,7 @@ describe('operators on a connection', () => {
     expect(setting.socket.of('event')).toEqual([])
   })
 
-  it('invalid groups, clients and options throw immediately', () => {
+  it('invalid groups, clients and options throw synchronously', () => {
     const line = setting.client.group('line')
     const wrong = ['{"timeout":0}', '{"ack":"no"}', '{"noEcho":"false"}', 'null'].map(text => JSON.parse(text))
     const calls = [
@@ -210,7 +213,7 @@ describe('operators on a connection', () => {
     for (const call of calls) expect(call).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('an invalid event name throws immediately', () => {
+  it('an invalid event name throws synchronously', () => {
     expect(() => sendEvent(setting.client, ' ')).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })

@@ -24,19 +24,22 @@ describe('connectPubSub', () => {
   it.each<readonly [string, UrlSource, PubSubOptions]>([
     ['a URL', NOWHERE, {}],
     ['a function', () => NOWHERE, {}],
-    ['a function that promises', async () => NOWHERE, {}],
+    ['a function that returns a promise', async () => NOWHERE, {}],
     ['protobuf', NOWHERE, { protocol: 'protobuf' }],
     ['no retries', NOWHERE, { retries: 0 }],
-    ['pauses of its own', NOWHERE, { reconnect: { initial: 5, max: 10 } }],
-  ])('it accepts %s', (_, url, options) => {
+    ['custom reconnect delays', NOWHERE, { reconnect: { initial: 5, max: 10 } }],
+  ])('connectPubSub accepts %s', (_, url, options) => {
     const states: string[] = []
     open(url, options).status$.subscribe(({ state }) => states.push(state))
     expect(states).toEqual(['connecting'])
   })
 
-  it.each(['', 'hub.example', 'https://hub.example', '/client/hubs/h', 'mqtt://h'])('it throws for the URL %j', url => {
-    expect(() => connectPubSub(url)).toThrow(expect.objectContaining({ code: 'argument' }))
-  })
+  it.each(['', 'hub.example', 'https://hub.example', '/client/hubs/h', 'mqtt://h'])(
+    'connectPubSub throws for the URL %j',
+    url => {
+      expect(() => connectPubSub(url)).toThrow(expect.objectContaining({ code: 'argument' }))
+    },
+  )
 
   it.each<PubSubOptions>([
     { recoveryWindow: 0 },
@@ -47,11 +50,11 @@ describe('connectPubSub', () => {
     { retries: -1 },
     { reconnect: { initial: 0 } },
     { reconnect: { max: -1 } },
-  ])('it throws for %j', options => {
+  ])('connectPubSub throws for %j', options => {
     expect(() => connectPubSub(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('it throws for an invalid protocol or strategy', () => {
+  it('connectPubSub throws for an invalid protocol or strategy', () => {
     const wrong = [
       JSON.parse('{"protocol":"xml"}'),
       JSON.parse('{"reconnectStrategy":7}'),

@@ -7,12 +7,12 @@ import { ManualClock } from '../../support/manual-clock.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 import { openHub } from '../support/open-hub.js'
 
-/** A connected client with the default delays. */
+/** Opens a connected client with the default delays. */
 function connected(random: () => number): FakeSetting {
   return new FakeSetting(retryDelays({ random })).connect()
 }
 
-/** Time from the end of an outage to the next attempt, ms. */
+/** Returns the time from the end of an outage to the next attempt, in ms. */
 function triesAgainAfter(outage: number, random: () => number): number {
   const setting = connected(random)
   const { clock, network } = setting
@@ -66,13 +66,13 @@ describe('recovery delays', () => {
     expect(expected.map((_, i) => shortest(i + 1))).toEqual(expected.map(most => Math.round(most / 2)))
   })
 
-  it('the delays before new connections are not shortened', () => {
+  it('recovery delays do not shorten the delays before new connections', () => {
     const { pause } = retryDelays({ random: () => 1 })
     expect([1, 5, 20].map(pause)).toEqual([100, 1_600, 30_000])
   })
 })
 
-describe('connectPubSub', () => {
+describe('recovery delays of connectPubSub', () => {
   it('recovery delays are independent of the configured reconnect delays', async () => {
     const { server, hub } = await openHub()
     const clock = new ManualClock()
@@ -91,7 +91,7 @@ describe('connectPubSub', () => {
     }
   })
 
-  it('invalid delays are rejected', () => {
+  it('connectPubSub throws for invalid delays', () => {
     expect(() => connectPubSub('ws://h/', { reconnect: { max: -1 } })).toThrow('reconnect.max')
   })
 })

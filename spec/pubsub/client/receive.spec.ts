@@ -13,7 +13,7 @@ beforeEach(() => {
 const acks = (): unknown[] => setting.socket.of('sequenceAck').map(({ sequenceId }) => sequenceId)
 
 describe('sequence acks', () => {
-  it('the largest id is acknowledged a second after the first message', () => {
+  it('the client acknowledges the largest id one second after the first message', () => {
     setting.socket.publish(1)
     setting.clock.advance(500)
     setting.socket.publish(2).publish(3)
@@ -23,30 +23,30 @@ describe('sequence acks', () => {
     expect(acks()).toEqual([3])
   })
 
-  it('no ack is sent without new messages', () => {
+  it('the client sends no ack without new messages', () => {
     setting.socket.publish(1)
     setting.clock.advance(10_000)
     expect(acks()).toEqual([1])
   })
 
-  it('every hundredth message of a burst is acknowledged, so that never 1,000 are outstanding', () => {
+  it('the client acknowledges every hundredth message of a burst, so that never 1,000 are unacknowledged', () => {
     for (let id = 1; id <= 5_000; id++) setting.socket.publish(id)
     expect(acks()).toEqual(Array.from({ length: 50 }, (_, i) => (i + 1) * 100))
   })
 
-  it('every mebibyte is acknowledged', () => {
+  it('the client acknowledges every mebibyte of messages', () => {
     const large = 'x'.repeat(300_000)
     for (let id = 1; id <= 8; id++) setting.socket.publish(id, 'line', large)
     expect(acks()).toEqual([4, 8])
   })
 
-  it('unknown frames and messages without a subscriber are acknowledged', () => {
+  it('the client acknowledges unknown frames and messages without a subscriber', () => {
     setting.socket.receive({ type: 'hologram', sequenceId: 1 }).publish(2, 'stranger')
     setting.clock.advance(1_000)
     expect(acks()).toEqual([2])
   })
 
-  it('ids beyond 2^53 are exact', () => {
+  it('the client acknowledges ids beyond 2^53 exactly', () => {
     for (const id of ['9007199254740993', '9007199254740994', '18446744073709551615']) {
       setting.socket.receive(
         `{"type":"message","from":"group","group":"line","dataType":"json","data":0,"sequenceId":${id}}`,
@@ -60,7 +60,7 @@ describe('sequence acks', () => {
     ])
   })
 
-  it('an ack is sent only on the socket of its messages', () => {
+  it('the client sends no ack on another socket than that of the messages', () => {
     setting.socket.publish(1)
     const lost = setting.socket.drop()
     setting.clock.advance(5_000)
@@ -68,8 +68,8 @@ describe('sequence acks', () => {
   })
 })
 
-describe('after a recovery', () => {
-  it('received messages are acknowledged immediately, and duplicates are dropped and acknowledged again', () => {
+describe('sequence acks after a recovery', () => {
+  it('after a recovery, the client acknowledges received messages immediately, drops duplicates and acknowledges them again', () => {
     setting.socket.publish(1).publish(2).publish(3)
     setting.recover()
     expect(acks()).toEqual([3])
@@ -79,14 +79,14 @@ describe('after a recovery', () => {
     expect(acks()).toEqual([3, 4])
   })
 
-  it('redelivered messages are acknowledged even without new ones', () => {
+  it('after a recovery, the client acknowledges redelivered messages even without new ones', () => {
     setting.socket.publish(1)
     setting.recover().socket.publish(1)
     setting.clock.advance(1_000)
     expect(acks()).toEqual([1, 1])
   })
 
-  it('a message completes the recovery and is delivered', () => {
+  it('a message completes the recovery, and subscribers receive it', () => {
     setting.socket.publish(1).drop()
     setting.socket.accept().publish(2)
     expect(setting.log).toEqual(['line: 1', 'line: 2'])
@@ -100,7 +100,7 @@ describe('malformed frames', () => {
     ['no object', '[1]'],
     ['half an acknowledgement', '{"type":"ack"}'],
     ['half a message', '{"type":"message","from":"group","sequenceId":"x"}'],
-  ])('a malformed frame is reported, and later frames are read: %s', (_, data) => {
+  ])('a malformed frame is reported, and later frames are processed: %s', (_, data) => {
     setting.socket.receive(data).publish(1)
     expect(setting.errors).toEqual(['payload'])
     expect(setting.log).toEqual(['line: 1'])
@@ -121,7 +121,7 @@ describe('malformed frames', () => {
     { type: 'message', from: 'group', group: 'line', dataType: 'smell', data: 1, sequenceId: 1 },
     { type: 'system', event: 'eclipse' },
     { type: 'streamAck', streamId: 's', expectedSequenceId: 1 },
-  ])('a frame of a newer hub is ignored without an error: %j', frame => {
+  ])('a frame of a newer hub is ignored and causes no error: %j', frame => {
     setting.socket.receive(frame)
     expect({ errors: setting.errors, log: setting.log }).toEqual({ errors: [], log: [] })
   })

@@ -21,7 +21,7 @@ describe('the recovery URL', () => {
       `wss://h/client/hubs/a?x=1%20+2&access_tokens=u&${recovery}`,
     ],
     ['ws://h/client/hubs/a?awps_connection_id=old&awps_reconnection_token=old', `ws://h/client/hubs/a?${recovery}`],
-  ])('the recovery URL of %s has id and token percent-encoded and no access token', (url, expected) => {
+  ])('the recovery URL of %s has the id and the token percent-encoded, and no access token', (url, expected) => {
     expect(recoveryUrl(url, key)).toBe(expected)
   })
 })
@@ -49,7 +49,7 @@ describe('a lost socket', () => {
     expect(setting.status).toMatchObject({ state: 'recovering' })
   })
 
-  it('the recovery completes only with a frame from the hub, which is probed for one', () => {
+  it('a recovery completes only with a frame from the hub, which the client probes for one', () => {
     setting.connect().socket.drop()
     setting.socket.accept()
     expect(setting.socket.frames).toEqual([{ type: 'ping' }])
@@ -64,13 +64,13 @@ describe('a lost socket', () => {
     expect(setting.states).toEqual(['connecting', 'connected', 'recovering', 'disconnected', 'connecting'])
   })
 
-  it('a failed recovery is reported with the reason of the earlier `disconnected` frame', () => {
+  it('a failed recovery is reported with the reason of the preceding `disconnected` frame', () => {
     setting.connect().socket.receive({ type: 'system', event: 'disconnected', message: 'licence expired' }).drop(1000)
     setting.socket.accept().drop(1008, 'there is no such session')
     expect(setting.statuses[3]).toMatchObject({ state: 'disconnected', code: 1008, reason: 'licence expired' })
   })
 
-  it('the reason is also reported without another attempt, and when the recovery window ends', () => {
+  it('the reason is also reported if no other attempt follows, and when the recovery window ends', () => {
     setting = new FakeSetting({ reconnectStrategy: () => false, recoveryWindow: 5_000 })
     setting.connect().socket.receive({ type: 'system', event: 'disconnected', message: 'licence expired' }).drop(1000)
     setting.clock.advance(5_000)
@@ -86,7 +86,7 @@ describe('a lost socket', () => {
     expect(setting.statuses.filter(({ state }) => state === 'disconnected')).toMatchObject([{ reason: 'gone' }])
   })
 
-  it('a silent attempt is abandoned and retried', () => {
+  it('an attempt without a frame from the hub is abandoned and retried', () => {
     setting.connect().socket.pong().drop()
     setting.socket.accept()
     setting.clock.advance(3_999)
@@ -98,7 +98,7 @@ describe('a lost socket', () => {
     expect(setting.network.count).toBe(3)
   })
 
-  it('a recovery sends no joins, and later messages are delivered', () => {
+  it('a recovery sends no joins, and the client receives later messages', () => {
     setting.client.group('line').messages$.subscribe(setting.observer('line'))
     setting.connect().socket.ack(1).publish(1)
     setting.recover().socket.publish(2)
@@ -119,24 +119,27 @@ describe('a lost socket', () => {
   it.each([
     ['recovered', () => setting.socket.drop(), ['recovering', 'disconnected', 'connected']],
     ['that works', () => undefined, ['disconnected', 'connected']],
-  ])('a connection %s with another session reports the loss of the first one', (_, lose, states) => {
-    const { client } = setting
-    client.group('line').messages$.subscribe(setting.observer('line'))
-    client.group('line').gaps$.subscribe(() => setting.log.push('gap'))
-    setting.connect().socket.ack(1).publish(1).publish(2)
-    client.group('line').send(1).subscribe(setting.observer('sent'))
-    lose()
-    if (states.length === 3) setting.socket.accept()
-    setting.socket.greet('c2', 't2').publish(1)
-    expect(setting.states.slice(2)).toEqual(states)
-    expect(setting.statuses.at(-2)).toMatchObject({ reason: 'The hub began another session', attempt: 1 })
-    expect(setting.status).toMatchObject({ connectionId: 'c2' })
-    expect(setting.log).toEqual(['line: 1', 'line: 2', 'sent: outcome-unknown', 'gap', 'line: 1'])
-    expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toContain(3)
-    setting.clock.advance(6_000)
-    setting.socket.drop()
-    expect(setting.socket.url).toContain('awps_connection_id=c2&awps_reconnection_token=t2')
-  })
+  ])(
+    'a connection %s with another session makes the client report the loss of the first session',
+    (_, lose, states) => {
+      const { client } = setting
+      client.group('line').messages$.subscribe(setting.observer('line'))
+      client.group('line').gaps$.subscribe(() => setting.log.push('gap'))
+      setting.connect().socket.ack(1).publish(1).publish(2)
+      client.group('line').send(1).subscribe(setting.observer('sent'))
+      lose()
+      if (states.length === 3) setting.socket.accept()
+      setting.socket.greet('c2', 't2').publish(1)
+      expect(setting.states.slice(2)).toEqual(states)
+      expect(setting.statuses.at(-2)).toMatchObject({ reason: 'The hub began another session', attempt: 1 })
+      expect(setting.status).toMatchObject({ connectionId: 'c2' })
+      expect(setting.log).toEqual(['line: 1', 'line: 2', 'sent: outcome-unknown', 'gap', 'line: 1'])
+      expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toContain(3)
+      setting.clock.advance(6_000)
+      setting.socket.drop()
+      expect(setting.socket.url).toContain('awps_connection_id=c2&awps_reconnection_token=t2')
+    },
+  )
 
   it('a session without a token cannot be recovered', () => {
     setting.socket.accept().receive({ type: 'system', event: 'connected', connectionId: 'c1' })
@@ -145,7 +148,7 @@ describe('a lost socket', () => {
     expect(setting.states).toEqual(['connecting', 'connected', 'disconnected', 'connecting'])
   })
 
-  it('a hub that drops every recovered connection does not cause a hot loop', () => {
+  it('a hub that drops every recovered connection does not make the client retry without delay', () => {
     setting.connect()
     for (let round = 0; round < 4; round++) {
       setting.socket.drop()
@@ -162,7 +165,7 @@ describe('the recovery window', () => {
   it.each([
     ['HTTP errors', () => setting.socket.drop(1006, 'Unexpected server response: 502')],
     ['refused connections', () => setting.socket.drop(1006, 'connect ECONNREFUSED')],
-  ])('recovery continues despite %s until the window ends, then a new connection is opened', (_, refuse) => {
+  ])('recovery continues despite %s until the window ends, then the client opens a new connection', (_, refuse) => {
     setting.connect().socket.drop()
     const lostAt = setting.clock.now()
     while (setting.status?.state === 'recovering') {
@@ -194,7 +197,7 @@ describe('the recovery window', () => {
     expect(setting.status).toMatchObject({ state: 'connecting' })
   })
 
-  it('the window starts again with every loss', () => {
+  it('the recovery window starts again with every lost connection', () => {
     setting.connect().recover()
     setting.clock.advance(59_000)
     setting.socket.pong().drop()
@@ -204,7 +207,7 @@ describe('the recovery window', () => {
 })
 
 describe('close code 1008', () => {
-  it('1008 ends the recovery: disconnected once, then a new connection with a fresh URL', () => {
+  it('close code 1008 ends the recovery, is reported once and is followed by a new connection with a fresh URL', () => {
     setting.connect().beginNewSession()
     expect(setting.states).toEqual([
       ...['connecting', 'connected', 'recovering'],
@@ -214,12 +217,12 @@ describe('close code 1008', () => {
     expect(setting.status).toMatchObject({ connectionId: 'c2' })
   })
 
-  it('1008 on a working connection is not followed by a recovery', () => {
+  it('close code 1008 on an open connection is not followed by a recovery', () => {
     setting.connect().socket.drop(1008, 'slow')
     expect(setting.states).toEqual(['connecting', 'connected', 'disconnected', 'connecting'])
   })
 
-  it('sequence ids start over after 1008', () => {
+  it('sequence ids start over after close code 1008', () => {
     setting.client.group('line').messages$.subscribe(setting.observer('line'))
     setting.connect().socket.publish(1).publish(2)
     setting.beginNewSession().socket.publish(1)
@@ -228,7 +231,7 @@ describe('close code 1008', () => {
 })
 
 describe('a half-open link', () => {
-  it('a silent link is pinged after 20 s and closed after 20 s more', () => {
+  it('a silent link is pinged after 20 s and closed after another 20 s', () => {
     setting.socket.accept().greet()
     const link = setting.socket
     setting.clock.advance(19_999)
@@ -263,7 +266,7 @@ describe('a half-open link', () => {
     expect(setting.status).toMatchObject({ state: 'connected' })
   })
 
-  it('after computer sleep, the link is probed immediately and not dropped before', () => {
+  it('after computer sleep, the link is probed immediately and not dropped before the probe', () => {
     setting.socket.accept().greet()
     setting.clock.jump(3_600_000)
     setting.clock.advance(20_000)

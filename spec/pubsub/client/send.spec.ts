@@ -21,8 +21,8 @@ const sentData = (): unknown[] => setting.socket.of('sendToGroup').map(({ data }
 
 describe('a send', () => {
   it.each<[string, unknown, object, object]>([
-    ['json by default', { a: [1] }, {}, { dataType: 'json', data: { a: [1] } }],
-    ['a text as json', 'x', {}, { dataType: 'json', data: 'x' }],
+    ['JSON by default', { a: [1] }, {}, { dataType: 'json', data: { a: [1] } }],
+    ['text as JSON', 'x', {}, { dataType: 'json', data: 'x' }],
     ['a text as text', 'x', { dataType: 'text' }, { dataType: 'text', data: 'x' }],
     ['bytes as binary', new Uint8Array([1, 2, 3]), {}, { dataType: 'binary', data: 'AQID' }],
     [
@@ -46,7 +46,7 @@ describe('a send', () => {
     expect(setting.log).toEqual(['click: acked 1', 'click: complete'])
   })
 
-  it('all subscriptions share one send, made on the first subscription', () => {
+  it('all subscriptions share one send, which starts with the first subscription', () => {
     setting.connect()
     const twice = setting.client.group('line').send('a')
     expect(setting.socket.frames).toEqual([])
@@ -55,7 +55,7 @@ describe('a send', () => {
     expect(setting.socket.frames.map(({ ackId }) => ackId)).toEqual([1])
   })
 
-  it('a send completes with its own acknowledgement, in any order', () => {
+  it('each send completes with the acknowledgement that has its ackId, in any order', () => {
     setting.connect()
     send('a')
     send('b')
@@ -63,7 +63,7 @@ describe('a send', () => {
     expect(setting.log).toEqual(['b: acked 2', 'b: complete', 'a: acked 1', 'a: complete'])
   })
 
-  it('acknowledgements of unknown ids are ignored: future, past, beyond 2^53', () => {
+  it('acknowledgements of unknown ids are ignored: future ids, past ids and ids beyond 2^53', () => {
     setting.connect()
     send('a')
     setting.socket.ack(7)
@@ -72,7 +72,7 @@ describe('a send', () => {
     expect(setting.log).toEqual(['a: acked 1', 'a: complete'])
   })
 
-  it('a send without acknowledgement has no ackId and completes when handed over', () => {
+  it('a send without acknowledgement has no ackId and completes when it has been handed over', () => {
     send('a', { ack: false })
     expect(setting.log).toEqual([])
     setting.connect()
@@ -80,13 +80,13 @@ describe('a send', () => {
     expect(setting.log).toEqual(['a: acked undefined', 'a: complete'])
   })
 
-  it('sends wait for the connection, in order', () => {
+  it('sends wait for the connection and are then sent in order', () => {
     for (const data of ['a', 'b', 'c']) send(data)
     setting.connect()
     expect(sentData()).toEqual(['a', 'b', 'c'])
   })
 
-  it('a completed send leaves no timers', () => {
+  it('a completed send leaves no timers behind', () => {
     setting.connect()
     const timers = setting.clock.pending
     send('a')
@@ -104,7 +104,7 @@ describe('a send', () => {
     expect(sentData()).toEqual(['a', 'b', 'd'])
   })
 
-  it('at most 500 sends are in flight, so that the hub remembers every id', () => {
+  it('at most 500 sends are in flight, so that the hub remembers every ackId', () => {
     setting = new FakeSetting({ maxQueued: 1_000 }).connect()
     for (let n = 1; n <= 502; n++) send(n)
     expect(setting.socket.frames).toHaveLength(500)
@@ -112,7 +112,7 @@ describe('a send', () => {
     expect(setting.socket.frames).toHaveLength(501)
   })
 
-  it('sends without acknowledgement and joins need no slot, but keep their order', () => {
+  it('sends without acknowledgement and joins need no slot but keep their order', () => {
     setting = new FakeSetting({ maxQueued: 1_000 }).connect()
     for (let n = 1; n <= 500; n++) send(n)
     send('free', { ack: false })
@@ -129,7 +129,7 @@ describe('a send', () => {
     expect(sentData().slice(-2)).toEqual(['next', 'last'])
   })
 
-  it('a send beyond 64 MiB held fails', { tags: 'slow' }, () => {
+  it('a send that would make more than 64 MiB wait fails', { tags: 'slow' }, () => {
     setting = new FakeSetting({ maxQueued: 1_000 })
     for (let n = 0; n < 64; n++) setting.client.group('line').send('x'.repeat(1_000_000)).subscribe()
     const large = () => setting.client.group('line').send('x'.repeat(1_000_000))
@@ -160,7 +160,7 @@ describe('unsubscribing from a send', () => {
     expect(sentData()).toEqual(['b'])
   })
 
-  it('a sent message that is unsubscribed is not resent, and its ack is ignored', () => {
+  it('a sent message that is unsubscribed is not resent, and its acknowledgement is ignored', () => {
     setting.connect()
     send('a').unsubscribe()
     setting.socket.ack(1)
@@ -181,7 +181,7 @@ describe('unsubscribing from a send', () => {
 
 describe('a rejected send', () => {
   it.each(['Forbidden', 'NotFound', 'BadRequest', 'SomethingNew'])(
-    'a send rejected with %s fails immediately, with the name',
+    'a send rejected with %s fails immediately with the name of the error',
     name => {
       const errors: unknown[] = []
       setting
@@ -198,7 +198,7 @@ describe('a rejected send', () => {
     },
   )
 
-  it('a send rejected with InternalServerError is retried with the same id after growing delays', () => {
+  it('a send rejected with InternalServerError is retried with the same ackId after growing delays', () => {
     setting.connect()
     send('a')
     setting.socket.ack(1, 'InternalServerError')
@@ -212,7 +212,7 @@ describe('a rejected send', () => {
     expect(setting.log).toEqual(['a: acked 1', 'a: complete'])
   })
 
-  it('a send fails after repeated InternalServerError', () => {
+  it('a send fails after InternalServerError has been repeated', () => {
     setting.connect()
     send('a')
     for (let attempt = 0; attempt < 4; attempt++) {
@@ -232,7 +232,7 @@ describe('a rejected send', () => {
 })
 
 describe('sends during an outage', () => {
-  it('a recovery resends unacknowledged messages with their ids before queued ones', () => {
+  it('a recovery resends unacknowledged messages with their ackIds before it sends queued ones', () => {
     setting.connect()
     for (const data of ['a', 'b', 'c']) send(data)
     setting.socket.ack(2).drop()
@@ -247,7 +247,7 @@ describe('sends during an outage', () => {
     ])
   })
 
-  it('after a lost session, sent messages have an unknown outcome and queued ones are sent', () => {
+  it('after a lost session, sent messages have an unknown outcome, and queued messages are sent', () => {
     const errors: unknown[] = []
     setting
       .connect()
@@ -278,7 +278,7 @@ describe('sends during an outage', () => {
     expect(sentData()).toEqual(['a', 'b', 'c'])
   })
 
-  it('a message in flight during three session losses fails, as it may have caused them', () => {
+  it('a message in flight during three session losses fails, as the message may have caused them', () => {
     setting.connect()
     send('a', { atLeastOnce: true })
     for (let session = 2; session <= 3; session++) {
@@ -290,7 +290,7 @@ describe('sends during an outage', () => {
     expect(sentData()).toEqual([])
   })
 
-  it('session losses while a message is queued do not count', () => {
+  it('session losses while a message is queued do not count towards the limit', () => {
     setting = new FakeSetting()
     setting.socket.accept().greet()
     for (let n = 0; n < 4; n++) {
@@ -302,7 +302,7 @@ describe('sends during an outage', () => {
     expect(sentData()).toEqual(['a'])
   })
 
-  it('a lost session does not fail messages that the hub failed to process', () => {
+  it('a lost session does not fail a message that the hub failed to process', () => {
     setting.connect()
     send('a')
     setting.socket.ack(1, 'InternalServerError')
@@ -315,7 +315,7 @@ describe('sends during an outage', () => {
 })
 
 describe('the timeout of a send', () => {
-  it('a message never sent fails with timeout, outages included', () => {
+  it('a message that was never sent fails with `timeout`, and outages count towards the timeout', () => {
     send('a', { timeout: 1_000 })
     setting.clock.advance(1_000)
     setting.connect()
@@ -323,7 +323,7 @@ describe('the timeout of a send', () => {
     expect(sentData()).toEqual([])
   })
 
-  it('a sent message without an ack fails with outcome-unknown', () => {
+  it('a sent message without an ack fails with `outcome-unknown`', () => {
     setting.connect()
     send('a', { timeout: 1_000 })
     setting.clock.advance(1_000)
@@ -331,7 +331,7 @@ describe('the timeout of a send', () => {
     expect(setting.log).toEqual(['a: outcome-unknown'])
   })
 
-  it('a message that the hub failed to process fails with timeout', () => {
+  it('a message that the hub failed to process fails with `timeout`', () => {
     setting.connect()
     send('a', { timeout: 1_000 })
     setting.socket.ack(1, 'InternalServerError')
@@ -339,7 +339,7 @@ describe('the timeout of a send', () => {
     expect(setting.log).toEqual(['a: timeout'])
   })
 
-  it('a message sent in an earlier session fails with outcome-unknown', () => {
+  it('a message sent in an earlier session fails with `outcome-unknown`', () => {
     setting.connect()
     send('a', { timeout: 1_000, atLeastOnce: true })
     setting.socket.drop(1008)
@@ -347,7 +347,7 @@ describe('the timeout of a send', () => {
     expect(setting.log).toEqual(['a: outcome-unknown'])
   })
 
-  it('the default timeout is 90 s', () => {
+  it('the default timeout of a send is 90 s', () => {
     send('a')
     setting.clock.advance(89_999)
     expect(setting.log).toEqual([])

@@ -52,7 +52,7 @@ function open(url: string): Socket {
 
 const logged = (count: number): Promise<void> => eventually(() => log.length >= count)
 
-/** The built-in WebSocket of Node 22 and later is used where Node is not detected. */
+/** The built-in WebSocket of Node 22 and later is tested where Node is not detected. */
 const KINDS = 'WebSocket' in globalThis ? ['that of ws', "the platform's own"] : ['that of ws']
 
 describe.each(KINDS)('a WebSocket, %s', kind => {
@@ -90,7 +90,7 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
   it.each([
     [1008, 'gone', 'closed 1008 gone'],
     [1000, '', 'closed 1000 '],
-  ])('the socket reports the code and the reason of the hub: %i', async (code, reason, expected) => {
+  ])('the socket reports the close code and the reason of the hub: %i', async (code, reason, expected) => {
     open(urlOf('/hub'))
     await logged(1)
     peers[0]?.close(code, reason)
@@ -107,7 +107,7 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
     await eventually(() => log.includes(expected) && log.some(line => String(line).startsWith('closed')))
   })
 
-  it.skipIf(isNative)('a socket whose close is unanswered can be terminated', async () => {
+  it.skipIf(isNative)('a socket whose close frame gets no answer can be terminated', async () => {
     const socket = open(urlOf('/hub'))
     await logged(1)
     peers[0]?.pause()
@@ -121,19 +121,19 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
     expect(() => open(urlOf('/hub')).terminate()).not.toThrow()
   })
 
-  it('a socket closed before it is open only reports its close', async () => {
+  it('a socket that is closed before it is open reports only its close', async () => {
     open(urlOf('/hub')).close(1000)
     await logged(1)
     expect(log).toEqual([expect.stringMatching(/^closed 1006/)])
   })
 
-  it('a failed upgrade is reported', async () => {
+  it('the socket reports a failed upgrade', async () => {
     open(urlOf('/other'))
     await logged(1)
     expect(log).toEqual([expect.stringMatching(/^closed 1006/)])
   })
 
-  it('a refused connection is reported', async () => {
+  it('the socket reports a refused connection', async () => {
     const url = urlOf('/hub')
     http.close()
     open(url)
@@ -143,7 +143,7 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
     await once(http, 'listening')
   })
 
-  it('an invalid URL does not throw', async () => {
+  it('an invalid URL is reported and does not throw', async () => {
     open('wss://exa mple')
     await logged(1)
     expect(log).toEqual([expect.stringMatching(/^closed 1006 ./)])
@@ -178,7 +178,7 @@ describe('a platform WebSocket that fails to open', () => {
   it.each([
     ['emits only an error', Failing],
     ['emits an error and a close', FailingTwice],
-  ])('the socket reports one close if the platform %s', async (_, WebSocket) => {
+  ])('the socket reports one close if the platform WebSocket %s', async (_, WebSocket) => {
     vi.stubGlobal('navigator', { userAgent: 'Another/1' })
     vi.stubGlobal('WebSocket', WebSocket)
     open('ws://127.0.0.1/')

@@ -5,7 +5,7 @@ import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 
 const KEY = 'a key of no less than thirty-two bytes'
 const argument = expect.objectContaining({ code: 'argument' })
-/** Parses an argument that untyped callers may pass. */
+/** Parses JSON as an argument that untyped callers may pass. */
 const js = (json: string) => JSON.parse(json)
 
 describe('invalid arguments of untyped callers', () => {
@@ -18,7 +18,7 @@ describe('invalid arguments of untyped callers', () => {
   )
 
   it.each(['null', '{"roles":"x"}', '{"groups":"abc"}', '{"roles":[1]}', '{"userId":1}'])(
-    'a token is rejected for the options %s',
+    'creating a token throws for the options %s',
     async options => {
       const { hub } = await openHub({ authenticate: { key: KEY } })
       await expect(hub.token(js(options))).rejects.toThrow(argument)
@@ -44,7 +44,7 @@ describe('invalid arguments of untyped callers', () => {
     ['nothing', undefined],
     ['a bigint', { a: 1n }],
     ['more than 16 MiB', 'x'.repeat(16 * 1024 * 1024)],
-  ])('sending throws for invalid data even without recipients: %s', async (_, data) => {
+  ])('sending throws for invalid data even if there are no recipients: %s', async (_, data) => {
     const { hub } = await openHub()
     for (const send of [
       () => hub.sendToAll(data),

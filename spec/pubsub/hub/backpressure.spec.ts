@@ -12,14 +12,14 @@ function build() {
   return { clock, hub }
 }
 
-/** Sends messages of the application, which is not subject to backpressure. */
+/** Sends messages of the application, to which backpressure does not apply. */
 function sendToGroup(hub: HubDriver, group: string, count: number): void {
   const message = { type: 'groupMessage', group, payload: { dataType: 'json', data: 1 } } as const
   for (let i = 0; i < count; i++) hub.deliver(hub.engine.sessionIndex.ofGroup(group), message)
 }
 
 describe('backpressure', () => {
-  it.each([20, 200, 900])('a sender can burst at a member %i ms away', away => {
+  it.each([20, 200, 900])('a sender can burst at a member that acknowledges after %i ms', away => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const sender = new PacedClient(hub)
@@ -30,7 +30,7 @@ describe('backpressure', () => {
     expect([sender.acks, member.sequenceIds.length, member.end]).toEqual([2_000, 2_000, undefined])
   })
 
-  it('ten senders can burst simultaneously', () => {
+  it('ten senders can burst at the same time', () => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const senders = Array.from({ length: 10 }, () => new PacedClient(hub))
@@ -40,17 +40,20 @@ describe('backpressure', () => {
     expect([member.sequenceIds.length, member.end]).toEqual([10_000, undefined])
   })
 
-  it.each([500, 1_900])('2,000 senders of two messages each can burst at a member %i ms away', away => {
-    const { clock, hub } = build()
-    const member = new PacedClient(hub, ['g'])
-    const senders = Array.from({ length: 2_000 }, () => new PacedClient(hub))
-    acknowledge(member, clock, away)
-    for (const sender of senders) sender.publish('g', 2)
-    expect(member.sequenceIds).toHaveLength(1_000)
-    clock.advance(60_000)
-    expect([member.sequenceIds.length, member.end]).toEqual([4_000, undefined])
-    expect(senders.every(({ acks }) => acks === 2)).toBe(true)
-  })
+  it.each([500, 1_900])(
+    '2,000 senders of two messages each can burst at a member that acknowledges after %i ms',
+    away => {
+      const { clock, hub } = build()
+      const member = new PacedClient(hub, ['g'])
+      const senders = Array.from({ length: 2_000 }, () => new PacedClient(hub))
+      acknowledge(member, clock, away)
+      for (const sender of senders) sender.publish('g', 2)
+      expect(member.sequenceIds).toHaveLength(1_000)
+      clock.advance(60_000)
+      expect([member.sequenceIds.length, member.end]).toEqual([4_000, undefined])
+      expect(senders.every(({ acks }) => acks === 2)).toBe(true)
+    },
+  )
 
   it('40 senders of large messages can burst', { tags: 'slow' }, () => {
     const { clock, hub } = build()
@@ -64,7 +67,7 @@ describe('backpressure', () => {
     expect([member.sequenceIds.length, member.end]).toEqual([40, undefined])
   })
 
-  it('a late sender is released before senders with accepted messages', { tags: 'slow' }, () => {
+  it('a late sender is released before senders that already had messages accepted', { tags: 'slow' }, () => {
     const { hub } = build()
     const member = new PacedClient(hub, ['g'])
     const bursting = Array.from({ length: 300 }, () => new PacedClient(hub))
@@ -76,7 +79,7 @@ describe('backpressure', () => {
     expect([member.sequenceIds.length, late.acks]).toEqual([2_000, 1])
   })
 
-  it('each of 2,000 senders waits at most four seconds for a dead member', () => {
+  it('each of 2,000 senders waits at most four seconds for a member that never acknowledges', () => {
     const { clock, hub } = build()
     const member = new PacedClient(hub, ['g'])
     const senders = Array.from({ length: 2_000 }, () => new PacedClient(hub))
@@ -88,7 +91,7 @@ describe('backpressure', () => {
     expect([member.end, clock.pending]).toEqual(['close 1008 too many unacknowledged messages', 1])
   })
 
-  it('a sender that recovers its session is held at its new link', () => {
+  it('a sender that recovers its session is held on its new link', () => {
     const { hub } = build()
     const [member, sender, link] = [new PacedClient(hub, ['g']), new PacedClient(hub), new PacedClient(hub)]
     sendToGroup(hub, 'g', 1_000)
@@ -130,7 +133,7 @@ describe('backpressure', () => {
     }
   })
 
-  it('a sender waits once for a dead member, whose session overflows at message 1001', () => {
+  it('a sender waits once for a member that never acknowledges, whose session overflows at message 1001', () => {
     const { clock, hub } = build()
     const [dead, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     sender.publish('g', 2_000)
@@ -141,7 +144,7 @@ describe('backpressure', () => {
     expect(dead.sequenceIds).toHaveLength(1_001)
   })
 
-  it('a sender waits once for any number of dead members', () => {
+  it('a sender waits once for any number of members that never acknowledge', () => {
     const { clock, hub } = build()
     const dead = Array.from({ length: 20 }, () => new PacedClient(hub, ['g']))
     const sender = new PacedClient(hub)
@@ -151,7 +154,7 @@ describe('backpressure', () => {
     expect(new Set(dead.map(({ end }) => end))).toEqual(new Set(['close 1008 too many unacknowledged messages']))
   })
 
-  it('a sender waits once for dead members, and again for a slow one', () => {
+  it('a sender waits once for members that never acknowledge, and again for a slow member', () => {
     const { clock, hub } = build()
     const [slow, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     const dead = Array.from({ length: 5 }, () => new PacedClient(hub, ['g']))
@@ -162,7 +165,7 @@ describe('backpressure', () => {
     expect(dead.every(({ end }) => end !== undefined)).toBe(true)
   })
 
-  it('a member that has caught up is waited for again when it lags again', () => {
+  it('senders wait again for a member that has caught up and lags again', () => {
     const { clock, hub } = build()
     const [dead, live] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['g', 'h'])]
     const [first, second, third] = [new PacedClient(hub), new PacedClient(hub), new PacedClient(hub)]
@@ -175,7 +178,7 @@ describe('backpressure', () => {
     expect([live.sequenceIds.length, live.end, dead.end]).toEqual([1_602, undefined, undefined])
   })
 
-  it('a member that caught up late is waited for again', () => {
+  it('senders wait again for a member that has caught up late', () => {
     const { clock, hub } = build()
     const [late, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     sender.publish('g', 800)
@@ -218,7 +221,7 @@ describe('backpressure', () => {
     expect([hub.engine.sessionIndex.all.size, clock.pending]).toEqual([0, 0])
   })
 
-  it('a sender waits for a member above 8 MiB until 4 MiB or less are left', () => {
+  it('a sender waits for a member above 8 MiB until at most 4 MiB are left', () => {
     const { hub } = build()
     const [member, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     const data = 'x'.repeat(1_000_000)
@@ -246,7 +249,7 @@ describe('backpressure', () => {
     expect(sender.acks).toBe(2)
   })
 
-  it('a sender does not wait for a member that lags with messages of another group', () => {
+  it('a sender does not wait for a member that lags behind with messages of another group', () => {
     const { clock, hub } = build()
     const [member, accomplice, sender] = [
       new PacedClient(hub, ['g', 'own']),
@@ -261,7 +264,7 @@ describe('backpressure', () => {
     expect(member.end).toBeUndefined()
   })
 
-  it('a sender waits once for dead members that joined one message apart', () => {
+  it('a sender waits once for members that never acknowledge and joined one message apart', () => {
     const { clock, hub } = build()
     const dead = Array.from({ length: 6 }, () => new PacedClient(hub))
     const sender = new PacedClient(hub)
@@ -277,13 +280,13 @@ describe('backpressure', () => {
     expect(dead.every(({ end }) => end?.startsWith('close 1008'))).toBe(true)
   })
 
-  it("senders wait thirty seconds for one user's members, then a quarter of the time", {
+  it('senders wait thirty seconds for the members of one user, then a quarter of the time', {
     tags: 'slow',
   }, () => {
     const { clock, hub } = build()
     const [member, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     let ackId = 1
-    // It acknowledges as late as possible, and just enough that senders keep waiting.
+    // The member acknowledges as late as possible, and just enough to keep senders waiting.
     const round = (): number => {
       const before = clock.monotonic()
       for (let i = 0; i < 752; i++) sender.take({ type: 'sendToGroup', group: 'g', data: 1, ackId: ackId++ })
@@ -298,7 +301,7 @@ describe('backpressure', () => {
     expect([round(), round(), round()]).toEqual([3_900, 3_900, 0])
   })
 
-  it('a sender does not wait for a held member whose read-ahead is full', () => {
+  it('a sender does not wait for a held member whose receive queue is full', () => {
     const { hub } = build()
     const [ann, slow] = [new PacedClient(hub, ['g']), new PacedClient(hub, ['h'])]
     ann.publish('h', 800)
@@ -308,7 +311,7 @@ describe('backpressure', () => {
     expect([ann.acks, bob.acks, slow.end]).toEqual([751, 900, undefined])
   })
 
-  it('the socket of a held sender is not read', async () => {
+  it('the hub does not read the socket of a held sender', async () => {
     const { hub, clock } = await openHub()
     const [member, sender] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(hub.url)]
     await member.join('g')
@@ -341,7 +344,7 @@ describe('backpressure', () => {
     expect(sessionLog.filter(line => line.startsWith('disconnected'))).toEqual([])
   })
 
-  it('a held sender is read ahead for its acknowledgements', async () => {
+  it('the hub reads ahead from a held sender to receive its acknowledgements', async () => {
     const { hub, sessionLog } = await openHub()
     const ann = await RawPubSubClient.connect(hub.url)
     await ann.join('g')

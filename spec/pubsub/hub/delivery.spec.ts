@@ -18,7 +18,7 @@ const publish = (data: unknown, more: object = {}) => ({
 })
 
 describe('a hub', () => {
-  it("the first frame contains the client's identity", async () => {
+  it('the first frame contains the identity of the client', async () => {
     const { hub } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     expect(client.frames).toEqual([
@@ -33,7 +33,7 @@ describe('a hub', () => {
     expect(client.socket.protocol).toBe('json.reliable.webpubsub.azure.v1')
   })
 
-  it("members receive messages numbered from 1, before the sender's ack", async () => {
+  it('members receive messages numbered from 1, before the sender gets its ack', async () => {
     const { ann, bob } = await openPair()
     await Promise.all([ann.join('g'), bob.join('g')])
     expect(await ann.request(publish('one'))).toEqual({ type: 'ack', ackId: 2, success: true })
@@ -70,7 +70,7 @@ describe('a hub', () => {
     expect(bob.messages.map(message => message['data'])).toEqual(['in'])
   })
 
-  it('only requests with an ackId are acknowledged, once each', async () => {
+  it('the hub acknowledges only requests with an ackId, once each', async () => {
     const { ann } = await openPair()
     ann.send({ type: 'joinGroup', group: 'g' })
     ann.send(publish('x'))
@@ -120,7 +120,7 @@ describe('a session', () => {
     expect(sessionLog.at(-1)).toBe('disconnected anonymous: client')
   })
 
-  it.each([1000, 1001])('requests before the close with %i are processed', async code => {
+  it.each([1000, 1001])('requests that precede a close with %i are processed', async code => {
     const { ann, bob, hub } = await openPair()
     await bob.join('g')
     for (let i = 1; i <= 450; i++) for (let j = 0; j < 12; j++) ann.send(j === 0 ? publish(i) : { type: 'ping' })

@@ -22,7 +22,7 @@ function build() {
 }
 
 describe('undecided events', () => {
-  it('events beyond 16 MiB per connection are rejected until there is room', () => {
+  it('events beyond 16 MiB per connection are rejected until earlier ones are decided', () => {
     const { asked, engine, link, ask } = build()
     const data = 'x'.repeat(1024 * 1024 - 1_000)
     for (let ackId = 1; ackId <= 17; ackId++) ask(ackId, data)
@@ -34,7 +34,7 @@ describe('undecided events', () => {
     expect(asked).toHaveLength(17)
   })
 
-  it('a rejected event is not acknowledged over a recovered link before it was repeated', () => {
+  it('a rejected event is acknowledged over a recovered link only after it was repeated', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
     engine.onLinkClosed(session, link, 1006, 1)
@@ -53,7 +53,7 @@ describe('undecided events', () => {
     expect(second.parsed).toMatchObject([{ ackId: 1, success: false }])
   })
 
-  it('a repeated event can be rejected over the recovered link, and an accepted one is always acknowledged', () => {
+  it('a repeated event can be rejected over the recovered link, and an accepted event is always acknowledged', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
     ask(2, 'y')
@@ -78,7 +78,7 @@ describe('undecided events', () => {
     ])
   })
 
-  it('the events of an ended session are dropped', () => {
+  it('the undecided events of an ended session are dropped', () => {
     const { asked, engine, link, session, ask } = build()
     for (let ackId = 1; ackId <= 10; ackId++) ask(ackId, 'x')
     engine.onLinkClosed(session, link, 1000, 1)

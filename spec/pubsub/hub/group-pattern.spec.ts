@@ -5,7 +5,7 @@ import { effort } from '../../support/effort.js'
 
 const matches = (pattern: string, name: string) => GroupPattern.parse(pattern)?.matches(name)
 
-/** Matches recursively, as the documentation describes it; exponential on long input. */
+/** Matches recursively, as the documentation describes it. Takes exponential time on long input. */
 function matchesNaively(pattern: string, name: string): boolean {
   if (pattern === '') return name === ''
   const [first = '', second = ''] = pattern
@@ -43,7 +43,7 @@ describe('GroupPattern', () => {
     ['?', '😀', true],
     ['**a*', 'b.c.a', true],
     ['*.**.?', 'a..b', true],
-  ])('%s against %s matches: %s', (pattern, name, expected) => {
+  ])('the pattern %s against the name %s matches: %s', (pattern, name, expected) => {
     expect(matches(pattern, name)).toBe(expected)
   })
 
@@ -68,12 +68,12 @@ describe('GroupPattern', () => {
     expect(GroupPattern.parse(pattern)).toBeUndefined()
   })
 
-  it('a pattern may have five stars', () => {
+  it('a pattern may have up to five stars', () => {
     expect(matches('**a**b*', 'xa.bb')).toBe(true)
     expect(matches('\\******', '*')).toBe(true)
   })
 
-  it('matching takes time proportional to pattern length times name length', () => {
+  it('matching takes time proportional to the pattern length times the name length', () => {
     const name = `${'a'.repeat(1_023)}b`
     expect(matches(`${'a'.repeat(200)}*${'a'.repeat(200)}**${'a'.repeat(200)}*${'a'.repeat(200)}*c`, name)).toBe(false)
   })

@@ -43,7 +43,7 @@ describe('the handshake', () => {
     expect(await refusalOf(server.url + path)).toMatch(new RegExp(`^${status} \\w`))
   })
 
-  it("the first supported subprotocol is chosen, in the client's spelling", async () => {
+  it('the hub chooses the first supported subprotocol, in the spelling of the client', async () => {
     const { hub } = await openHub()
     const offered = ['mqtt', 'JSON.Reliable.WebPubSub.Azure.V1', 'protobuf.reliable.webpubsub.azure.v1']
     const client = await RawPubSubClient.open(hub.url, offered)
@@ -118,7 +118,7 @@ describe('the handshake', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('clients that disconnect during the handshake do no harm', async () => {
+  it('clients that disconnect during the handshake do not affect other clients', async () => {
     const { hub, server } = await openHub({ authenticate: async () => ({}) })
     for (let i = 0; i < 20; i++) {
       const raw = await RawSocket.open(server.url)
@@ -146,12 +146,15 @@ describe('an access token', () => {
     expect(hub.sendToUser('constructor', 1)).toBe(0)
   })
 
-  it.each(['a`b', 'a,b', 'a.b', 'a[b]', 'A_b'])('a token is valid for the hub %s', async name => {
-    const { server } = await openHub({ authenticate: { key: KEY } })
-    const { url } = await server.hub(name).token({ userId: 'ann' })
-    const client = await RawPubSubClient.connect(url)
-    expect(client.frames[0]).toMatchObject({ userId: 'ann' })
-  })
+  it.each(['a`b', 'a,b', 'a.b', 'a[b]', 'A_b'])(
+    'a token of the hub %s lets a client connect to that hub',
+    async name => {
+      const { server } = await openHub({ authenticate: { key: KEY } })
+      const { url } = await server.hub(name).token({ userId: 'ann' })
+      const client = await RawPubSubClient.connect(url)
+      expect(client.frames[0]).toMatchObject({ userId: 'ann' })
+    },
+  )
 
   it('a token is accepted in the Authorization header', async () => {
     const { hub } = await openHub({ authenticate: { key: KEY } })
@@ -182,7 +185,7 @@ describe('an access token', () => {
   it.each<[string, () => Promise<string>]>([
     ['as Azure signs it', () => sign(claims)],
     ['for one of several audiences', () => sign({ ...claims, aud: ['https://else.where/', claims.aud] })],
-    ['for the hub in another case', () => sign({ ...claims, aud: 'http://h/client/hubs/CHAT' })],
+    ['for the hub, spelled in another case', () => sign({ ...claims, aud: 'http://h/client/hubs/CHAT' })],
     ['expired four minutes ago', () => sign({ ...claims, exp: NOW - 240 })],
     ['with one role and one group', () => sign({ ...claims, role: 'a', 'webpubsub.group': 'g' })],
   ])('a token is accepted if it is %s', async (_, make) => {
@@ -196,21 +199,21 @@ describe('an access token', () => {
     ['nonsense', async () => 'a.b.c'],
     ['not signed', async () => `${encode({ alg: 'none' })}.${encode(claims)}.`],
     [
-      'not signed, it says',
+      'unsigned, as its header says',
       async () => `${encode({ alg: 'none' })}.${encode(claims)}.${(await sign(claims)).split('.')[2]}`,
     ],
     ['signed with another key', () => sign(claims, `${KEY}!`)],
     ['signed with another algorithm', () => sign(claims, KEY.repeat(2), 'HS512')],
     ['changed', async () => (await sign(claims)).replace(/\.[^.]+\./, `.${encode({ ...claims, sub: 'eve' })}.`)],
     ['expired', () => sign({ ...claims, exp: NOW - 301 })],
-    ['without an end', () => sign({ aud: claims.aud })],
+    ['without an expiry', () => sign({ aud: claims.aud })],
     ['not valid yet', () => sign({ ...claims, nbf: NOW + 301 })],
     ['for another hub', () => sign({ ...claims, aud: 'https://some.host/client/hubs/other' })],
     ['for another path', () => sign({ ...claims, aud: 'https://some.host/api/client/hubs/chat' })],
     ['for nobody', () => sign({ exp: claims.exp })],
-    ['for what is no URL', () => sign({ ...claims, aud: '/client/hubs/chat' })],
+    ['for an audience that is not a URL', () => sign({ ...claims, aud: '/client/hubs/chat' })],
     ['for a blank group', () => sign({ ...claims, 'webpubsub.group': [' '] })],
-    ['for a user that is no text', () => sign({ ...claims, sub: 7 })],
+    ['for a user that is not text', () => sign({ ...claims, sub: 7 })],
   ])('a token is refused if it is %s', async (_, make) => {
     const { hub, sessionLog } = await openHub({ authenticate: { key: KEY } })
     expect(await refusalOf(`${hub.url}?access_token=${await make()}`)).toMatch(/^401 \w/)
@@ -243,7 +246,7 @@ describe('an authentication function', () => {
   })
 
   it.each<[string, () => Identity]>([
-    ['raises an error', () => JSON.parse('nonsense')],
+    ['throws', () => JSON.parse('nonsense')],
     ['returns null', () => JSON.parse('null')],
     ['returns an invalid identity', () => ({ groups: [''] })],
     ['returns roles that are not an array', () => JSON.parse('{"roles":"x"}')],

@@ -4,7 +4,7 @@ import { RawSocket } from '../../support/raw-socket.js'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient } from '../support/raw-pubsub-client.js'
 
-/** A hub with a well-behaved client that must not be affected. */
+/** Starts a hub with a well-behaved client that must not be affected. */
 async function open(options = {}) {
   const opened = await openHub(options)
   const observer = await RawPubSubClient.connect(opened.hub.url)
@@ -43,7 +43,7 @@ describe('malformed frames', () => {
     ['a deep value', `{"type":"sendToGroup","group":"g","data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 1007],
     ['binary', Buffer.from('{"type":"ping"}'), 1003],
     ['more than 1 MiB', `{"type":"ping","x":"${'x'.repeat(1024 * 1024)}"}`, 1009],
-  ])("a malformed frame ends only its sender's session: %s", async (_, frame, code) => {
+  ])('a malformed frame ends only the session of its sender: %s', async (_, frame, code) => {
     const { hub, observer, sessionLog } = await open()
     const client = await RawPubSubClient.connect(hub.url)
     client.socket.send(frame)
@@ -58,8 +58,8 @@ describe('malformed frames', () => {
     ['an unknown kind', Buffer.from([0x8f, 0x80, 0, 0, 0, 0])],
     ['no mask', Buffer.from([0x81, 0x01, 0x7b])],
     ['no UTF-8', Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff])],
-    ['a length beyond everything', Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
-  ])("a WebSocket violation ends only its sender's session: %s", async (_, bytes) => {
+    ['a length beyond any limit', Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
+  ])('a WebSocket violation ends only the session of its sender: %s', async (_, bytes) => {
     const { server, observer, sessionLog } = await open()
     const raw = await RawSocket.open(server.url)
     await raw.send(UPGRADE)
@@ -90,7 +90,7 @@ describe('malformed frames', () => {
   })
 })
 
-describe('a client that sends a lot', () => {
+describe('a client that sends a lot of data', () => {
   it('a flood of joins does not starve another client', { tags: 'slow' }, async () => {
     const { hub, observer } = await open()
     const client = await RawPubSubClient.connect(hub.url)
@@ -101,7 +101,7 @@ describe('a client that sends a lot', () => {
     expect([done.length, hub.connections.at(-1)?.groups.length]).toEqual([1_000, 1_000])
   })
 
-  it('a client that does not read is not read from: a flood of pings', { tags: 'slow' }, async () => {
+  it('the hub stops reading from a client that does not read: a flood of pings', { tags: 'slow' }, async () => {
     const { hub, observer } = await open({ idleTimeout: 10_000 })
     const client = await RawPubSubClient.connect(hub.url)
     client.socket.pause()
@@ -114,7 +114,7 @@ describe('a client that sends a lot', () => {
 })
 
 describe('a client that does not read', () => {
-  it('a flood of WebSocket pings is not answered without limit', { tags: 'slow' }, async () => {
+  it('the hub answers a flood of WebSocket pings with a limited number of pongs', { tags: 'slow' }, async () => {
     const { server, observer } = await open()
     const raw = await RawSocket.open(server.url)
     await raw.send(UPGRADE)
@@ -130,11 +130,11 @@ describe('a client that does not read', () => {
     await expectUnharmed(observer)
     raw.socket.resume()
     await eventually(() => unread > 0 && raw.socket.writableLength === 0)
-    // A pong is shorter than a ping, and one answers many.
+    // A pong is shorter than a ping, and one pong answers many pings.
     expect(unread).toBeLessThan((100 * pings.length) / 10)
   })
 
-  it('a slow member does not affect others and loses its session at message 1001', async () => {
+  it('a slow member does not affect other members and loses its session at message 1001', async () => {
     const { hub, observer, sessionLog } = await open()
     const [slow, quick] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(hub.url)]
     await Promise.all([slow.join('g'), quick.join('g')])

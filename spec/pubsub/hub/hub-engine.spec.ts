@@ -45,14 +45,14 @@ const claimOf = (link: VirtualLink) => {
 }
 
 describe('HubEngine', () => {
-  it('receiving a frame returns its work', () => {
+  it('receiving a frame returns the work that it caused', () => {
     const { connect } = build()
     const [first] = [connect(), connect(), connect()]
     expect(first.send({ type: 'ping' })).toBe(1)
     expect(first.send({ type: 'sendToGroup', group: 'g', data: 1 })).toBe(4)
   })
 
-  it('messages are written while the link accepts them, and continue in order', () => {
+  it('the hub writes messages while the link accepts them, and later continues in order', () => {
     const { engine, connect, publishToGroup } = build()
     const { link, session } = connect()
     publishToGroup(2)
@@ -65,7 +65,7 @@ describe('HubEngine', () => {
     expect(link.sequenceIds).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  it('an ack of an unwritten message is ignored', () => {
+  it('an ack of a message that was not written is ignored', () => {
     const { engine, connect, publishToGroup } = build()
     const { link, session, send } = connect()
     publishToGroup(2)
@@ -106,7 +106,7 @@ describe('HubEngine', () => {
     expect([again.sequenceIds, link.frames.length, session.attached]).toEqual([[1], 1, true])
   })
 
-  it('a malformed frame or wrong message type ends the session', () => {
+  it('a malformed frame or a wrong message type ends the session', () => {
     const { engine, connect, sessionLog } = build()
     const [bad, wrong, binary] = [connect(), connect(), connect({}, protobuf)]
     engine.receive(bad.session, bad.link, '{"type":', 0)
@@ -120,7 +120,7 @@ describe('HubEngine', () => {
     expect(sessionLog.slice(3)).toEqual(['violation 1', 'violation 3', 'violation 5'])
   })
 
-  it('the last 1000 successful ids are remembered', () => {
+  it('the hub remembers the last 1000 ids of successful requests', () => {
     const { connect } = build()
     const { link, send } = connect()
     for (let ackId = 0; ackId <= 1_000; ackId++) send({ type: 'joinGroup', group: 'g', ackId })
@@ -131,7 +131,7 @@ describe('HubEngine', () => {
     expect(answers).toEqual([false, false, true])
   })
 
-  it('ids of failed requests are not remembered', () => {
+  it('the hub does not remember the ids of failed requests', () => {
     const { connect } = build()
     const { link, send, session } = connect({ roles: [] })
     const frame = { type: 'sendToGroup', group: 'g', data: 1, ackId: 5 }
@@ -145,7 +145,7 @@ describe('HubEngine', () => {
     ])
   })
 
-  it('a connection can be in 1000 groups', () => {
+  it('a connection can be in up to 1000 groups', () => {
     const { connect } = build()
     const { link, send } = connect({ groups: [] })
     for (let i = 1; i <= 1_001; i++) send({ type: 'joinGroup', group: `g${i}`, ackId: i })
@@ -156,7 +156,7 @@ describe('HubEngine', () => {
     expect(link.parsed.at(-1)).toMatchObject({ ackId: 2_000, success: true })
   })
 
-  it('an ended session leaves no state', () => {
+  it('an ended session leaves no state behind', () => {
     const { engine, connect, publishToGroup, sessionLog } = build()
     const sessions = Array.from({ length: 10 }, () => connect({ userId: 'ann' }))
     publishToGroup(5)
@@ -174,7 +174,7 @@ describe('HubEngine', () => {
     expect(sessionLog.filter(line => line.startsWith('expired'))).toHaveLength(10)
   })
 
-  it('an expired session cannot be recovered even before the next tick', () => {
+  it('an expired session cannot be recovered, even before the next tick', () => {
     const { engine, connect } = build()
     const { link, session } = connect()
     engine.onLinkClosed(session, link, 1006, 0)
@@ -195,7 +195,7 @@ describe('HubEngine', () => {
     expect(engine.recover(claimOf(silent.link), new VirtualLink(), 159_999)).toBe(silent.session)
   })
 
-  it('a member that overflows during a delivery does not affect the others', () => {
+  it('a member that overflows during a delivery does not affect the other members', () => {
     const { engine, connect, publishToGroup, sessionLog } = build()
     const members = Array.from({ length: 3 }, () => connect())
     publishToGroup(1_000)
@@ -215,14 +215,14 @@ describe('HubEngine', () => {
 describe('an event', () => {
   const event = (ackId?: number) => ({ type: 'event', event: 'e', data: 1, ackId })
 
-  it('an event is rejected without a handler', () => {
+  it('an event is rejected if the application has no handler', () => {
     const { connect } = build()
     const { link, send } = connect()
     send(event(1))
     expect(link.parsed[1]).toMatchObject({ ackId: 1, success: false, error: { name: 'NotFound' } })
   })
 
-  it('an undecided event is passed to the application once', () => {
+  it('an undecided event is passed to the application only once', () => {
     const asked: EventRequest[] = []
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()
@@ -253,7 +253,7 @@ describe('an event', () => {
     expect(asked).toHaveLength(2)
   })
 
-  it('an event is acknowledged over the current link', () => {
+  it('an event is acknowledged over the link that is current at its decision', () => {
     const asked: EventRequest[] = []
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()
@@ -264,7 +264,7 @@ describe('an event', () => {
     expect(again.parsed).toEqual([{ type: 'ack', ackId: 1, success: true }])
   })
 
-  it('an event is rejected if a thousand are undecided', () => {
+  it('an event is rejected if a thousand events are undecided', () => {
     const { connect } = build({ handle: () => true })
     const { link, send } = connect()
     for (let i = 1; i <= 1_001; i++) send(event(i))

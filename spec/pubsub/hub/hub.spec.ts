@@ -16,7 +16,7 @@ const dataOf = async (client: RawPubSubClient) => {
 }
 
 describe("the application's hub", () => {
-  it('messages can be sent to all, to a group, to a user and to a connection', async () => {
+  it('the application can send messages to all, to a group, to a user and to a connection', async () => {
     const { hub, ann, ann2, bob } = await openThree()
     expect(hub.addToGroup('g', ann.connectionId)).toBe(true)
     expect(hub.addToGroup('g', bob.connectionId)).toBe(true)
@@ -34,7 +34,7 @@ describe("the application's hub", () => {
     expect(bob.sequenceIds).toEqual([1, 2, 3])
   })
 
-  it('data of any type can be sent', async () => {
+  it('the application can send data of any type', async () => {
     const { hub, ann } = await openThree()
     hub.sendToUser('ann', null)
     hub.sendToUser('ann', 'x', { dataType: 'text' })
@@ -49,7 +49,7 @@ describe("the application's hub", () => {
     ])
   })
 
-  it('sending invalid data throws, and nothing is sent', async () => {
+  it('sending invalid data throws and sends nothing', async () => {
     const { hub, ann } = await openThree()
     const cyclic: unknown[] = []
     cyclic.push(cyclic)
@@ -88,7 +88,7 @@ describe("the application's hub", () => {
     ]).toEqual(Array(6).fill(false))
   })
 
-  it('permissions can be granted and revoked', async () => {
+  it('the application can grant and revoke permissions', async () => {
     const { hub, ann } = await openThree()
     const answers: unknown[] = []
     const join = async () => answers.push((await ann.request({ type: 'joinGroup', group: 'g' }))['success'])
@@ -128,7 +128,7 @@ describe("the application's hub", () => {
     expect(await dataOf(first)).toEqual(['connected', 'connected', 'disconnected'])
   })
 
-  it('events can be accepted, answered and rejected', async () => {
+  it('the application can accept, answer and reject events', async () => {
     const { hub, ann } = await openThree()
     const received: UserEvent[] = []
     hub.events$.subscribe(event => received.push(event))
@@ -153,7 +153,7 @@ describe("the application's hub", () => {
     })
   })
 
-  it('hubs of a server are separate', async () => {
+  it('the hubs of a server are separate', async () => {
     const { server, hub } = await openHub()
     const [here, there] = [await RawPubSubClient.connect(hub.url), await RawPubSubClient.connect(server.hub('B').url)]
     await Promise.all([here.join('g'), there.join('g')])
@@ -176,20 +176,20 @@ describe('a server', () => {
     { idleTimeout: 0 },
     { maxConnections: 0 },
     { authenticate: { key: 'too short' } },
-  ])('a server does not start with %o', async options => {
+  ])('servePubSub rejects the options %o', async options => {
     await expect(servePubSub({ authenticate: 'anonymous', port: 0, ...options })).rejects.toMatchObject({
       code: 'argument',
     })
   })
 
-  it('a server does not start on a port in use', async () => {
+  it('servePubSub rejects a port in use', async () => {
     const { server } = await openHub()
     await expect(servePubSub({ authenticate: 'anonymous', port: server.port })).rejects.toMatchObject({
       code: 'EADDRINUSE',
     })
   })
 
-  it('only listed hubs can be opened', async () => {
+  it('only the listed hubs can be opened', async () => {
     const { server } = await openHub({ hubs: ['chat'] })
     expect(() => server.hub('other')).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(() => server.hub('')).toThrow(expect.objectContaining({ code: 'argument' }))
@@ -208,7 +208,7 @@ describe('a server', () => {
     await server[Symbol.asyncDispose]()
   })
 
-  it('a hub opened only by clients is dropped with its last session', async () => {
+  it('a hub that only clients have opened is dropped with its last session', async () => {
     const { server, clock } = await openHub()
     const pending = clock.pending
     const client = await RawPubSubClient.connect(`${server.url}/client/hubs/passing`)

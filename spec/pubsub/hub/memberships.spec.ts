@@ -40,7 +40,7 @@ describe('memberships of a hub', () => {
     ])
   })
 
-  it('a membership ended before its report is not reported', async () => {
+  it('a membership that ended before its report is not reported', async () => {
     const { hub, notes, connect } = await openRecordingHub()
     hub.connections$.subscribe(({ type, connection }) => {
       if (type === 'connected') hub.removeFromGroup('a', connection.connectionId)
@@ -50,7 +50,7 @@ describe('memberships of a hub', () => {
     expect(notes).toEqual(['ann connected', 'ann left a', 'ann joined b'])
   })
 
-  it('a message sent on join precedes the ack of the join', async () => {
+  it('a message that the application sends on a join precedes the ack of that join', async () => {
     const { hub, connect } = await openRecordingHub()
     hub.memberships$.subscribe(({ group, connection }) => hub.sendToMember(group, connection.connectionId, 'welcome'))
     const [ann, other] = [await connect(ALL), await connect(ALL)]
@@ -70,7 +70,7 @@ describe('memberships of a hub', () => {
     expect(() => hub.sendToMember('a', ann.connectionId, 1n)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('a guard decides what clients may do with groups', async () => {
+  it('a guard decides which groups a client may join and send to', async () => {
     const { hub, connect } = await openRecordingHub()
     const asked: string[] = []
     const end = hub.guard(({ userId }, action, group) => {

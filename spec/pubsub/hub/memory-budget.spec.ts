@@ -14,13 +14,13 @@ const MEGABYTE = 'x'.repeat(1024 * 1024)
 const KILOBYTE = 'x'.repeat(1024)
 const codec = new SharedCodec(jsonHubCodec)
 
-/** A hub with a budget of ten megabytes, and a client that reads and acknowledges everything. */
+/** Starts a hub with a budget of ten megabytes, and a client that reads and acknowledges everything. */
 async function openSmall() {
   const opened = await openHub({ maxWaitingBytes: 10 * 1024 * 1024 })
   const { hub } = opened
   const otherClient = await RawPubSubClient.connect(`${hub.url}`)
   await otherClient.join('otherClient')
-  /** A client that reads but never acknowledges. */
+  /** Opens a client that reads and never acknowledges. */
   const openHeavyClient = async (group: string): Promise<RawPubSubClient> => {
     const client = await RawPubSubClient.connect(hub.url)
     await client.join(group)
@@ -37,7 +37,7 @@ async function openSmall() {
 }
 
 describe('the memory budget of a server', () => {
-  it('exceeding the budget ends the session with the most data, with a reason, and no other', async () => {
+  it('exceeding the budget ends only the session with the most data, with a reason', async () => {
     const { hub, otherClient, openHeavyClient, chat, sessionLog } = await openSmall()
     const heavyClients = [await openHeavyClient('a'), await openHeavyClient('b'), await openHeavyClient('c')]
     for (const [group, count] of [
@@ -61,7 +61,7 @@ describe('the memory budget of a server', () => {
     expect(otherClient.messages).toHaveLength(6)
   })
 
-  it('a message to many members counts once', async () => {
+  it('a message to many members counts only once', async () => {
     const { hub, openHeavyClient, chat, sessionLog } = await openSmall()
     for (let i = 0; i < 20; i++) await openHeavyClient('a')
     for (let i = 0; i < 9; i++) hub.sendToGroup('a', MEGABYTE)
@@ -69,7 +69,7 @@ describe('the memory budget of a server', () => {
     expect(sessionLog.filter(line => line.includes('overflow'))).toEqual([])
   })
 
-  it('undecided events count, at all hubs of the server', async () => {
+  it('undecided events count towards the budget, at all hubs of the server', async () => {
     const { server, hub, openHeavyClient, chat, sessionLog } = await openSmall()
     hub.events$.subscribe()
     const other = server.hub('other')
@@ -86,7 +86,7 @@ describe('the memory budget of a server', () => {
     expect([hub.connections.length, other.connections.length, sessionLog.at(-1)]).toEqual([7, 0, 'connected anonymous'])
   })
 
-  it('undecided events and memberships of a user are limited to an eighth of the budget', async () => {
+  it('undecided events and memberships of one user are limited to an eighth of the budget', async () => {
     const { hub, chat } = await openSmall()
     hub.events$.subscribe()
     const client = await RawPubSubClient.connect(hub.url)
@@ -101,7 +101,7 @@ describe('the memory budget of a server', () => {
     expect(hub.addToGroup('by the application', client.connectionId)).toBe(true)
   })
 
-  it('acknowledged, answered and dropped data is released', () => {
+  it('acknowledged, answered and dropped data is released from the budget', () => {
     const budget = new MemoryBudget(Number.POSITIVE_INFINITY, () => undefined)
     const settled: (() => void)[] = []
     const engine: HubEngine = new HubEngine({
@@ -142,7 +142,7 @@ describe('the memory budget of a server', () => {
     expect([used, budget.usedBytes]).toEqual([[5, 5, 4, 7, 6], 0])
   })
 
-  it('the used bytes are exact for any order of additions and removals', () => {
+  it('the budget counts the used bytes exactly for any order of additions and removals', () => {
     const anyStep = fc.tuple(fc.nat(4), fc.boolean())
     fc.assert(
       fc.property(fc.array(fc.nat(1_000), { minLength: 5, maxLength: 5 }), fc.array(anyStep), (sizes, steps) => {
@@ -181,7 +181,7 @@ describe('the memory budget of a server', () => {
     expect(evictions).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
   })
 
-  it('data is weighed by user: many small sessions weigh as much as a large one', async () => {
+  it('the budget weighs data by user, so that many small sessions weigh as much as a large one', async () => {
     const named = {
       authenticate: ({ query }: { readonly query: URLSearchParams }) => ({ userId: query.get('user') ?? '' }),
     }
@@ -200,7 +200,7 @@ describe('the memory budget of a server', () => {
     expect(hub.connections.filter(({ userId }) => userId === 'mallory').length).toBeLessThan(8)
   })
 
-  it('data for several sessions is shared among them', { tags: 'slow' }, async () => {
+  it('the budget divides data for several sessions among these sessions', { tags: 'slow' }, async () => {
     const { hub, openHeavyClient } = await openSmall()
     const many = await Promise.all(Array.from({ length: 10 }, async () => openHeavyClient('many')))
     const one = await openHeavyClient('one')
@@ -215,7 +215,7 @@ describe('the memory budget of a server', () => {
     expect(checkServeOptions({ authenticate: 'anonymous' }).maxWaitingBytes).toBe(268_435_456)
   })
 
-  it('enforcing without sessions to evict does not loop', () => {
+  it('enforcing the budget without sessions to evict ends', () => {
     const budget = new MemoryBudget(10, () => undefined)
     budget.addHolder({ size: 20, holderCount: 0 })
     expect(() => budget.enforce()).not.toThrow()

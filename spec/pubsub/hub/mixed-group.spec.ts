@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.js'
 import { openHub } from '../support/open-hub.js'
 import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 
-/** A client of the protobuf subprotocol without rules. */
+/** Opens a client of the protobuf subprotocol that follows no rules. */
 async function openBinary(url: string) {
   const socket = new WebSocket(url, [codec.subprotocol])
   onTestFinished(() => socket.terminate())

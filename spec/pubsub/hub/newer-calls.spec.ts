@@ -8,7 +8,7 @@ import { hex } from '../wire/protobuf-vectors.js'
 
 const ERROR = { name: 'NotSupported', message: 'This hub does not support invocations, streams or group states' }
 
-/** Frames of the official clients, and the expected responses. */
+/** Frames of the official clients, with the expected responses. */
 const CALLS = [
   [
     'an invocation',
@@ -60,7 +60,7 @@ describe('unsupported calls', () => {
     { type: 'invoke', invocationId: 7 },
     { type: 'streamData' },
     { type: 'teleport' },
-  ])('the hub ignores a call without an id to respond to: %o', async frame => {
+  ])('the hub ignores a call without an id for a response: %o', async frame => {
     const { hub, sessionLog } = await openHub()
     const client = await RawPubSubClient.connect(hub.url)
     client.send(frame)
@@ -84,7 +84,7 @@ describe('unsupported calls', () => {
     ['the start of a stream to the application', '2a 09 0a0165 2a040a027331', '42', 'streamClosed', 's1'],
     ['a part of a stream', '6a 06 0a027331 1001', '42', 'streamClosed', 's1'],
     ['the end of a stream', '72 04 0a027331', '42', 'streamClosed', 's1'],
-  ] as const)('in protobuf: %s', (_, frame, tag, answer, id) => {
+  ] as const)('the hub rejects an unsupported call in protobuf: %s', (_, frame, tag, answer, id) => {
     expect(protobufHubCodec.decode(hex(frame))).toEqual({ type: 'newerCall', answer, id })
     const refusal = protobufHubCodec.encode({ type: answer, id, error: { name: 'N', message: 'm' } })
     const error = answer === 'invokeResponse' ? '22' : '12'
@@ -95,12 +95,12 @@ describe('unsupported calls', () => {
     ['7a', 'setGroupState'],
     ['8201', 'subscribeGroupState'],
     ['8a01', 'unsubscribeGroupState'],
-  ])('a group state call in protobuf is decoded: %s', tag => {
+  ])('the hub decodes a group state call in protobuf: %s', tag => {
     expect(protobufHubCodec.decode(hex(`${tag} 05 0a0167 1007`))).toEqual({ type: 'newerCall', answer: 'ack', id: 7n })
     expect(protobufHubCodec.decode(hex(`${tag} 03 0a0167`))).toEqual({ type: 'unknown' })
   })
 
-  it('an id is escaped in the JSON response', () => {
+  it('the hub escapes an id in its JSON response', () => {
     const error = { name: 'N', message: '' }
     expect(jsonHubCodec.encode({ type: 'streamClosed', id: '"', error })).toBe(
       '{"type":"streamClosed","streamId":"\\"","error":{"name":"N","message":""}}',

@@ -12,7 +12,7 @@ import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 const KEY = 'a key of no less than thirty-two bytes'
 const ROLES = ['webpubsub.joinLeaveGroup.news', 'webpubsub.sendToGroups.new?']
 
-/** The official client, connected to the hub through a link that can be cut. */
+/** Opens the official client, connected to the hub through a link that can be cut. */
 async function openClient(userId = 'ann', options: Partial<ServePubSubOptions> = {}) {
   const opened = await openHub({ authenticate: { key: KEY }, ...options })
   const link = await layLink(opened.server.url)
@@ -64,7 +64,7 @@ describe('the official client', () => {
     expect(sessionLog).toEqual(['connected ann'])
   })
 
-  it('a denied request is rejected by name', async () => {
+  it('the official client gets the name of the error of a denied request', async () => {
     const { connect } = await openClient()
     const { client } = await connect('bob', { messageRetryOptions: { maxRetries: 0 } })
     for (const attempt of [client.joinGroup('old'), client.sendToGroup('old', 1, 'json')]) {
@@ -80,7 +80,7 @@ describe('the official client', () => {
     expect(log[1]).toEqual(['server', 'json', { heard: 'hi' }])
   })
 
-  it('a resend with the same ackId is reported as a duplicate', async () => {
+  it('the official client gets `Duplicate` for a resend with the same ackId', async () => {
     const { client, log } = await openClient()
     await client.joinGroup('news')
     await client.sendToGroup('news', 1, 'json', { ackId: 77 })
@@ -114,10 +114,10 @@ describe('the official client', () => {
     ['another', nightly(10_000, 2_500)],
     ['itself', 2_500],
   ])(
-    'a burst from %s of %i messages does not end the session, with one ack a second',
+    'a burst from %s of %i messages does not end the session of a member that acknowledges once a second',
     { tags: 'slow', timeout: 120_000 },
     async (from, count) => {
-      // On real time, because the hub limits the rate of a client per second.
+      // The test runs on real time, because the hub limits the rate of a client per second.
       const { hub, client, log, sessionLog } = await openClient('ann', { clock: systemClock })
       await client.joinGroup('news')
       const publish = { type: 'sendToGroup', group: 'news', dataType: 'json', data: 1 }

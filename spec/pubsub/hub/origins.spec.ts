@@ -8,7 +8,7 @@ import { JSON_PROTOCOL } from '../support/raw-pubsub-client.js'
 
 const KEY = 'a key of no less than thirty-two bytes'
 
-/** Returns the status of the response to a page. */
+/** Connects as a page and returns the status of the response. */
 async function asPage(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const socket = new WebSocket(url, [JSON_PROTOCOL], { headers })
   onTestFinished(() => socket.terminate())
@@ -21,7 +21,7 @@ async function asPage(url: string, headers: Readonly<Record<string, string>>): P
 
 describe('origins of a hub', () => {
   it.each([
-    ['of this machine', { origin: 'http://localhost:3000' }, {}],
+    ['on this machine', { origin: 'http://localhost:3000' }, {}],
     ['of an allowed origin', { origin: 'https://panel.example' }, { allowedOrigins: ['https://panel.example'] }],
     ['of the public URL', { origin: 'https://hub.example' }, { publicUrl: 'wss://hub.example' }],
   ])('a page %s may connect', async (_, headers, options: Partial<ServePubSubOptions>) => {
@@ -44,14 +44,14 @@ describe('origins of a hub', () => {
   })
 
   it.each(['x', [5], ['https://panel.example/'], 'https://panel.example'])(
-    'a server does not start with the origins %j',
+    'servePubSub rejects the origins %j',
     async wrong => {
       const options = { port: 0, authenticate: { key: KEY }, allowedOrigins: JSON.parse(JSON.stringify(wrong)) }
       await expect(servePubSub(options)).rejects.toMatchObject({ code: 'argument' })
     },
   )
 
-  it('an anonymous hub listens only on loopback unless allowed', async () => {
+  it('a hub with anonymous access listens only on loopback unless `allowAnonymous` is set', async () => {
     const options = { host: '0.0.0.0', port: 0, authenticate: 'anonymous' } as const
     await expect(servePubSub(options)).rejects.toMatchObject({ code: 'argument' })
     const warnings: string[] = []
@@ -63,7 +63,7 @@ describe('origins of a hub', () => {
     expect(warnings).toEqual(['anonymous clients on 0.0.0.0 have full access'])
   })
 
-  it('a warning is given when a given server with anonymous access listens', async () => {
+  it('servePubSub warns when a given server with anonymous access listens beyond loopback', async () => {
     const warnings: string[] = []
     for (const host of ['0.0.0.0', '127.0.0.1']) {
       const server = createServer()

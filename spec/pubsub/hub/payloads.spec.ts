@@ -10,7 +10,7 @@ const EXACT = '{"id":12345678901234567890, "zoll":1.0,"10":1,"9":1e2, "a":"\\u00
 const publish = (data: string, ackId: number): string =>
   `{"type":"sendToGroup","group":"g","ackId":${ackId},"data":${data}}`
 
-/** A hub with a member of each subprotocol in group `g`, which record raw frames. */
+/** Starts a hub with a member of each subprotocol in group `g`, which both record raw frames. */
 async function openMembers() {
   const opened = await openHub()
   const texts: string[] = []
@@ -46,7 +46,7 @@ describe('published JSON is forwarded byte for byte', () => {
     expect(bytes[2]?.includes(EXACT)).toBe(true)
   })
 
-  it('a message resent after a recovery has the same bytes', async () => {
+  it('a message that is resent after a recovery has the same bytes', async () => {
     const { hub, json, texts } = await openMembers()
     json.send(publish(EXACT, 9))
     await eventually(() => texts.length === 3)

@@ -21,11 +21,11 @@ describe('a role', () => {
     ['webpubsub', 'a', false, false],
     ['constructor', 'a', false, false],
     ['__proto__', 'a', false, false],
-  ])('the role %s and the group %s allow: join %s, send %s', (role, group, join, send) => {
+  ])('the role %s for the group %s allows joining: %s, sending: %s', (role, group, join, send) => {
     expect([mayJoin(group, role), maySend(group, role)]).toEqual([join, send])
   })
 
-  it('several roles add up', () => {
+  it('several roles grant the permissions of each', () => {
     const roles = ['webpubsub.sendToGroup.a', 'webpubsub.sendToGroups.b?', 'other']
     expect(['a', 'b1', 'c'].map(group => maySend(group, ...roles))).toEqual([true, true, false])
   })

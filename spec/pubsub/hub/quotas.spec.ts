@@ -24,7 +24,7 @@ async function open(options: Parameters<typeof openHub>[0] = {}) {
 
 const upgradeTo = (path: string): string => UPGRADE.replace('GET / ', `GET ${path} `).replace('mqtt', JSON_PROTOCOL)
 
-/** Connects from another machine and returns the response's status. */
+/** Connects from another machine and returns the status of the response. */
 const connectRemotely =
   ({ port }: { readonly port: number }) =>
   async (query: string): Promise<number | undefined> => {
@@ -39,7 +39,7 @@ const connectRemotely =
   }
 
 describe('limits of a hub', () => {
-  it('the number of sessions per user is limited', async () => {
+  it('the number of sessions of a user is limited', async () => {
     const { connectAs } = await open({ maxConnectionsPerUser: 2 })
     await connectAs('ann')
     await connectAs('ann')
@@ -47,7 +47,7 @@ describe('limits of a hub', () => {
     await connectAs('bob')
   })
 
-  it('a user above the rate limit is read more slowly and loses nothing', async () => {
+  it('the hub reads more slowly from a user above the rate limit, and loses no messages', async () => {
     const { connectAs, clock, hub, server } = await open({ maxFrameRatePerUser: 10 })
     const received: unknown[] = []
     hub.events$.subscribe(event => {
@@ -87,7 +87,7 @@ describe('limits of a hub', () => {
     expect(events.filter(({ outcome }) => outcome === 'refused')).toHaveLength(6)
   })
 
-  it.each(['key', 'verify'])('clients refused by { %s } do not throttle others', async way => {
+  it.each(['key', 'verify'])('failed logins refused by { %s } do not throttle other clients', async way => {
     const key = 'a secret of no less than 32 bytes'
     const { server, hub } = await open({
       publicUrl: 'wss://hub.example',
@@ -99,14 +99,14 @@ describe('limits of a hub', () => {
     expect(await knock(good)).toBe(101)
   })
 
-  it('failed logins on this machine do not throttle it', async () => {
+  it('failed logins from this machine do not throttle its other logins', async () => {
     const { connectAs } = await open()
     for (let i = 0; i < 10; i++) await expect(connectAs()).rejects.toThrow('401')
     await connectAs('ann')
   })
 
   it.each(['silent', 'recovering no session', 'beginning a request'])(
-    'sockets without a session that are %s are evicted for clients',
+    'the hub evicts sockets without a session that are %s when clients connect',
     { tags: 'slow' },
     async kind => {
       const { connectAs, server, events } = await open({ maxConnections: 10 })
@@ -142,7 +142,7 @@ describe('limits of a hub', () => {
     expect(server.stats.waitingBytes).toBeGreaterThan(1_000)
   })
 
-  it('errors of the application are hidden from clients, and audited only by name', async () => {
+  it('clients receive no errors of the application, and the audit log contains only their names', async () => {
     const error = new RangeError('postgres://auth:s3cret@db')
     const { hub, server, events } = await open({ authenticate: async () => Promise.reject(error) })
     const faults: unknown[] = []
@@ -153,14 +153,14 @@ describe('limits of a hub', () => {
   })
 
   it.each(['maxConnectionsPerUser', 'maxConnectionsPerAddress', 'maxFrameRatePerUser', 'maxByteRatePerUser'] as const)(
-    '%s must not be 0',
+    'servePubSub rejects 0 for %s',
     async name => {
       await expect(openHub({ [name]: 0 })).rejects.toThrow(`\`${name}\``)
     },
   )
 
   it.each(['https://panel.example', 'wss://panel.example/path', 'panel'])(
-    'the publicUrl %s is rejected',
+    'servePubSub rejects the publicUrl %s',
     async publicUrl => {
       await expect(openHub({ publicUrl })).rejects.toThrow('`publicUrl`')
     },

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { ReadAheadBudget, ReceiveQueue } from '../../../src/pubsub/hub/websocket-link.js'
 
-/** Minus the 128 bytes of overhead per frame. */
+/** One mebibyte without the 128 bytes of overhead per frame. */
 const MEBIBYTE = 'x'.repeat(1024 * 1024 - 128)
 
 describe('ReceiveQueue', () => {
-  it('the queue is full above 4 MiB', () => {
+  it('a queue is full above 4 MiB', () => {
     const ahead = new ReceiveQueue(new ReadAheadBudget())
     for (let i = 0; i < 4; i++) ahead.push(MEBIBYTE)
     expect(ahead.isFull).toBe(false)
@@ -15,7 +15,7 @@ describe('ReceiveQueue', () => {
     expect(ahead.isFull).toBe(false)
   })
 
-  it('the queue is full at 20,000 frames', () => {
+  it('a queue is full at 20,000 frames', () => {
     const ahead = new ReceiveQueue(new ReadAheadBudget())
     for (let i = 0; i < 19_999; i++) ahead.push('x')
     expect(ahead.isFull).toBe(false)

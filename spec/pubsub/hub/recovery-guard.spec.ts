@@ -3,7 +3,7 @@ import { WebSocket } from 'ws'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient, recoveryUrl } from '../support/raw-pubsub-client.js'
 
-it('failed recoveries are limited to 100 per address and second, valid ones are not', {
+it('failed recoveries are limited to 100 per address and second, and valid recoveries are not limited', {
   tags: 'slow',
 }, async () => {
   const { hub, server, clock } = await openHub({ publicUrl: 'wss://hub.example' })
@@ -21,7 +21,7 @@ it('failed recoveries are limited to 100 per address and second, valid ones are 
       socket.once('error', reject)
     })
   }
-  // The burst of one second, and one more that the next claim waits for.
+  // The burst of one second, and one more attempt, for which the next claim waits.
   for (let n = 0; n < 101; n++) expect(await claim(`wrong ${n}`)).toBe(101)
   expect(await claim('wrong')).toBe(429)
   expect(await claim(client.reconnectionToken)).toBe(101)

@@ -22,7 +22,7 @@ const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1)
 const GONE = { code: 1008, reason: 'there is no such session' }
 
 describe('a client that lost its connection', () => {
-  it('a recovered client receives unacknowledged and missed messages once, in order', async () => {
+  it('a recovered client receives unacknowledged and missed messages once and in order', async () => {
     const { hub, reader, send, disconnect, sessionLog } = await openReader()
     send(1, 7)
     await reader.received(7)
@@ -40,7 +40,7 @@ describe('a client that lost its connection', () => {
     expect(sessionLog).toEqual(['connected anonymous'])
   })
 
-  it('a recovered session keeps its groups and request ids', async () => {
+  it('a recovered session keeps its groups and the ids of its requests', async () => {
     const { hub, reader, disconnect } = await openReader()
     const frame = { type: 'sendToGroup', group: 'g', dataType: 'text', data: 'once', ackId: 99 }
     reader.send(frame)
@@ -67,7 +67,7 @@ describe('a client that lost its connection', () => {
     expect(again.sequenceIds).toEqual([4])
   })
 
-  it('a recovery replaces a connection that the hub considers alive', async () => {
+  it('a recovery replaces a connection that the hub still considers alive', async () => {
     const { hub, reader, send } = await openReader()
     send(1, 3)
     await reader.received(3)
@@ -113,7 +113,7 @@ describe('a client that lost its connection', () => {
     expect(await recovered.received(1)).toHaveLength(1)
   })
 
-  it('a session cannot be recovered with wrong credentials, and the attempts do no harm', async () => {
+  it('a session cannot be recovered with wrong credentials, and is not affected by the attempts', async () => {
     const { server, hub, reader, send } = await openReader()
     const { connectionId: id, reconnectionToken: token } = reader
     const wrong = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`
@@ -173,7 +173,7 @@ describe('a sequence ack', () => {
 })
 
 describe('a client that does not acknowledge', () => {
-  it('a client without acks loses its session at message 1001, and no other client does', async () => {
+  it('a client that sends no acks loses its session at message 1001, and no other client does', async () => {
     const { hub, reader, send, sessionLog } = await openReader()
     const other = await RawPubSubClient.connect(hub.url)
     await other.join('g')
@@ -190,7 +190,7 @@ describe('a client that does not acknowledge', () => {
     expect(await recovered.closed).toEqual(GONE)
   })
 
-  it('a session ends above 16 MiB unacknowledged, even while disconnected', async () => {
+  it('a session ends above 16 MiB of unacknowledged messages, even while disconnected', async () => {
     const { hub, disconnect, sessionLog } = await openReader()
     await disconnect()
     const data = 'x'.repeat(1024 * 1024)
@@ -203,7 +203,7 @@ describe('a client that does not acknowledge', () => {
 })
 
 describe('a silent client', () => {
-  it('a client that sends nothing is kept while its socket answers pings', async () => {
+  it('a client that sends no frames stays connected while its socket answers pings', async () => {
     const { reader, clock, hub } = await openReader({ idleTimeout: 10_000 })
     for (let i = 0; i < 10; i++) {
       const asked = new Promise(resolve => reader.socket.once('ping', resolve))

@@ -21,7 +21,7 @@ describe.each<[string, HubCodec]>([
   ['json', jsonHubCodec],
   ['protobuf', protobufHubCodec],
 ])('a message encoded once in %s', (_, codec) => {
-  it("a numbered message equals the codec's encoding", () => {
+  it('a numbered message has the same bytes as the encoding of the codec', () => {
     const shared = new SharedCodec(codec)
     fc.assert(
       fc.property(frames, ids, (frame, id) => {

@@ -12,7 +12,7 @@ const LARGE = WRITE_BYTES_PER_TURN / 4
 
 const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-/** A socket with messages of one size; logs the messages it may write in each turn. */
+/** A socket with messages of one size, which logs the messages it may write in each turn. */
 class Writer implements ScheduledWriter {
   readonly #scheduler: WriteScheduler
   readonly #log: string[]
@@ -41,7 +41,7 @@ class Writer implements ScheduledWriter {
   }
 }
 
-/** The messages written immediately, and in each of the next turns. */
+/** Returns the messages written immediately and in each of the next turns. */
 async function writesPerTurn(log: string[], count: number): Promise<string[]> {
   const turns = [log.splice(0).join(' ')]
   while (turns.length < count) {
@@ -52,33 +52,33 @@ async function writesPerTurn(log: string[], count: number): Promise<string[]> {
 }
 
 describe('a turn of the event loop', () => {
-  it('a turn writes a limited number of bytes; other sockets wait in order', async () => {
+  it('a turn writes a limited number of bytes, and other sockets wait in order', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abcdefghij') new Writer(scheduler, log, name, 1)
     expect(await writesPerTurn(log, 4)).toEqual(['a b c d', 'e f g h', 'i j', ''])
   })
 
-  it('a socket with more to write queues behind waiting ones', async () => {
+  it('a socket with more to write queues behind the waiting sockets', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     new Writer(scheduler, log, 'a', 10)
     new Writer(scheduler, log, 'b', 2)
     expect(await writesPerTurn(log, 5)).toEqual(['a a a a', 'a a a a', 'b b a a', '', ''])
   })
 
-  it('small messages are written regardless of the queue', async () => {
+  it('small messages are written immediately, regardless of the queue', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abcdef') new Writer(scheduler, log, name, 1)
     new Writer(scheduler, log, 'small', 2, SMALL_FRAME_BYTES)
     expect(await writesPerTurn(log, 2)).toEqual(['a b c d small small', 'e f'])
   })
 
-  it("a message larger than a turn's budget is written alone", async () => {
+  it('a message larger than the budget of a turn is written alone', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     for (const name of 'abc') new Writer(scheduler, log, name, 1, 16 * WRITE_BYTES_PER_TURN)
     expect(await writesPerTurn(log, 4)).toEqual(['a', 'b', 'c', ''])
   })
 
-  it('written data leaves at the end of the turn, which frees the budget', async () => {
+  it('written data leaves at the end of the turn and frees the budget', async () => {
     const [scheduler, log]: [WriteScheduler, string[]] = [new WriteScheduler(), []]
     const first = new Writer(scheduler, log, 'a', 4)
     scheduler.add(first)
@@ -88,7 +88,7 @@ describe('a turn of the event loop', () => {
 })
 
 describe('a large message to a large group', () => {
-  it('all members receive it in order, and other clients are served in between', {
+  it('all members receive a large message in order, and the hub serves other clients in between', {
     tags: 'slow',
   }, async () => {
     const { hub } = await openHub()

@@ -10,7 +10,7 @@ const HERE = new URL('.', import.meta.url).pathname
 const PACKAGES = new URL('../../../node_modules/.cache/pubsub-python', import.meta.url).pathname
 const REQUIREMENTS = `${HERE}requirements.txt`
 
-/** Installs the official client, in the versions of requirements.txt, in a separate folder. */
+/** Installs the official client in the versions of requirements.txt, in a separate folder. */
 export async function installPython(): Promise<void> {
   const stamp = `${PACKAGES}/.requirements.txt`
   const wanted = await readFile(REQUIREMENTS, 'utf8')
@@ -21,9 +21,9 @@ export async function installPython(): Promise<void> {
   await writeFile(stamp, wanted)
 }
 
-/** The official Python client in a child process, ended with the test. */
+/** The official Python client in a child process, which ends with the test. */
 export class PythonClient {
-  /** Its log: `connected ann`, `disconnected`, and group, type and data of messages as JSON text. */
+  /** The log of the client: `connected ann`, `disconnected`, and group, type and data of messages as JSON text. */
   readonly log: string[] = []
   readonly #process: ChildProcess
   readonly #answers: string[] = []
@@ -43,7 +43,7 @@ export class PythonClient {
     })
   }
 
-  /** Resolves with `done`, or with the name of the error. */
+  /** Calls a method of the client, and resolves with `done` or with the name of the error. */
   async call(name: string, args: readonly unknown[] = [], options: object = {}): Promise<string> {
     const call = this.#calls++
     this.#process.stdin?.write(`${JSON.stringify([name, args, options])}\n`)
@@ -51,7 +51,7 @@ export class PythonClient {
     return this.#answers[call] ?? `ended: ${this.#errors.join('')}`
   }
 
-  /** The log, once it has this many lines. */
+  /** Resolves with the log once it has this many lines. */
   async logged(count: number): Promise<readonly string[]> {
     await eventually(() => this.log.length >= count)
     return this.log
@@ -62,7 +62,7 @@ export class PythonClient {
     if ('answer' in message) this.#answers.push(String(message['answer']))
     else if (message['event'] === 'connected') this.log.push(`connected ${message['user']}`)
     else if (message['event'] === 'disconnected') this.log.push('disconnected')
-    // Keeps the spelling of numbers, which Python supports in any size.
+    // The text keeps the spelling of numbers, which Python supports in any size.
     else this.log.push(line.replace('{"event": "message", "group": ', '').replace(/}$/, ''))
   }
 }

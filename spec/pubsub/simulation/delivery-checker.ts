@@ -3,20 +3,20 @@ import type { Ledger } from './ledger.js'
 
 interface SessionVisit {
   readonly session: string
-  /** Sequence ids of received messages, in order. */
+  /** The sequence ids of received messages, in order. */
   readonly numbers: number[]
 }
 
 /**
- * Checks the guarantees of one subscription, message by message: all messages queued for the session arrive once, in
- * order, without gaps; a lost session is reported.
+ * Checks the guarantees of one subscription, message by message. All messages queued for the session arrive once, in
+ * order and without gaps, and a lost session is reported.
  */
 export class DeliveryChecker {
   readonly group: string | undefined
   #gaps = 0
   /** Whether a gap was reported since the last message. */
   #hasGap = false
-  /** When the subscription began, ms. */
+  /** The time at which the subscription began, in ms. */
   readonly #subscribedAt: number
   readonly #name: string
   readonly #ledger: Ledger
@@ -34,7 +34,7 @@ export class DeliveryChecker {
     this.#hasGap = true
   }
 
-  /** Checks a message, and the session in which it arrived. */
+  /** Checks a message and the session in which the message arrived. */
   onMessage({ sequenceId, data }: GroupMessage | ServerMessage, session: string): void {
     const number = Number(sequenceId)
     const queued = this.#ledger.queuedFor(session)[number - 1]
@@ -49,7 +49,10 @@ export class DeliveryChecker {
     this.#hasGap = false
   }
 
-  /** Runs at the end. `session`: the remaining one, if the subscription remains. */
+  /**
+   * Checks the subscription at the end of the simulation. `session` is the remaining session, if the subscription
+   * remains.
+   */
   judge(session: string | undefined, sessionsLost: number): void {
     for (const visit of this.#visits) this.#judgeHoles(visit, visit.session === session)
     if (session !== undefined && !this.#visits.some(visit => visit.session === session)) {
@@ -70,8 +73,8 @@ export class DeliveryChecker {
   }
 
   /**
-   * Returns whether the subscription was a member then. Messages queued before a leave belong to an earlier
-   * subscription, not to this one, which may not have been joined when the session was lost.
+   * Returns whether the subscription was a member during the visit. Messages queued before a leave belong to an earlier
+   * subscription, so that this subscription may not have been joined when the session was lost.
    */
   #wasMember({ session, numbers }: SessionVisit): boolean {
     const queued = this.#ledger.queuedFor(session)

@@ -3,16 +3,16 @@ import type { Payload } from '../../../src/pubsub/wire/frames.js'
 import { JsonText } from '../../../src/pubsub/wire/json.js'
 import { isPossible, type Knowledge } from '../../judges/outcomes.js'
 
-/** The id of a message or an event: its entire data, which clients send as JSON. */
+/** Returns the id of a message or an event. The id is the entire data, which clients send as JSON. */
 export const idIn = ({ data }: Payload): number => Number(data instanceof JsonText ? data.value : data)
 
-/** A message that the hub queued for a session; its index is its sequence id minus one. */
+/** A message that the hub queued for a session, whose index is its sequence id minus one. */
 export interface QueuedMessage {
   readonly id: number
-  /** Undefined for a server message. */
+  /** The group of the message, undefined for a server message. */
   readonly group: string | undefined
   readonly at: number
-  /** The session has left the group since, and may be in it again. */
+  /** Whether the session has left the group since. It may be a member again. */
   hasLeft: boolean
 }
 
@@ -22,19 +22,21 @@ export interface SentMessage {
   readonly kind: 'message' | 'event'
   readonly sender: string
   readonly how: 'plain' | 'noEcho' | 'atLeastOnce' | 'noAck'
-  /** Outcome: `acked`, or the code of its error. */
+  /** `acked`, or the code of the error. */
   outcome: string
-  /** It was in flight when its session was lost, its timeout expired or its client was closed. */
+  /**
+   * Returns whether the message was in flight when its session was lost, its timeout expired or its client was closed.
+   */
   isExcused: () => boolean
 }
 
-/** The newest published message of a sender, and the session it was sent in. */
+/** The newest published message of a sender, with the session in which that message was sent. */
 interface LatestPublished {
   readonly id: number
   readonly session: string
 }
 
-/** Ground truth of the hub, independent of the clients' beliefs. */
+/** The ground truth of the hub, independent of what the clients believe. */
 export class Ledger {
   readonly sent = new Map<number, SentMessage>()
   readonly complaints: string[] = []
@@ -49,7 +51,7 @@ export class Ledger {
     return ++this.#lastId
   }
 
-  /** Messages and events that were processed. */
+  /** The number of messages and events that were processed. */
   get processed(): number {
     return this.#times.size
   }
@@ -58,7 +60,7 @@ export class Ledger {
     this.complaints.push(what)
   }
 
-  /** Records a published message. `from`: the session of the sending client, if any. */
+  /** Records a published message. `from` is the session of the sending client, if there is one. */
   onPublished(frame: DataFrame, sessions: readonly string[], at: number, from: string): void {
     const id = idIn(frame.payload)
     const group = frame.type === 'groupMessage' ? frame.group : undefined
@@ -68,7 +70,7 @@ export class Ledger {
     this.processedOnceMore(id)
   }
 
-  /** Records a membership ended on request. */
+  /** Records a membership that ended on request. */
   onLeft(session: string, group: string): void {
     for (const queued of this.queuedFor(session)) if (queued.group === group) queued.hasLeft = true
   }
@@ -102,7 +104,10 @@ export class Ledger {
     }
   }
 
-  /** A message in flight when its session was lost may be late, unless its sender received an ack. */
+  /**
+   * Checks the order of publication. A message in flight when its session was lost may be late, unless its sender
+   * received an ack.
+   */
   #judgeOrder(sent: SentMessage, session: string): void {
     const { id, sender } = sent
     const youngest = this.#youngest.get(sender)

@@ -6,8 +6,8 @@ import type { SimHub } from './sim-hub.js'
 import type { Wire } from './wire.js'
 
 /**
- * Checks a client's link for any ping behaviour of the hub: a dead link is dropped within `keepAlive`, a live one is
- * kept while the hub answers anything, and a hub that ends a session over a ping gets no further pings.
+ * Checks the link of a client for any ping behaviour of the hub. A dead link is dropped within `keepAlive`, a live link
+ * is kept while the hub answers anything, and a hub that ends a session because of a ping gets no further pings.
  */
 export class LinkChecker {
   readonly #time: VirtualTime
@@ -16,7 +16,7 @@ export class LinkChecker {
   readonly #complain: (what: string) => void
   #wire: Wire | undefined
   #isConnected = false
-  /** When the link last seemed alive, or the client could not act, ms. */
+  /** The time at which the link last seemed alive or the client could not act, in ms. */
   #lastAliveAt = 0
   #thawsAt = Number.NEGATIVE_INFINITY
   #refusals = 0
@@ -36,12 +36,12 @@ export class LinkChecker {
     this.#lastAliveAt = this.#time.now
   }
 
-  /** The client is frozen for a while. */
+  /** Called when the client is frozen for `duration` ms. */
   onFrozen(duration: number): void {
     this.#thawsAt = this.#time.now + duration
   }
 
-  /** The peer closed a socket that the client had not dropped. */
+  /** Called when the peer closes a socket that the client had not dropped. */
   onClosed(code: number): void {
     if (code === CLOSE.malformed && ++this.#refusals > 1) this.#complain('sent a ping to a hub that had refused one')
   }

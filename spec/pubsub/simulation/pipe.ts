@@ -1,22 +1,22 @@
 import type { Random } from '../../simulation/random.js'
 import type { VirtualTime } from '../../simulation/virtual-time.js'
 
-/** Faults of network and hub. Times in ms, other values are probabilities. */
+/** Faults of the network and the hub. Times are in ms, and other values are probabilities. */
 export interface Conditions {
   latency: number
-  /** A connection breaks at a frame, which is lost with all later ones. */
+  /** A connection breaks at a frame, and this frame and all later ones are lost. */
   breakage: number
   /** A connection is refused, or its handshake hangs. */
   refused: number
   hanging: number
-  /** Time until client or hub detect a broken connection. */
+  /** The time until the client or the hub detects a broken connection. */
   clientNotice: number
   hubNotice: number
-  /** Frames in flight to a client above which its link accepts no more. */
+  /** The number of frames in flight to a client above which its link accepts no more. */
   window: number
   /** The application fails to process an event. */
   faulty: number
-  /** Time the application takes to decide on an event. */
+  /** The time that the application takes to decide on an event. */
   thinking: number
 }
 
@@ -33,17 +33,17 @@ export const NO_FAULTS: Conditions = {
   thinking: 0,
 }
 
-/** Shared state of a simulation. */
+/** The shared state of a simulation. */
 export interface SimulationContext {
   readonly time: VirtualTime
   readonly random: Random
   readonly conditions: Conditions
 }
 
-/** One direction of a connection: frames arrive in order, late, or not at all. */
+/** One direction of a connection, in which frames arrive in order, late or not at all. */
 export class Pipe {
   inFlight = 0
-  /** Nothing arrives, and neither side is notified. */
+  /** Whether frames no longer arrive, without a notification of either side. */
   isDead = false
   hasStalled = false
   readonly #context: SimulationContext
@@ -70,7 +70,7 @@ export class Pipe {
     time.after(this.#last - time.now, () => this.#take(arrive))
   }
 
-  /** Delays all frames for a while, without loss. */
+  /** Delays all frames by `duration` ms, without loss. */
   stall(duration: number): void {
     if (this.#held) return
     this.#held = []

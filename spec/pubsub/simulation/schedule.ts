@@ -27,14 +27,17 @@ export type Action = { readonly at: number } & (
 
 export interface ClientPlan {
   readonly protocol: 'json' | 'protobuf'
-  /** As in the client's options, ms. */
+  /** The recovery window of the client's options, in ms. */
   readonly recoveryWindow: number
   readonly keepAlive: number
   readonly connectTimeout: number
   readonly timeout: number
 }
 
-/** Probes that the hub answers: pings; only requests, while it ignores pings or ends a session over one; or none. */
+/**
+ * The probes that the hub answers: pings; only requests, while the hub ignores pings or ends a session because of one;
+ * or none.
+ */
 export type ProbeSupport = 'pongs' | 'acks' | 'acks, no pings' | 'none'
 
 /** The events of a simulation, derived from its seed. */
@@ -48,15 +51,15 @@ export interface Schedule {
   readonly actions: readonly Action[]
 }
 
-/** Duration of the faults, ms. */
+/** The duration of the faults, in ms. */
 export const FAULT_PERIOD_MS = 8_000
 export const GROUPS = 2
-/** Longer than a simulation. */
+/** A time longer than a simulation. */
 export const BEYOND_SIMULATION_MS = 90_000
-/** Exceeds what the hub keeps for a client without acks. */
+/** More messages than the hub keeps for a client that sends no acks. */
 const FLOOD_MESSAGES = 1_100
 
-/** Longer than a recovery, and shorter than the final phase, ms. */
+/** A time longer than a recovery and shorter than the final phase, in ms. */
 const MIN_RECOVERY_WINDOW_MS = 2_000
 const OTHER_SIGNS = ['acks', 'acks', 'acks, no pings', 'none'] as const
 const WAYS = ['plain', 'plain', 'plain', 'noEcho', 'atLeastOnce', 'noAck'] as const
@@ -65,7 +68,7 @@ export function scheduleOf(seed: number): Schedule {
   const random = new Random(seed)
   const clients = Array.from({ length: random.int(2, 3) }, () => planOf(random))
   const conditions = conditionsOf(random)
-  // Races occur in bursts: actions cluster around a few moments.
+  // Races occur in bursts, so that actions cluster around a few moments.
   const moments = Array.from({ length: 3 }, () => random.int(0, FAULT_PERIOD_MS - 1_000))
   const actions = Array.from({ length: random.int(8, 28) }, () => {
     const near = random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 80)
@@ -94,8 +97,8 @@ const planOf = (random: Random): ClientPlan => ({
 })
 
 /**
- * A client recovers after each silence of a hub that answers no probes. That needs more time than a retry delay, and
- * the client may be closed during it.
+ * Gives a client more time to recover. At a hub that answers no probes, the client recovers after each silence, which
+ * takes longer than a retry delay, and it may be closed during the recovery.
  */
 const patient = (plan: ClientPlan): ClientPlan => ({ ...plan, recoveryWindow: Math.max(3_000, plan.recoveryWindow) })
 

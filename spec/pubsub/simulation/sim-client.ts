@@ -15,9 +15,9 @@ import { type ClientPlan, FAULT_PERIOD_MS } from './schedule.js'
 import type { SimHub } from './sim-hub.js'
 import { Wire } from './wire.js'
 
-/** When the network works again, ms. */
+/** The time at which the network works again, in ms. */
 const FAULTS_END_MS = FAULT_PERIOD_MS + 100
-/** Enough time for a recovery, ms. */
+/** Enough time for a recovery, in ms. */
 const RECOVERY_TIME_MS = 3_000
 
 /** The surroundings of a client. */
@@ -32,7 +32,7 @@ interface Subscribed {
   readonly subscription: Subscription
 }
 
-/** The shipped client with a simulated socket and clock, and checkers of all it reports. */
+/** The shipped client with a simulated socket and clock, and with checkers of everything it reports. */
 export class SimClient {
   readonly name: string
   readonly loop: EventLoop
@@ -47,9 +47,9 @@ export class SimClient {
   #wire: Wire | undefined
   #status: PubSubStatus = { state: 'connecting' }
   #recoveringSince = 0
-  /** Its latest session. */
+  /** The id of the latest session. */
   #session: string | undefined
-  /** When sessions were lost, ms. */
+  /** The times at which sessions were lost, in ms. */
   readonly #losses: number[] = []
 
   constructor(name: string, plan: ClientPlan, environment: ClientEnvironment) {
@@ -75,13 +75,16 @@ export class SimClient {
     this.#serverMessages = new DeliveryChecker(ledger, name, undefined, 0)
     this.#client.status$.subscribe(status => this.#note(status))
     this.#client.errors$.subscribe(({ code, message }) => {
-      // A join or a leave may time out, and is then retried.
+      // A join or a leave may time out and is then retried.
       if (code !== 'timeout' && code !== 'outcome-unknown') ledger.complain(`${name} reports ${message}`)
     })
     this.#client.serverMessages$.subscribe(message => this.#serverMessages.onMessage(message, this.#session ?? ''))
   }
 
-  /** The current session, if connected. At a hub that answers no probes, each silence ends in a recovery. */
+  /**
+   * The id of the current session, if the client is connected. At a hub that answers no probes, each silence ends in a
+   * recovery.
+   */
   get connectionId(): string | undefined {
     const { state } = this.#status
     const isIn = state === 'connected' || (state === 'recovering' && this.#environment.hub.signs === 'none')
@@ -143,7 +146,7 @@ export class SimClient {
     this.#groups.clear()
   }
 
-  /** Runs at the end, while it is connected or after it was closed. */
+  /** Checks the client at the end, while it is connected or after it was closed. */
   judge(): void {
     this.#linkChecker.judge()
     const lasting = new Set(Array.from(this.#groups.values(), ({ checker }) => checker))
@@ -197,7 +200,7 @@ export class SimClient {
     })
   }
 
-  /** In a working network, a session that the hub still has is recovered. */
+  /** Checks that the client recovers a session that the hub still has, once the network works. */
   #judgeLoss(session: string): void {
     const { hub, ledger } = this.#environment
     if (

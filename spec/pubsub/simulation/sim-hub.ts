@@ -17,7 +17,7 @@ import type { Wire } from './wire.js'
 const DIALECTS = { json: new SharedCodec(jsonHubCodec), protobuf: new SharedCodec(protobufHubCodec) }
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 
-/** Behaviour of a hub; see the schedule. */
+/** The behaviour of a hub, as described at the schedule. */
 export type Limits = Pick<Schedule, 'retention' | 'idleTimeout' | 'signs'>
 
 /** Returns the kind of probe in a frame. */
@@ -27,11 +27,11 @@ function probeKind(data: FrameData): 'ping' | 'request' | undefined {
   return frame.type === 'leaveGroup' && frame.group === PROBE_GROUP ? 'request' : undefined
 }
 
-/** The shipped engine, observed by the ledger. */
+/** The shipped engine, which reports to the ledger. */
 class RecordedEngine extends HubEngine {
   readonly #ledger: Ledger
   readonly #context: SimulationContext
-  /** Session of the latest frame. */
+  /** The session of the latest frame. */
   #session = ''
 
   constructor(options: HubEngineOptions, ledger: Ledger, context: SimulationContext) {
@@ -119,7 +119,7 @@ export class SimHub {
     this.#arm()
   }
 
-  /** Ends a session by the application. */
+  /** Ends a session of a user on behalf of the application. */
   kick(userId: string): void {
     for (const session of Array.from(this.engine.sessionIndex.ofUser(userId))) {
       session.send({ type: 'disconnected', reason: 'kicked' })
@@ -127,7 +127,7 @@ export class SimHub {
     }
   }
 
-  /** Loses all sessions and connections. */
+  /** Loses all sessions and connections for `outage` ms. */
   restart(outage: number): void {
     for (const wire of this.#wires) wire.cut()
     this.#wires = new Set()

@@ -6,23 +6,22 @@ import { type Verdict, World } from './world.js'
 /** A schedule that violated a guarantee. */
 export interface Failure {
   readonly seed: number
-  /** The violations; the first names the family. */
+  /** The violations. The first one names the family of failures. */
   readonly violations: readonly string[]
 }
 
-/** Results of many schedules. */
 export interface SimulationResult {
   readonly schedules: number
   readonly failures: readonly Failure[]
   readonly processed: number
-  /** Number of sends by outcome. */
+  /** The number of sends by outcome. */
   readonly outcomes: Readonly<Record<string, number>>
 }
 
-/** Runs a schedule; the seed also determines the backoff's jitter. */
+/** Runs a schedule. The seed also determines the jitter of the backoff. */
 export const simulate = (schedule: Schedule): Verdict => seeded(schedule.seed, () => new World(schedule).run())
 
-/** Describes a failing seed: the smallest part of its schedule that fails, and how. */
+/** Describes a failing seed with the smallest part of its schedule that fails, and the violations. */
 export function explain(seed: number): string {
   const small = shrink(scheduleOf(seed), candidate => simulate(candidate).violations.length > 0)
   const { clients, conditions, retention, idleTimeout, signs } = small

@@ -4,7 +4,7 @@ import { explain, simulateAll } from './simulate.js'
 
 const SCHEDULES = effort(1_000, 20)
 
-/** Seeds that failed once, with the violation. */
+/** Seeds that failed once, with their violations. */
 const REGRESSIONS: readonly (readonly [name: string, seed: number])[] = [
   ['trust in a hub without pings outlived the timeouts', 4],
   ['recovery was given up at a hub without pings', 1_717_654_825],
@@ -19,7 +19,9 @@ const REGRESSIONS: readonly (readonly [name: string, seed: number])[] = [
   ['an event was reported as unsent while its copy was in flight', 2_349_326_533],
 ]
 
-it(`the pub/sub client and hub keep their guarantees in ${SCHEDULES} simulated disasters`, { timeout: 600_000 }, () => {
+it(`the pub/sub client and hub keep their guarantees in ${SCHEDULES} simulated schedules of faults`, {
+  timeout: 600_000,
+}, () => {
   const { failures, ...tally } = simulateAll(SEED, SCHEDULES)
   console.info(`from seed ${SEED}: ${JSON.stringify(tally)}`)
   expect(failures.slice(0, 1).map(({ seed }) => explain(seed))).toEqual([])

@@ -3,12 +3,12 @@ import type { CloseCode, HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { Pipe, type SimulationContext } from './pipe.js'
 
-/** Close code of a lost socket, or of a close frame without a code (RFC 6455, section 7.4.1). */
+/** The close code of a lost socket and of a close frame without a code (RFC 6455, section 7.4.1). */
 const ABNORMAL_CLOSURE = 1006
 const NO_CODE = 1005
-/** How long a client waits for the hub's close frame, ms. */
+/** The time that a client waits for the close frame of the hub, in ms. */
 const CLOSE_TIMEOUT_MS = 1_500
-/** Bytes per unsent frame: a client may buffer four before it must wait. */
+/** Bytes per unsent frame. A client may buffer four frames before it must wait. */
 const BYTES_PER_FRAME = 300_000
 
 /** Callbacks of the hub for a connection. */
@@ -26,7 +26,7 @@ export class Wire {
   readonly up: Pipe
   readonly down: Pipe
   readonly #context: SimulationContext
-  /** When frames stopped arriving permanently, ms. */
+  /** The time at which frames stopped arriving permanently, in ms. */
   deadSince: number | undefined
   #cut = false
 
@@ -42,7 +42,7 @@ export class Wire {
     this.far = new FarEnd(this, context)
   }
 
-  /** Breaks the connection; both sides detect it after their own delays. */
+  /** Breaks the connection. Both sides detect this after their own delays. */
   cut(): void {
     if (this.#cut) return
     this.#cut = true
@@ -52,7 +52,7 @@ export class Wire {
     time.after(random.int(0, conditions.hubNotice), () => this.far.ended(ABNORMAL_CLOSURE))
   }
 
-  /** Makes the connection half-open: data vanishes, and neither side is notified. */
+  /** Makes the connection half-open, so that data vanishes and neither side is notified. */
   silence(direction: 'up' | 'down' | 'both'): void {
     this.deadSince ??= this.#context.time.now
     if (direction !== 'down') this.up.isDead = true
@@ -60,7 +60,7 @@ export class Wire {
   }
 }
 
-/** The client's end. */
+/** The end of the client. */
 export class NearEnd implements Socket {
   isClosing = false
   readonly #wire: Wire
@@ -115,7 +115,7 @@ export class NearEnd implements Socket {
   }
 }
 
-/** The hub's end. */
+/** The end of the hub. */
 export class FarEnd implements HubLink {
   listener: HubListener | undefined
   readonly #wire: Wire
@@ -135,7 +135,7 @@ export class FarEnd implements HubLink {
     if (this.#open) this.#wire.down.push(() => this.#wire.near.take(data))
   }
 
-  /** WebSockets answer pings themselves. */
+  /** Does nothing, as WebSockets answer pings themselves. */
   ping(): void {
     const { up, down } = this.#wire
     down.push(() => up.push(() => this.listener?.alive()))
@@ -152,7 +152,7 @@ export class FarEnd implements HubLink {
     this.#wire.cut()
   }
 
-  /** This link cannot be held. */
+  /** Returns false, as this link cannot be held. */
   hold(): boolean {
     return false
   }
@@ -170,7 +170,7 @@ export class FarEnd implements HubLink {
   ended(code: number): void {
     if (!this.#open) return
     this.#open = false
-    // The hub is notified in a later turn, never during its own close.
+    // The hub is notified in a later turn, and never during a close that it started.
     this.#context.time.after(0, () => this.listener?.gone(code))
   }
 }

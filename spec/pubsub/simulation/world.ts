@@ -6,17 +6,16 @@ import { type Action, FAULT_PERIOD_MS, GROUPS, type Schedule } from './schedule.
 import { type ClientEnvironment, SimClient } from './sim-client.js'
 import { SimHub } from './sim-hub.js'
 
-/** Result of a simulation. */
 export interface Verdict {
   readonly violations: readonly string[]
   readonly processed: number
-  /** Number of sends by outcome. */
+  /** The number of sends by outcome. */
   readonly outcomes: Readonly<Record<string, number>>
 }
 
-/** Longer than any timeout, backoff and expiry during the faults, and than any freeze. */
+/** A time longer than any timeout, backoff and expiry during the faults, and longer than any freeze. */
 const SETTLE_MS = 22_000
-/** Enough time for a message, and for closing a client. */
+/** Enough time for a message and for closing a client, in ms. */
 const CLOSE_MS = 4_000
 
 const groupName = (group: number): string => `group${group}`
@@ -28,7 +27,7 @@ export class World {
   readonly #ledger = new Ledger()
   readonly #hub: SimHub
   readonly #environment: ClientEnvironment
-  /** The client of each plan, and all former ones. */
+  /** The client of each plan, and all former clients. */
   readonly #clients: SimClient[] = []
   readonly #everyone: SimClient[] = []
 
@@ -119,7 +118,7 @@ export class World {
     }
   }
 
-  /** All clients are in their wanted groups and receive new messages. */
+  /** Checks that all clients are in their wanted groups and receive new messages. */
   #judgeConvergence(): void {
     const { sessionIndex } = this.#hub.engine
     const complain = (what: string): void => this.#ledger.complain(what)

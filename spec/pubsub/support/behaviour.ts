@@ -12,18 +12,18 @@ import { ManualClock } from '../../support/manual-clock.js'
 import { openHub } from './open-hub.js'
 import { type Protocol, ScriptedHub } from './scripted-hub.js'
 
-/** A client and a record of its connection states. */
+/** A client with a record of its connection states. */
 export interface Watched {
   readonly client: PubSubClient
   readonly statuses: readonly PubSubStatus[]
   readonly states: () => readonly string[]
-  /** Resolves when the latest state is this one. */
+  /** Resolves when the latest state is `state`. */
   readonly reached: (state: PubSubStatus['state']) => Promise<void>
   /** Codes of the errors on `errors$`. */
   readonly errors: readonly string[]
 }
 
-/** The shipped client, closed at the end of the test. */
+/** Opens the shipped client, which is closed at the end of the test. */
 export function watch(url: string | (() => string), options: PubSubOptions = {}): Watched {
   const client = connectPubSub(url, { reconnect: { initial: 5, max: 20 }, ...options })
   const statuses: PubSubStatus[] = []
@@ -39,7 +39,7 @@ export function watch(url: string | (() => string), options: PubSubOptions = {})
   return { client, statuses, states, errors, reached: state => eventually(() => states().at(-1) === state) }
 }
 
-/** The shipped client at a scripted hub, on a manual clock. */
+/** Opens the shipped client at a scripted hub, on a manual clock. */
 export async function openScriptedHub(protocol: Protocol, options: PubSubOptions = {}) {
   const hub = await ScriptedHub.open(protocol)
   const clock = new ManualClock()
@@ -53,7 +53,7 @@ export async function openScriptedHub(protocol: Protocol, options: PubSubOptions
   return { hub, clock, ...watched, urlsAsked: () => asked }
 }
 
-/** Texts of the messages of the group `g`, as they arrive. */
+/** Returns the data of the messages of a group, in a list that grows as messages arrive. */
 export function texts({ client }: Watched, group = 'g'): unknown[] {
   const received: unknown[] = []
   const subscription = client.group(group).messages$.subscribe({
@@ -64,7 +64,7 @@ export function texts({ client }: Watched, group = 'g'): unknown[] {
   return received
 }
 
-/** The shipped hub behind a link that can be cut, with anonymous access. */
+/** Starts the shipped hub with anonymous access, behind a link that can be cut. */
 export async function openShippedHub(protocol: Protocol, options: Partial<ServePubSubOptions> = {}) {
   const roles = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
   const opened = await openHub({
@@ -74,7 +74,7 @@ export async function openShippedHub(protocol: Protocol, options: Partial<ServeP
   const link = await layLink(opened.server.url)
   const urlOf = (user: string): string => `${through(opened.hub.url, link)}?user=${user}`
   const open = (user = 'ann', more: PubSubOptions = {}): Watched => watch(urlOf(user), { protocol, ...more })
-  /** Resolves when a user's client is a member. */
+  /** Resolves when the client of a user is a member of a group. */
   const joined = (group = 'g', user = 'ann'): Promise<void> =>
     eventually(() => opened.hub.connections.some(({ userId, groups }) => userId === user && groups.includes(group)))
   const attached = (is: boolean): Promise<void> =>
@@ -82,12 +82,12 @@ export async function openShippedHub(protocol: Protocol, options: Partial<ServeP
   return { ...opened, link, urlOf, open, joined, attached }
 }
 
-/** Routes a URL through a link. */
+/** Returns a URL that leads through a link to the original address. */
 export function through(url: string, link: Link): string {
   const target = new URL(url)
   target.port = new URL(link.url).port
   return target.href
 }
 
-/** 1 to `count`. */
+/** Returns the numbers from 1 to `count`. */
 export const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1)

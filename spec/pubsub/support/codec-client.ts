@@ -10,8 +10,8 @@ import type { Protocol } from './scripted-hub.js'
 const clientCodecs = { json: jsonClientCodec, protobuf: protobufClientCodec }
 
 /**
- * A client that uses a codec but follows no rules: it sends and records raw frames. Disconnected at the end of the
- * test.
+ * A client that uses a codec but follows no rules: it sends and records raw frames. It is disconnected at the end of
+ * the test.
  */
 export class CodecClient {
   readonly frames: (DownFrame | UnknownFrame)[] = []
@@ -36,7 +36,7 @@ export class CodecClient {
     onTestFinished(() => this.#socket.terminate())
   }
 
-  /** A new session, already in the group `g`. */
+  /** Opens a new session that is already in the group `g`. */
   static async join(url: string, protocol: Protocol): Promise<CodecClient> {
     const client = new CodecClient(url, protocol)
     await eventually(() => client.frames.length === 1)
@@ -45,7 +45,7 @@ export class CodecClient {
     return client
   }
 
-  /** Claims the session of this client; `wrong` replaces parts of the claim. */
+  /** Claims the session of this client, with the parts of the claim that `wrong` replaces. */
   recover(wrong: { readonly id?: string; readonly token?: string; readonly url?: string } = {}): CodecClient {
     const connected = this.frames.find(frame => frame.type === 'connected')
     const { id = connected?.connectionId ?? '', token = connected?.reconnectionToken ?? '', url = this.#url } = wrong
@@ -64,7 +64,7 @@ export class CodecClient {
     this.#socket.send(this.#codec.encode(frame))
   }
 
-  /** Resolves when the hub has read everything sent, and everything it sent before has arrived. */
+  /** Resolves when the hub has read everything that was sent, and everything it had sent before has arrived. */
   async settled(): Promise<void> {
     const pongs = (): number => this.frames.filter(({ type }) => type === 'pong').length
     const before = pongs()

@@ -14,7 +14,7 @@ export class FakeSetting {
   readonly statuses: PubSubStatus[] = []
   /** Codes of the errors on `errors$`. */
   readonly errors: string[] = []
-  /** Observed values, in order. */
+  /** The observed values, in order. */
   readonly log: string[] = []
 
   constructor(settings: Partial<PubSubClientSettings> = {}) {
@@ -52,7 +52,7 @@ export class FakeSetting {
     return this.statuses.at(-1)
   }
 
-  /** Connects for the first time: a stable connection to a hub known to answer pings. */
+  /** Connects for the first time, with a stable connection to a hub that has answered pings. */
   connect(): this {
     this.socket.accept().greet().pong()
     this.clock.advance(6_000)
@@ -66,7 +66,7 @@ export class FakeSetting {
     return this
   }
 
-  /** Breaks the connection and begins a new session, because the hub has lost the old one. */
+  /** Breaks the connection and begins a new session, as the hub has lost the old one. */
   beginNewSession(connectionId = 'c2'): this {
     this.socket.drop()
     this.socket.accept().drop(1008, 'gone')
@@ -74,7 +74,7 @@ export class FakeSetting {
     return this
   }
 
-  /** Logs the notifications of a stream. */
+  /** Returns an observer that logs the notifications of a stream. */
   readonly observer = (name: string) => ({
     next: (value: unknown) => this.log.push(`${name}: ${show(value)}`),
     error: (error: unknown) => this.log.push(`${name}: ${codeOf(error)}`),

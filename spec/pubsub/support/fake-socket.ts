@@ -9,7 +9,7 @@ export class FakeSocket implements Socket {
   readonly url: string
   readonly subprotocol: string
   readonly sent: FrameData[] = []
-  /** Codes of every `close`; -1 for none. */
+  /** The codes of all calls of `close`, -1 for a call without a code. */
   readonly closings: number[] = []
   terminated = false
   bufferedAmount = 0
@@ -21,7 +21,7 @@ export class FakeSocket implements Socket {
     this.#handlers = handlers
   }
 
-  /** The client's frames, parsed. */
+  /** The parsed frames of the client. */
   get frames(): JsonFrame[] {
     return this.sent.map(data => JSON.parse(String(data)))
   }
@@ -48,7 +48,7 @@ export class FakeSocket implements Socket {
     return this
   }
 
-  /** Sends the hub's first frame of a new session. */
+  /** Sends the first frame of the hub for a new session. */
   greet(connectionId = 'c1', reconnectionToken = 't1', userId: string | null = 'ann'): this {
     return this.receive({ type: 'system', event: 'connected', userId, connectionId, reconnectionToken })
   }

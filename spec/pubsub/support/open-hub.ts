@@ -5,7 +5,9 @@ import { ManualClock } from '../../support/manual-clock.js'
 /** The sessions of a hub as text, such as `connected ann` and `disconnected ann: expired`. */
 export type SessionLog = string[]
 
-/** A server on a free port with a manual clock and a hub `chat`; closed at the end of the test. */
+/**
+ * Starts a server on a free port, with a manual clock and a hub `chat`. The server is closed at the end of the test.
+ */
 export async function openHub(options: Partial<ServePubSubOptions> = {}): Promise<{
   server: PubSubServer
   hub: Hub

@@ -58,7 +58,7 @@ export class PacedClient extends VirtualLink {
   }
 }
 
-/** Makes a member acknowledge its messages, from `away` ms away. */
+/** Makes a member acknowledge its messages after `latencyMs` ms. */
 export function acknowledge(member: PacedClient, clock: ManualClock, latencyMs: number): void {
   clock.schedule(2 * latencyMs, () => {
     member.take({ type: 'sequenceAck', sequenceId: member.sequenceIds.length })

@@ -36,7 +36,7 @@ export class RawPubSubClient {
     })
   }
 
-  /** Opens a socket, closed at the end of the test. Rejects with the HTTP response, such as `401 text`. */
+  /** Opens a socket, which is closed at the end of the test. Rejects with the HTTP response, such as `401 text`. */
   static async open(url: string, protocols: string | readonly string[] = JSON_PROTOCOL): Promise<RawPubSubClient> {
     const socket = new WebSocket(url, typeof protocols === 'string' ? [protocols] : [...protocols])
     onTestFinished(() => socket.terminate())
@@ -75,7 +75,7 @@ export class RawPubSubClient {
     return String(this.frames.find(frame => frame['event'] === 'connected')?.['reconnectionToken'])
   }
 
-  /** Frames with data, in order of arrival. */
+  /** The frames with data, in order of arrival. */
   get messages(): readonly RawFrame[] {
     return this.frames.filter(frame => frame['type'] === 'message')
   }
@@ -137,7 +137,7 @@ export class RawPubSubClient {
   }
 }
 
-/** The URL that recovers a session. */
+/** Returns the URL that recovers a session. */
 export function recoveryUrl(url: string, connectionId: string, token: string): string {
   const { origin, pathname } = new URL(url)
   const query = new URLSearchParams({ awps_connection_id: connectionId, awps_reconnection_token: token })

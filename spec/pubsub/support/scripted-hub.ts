@@ -25,12 +25,12 @@ const hubCodecs = { json: jsonHubCodec, protobuf: protobufHubCodec }
 export class Peer {
   readonly url: URL
   readonly socket: WebSocket
-  /** The client's frames, raw and decoded. */
+  /** The frames of the client, raw and decoded. */
   readonly data: FrameData[] = []
   readonly frames: (UpFrame | NewerCall | UnknownFrame)[] = []
-  /** Code of the client's close frame. */
+  /** The code of the client's close frame. */
   closeCode: number | undefined
-  /** Answers every request and ping. */
+  /** Whether every request and ping is answered. */
   answersRequests = false
   readonly #codec: HubCodec
 
@@ -77,7 +77,7 @@ export class Peer {
     return this.send({ type: 'ack', ackId: ackId ?? 0n, success: error === undefined, error })
   }
 
-  /** Sends messages of the group `g`, each with its sequence id as data. */
+  /** Sends messages to the group `g`, each with its sequence id as data. */
   publish(...sequenceIds: readonly bigint[]): this {
     for (const sequenceId of sequenceIds) {
       this.send({ type: 'groupMessage', group: 'g', payload: { dataType: 'text', data: `${sequenceId}` }, sequenceId })
@@ -105,10 +105,10 @@ export class Peer {
   }
 }
 
-/** A hub that only does what the test scripts. Closed at the end of the test. */
+/** A hub that does only what the test scripts. It is closed at the end of the test. */
 export class ScriptedHub {
   readonly peers: Peer[] = []
-  /** How to handle connections: accept them, respond with an HTTP status, or leave them hanging. */
+  /** How to treat connections: accept them, respond with an HTTP status, or leave them hanging. */
   admission: 'open' | 'hanging' | number = 'open'
   refused = 0
   readonly #http: Server
@@ -148,7 +148,7 @@ export class ScriptedHub {
     return `ws://127.0.0.1:${this.#port}/client/hubs/h`
   }
 
-  /** Listens, on the same port as before. */
+  /** Listens on the same port as before. */
   async listen(): Promise<void> {
     this.#http.listen(this.#port, '127.0.0.1')
     await once(this.#http, 'listening')

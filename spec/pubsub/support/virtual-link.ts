@@ -1,12 +1,12 @@
 import type { HubLink } from '../../../src/pubsub/hub/hub-link.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 
-/** A link without a network that records the hub's calls. */
+/** A link without a network, which records the calls of the hub. */
 export class VirtualLink implements HubLink {
   isWritable = true
   isReadPaused = false
   pings = 0
-  /** `close 1008 reason` or `terminate`. */
+  /** The end of the link: `close 1008 reason` or `terminate`. */
   end: string | undefined
   readonly frames: FrameData[] = []
   readonly #parsed: Record<string, unknown>[] = []
@@ -31,14 +31,14 @@ export class VirtualLink implements HubLink {
     this.end = 'terminate'
   }
 
-  /** This link cannot be held. */
+  /** Returns false, as this link cannot be held. */
   hold(): boolean {
     return false
   }
 
   release(): void {}
 
-  /** JSON frames, each parsed once, because some tests read thousands repeatedly. */
+  /** The JSON frames. Each is parsed only once, because some tests read thousands repeatedly. */
   get parsed(): readonly Record<string, unknown>[] {
     for (const frame of this.frames.slice(this.#parsed.length)) this.#parsed.push(JSON.parse(String(frame)))
     return this.#parsed

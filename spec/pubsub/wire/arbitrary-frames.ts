@@ -4,7 +4,7 @@ import type { DownFrame, Payload, UpFrame } from '../../../src/pubsub/wire/frame
 import { anyCodePoint } from '../../support/any-code-point.js'
 import { BEYOND_DOUBLES, hex, MAXIMUM } from './protobuf-vectors.js'
 
-/** Any id, often one that doubles cannot represent. */
+/** Generates ids, often one that doubles cannot represent. */
 export const anyId = fc.oneof(
   fc.constantFrom(0n, 1n, 127n, 128n, 2n ** 31n, 2n ** 32n, 2n ** 53n - 1n, 2n ** 53n, MAXIMUM - 1n, MAXIMUM),
   fc.bigInt({ min: BEYOND_DOUBLES, max: BEYOND_DOUBLES + 2n }),
@@ -12,7 +12,7 @@ export const anyId = fc.oneof(
 )
 const maybeId = fc.option(anyId, { nil: undefined })
 
-// Text with a meaning in one of the encodings.
+// Text that has a meaning in one of the encodings.
 const wireText = fc.constantFrom(
   '"',
   '\\',
@@ -34,13 +34,13 @@ export const anyName = anyText.filter(name => name.trim() !== '')
 
 const anyBytes = fc.oneof(fc.uint8Array({ maxLength: 16 }), fc.uint8Array({ minLength: 100, maxLength: 300 }))
 
-/** A value that survives a JSON round trip: no -0. */
+/** Generates values that survive a JSON round trip, so never -0. */
 export const anyJson = fc.oneof(
   fc.jsonValue({ stringUnit: anyCodePoint }).map(value => JSON.parse(JSON.stringify(value)) as unknown),
   fc.constantFrom({ sequenceId: 1, ackId: 2 }, { type: 'ping' }, '"sequenceId":3', ['{', '}', '"'], null),
 )
 
-/** An Any: 0a and a type URL, 12 and a value. */
+/** Generates an Any: 0a and a type URL, 12 and a value. */
 const anyAny = fc.tuple(filledText, fc.uint8Array({ maxLength: 20 })).map(([url, value]) => {
   const typeUrl = utf8(url)
   return Uint8Array.from([0x0a, typeUrl.length, ...typeUrl, 0x12, value.length, ...value])

@@ -5,7 +5,7 @@ import { fromBase64, toBase64 } from '../../../src/pubsub/wire/json-frame.js'
 import { anyCodePoint } from '../../support/any-code-point.js'
 import { effort } from '../../support/effort.js'
 
-// RFC 4648, section 10.
+// The test vectors of RFC 4648, section 10.
 const VECTORS = [
   ['', ''],
   ['f', 'Zg=='],
@@ -33,7 +33,7 @@ describe('base64', () => {
     )
   })
 
-  it('a view of other bytes is encoded', () => {
+  it('only the bytes of a view are encoded', () => {
     expect(toBase64(Uint8Array.of(9, 9, 1, 2, 3, 9).subarray(2, 5))).toBe('AQID')
   })
 
@@ -68,7 +68,7 @@ describe('base64', () => {
     expect(fromBase64(text)).toBeUndefined()
   })
 
-  it('unused bits of the last digit are ignored', () => {
+  it('decoding ignores unused bits of the last digit', () => {
     expect([fromBase64('AR=='), fromBase64('AQJ=')]).toEqual([Uint8Array.of(1), Uint8Array.of(1, 2)])
   })
 

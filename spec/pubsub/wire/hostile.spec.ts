@@ -112,7 +112,7 @@ function input(decoder: Decoder, random: Random): Uint8Array {
   return frame
 }
 
-/** Returns how many inputs a decoder accepts; it must reject the others with PayloadError. */
+/** Returns how many inputs a decoder accepts. The decoder must reject the others with a PayloadError. */
 function accepted(decoder: Decoder, random: Random): number {
   let count = 0
   for (let n = 0; n < INPUTS / DECODERS.length; n++) {
@@ -130,14 +130,14 @@ function accepted(decoder: Decoder, random: Random): number {
 }
 
 describe('hostile input', () => {
-  it(`each decoder accepts it or throws PayloadError, ${INPUTS / DECODERS.length} times`, () => {
+  it(`each decoder accepts random input or throws PayloadError, ${INPUTS / DECODERS.length} times`, () => {
     const { stackTraceLimit } = Error
-    Error.stackTraceLimit = 0 // Most inputs are rejected, and stack traces dominate the cost of errors.
+    Error.stackTraceLimit = 0 // Most inputs are rejected, and stack traces account for most of the cost of an error.
     try {
       const counts = DECODERS.map(decoder => accepted(decoder, new Random(SEED)))
       const list = DECODERS.map(({ name }, i) => `${name} ${counts[i]}`).join(', ')
       console.info(`${INPUTS} hostile inputs to ${DECODERS.length} decoders, SEED=${SEED}; accepted: ${list}`)
-      // A decoder that rejects everything, most likely at the first byte, would prove nothing.
+      // Rejecting everything, most likely at the first byte, would prove nothing.
       for (const count of counts) expect(count).toBeGreaterThan(INPUTS / 100)
     } finally {
       Error.stackTraceLimit = stackTraceLimit
@@ -153,7 +153,7 @@ describe('hostile input', () => {
     }
   })
 
-  /** Bytes; quadratic time is too slow even with a tenth of it. */
+  /** The input length in bytes. Quadratic time is too slow even with a tenth of this length. */
   const LENGTH = effort(1_000_000, 100_000)
   it.each(DECODERS)('decoding takes linear time: $name', decoder => {
     for (const piece of [...decoder.hostile, ...decoder.valid]) {

@@ -15,7 +15,7 @@ const fault = (words: string): unknown =>
   expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) })
 
 describe('jsonClientCodec', () => {
-  it('both codecs have the name of the subprotocol', () => {
+  it('the codecs of client and hub have the name of the subprotocol', () => {
     expect(jsonClientCodec.subprotocol).toBe('json.reliable.webpubsub.azure.v1')
     expect(jsonHubCodec.subprotocol).toBe('json.reliable.webpubsub.azure.v1')
   })
@@ -50,7 +50,7 @@ describe('jsonClientCodec', () => {
       '{"type":"message","from":"group","dataType":null,"data":"x","sequenceId":3}',
       { type: 'unknown', sequenceId: 3n },
     ],
-  ])('the unknown frame %s keeps its sequence id', (json, frame) => {
+  ])('the client decodes %s as an unknown frame and keeps its sequence id', (json, frame) => {
     expect(jsonClientCodec.decode(json)).toEqual(frame)
   })
 
@@ -96,7 +96,7 @@ describe('jsonClientCodec', () => {
     expect(() => jsonClientCodec.decode(json)).toThrow(fault(words))
   })
 
-  it('the error of a malformed message has its sequence id', () => {
+  it('the error of a malformed message has the sequence id of that message', () => {
     const json =
       '{"type":"message","from":"group","group":"g","dataType":"binary","data":"?","sequenceId":9007199254740993}'
     expect(() => jsonClientCodec.decode(json)).toThrow(UnreadableMessageError)
@@ -106,7 +106,7 @@ describe('jsonClientCodec', () => {
   })
 
   it.each(NO_FRAMES.map(data => [JSON.stringify(data).slice(0, 40), data] as const))(
-    'the client rejects %s, which is not a frame',
+    'the client rejects data that is not a frame: %s',
     (_, data) => {
       expect(() => jsonClientCodec.decode(data)).toThrow(PayloadError)
     },
@@ -116,8 +116,8 @@ describe('jsonClientCodec', () => {
     ['undefined', { type: 'event', event: 'e', payload: { dataType: 'json', data: undefined } }],
     ['a function', { type: 'event', event: 'e', payload: { dataType: 'json', data: () => 1 } }],
     ['a bigint', { type: 'event', event: 'e', payload: { dataType: 'json', data: { a: 1n } } }],
-    ['half a character', { type: 'event', event: 'e', payload: { dataType: 'text', data: '\ud800' } }],
-    ['a name with half a character', { type: 'joinGroup', group: '\udc00' }],
+    ['an unpaired surrogate', { type: 'event', event: 'e', payload: { dataType: 'text', data: '\ud800' } }],
+    ['a name with an unpaired surrogate', { type: 'joinGroup', group: '\udc00' }],
     ['a negative id', { type: 'sequenceAck', sequenceId: -1n }],
     ['an id beyond 64 bits', { type: 'joinGroup', group: 'g', ackId: 2n ** 64n }],
   ])('the client does not encode %s', (_, frame) => {

@@ -58,20 +58,20 @@ describe('jsonHubCodec', () => {
   })
 
   it.each(NO_FRAMES.map(data => [JSON.stringify(data).slice(0, 40), data] as const))(
-    'the hub rejects %s, which is not a frame',
+    'the hub rejects data that is not a frame: %s',
     (_, data) => {
       expect(() => jsonHubCodec.decode(data)).toThrow(PayloadError)
     },
   )
 
-  it('names may have at most 1024 characters', () => {
+  it('the hub accepts names of at most 1024 characters', () => {
     const join = (length: number): unknown =>
       jsonHubCodec.decode(`{"type":"joinGroup","group":"${'g'.repeat(length)}"}`)
     expect(join(1024)).toEqual({ type: 'joinGroup', group: 'g'.repeat(1024) })
     expect(() => join(1025)).toThrow(fault('group must have at most 1024 characters, not 1025'))
   })
 
-  it('an error contains a short excerpt of the frame', () => {
+  it('the error of a rejected frame contains a short excerpt of that frame', () => {
     const json = `{"type":"joinGroup","group":"\\n${'g'.repeat(9_000)}"}`
     expect(() => jsonHubCodec.decode(json)).toThrow(fault('in "{\\"type\\":\\"joinGroup\\",\\"group\\":\\"\\\\ngggg'))
     try {
@@ -81,7 +81,7 @@ describe('jsonHubCodec', () => {
     }
   })
 
-  it('nesting that could not be encoded again is rejected', () => {
+  it('the hub rejects nesting that it could not encode again', () => {
     const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`
     const inside = jsonHubCodec.decode(send(`"data":${nested(MAX_NESTING - 1)}`))
     if (inside.type !== 'sendToGroup') throw new Error(inside.type)

@@ -12,7 +12,7 @@ const sequenceAck = (text: string): unknown => jsonHubCodec.decode(`{"type":"seq
 const acked = (sequenceId: bigint): unknown => ({ type: 'sequenceAck', sequenceId })
 
 describe('an id in JSON', () => {
-  it.each(EXACT)('the id %s is exact in both directions', digits => {
+  it.each(EXACT)('the id %s is decoded and encoded exactly', digits => {
     const id = BigInt(digits)
     const up = jsonClientCodec.encode({ type: 'sequenceAck', sequenceId: id })
     expect(up).toBe(`{"type":"sequenceAck","sequenceId":${digits}}`)
@@ -25,26 +25,23 @@ describe('an id in JSON', () => {
   it.each([
     ['a name with an escape', '"sequence\\u0049d":9007199254740993'],
     [
-      'a name all of escapes',
+      'a name made only of escapes',
       `"${[...'sequenceId'].map(c => `\\u00${c.charCodeAt(0).toString(16)}`).join('')}":9007199254740993`,
     ],
     ['white space', ' \t"sequenceId"\r\n :\n 9007199254740993 \n'],
-    ['the last of several', '"sequenceId":9007199254740997,"sequenceId":9007199254740993'],
+    ['several members', '"sequenceId":9007199254740997,"sequenceId":9007199254740993'],
     [
-      'the last of several, in other spellings',
+      'several members in different spellings',
       '"sequence\\u0049d":1,"sequenceId":"x","sequenceI\\u0064":9007199254740993',
     ],
-    ['not one in data', '"sequenceId":9007199254740993,"data":{"sequenceId":9007199254740999}'],
-    ['not one in an array', '"sequenceId":9007199254740993,"data":[{"sequenceId":9007199254740999}]'],
-    ['not one in a string', '"sequenceId":9007199254740993,"data":"\\",\\"sequenceId\\":9007199254740999"'],
-    ['not a string of the name', '"sequenceId":9007199254740993,"data":"sequenceId","x":9007199254740999'],
-    [
-      'not a longer name',
-      '"sequenceId":9007199254740993,"xsequenceId":9007199254740999,"sequenceId\\"":9007199254740999',
-    ],
-    ['after a string of backslashes', '"data":"\\\\\\\\","sequenceId":9007199254740993'],
-    ['after brackets in strings', '"a":"}]","b":["{[\\"",{"c":"}"}],"sequenceId":9007199254740993'],
-  ])('the id is found in %s', (_, text) => {
+    ['a member of the same name in data', '"sequenceId":9007199254740993,"data":{"sequenceId":9007199254740999}'],
+    ['a member of the same name in an array', '"sequenceId":9007199254740993,"data":[{"sequenceId":9007199254740999}]'],
+    ['the name inside a string', '"sequenceId":9007199254740993,"data":"\\",\\"sequenceId\\":9007199254740999"'],
+    ['a string value equal to the name', '"sequenceId":9007199254740993,"data":"sequenceId","x":9007199254740999'],
+    ['a longer name', '"sequenceId":9007199254740993,"xsequenceId":9007199254740999,"sequenceId\\"":9007199254740999'],
+    ['a string of backslashes before the id', '"data":"\\\\\\\\","sequenceId":9007199254740993'],
+    ['brackets in strings before the id', '"a":"}]","b":["{[\\"",{"c":"}"}],"sequenceId":9007199254740993'],
+  ])('the id is read from the last member with its name: %s', (_, text) => {
     expect(sequenceAck(text)).toEqual(acked(9_007_199_254_740_993n))
   })
 
@@ -102,7 +99,7 @@ describe('an id in JSON', () => {
     expect(jsonClientCodec.decode(frame)).toMatchObject({ sequenceId: BigInt(digits) })
   })
 
-  it('a null id is absent, and 0 is an id', () => {
+  it('a null id counts as absent, and 0 is an id', () => {
     const decoded = ['', ',"ackId":null', ',"ackId":0'].map(ackId =>
       jsonHubCodec.decode(`{"type":"joinGroup","group":"g"${ackId}}`),
     )
@@ -113,7 +110,7 @@ describe('an id in JSON', () => {
     ])
   })
 
-  it('numbers inside of data are not touched', () => {
+  it('numbers inside data are not changed', () => {
     const payload = { dataType: 'json', data: { sequenceId: 5, text: '"sequenceId":9007199254740993' } } as const
     const frame = jsonHubCodec.encode({ type: 'serverMessage', payload, sequenceId: 2n ** 64n - 1n })
     expect(frame).toBe(
@@ -139,7 +136,7 @@ describe('memberText', () => {
       (escaped >> (at % 31)) & 1 ? `\\u00${char.charCodeAt(0).toString(16)}` : char,
     )
 
-  // JSON.stringify already escapes such names, so letters in them cannot be escaped.
+  // JSON.stringify already escapes such names, so their letters cannot be escaped.
   const isPlain = (name: string): boolean => JSON.stringify(name) === `"${name}"`
 
   it('memberText finds the last member with a name, as JSON.parse does', () => {
@@ -160,7 +157,7 @@ describe('memberText', () => {
     )
   })
 
-  it('memberText finds nothing if the member is missing', () => {
+  it('memberText returns undefined if the member is missing', () => {
     expect(memberText('{}', 'ackId')).toBeUndefined()
     expect(memberText('{"data":{"ackId":1},"b":["ackId"],"c":"ackId"}', 'ackId')).toBeUndefined()
   })

@@ -3,7 +3,7 @@ import { ANY } from './protobuf-vectors.js'
 
 const text: Payload = { dataType: 'text', data: 'hi' }
 
-/** Every core frame of a client, and its exact text. */
+/** Every core frame of a client, with its exact text. */
 export const UP_TEXTS: readonly (readonly [UpFrame, string])[] = [
   [{ type: 'joinGroup', group: 'g' }, '{"type":"joinGroup","group":"g"}'],
   [{ type: 'joinGroup', group: '"ü"', ackId: 0n }, '{"type":"joinGroup","group":"\\"ü\\"","ackId":0}'],
@@ -32,7 +32,7 @@ export const UP_TEXTS: readonly (readonly [UpFrame, string])[] = [
   [{ type: 'ping' }, '{"type":"ping"}'],
 ]
 
-/** Every core frame of the hub, and its exact text. */
+/** Every core frame of the hub, with its exact text. */
 export const DOWN_TEXTS: readonly (readonly [DownFrame, string])[] = [
   [
     { type: 'connected', connectionId: 'c', userId: 'u', reconnectionToken: 't' },

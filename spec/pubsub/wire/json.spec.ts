@@ -11,7 +11,7 @@ const isTaken = (read: () => unknown): boolean => {
   }
 }
 
-/** JSON, and almost JSON: a part of it replaced. */
+/** JSON text, and text in which a part of the JSON is replaced. */
 const anyText = fc.oneof(
   fc.json({ maxDepth: 4 }),
   fc
@@ -44,14 +44,14 @@ describe('validating JSON text', () => {
   it.each([
     ['long strings with escapes', `"${'x'.repeat(40)}\\n${'y'.repeat(40)}\\u0041${'z'.repeat(100)}"`, true],
     ['a control character far inside a string', `"${'x'.repeat(100)}\n"`, false],
-    ['a string without an end', `"${'x'.repeat(100)}`, false],
+    ['a string without an end quote', `"${'x'.repeat(100)}`, false],
     ['a string that ends with a backslash', `"${'x'.repeat(100)}\\`, false],
-    ['half an escape', '"\\u12"', false],
+    ['half an escape sequence', '"\\u12"', false],
     ['512 levels', '['.repeat(512) + ']'.repeat(512), true],
     ['513 levels', '['.repeat(513) + ']'.repeat(513), false],
     ['a number with a leading zero', '[01]', false],
     ['a byte order mark', '\ufeff1', false],
-  ])('checkedJson decides on %s', (_, text, taken) => {
+  ])('checkedJson accepts or rejects %s as JSON.parse does', (_, text, taken) => {
     expect(isTaken(() => checkedJson(text))).toBe(taken)
   })
 })
@@ -59,12 +59,12 @@ describe('validating JSON text', () => {
 describe('shallowMembers', () => {
   const names = new Set(['a', 'b'])
 
-  it('it returns the wanted members, the last of several, and containers as text', () => {
+  it('shallowMembers returns the wanted members, the last one of several with the same name, and containers as text', () => {
     const text = '{ "a" : 1 , "b":[ 1,{"a":2} ], "c":{}, "\\u0061":"x", "__proto__":{"b":1} }'
     expect(shallowMembers(text, names)).toEqual({ a: 'x', b: new JsonText('[ 1,{"a":2} ]') })
   })
 
-  it('its values equal those of JSON.parse', () => {
+  it('shallowMembers returns values equal to those of JSON.parse', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.jsonValue({ maxDepth: 3 })), value => {
         const { c: _, ...expected } = value
@@ -75,7 +75,7 @@ describe('shallowMembers', () => {
     )
   })
 
-  it.each(['', '[]', '1', '{}x', '{"a":1,}', '{"a"}'])('it throws for %j, which is not an object', text => {
+  it.each(['', '[]', '1', '{}x', '{"a":1,}', '{"a"}'])('shallowMembers throws for %j, which is not an object', text => {
     expect(() => shallowMembers(text, names)).toThrow(SyntaxError)
   })
 })

@@ -3,7 +3,7 @@ import { LazyCodec } from '../../../src/pubsub/client/connect-pubsub.js'
 import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 
 describe('LazyCodec', () => {
-  it('a codec is loaded once', async () => {
+  it('a codec is loaded only once', async () => {
     let loads = 0
     const codec = new LazyCodec('name', async () => {
       loads++
@@ -17,13 +17,13 @@ describe('LazyCodec', () => {
     expect(codec.decode('{"type":"pong"}')).toEqual({ type: 'pong' })
   })
 
-  it('a codec that is not loaded throws', () => {
+  it('a codec throws before it is loaded', () => {
     const codec = new LazyCodec('name', async () => jsonClientCodec)
     expect(() => codec.encode({ type: 'ping' })).toThrow('not loaded')
     expect(() => codec.decode('{"type":"pong"}')).toThrow('not loaded')
   })
 
-  it('a failed load can be retried', async () => {
+  it('loading can be retried after a failure', async () => {
     let fails = true
     const codec = new LazyCodec('name', () => {
       if (fails) return Promise.reject(new Error('offline'))

@@ -5,7 +5,7 @@ import { FieldReader } from '../../../src/pubsub/wire/protobuf-fields.js'
 import { effort } from '../../support/effort.js'
 import { hex } from './protobuf-vectors.js'
 
-/** Whether a protobuf reader accepts the bytes. */
+/** Returns whether a protobuf reader accepts the bytes. */
 function isReadable(bytes: Uint8Array): boolean {
   const reader = new FieldReader(bytes)
   try {
@@ -22,29 +22,29 @@ function isReadable(bytes: Uint8Array): boolean {
 describe('isAny', () => {
   it.each([
     ['nothing', ''],
-    ['type URL and value', '0a0178120101'],
+    ['a type URL and a value', '0a0178120101'],
     ['unknown fields of all wire types', '18ff01210102030405060708 2a0100 3d01020304'.replaceAll(' ', '')],
-    ['a group with a group', '1b230a01ff241c'],
+    ['a group within a group', '1b230a01ff241c'],
   ])('%s is an Any', (_, bytes) => {
     expect([isAny(hex(bytes)), isReadable(hex(bytes))]).toEqual([true, true])
   })
 
   it.each([
     ['the number 0', '01'],
-    ['a wire type there is not', '0e'],
+    ['a wire type that does not exist', '0e'],
     ['a tag that ends too early', '80'],
     ['bytes that end too early', '0a0278'],
     ['a number that ends too early', '18ff'],
     ['a type URL that is not UTF-8', '0a01ff'],
     ['a group without an end', '1b'],
     ['a group with the end of another', '1b24'],
-    ['the end of no group', '1c'],
+    ['the end of a group that did not start', '1c'],
     ['a tag beyond 32 bits', 'ffffffff7f00'],
   ])('bytes with %s are not an Any', (_, bytes) => {
     expect([isAny(hex(bytes)), isReadable(hex(bytes))]).toEqual([false, false])
   })
 
-  it('endless groups are not an Any', () => {
+  it('endlessly nested groups are not an Any', () => {
     expect(isAny(new Uint8Array(100_000).fill(0x1b))).toBe(false)
   })
 

@@ -23,7 +23,7 @@ const plain = (text: string): string => text.replaceAll(' ', '')
 const down = (text: string): unknown => protobufClientCodec.decode(hex(text))
 
 describe('protobufClientCodec', () => {
-  it('both codecs have the name of the subprotocol', () => {
+  it('the codecs of client and hub have the name of the subprotocol', () => {
     expect(protobufClientCodec.subprotocol).toBe('protobuf.reliable.webpubsub.azure.v1')
     expect(protobufHubCodec.subprotocol).toBe('protobuf.reliable.webpubsub.azure.v1')
   })
@@ -38,11 +38,11 @@ describe('protobufClientCodec', () => {
     expect(protobufClientCodec.decode(hex(bytes))).toEqual(frame)
   })
 
-  it.each(UNKNOWN_DOWN)('%s is an unknown frame and keeps its sequence id', (_, bytes, frame) => {
+  it.each(UNKNOWN_DOWN)('the client decodes %s as an unknown frame and keeps its sequence id', (_, bytes, frame) => {
     expect(protobufClientCodec.decode(hex(bytes))).toEqual(frame)
   })
 
-  it('unknown fields of every wire type are ignored', () => {
+  it('the client ignores unknown fields of every wire type', () => {
     const unknown = 'a00601 a1060000000000000000 a206020102 a306a00601a406 a50600000000'
     const hi = { type: 'serverMessage', payload: { dataType: 'text', data: 'hi' }, sequenceId: 6n }
     expect(down('12 16 0a06 736572766572 1a04 0a02 6869 2006 2a04 0a00 1200')).toEqual(hi)
@@ -51,20 +51,20 @@ describe('protobufClientCodec', () => {
     expect(protobufClientCodec.decode(bytes)).toEqual(hi)
   })
 
-  it('fields with an unexpected wire type are ignored', () => {
-    // ack_id as bytes, success as fixed32.
+  it('the client ignores fields with an unexpected wire type', () => {
+    // An ack_id as bytes and a success as fixed32.
     expect(down('0a 0a 0a01 05 1500000001 0807')).toEqual({ type: 'ack', ackId: 7n, success: false })
   })
 
-  it('the last of several values wins, and parts of a message are merged', () => {
+  it('the last one of several values wins, and the parts of a message are merged', () => {
     expect(down('0a 08 0801 1001 0802 1000')).toEqual({ type: 'ack', ackId: 2n, success: false })
     expect(down('22 00 0a 02 0801')).toEqual({ type: 'ack', ackId: 1n, success: false })
     expect(down('0a 02 0801 0a 02 1001')).toEqual({ type: 'ack', ackId: 1n, success: true })
     expect(down('0a 02 0801 22 00 0a 02 1001')).toEqual({ type: 'ack', ackId: 0n, success: true })
-    // data: text "a", then binary 01, then text "b".
+    // The data is the text "a", then the binary 01, then the text "b".
     const message = { type: 'serverMessage', payload: { dataType: 'text', data: 'b' } }
     expect(down('12 17 0a06 736572766572 1a03 0a0161 1a03 120101 1a03 0a0162')).toEqual(message)
-    // protobuf data with its type_url and value split.
+    // Protobuf data whose type_url and value are split.
     const any = concatBytes([
       field(0x0a, utf8('server')),
       field(0x1a, field(0x1a, ANY.subarray(0, 23)), field(0x1a, ANY.subarray(23))),
@@ -80,7 +80,7 @@ describe('protobufClientCodec', () => {
     expect(() => down(`0a 0c 08 ${TOO_LONG_VARINT}01`)).toThrow(PayloadError)
   })
 
-  it('json_data is JSON and text_data is text', () => {
+  it('the client decodes json_data as JSON and text_data as text', () => {
     const message = (tag: number, text: string): Uint8Array =>
       field(0x12, field(0x0a, utf8('server')), field(0x1a, field(tag, utf8(text))), hex('2009'))
     expect(protobufClientCodec.decode(message(0x22, '{"a":1}'))).toMatchObject({
@@ -96,10 +96,10 @@ describe('protobufClientCodec', () => {
     }
   })
 
-  it('the error of a malformed message has its sequence id', () => {
-    // text_data ff.
+  it('the error of a malformed message has the sequence id of that message', () => {
+    // The text_data is ff.
     expect(() => down('12 0f 0a06 736572766572 1a03 0a01ff 2005')).toThrow(expect.objectContaining({ sequenceId: 5n }))
-    // A group message without a group.
+    // This is a group message without a group.
     expect(() => down('12 0f 0a05 67726f7570 1a04 0a026869 2005')).toThrow(expect.objectContaining({ sequenceId: 5n }))
   })
 
@@ -111,19 +111,19 @@ describe('protobufClientCodec', () => {
     ['half a surrogate pair', '1a 07 0a05 0a03 eda080'],
     ['an overlong form', '1a 06 0a04 0a02 c080'],
     ['reason', '1a 05 1203 1201 ff'],
-  ])('text that is not UTF-8 is rejected: %s', (_, bytes) => {
+  ])('the client rejects text that is not UTF-8: %s', (_, bytes) => {
     expect(() => down(bytes)).toThrow(PayloadError)
   })
 
-  it('`connected` without a connection id is rejected', () => {
+  it('the client rejects `connected` without a connection id', () => {
     expect(() => down('1a 05 0a03 1a01 74')).toThrow(fault('connection_id is missing'))
   })
 
-  it.each(MALFORMED)('data that is not a frame is rejected: %s', (_, data) => {
+  it.each(MALFORMED)('the client rejects data that is not a frame: %s', (_, data) => {
     expect(() => protobufClientCodec.decode(data)).toThrow(PayloadError)
   })
 
-  it('bytes are a plain view of the frame', () => {
+  it('decoded bytes are a plain view of the frame', () => {
     const frame = Buffer.from(hex('12 0f 0a06 736572766572 1a03 1201 07 2001'))
     const message = protobufClientCodec.decode(frame)
     if (message.type !== 'serverMessage' || message.payload.dataType !== 'binary') throw new Error(message.type)
@@ -134,8 +134,8 @@ describe('protobufClientCodec', () => {
 
   it.each<[string, UpFrame]>([
     ['undefined', { type: 'event', event: 'e', payload: { dataType: 'json', data: undefined } }],
-    ['half a character', { type: 'event', event: 'e', payload: { dataType: 'text', data: '\ud800' } }],
-    ['a name with half a character', { type: 'joinGroup', group: '\udc00' }],
+    ['an unpaired surrogate', { type: 'event', event: 'e', payload: { dataType: 'text', data: '\ud800' } }],
+    ['a name with an unpaired surrogate', { type: 'joinGroup', group: '\udc00' }],
     ['a negative id', { type: 'sequenceAck', sequenceId: -1n }],
     ['an id beyond 64 bits', { type: 'joinGroup', group: 'g', ackId: 2n ** 64n }],
   ])('the client does not encode %s', (_, frame) => {

@@ -11,13 +11,13 @@ const fault = (words: string): unknown =>
 const up = (text: string): unknown => protobufHubCodec.decode(hex(text))
 
 describe('protobufHubCodec', () => {
-  it('an unknown message is an unknown frame', () => {
+  it('the hub decodes an unknown message as an unknown frame', () => {
     expect(up('5a 03 0a0169')).toEqual({ type: 'unknown' })
     expect(up('9a01 00')).toEqual({ type: 'unknown' })
   })
 
-  it('unknown fields are ignored', () => {
-    // no_echo false, ttl_seconds 60, metadata k: v.
+  it('the hub ignores unknown fields', () => {
+    // The extra fields are no_echo false, ttl_seconds 60 and metadata k: v.
     expect(up('0a 15 0a0167 1a04 0a02 6869 2000 283c 3206 0a016b 120176')).toEqual({
       type: 'sendToGroup',
       group: 'g',
@@ -26,7 +26,7 @@ describe('protobufHubCodec', () => {
     })
   })
 
-  it('the last of several values wins', () => {
+  it('the last one of several values wins', () => {
     expect(up('32 0a 0a0167 1001 0a0168 1000')).toEqual({ type: 'joinGroup', group: 'h', ackId: 0n })
     expect(up('42 0d 08ffffffffffffffffff01 0805')).toEqual({ type: 'sequenceAck', sequenceId: 5n })
     expect(up('4a 00 42 02 0805')).toEqual({ type: 'sequenceAck', sequenceId: 5n })
@@ -47,14 +47,14 @@ describe('protobufHubCodec', () => {
     expect(() => up(bytes)).toThrow(fault(words))
   })
 
-  it('an error contains a short excerpt of the frame', () => {
+  it('the error of a rejected frame contains a short excerpt of that frame', () => {
     expect(() => up('32 00')).toThrow('Malformed protobuf frame: group must not be blank, in 3200')
     const long = field(0x32, field(0x0a, utf8('g'.repeat(1025))))
     expect(() => protobufHubCodec.decode(long)).toThrow(fault('group must have at most 1024 characters, not 1025'))
     expect(() => up(`12 ffffffff0f ${'00'.repeat(900)}`)).toThrow(fault(`, in 12FFFFFFFF0F${'00'.repeat(18)}...`))
   })
 
-  it('nesting that could not be encoded again is rejected', () => {
+  it('the hub rejects nesting that it could not encode again', () => {
     const event = (depth: number): Uint8Array => {
       const json = utf8(`${'['.repeat(depth)}${']'.repeat(depth)}`)
       return field(0x2a, field(0x0a, utf8('e')), field(0x12, field(0x22, json)))
@@ -65,11 +65,11 @@ describe('protobufHubCodec', () => {
     }
   })
 
-  it.each(MALFORMED)('data that is not a frame is rejected: %s', (_, data) => {
+  it.each(MALFORMED)('the hub rejects data that is not a frame: %s', (_, data) => {
     expect(() => protobufHubCodec.decode(data)).toThrow(PayloadError)
   })
 
-  it('a message may have ten thousand fields, and more are rejected', () => {
+  it('the hub accepts a message with ten thousand fields, and rejects more', () => {
     const fields = (field: string, count: number): Uint8Array =>
       concatBytes([hex('32 03 0a0167'), hex(field.repeat(count))])
     expect(protobufHubCodec.decode(fields('32021007', 9_999))).toEqual({ type: 'joinGroup', group: 'g', ackId: 7n })

@@ -139,7 +139,7 @@ export const UNKNOWN_DOWN: readonly Vector<UnknownFrame>[] = [
   ['a number of nothing', 'a006 01', { type: 'unknown' }],
 ]
 
-/** A length-delimited field: tag, length, bytes. */
+/** Returns a length-delimited field: tag, length and bytes. */
 export const field = (tag: number, ...parts: readonly Uint8Array[]): Uint8Array => {
   const bytes = concatBytes(parts)
   const length = [...lengthOf(bytes.length)]

@@ -38,14 +38,14 @@ const anySpelling: fc.Arbitrary<string> = fc.oneof(
   fc.bigInt().map(String),
 )
 
-/** The data of a JSON client's frame, as decoded by the hub. */
+/** Returns the data of a JSON client's frame, as decoded by the hub. */
 function published(frame: string): JsonText {
   const decoded = jsonHubCodec.decode(frame)
   if (decoded.type !== 'sendToGroup' || !(decoded.payload.data instanceof JsonText)) throw new Error(decoded.type)
   return decoded.payload.data
 }
 
-/** The same for a protobuf client. */
+/** Returns the data of a protobuf client's frame, as decoded by the hub. */
 function publishedBytes(text: string): JsonText {
   const payload = { dataType: 'json', data: new JsonText(text) } as const
   const decoded = protobufHubCodec.decode(
@@ -73,7 +73,7 @@ describe('published JSON', () => {
     expect(published('{"type":"sendToGroup","group":"g","d\\u0061ta":1.0}').text).toBe('1.0')
   })
 
-  it('JSON is forwarded unchanged for any surrounding members', () => {
+  it('JSON is forwarded unchanged whatever the surrounding members', () => {
     const before = fc.array(fc.tuple(fc.constantFrom('"data"', '"d\\u0061ta"', '"x"', '"data\\""'), anySpelling), {
       maxLength: 3,
     })
@@ -85,7 +85,7 @@ describe('published JSON', () => {
         const frame = `${gap}{${gap}${members.join(`${gap},${gap}`)}${gap}}${gap}`
         const { text: taken } = published(frame)
         expect(taken).toBe(text)
-        // The scanner and the parser agree.
+        // The scanner and the parser return the same value.
         expect(JSON.parse(taken)).toEqual(JSON.parse(frame).data)
       }),
       { numRuns: effort(2_000, 200) },
@@ -112,13 +112,13 @@ describe('published JSON', () => {
   })
 
   it.each(['', ' ', '1,"x":2', '{', '[1', '01', "'a'", 'undefined', '{}}', '\u00a01', '\ufeff1'])(
-    'invalid JSON is rejected: %j',
+    'the hub rejects invalid JSON: %j',
     text => {
       expect(() => publishedBytes(text)).toThrow(PayloadError)
     },
   )
 
-  it('decoding takes linear time for any content', { tags: 'slow' }, () => {
+  it('decoding takes linear time whatever the content', { tags: 'slow' }, () => {
     for (const piece of ['\\\\', '\\"', '[],', '{"data":1},', '"\\u0064ata",', '          ', '1,']) {
       const filler = piece.repeat(Math.floor(900_000 / piece.length))
       const isString = piece.startsWith('\\')

@@ -15,11 +15,11 @@ describe('the name of a group or an event', () => {
   it.each<[string, unknown]>([
     ['none', undefined],
     ['a number', 7],
-    ['an empty one', ''],
-    ['a blank one', ' \n\u00a0'],
+    ['an empty name', ''],
+    ['a blank name', ' \n\u00a0'],
     ['1025 characters', 'x'.repeat(1025)],
-    ['half a surrogate pair', 'a\uD800'],
-    ['513 characters that take two', '😀'.repeat(513)],
+    ['an unpaired surrogate', 'a\uD800'],
+    ['513 characters that take two code units each', '😀'.repeat(513)],
   ])('an invalid name is rejected: %s', (_, name) => {
     expect(isName(name)).toBe(false)
     expect(nameProblem('event', name)).toMatch(/^event must /)

@@ -12,7 +12,7 @@ import { RawPubSubClient } from '../../support/raw-pubsub-client.js'
 /** Grants full access to every client. */
 export const FULL_ACCESS: BridgeOptions = { read: () => true, write: () => true }
 
-/** A hub with a bridge to a store. Clients give their user id as `?user=` and have no roles. */
+/** Opens a hub with a bridge to a store. Clients give their user id as `?user=` and have no roles. */
 export async function bridgeTo(store: StateStore, options: BridgeOptions = FULL_ACCESS, retention = 60_000) {
   const server = await servePubSub({
     port: 0,
@@ -34,14 +34,14 @@ export async function bridgeTo(store: StateStore, options: BridgeOptions = FULL_
   return { server, hub, keys, errors, raw, browser }
 }
 
-/** A client with short retry delays, closed at the end of the test. */
+/** Opens a client with short retry delays, which is closed at the end of the test. */
 export function openBrowser(url: string, options: PubSubOptions = {}): PubSubClient {
   const client = connectPubSub(url, { reconnect: { initial: 5, max: 20 }, ...options })
   onTestFinished(async () => client.close())
   return client
 }
 
-/** A store, a client that writes to it, and a hub with a bridge over another client. */
+/** Opens a store, a client that writes to that store, and a hub whose bridge uses another client. */
 export async function openBridge(options: BridgeOptions = FULL_ACCESS, retention?: number) {
   const { store } = await openStore({ clock: systemClock })
   const plant = openClient(store.url)
@@ -49,7 +49,7 @@ export async function openBridge(options: BridgeOptions = FULL_ACCESS, retention
   return { store, plant, bridged, ...(await bridgeTo(bridged, options, retention)) }
 }
 
-/** Records the messages a client receives about a key. */
+/** A recorder of the messages that a client receives about a key. */
 export class Follower {
   readonly received: string[] = []
   readonly #subscription
@@ -66,12 +66,12 @@ export class Follower {
     this.#subscription.unsubscribe()
   }
 
-  /** Entries without freshness messages. */
+  /** The entries, without messages about freshness. */
   get entries(): string[] {
     return this.received.filter(words => !words.startsWith('is '))
   }
 
-  /** Resolves when this message has been received. */
+  /** Resolves when the message has been received. */
   async until(words: string): Promise<void> {
     await eventually(() => this.received.includes(words))
   }
