@@ -2,7 +2,9 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { QuietReporter } from './spec/support/quiet-reporter.js'
 
-/** The seed of properties and simulations. `npm test` is the same every time; `SEED=n` repeats any other run. */
+/**
+ * Returns the seed of properties and simulations. `npm test` is the same every time; `SEED=n` repeats any other run.
+ */
 const seedOf = (isFull: boolean): number =>
   Number(process.env['SEED'] ?? (isFull ? Math.floor(Math.random() * 2 ** 31) : 1))
 

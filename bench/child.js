@@ -12,7 +12,7 @@ import { fork } from 'node:child_process'
  */
 
 /**
- * Starts a script of this folder as a separate process, so that it can use another core.
+ * Starts a script of this folder as a separate process, so that the script can use another core.
  *
  * @param {string} script
  * @param {readonly string[]} [args]

@@ -1,6 +1,7 @@
 // Simulates new schedules on all cores for a given time: npm run simulate -- --minutes 15 [--seed n] [--only
-// watch|nodes|beside|cluster|glob|lease|optimistic|shadow|broker|pubsub] [--cores n] A failure is shrunk and printed
-// once per family. The exit code is 1 if there was a failure. Replay a failure with `SEED=n`; see CONTRIBUTING.md.
+// watch|nodes|beside|cluster|glob|lease|optimistic|shadow|broker|pubsub] [--cores n] Each failure is shrunk, and
+// printed once per family. The exit code is 1 if there was a failure. Replay a failure with `SEED=n`; see
+// CONTRIBUTING.md.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'

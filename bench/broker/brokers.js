@@ -33,7 +33,11 @@ export async function startAedes(name, client, version) {
   return { name, port: portOf(String(ready)), version, pid, close }
 }
 
-/** Lifts the queue limits, and disables Nagle's algorithm as in the other brokers. @returns {Promise<Broker>} */
+/**
+ * Starts Mosquitto without queue limits and, like the other brokers, without Nagle's algorithm.
+ *
+ * @returns {Promise<Broker>}
+ */
 export async function startMosquitto() {
   const port = await freePort()
   const config = join(scratch(), 'mosquitto.conf')

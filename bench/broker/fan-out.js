@@ -71,7 +71,7 @@ class WatchedStore {
     }
   }
 
-  /** Changes the key once; resolves when the last watcher is notified. */
+  /** Changes the key once. Resolves when the last watcher has been notified. */
   async change() {
     const request = requestPacket('bench-writer', ['SET', KEY, String(++this.#number).padStart(16, '0')])
     this.#notifiedCount = 0

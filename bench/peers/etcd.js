@@ -82,7 +82,11 @@ function startMember({ name, data, port, peer }, cluster) {
   )
 }
 
-/** Names the Debian package, which differs from the command. @param {Error} error @returns {never} */
+/**
+ * Throws an error that names the Debian package, whose name differs from the command.
+ *
+ * @param {Error} error @returns {never}
+ */
 function throwWithPackageName(error) {
   throw new Error(error.message.replace(/etcd$/, 'etcd-server'), { cause: error })
 }

@@ -1,5 +1,5 @@
 /**
- * A store with its JavaScript client, used as its documentation recommends.
+ * A store and its JavaScript client, used as the documentation of the client recommends.
  *
  * @typedef {object} Peer
  * @property {string} name

@@ -2,7 +2,8 @@
 const DEADLINE = 60_000
 
 /**
- * Resolves or rejects as the promise does. After the deadline, rejects with an error that contains `what`.
+ * Settles as the promise does. If the promise is still pending at the deadline, rejects with an error that names
+ * `what`.
  *
  * @template T
  * @param {PromiseLike<T>} promise @param {string} what @param {number} [deadlineMs]

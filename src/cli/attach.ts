@@ -165,7 +165,7 @@ function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
   }
 }
 
-/** The connection options that {@link attach} accepts. */
+/** Returns the connection options that {@link attach} accepts. */
 function connectingOf(options: ConnectOptions): AttachOptions {
   const { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = options
   const settings = {

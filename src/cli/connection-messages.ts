@@ -44,9 +44,9 @@ export function connectionMessages(
 }
 
 /**
- * Emits messages about problems of the connection of a command that runs under a lock.
+ * Emits messages about problems of a command's connection.
  *
- * @param answered$ - emits whether the store has responded to the request for the lock
+ * @param answered$ - emits whether the store has responded to the command
  */
 export const connectionProblems = (
   { store, broker, timeout }: CliConnection,

@@ -31,7 +31,8 @@ const RESPONSE_TIMEOUT_MS = 120_000
 const MAX_TEXT_LENGTH = 65_536
 
 /**
- * Returns the console that a flag names, or else the environment, unless a flag names a broker. Throws {@link Failure}.
+ * Returns the console that a flag names, or the one that the environment names unless a flag names a broker. Throws
+ * {@link Failure}.
  */
 export function consoleOf(
   { console: flag, consoleTokenFile, url, ca }: ConsoleFlags & { readonly url?: string; readonly ca?: string },
@@ -58,8 +59,8 @@ export function consoleOf(
 }
 
 /**
- * Sends a request to a console, and resolves to the response if it is successful. Otherwise rejects with a {@link
- * Failure}, or with the error of `body`.
+ * Sends a request to a console, and resolves to the response if it is successful. Otherwise rejects with a
+ * {@link Failure}, or with the error of `body`.
  */
 export async function askConsole(
   { url, token, ca }: ConsoleAddress,
@@ -131,7 +132,9 @@ function problemIn(text: string): string | undefined {
   return undefined
 }
 
-/** Adds the command that works through the console to an `in-use` error of a directory. Returns other errors as they are. */
+/**
+ * Adds the command that works through the console to an `in-use` error of a directory. Returns other errors unchanged.
+ */
 export function runningStore(error: unknown, directory: string, task: string, command: string): unknown {
   if (!(error instanceof StateStoreError) || error.code !== 'in-use') return error
   const message =

@@ -172,7 +172,7 @@ const sumOf = (text: string): number =>
     Array.from(text.matchAll(PART)).reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS[unit ?? ''] ?? 0), 0),
   )
 
-/** Formats a time in its two largest units: `2h 5m`, `9s`, `40ms`. @param ms - negative values count as 0 */
+/** Formats a time in its two largest units, such as `2h 5m`, `9s` or `40ms`. @param ms - negative values count as 0 */
 export function inUnits(ms: number): string {
   const totalMs = Math.max(0, Math.round(ms))
   if (totalMs < 1_000) return `${totalMs}ms`

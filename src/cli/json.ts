@@ -14,7 +14,7 @@ export const jsonTime = (now: number): string => new Date(now).toISOString()
 export const keyMember = (key: string | Uint8Array): { key: string } | { keyHex: string } =>
   typeof key === 'string' ? { key } : { keyHex: toHex(key) }
 
-/** Formats an entry as a line of NDJSON; the value is text, or in Base16 if it is not text or `hex` is set. */
+/** Formats an entry as a line of NDJSON. The value is text, or in Base16 if it is not text or `hex` is set. */
 export const entryLine = (
   entry: Entry<Uint8Array>,
   now: number,

@@ -99,7 +99,8 @@ async function byConsole(
   chunks: AsyncIterable<Uint8Array>,
   io: Io,
 ): Promise<LoadResponse> {
-  // Not a parameter of `load`: an older console would ignore it, and keep the other keys in silence.
+  // The request is not a parameter of `load`, because an older console would ignore the parameter and silently keep the
+  // other keys.
   const request = replace ? 'replace' : 'load'
   return withLineProgress('sent', chunks, io, async passing =>
     readAnswer(await textOf(await askConsole(console, request, passing))),

@@ -137,7 +137,10 @@ async function startUnless(
   return store
 }
 
-/** Errors when a node stops permanently or loses its directory to another process, so that a supervisor can restart it. */
+/**
+ * Returns an observable that errors when a node stops permanently or loses its directory to another process, so that a
+ * supervisor can restart the node.
+ */
 const stoppedStore = ({ storage$ }: StoreServer, { log }: LogFlags) =>
   storage$.pipe(
     filter(({ state, error }) => state === 'broken' && (log !== undefined || isInUse(error))),

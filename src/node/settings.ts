@@ -5,12 +5,12 @@ import { type Environment, optionsFromEnv, urlsFromEnv } from './environment.js'
 export type { Environment } from './environment.js'
 
 /**
- * Settings for `connect` from the environment variables of the official Azure IoT Operations clients, with their
- * meaning and defaults: `AIO_BROKER_HOSTNAME` (required; comma-separated if several), `AIO_BROKER_TCP_PORT` (8883),
- * `AIO_MQTT_USE_TLS` (true), `AIO_MQTT_CLIENT_ID`, `AIO_MQTT_USERNAME`, `AIO_MQTT_PASSWORD_FILE`, `AIO_MQTT_KEEP_ALIVE`
- * and `AIO_MQTT_SESSION_EXPIRY` (seconds), `AIO_MQTT_CLEAN_START`, `AIO_TLS_CA_FILE`, `AIO_TLS_CERT_FILE`,
- * `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE` (Kubernetes service account token, renewed by AUTH
- * over the same connection before it expires).
+ * Returns settings for `connect` from the environment variables of the official Azure IoT Operations clients. The
+ * variables have the same meaning and defaults as there: `AIO_BROKER_HOSTNAME` (required; comma-separated if several),
+ * `AIO_BROKER_TCP_PORT` (8883), `AIO_MQTT_USE_TLS` (true), `AIO_MQTT_CLIENT_ID`, `AIO_MQTT_USERNAME`,
+ * `AIO_MQTT_PASSWORD_FILE`, `AIO_MQTT_KEEP_ALIVE` and `AIO_MQTT_SESSION_EXPIRY` (seconds), `AIO_MQTT_CLEAN_START`,
+ * `AIO_TLS_CA_FILE`, `AIO_TLS_CERT_FILE`, `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE`
+ * (Kubernetes service account token, renewed by AUTH over the same connection before it expires).
  *
  * Files are read once, by this call, except the token, which is read again before every connection attempt. An empty
  * variable counts as missing. Requires Node. Throws `argument`, naming the variable, for an invalid value and for an

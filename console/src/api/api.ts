@@ -24,8 +24,8 @@ export class ApiError extends Error {
 }
 
 /**
- * The console's HTTP API as cold observables; unsubscribing aborts the request. The observables error with {@link
- * ApiError}, or with the network error of `fetch`.
+ * The console's HTTP API as cold observables; unsubscribing aborts the request. The observables error with
+ * {@link ApiError}, or with the network error of `fetch`.
  */
 export class Api {
   readonly #base: string

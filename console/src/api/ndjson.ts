@@ -1,6 +1,6 @@
 const MAX_LINE_CHARS = 4 * 1_048_576
 
-/** Splits a stream into lines and parses each as JSON. */
+/** Splits a stream into lines and parses each line as JSON. */
 export class NdjsonReader {
   readonly #decoder = new TextDecoder()
   #incompleteLine = ''

@@ -22,8 +22,8 @@ function addTime(times: readonly number[], at: number): readonly number[] {
 }
 
 /**
- * Returns SVG path data with a dot per change, on a line whose right end is now. A dot is a zero-length line with round
- * caps.
+ * Returns SVG path data with a dot per change, on a line whose right end is the current time. A dot is a zero-length
+ * line with round caps.
  */
 export function dotsPath(times: readonly number[], now: number, width: number, y: number, inset: number): string {
   const scale = (width - 2 * inset) / WINDOW_MS

@@ -88,7 +88,7 @@ export function convertDraft(draft: Draft, type: ValueType): Draft {
   return { ...draft, type, text: needsText ? (decodeReadable(bytes) ?? draft.text) : draft.text }
 }
 
-/** Rounds up to whole seconds, since filling in the form takes time. */
+/** Rounds up to whole seconds, because filling in the form takes time. */
 export const toWholeSeconds = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1_000)))
 
 export function parseDraft({ name, type, text, expires, condition, token, isPrettyPrinted }: Draft): DraftResult {

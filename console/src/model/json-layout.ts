@@ -11,5 +11,8 @@ export const prettyJson = (json: string): string =>
 export const compactJson = (json: string): string =>
   json.replace(/("(?:\\.|[^"\\])*")|\s+/g, (_, string: string | undefined) => string ?? '')
 
-/** Returns whether JSON has no insignificant whitespace, so that pretty-printing and compacting restore it exactly. */
+/**
+ * Returns whether a JSON text has no insignificant whitespace, so that pretty-printing and compacting restore it
+ * exactly.
+ */
 export const isCompact = (json: string): boolean => json.length <= MAX_PRETTY_CHARS && compactJson(json) === json

@@ -20,7 +20,7 @@ export function parseValue(type: ValueType, text: string): ParsedValue {
   return type === 'json' ? parseJson(text) : { bytes: utf8(text) }
 }
 
-/** Parses seconds as ms; 0 for empty text, `undefined` if invalid. */
+/** Parses a number of seconds and returns ms: 0 for empty text, `undefined` for invalid text. */
 export function parseSecondsAsMs(text: string): number | undefined {
   if (text.trim() === '') return 0
   const ms = Math.round(Number(text) * 1_000)

@@ -22,7 +22,7 @@ export function previewValue(bytes: Uint8Array): ValuePreview {
   return { kind, line: oneLine(text), number: kind === 'number' ? Number(text) : undefined }
 }
 
-/** Decodes readable text; returns `undefined` for anything else. Only the beginning of a large value is decoded. */
+/** Decodes readable text. Returns `undefined` for any other bytes. Only the beginning of a large value is decoded. */
 export function decodeReadable(bytes: Uint8Array): string | undefined {
   const text = tryDecode(
     bytes.length > MAX_INSPECTED_BYTES ? trimPartialCharacter(bytes.subarray(0, MAX_INSPECTED_BYTES)) : bytes,

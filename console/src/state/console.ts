@@ -58,7 +58,7 @@ export interface Console {
   /** The time of the store's clock, ms. Updated every second while the page is visible. */
   readonly now$: BehaviorSubject<number>
   now(): number
-  /** Runs a request independently of the view that started it; errors are shown as toasts. */
+  /** Runs a request independently of the view that started the request. Errors are shown as toasts. */
   run<T>(request$: Observable<T>, done: (answer: T) => void): void
   navigate(route: Route): void
   close(): void

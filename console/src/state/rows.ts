@@ -70,7 +70,10 @@ const fetchFacts = (api: Pick<Api, 'keys'>, keys: readonly ListedKey[]) => {
   )
 }
 
-/** Text and binary keys are watched separately: a text key may equal the name of a binary key. */
+/**
+ * Emits the entries of keys. Text and binary keys are watched separately, because a text key may equal the name of a
+ * binary key.
+ */
 function entriesOf(store: StateStore, keys$: Observable<readonly ListedKey[]>) {
   const watchNames = (isBinary: boolean): Observable<{ id: string; entry: Entry<Uint8Array> }> => {
     let ids = new Map<string, string>()

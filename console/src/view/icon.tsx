@@ -29,7 +29,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** A decorative icon, hidden from assistive technology. */
+/** Shows a decorative icon, which is hidden from assistive technology. */
 export const Icon = ({ name }: { readonly name: IconName }): JSX.Element => (
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
     <path d={PATHS[name]} />

@@ -14,8 +14,8 @@ export interface MarblesProps {
 }
 
 /**
- * Shows the changes of the last minute as marbles that move to the left. Decorative, because the same information is
- * available as text.
+ * Shows the changes of the last minute as marbles that move to the left. The marbles are decorative, because the same
+ * information is available as text.
  */
 export function Marbles({ changeTimes, now, width }: MarblesProps): JSX.Element {
   const middle = HEIGHT / 2

@@ -4,7 +4,7 @@ import type { Route } from '../model/route.js'
 import { useConsole } from './context.js'
 import { useCell } from './use-cell.js'
 
-/** Links to the views with their counts, and the toolbar of the current view. */
+/** Shows links to the views with their counts, and the toolbar of the current view. */
 export function Nav({ children }: { readonly children?: ComponentChildren }): JSX.Element {
   const { route$, stats$, clients$ } = useConsole()
   const { view } = useCell(route$)

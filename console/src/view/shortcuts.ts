@@ -52,7 +52,7 @@ function focusSearch(page: Document, { navigate }: Console): void {
   }
 }
 
-/** Closes the open key and focuses its row, or else clears the search. */
+/** Closes the open key and focuses its row. Without an open key, clears the search. */
 function closeOrClear(page: Document, { route$, searchText$, navigate }: Console): void {
   const route = route$.value
   if (route.view === 'keys' && route.id !== undefined) {

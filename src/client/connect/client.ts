@@ -52,7 +52,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
   readonly #subscriptionManager: SubscriptionManager
-  /** Not a BehaviorSubject: late subscribers must receive `closed`. */
+  /** A BehaviorSubject would not work, because late subscribers must receive `closed`. */
   readonly #status$ = new ReplaySubject<Status>(1)
   #status: Status = { state: 'connecting' }
   /** Statuses that were queued while another one was being emitted. */
@@ -339,6 +339,9 @@ export type Status =
 export interface ClientStats {
   /** Number of watched keys. */
   readonly keys: number
-  /** Watched keys whose value has been read on this connection; the others wait for it, or are being read. */
+  /**
+   * Number of watched keys whose value has been read on this connection. All other keys wait for the connection, or are
+   * being read.
+   */
   readonly synced: number
 }

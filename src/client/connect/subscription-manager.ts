@@ -41,7 +41,7 @@ export class SubscriptionManager {
       granted[what] = true
       this.#isOpen = granted.responses && granted.notifications
       if (what === 'responses') this.#events.responsesReady(info)
-      // The callback may have closed the client.
+      // The first callback may have closed the client.
       if (this.#isOpen) this.#events.notificationsReady(connection)
     }
     const desired = [this.#subscriptionFor('responses', onGranted), this.#subscriptionFor('notifications', onGranted)]
@@ -52,7 +52,7 @@ export class SubscriptionManager {
 
   /**
    * Subscribes again for a new store instance. A new subscription id distinguishes notifications of the new instance
-   * from those of the old one. Without ids they cannot be distinguished.
+   * from notifications of the old one, which is impossible without ids.
    */
   resubscribe(): void {
     if (!this.#isOpen || this.#info === undefined) return

@@ -59,7 +59,9 @@ const getTypedArrayTag: unknown = Reflect.getOwnPropertyDescriptor(
   Symbol.toStringTag,
 )?.get
 
-/** Also true for a Uint8Array of another realm: test environments and frames have separate classes. */
+/**
+ * Returns whether a value is a Uint8Array, even of another realm: test environments and frames have separate classes.
+ */
 const isBytes = (value: unknown): value is Uint8Array =>
   typeof getTypedArrayTag === 'function' && Reflect.apply(getTypedArrayTag, value, []) === 'Uint8Array'
 

@@ -5,10 +5,11 @@ import { type Codec, wrongType } from './codec.js'
 import { json } from './json.js'
 
 /**
- * An array of records as JSON lines (NDJSON), one record per line: the dataset format with which data flows of Azure IoT
- * Operations enrich messages. Encodes each record as {@link json} does; with a schema, records are validated when read.
- * Lines end with LF or CR LF, and blank lines are skipped. Errors name the line, counted from 1; one malformed line makes
- * the value `invalid`. An empty array is stored as an empty value.
+ * Returns a codec for an array of records as JSON lines (NDJSON), one record per line. Data flows of Azure IoT
+ * Operations enrich messages with datasets in this format. The codec encodes each record as {@link json} does; with a
+ * schema, records are validated when they are read. Lines end with LF or CR LF, and blank lines are skipped. Errors
+ * name the line, counted from 1; one malformed line makes the value `invalid`. An empty array is stored as an empty
+ * value.
  *
  * @example
  * ```ts

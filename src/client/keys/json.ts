@@ -4,11 +4,11 @@ import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Codec, wrongType } from './codec.js'
 
 /**
- * JSON values. With a schema that implements the Standard Schema specification (zod, valibot, arktype...), every value
- * read is validated and replaced by the schema's output. Written values are not validated, but anything that JSON would
- * silently lose or change throws `argument` with the path: NaN, an invalid Date, a Map, `undefined` in an array,
- * symbols. -0 becomes 0, `undefined` properties are omitted, and class instances become plain objects. Numbers that
- * exceed the range of JavaScript do not decode. The schema must be synchronous.
+ * Returns a codec for JSON values. With a schema that implements the Standard Schema specification (zod, valibot,
+ * arktype...), every value read is validated and replaced by the schema's output. Written values are not validated, but
+ * anything that JSON would silently lose or change throws `argument` with the path: NaN, an invalid Date, a Map,
+ * `undefined` in an array, symbols. -0 becomes 0, `undefined` properties are omitted, and class instances become plain
+ * objects. Numbers that exceed the range of JavaScript do not decode. The schema must be synchronous.
  *
  * @example
  * ```ts

@@ -119,9 +119,9 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * Returns the entries as an async iterable, for code without RxJS. A loop slower than the changes skips to the latest
-   * entry, so versions rise and nothing is queued. The watch starts and ends with the loop. The loop ends when the client is
-   * closed, and throws the errors of {@link entries$}, or `aborted`.
+   * Returns the entries as an async iterable, for code without RxJS. A loop that is slower than the changes skips to
+   * the latest entry, so versions rise and nothing is queued. The watch starts and ends with the loop. The loop ends
+   * when the client is closed, and throws the errors of {@link entries$}, or `aborted`.
    *
    * @example
    * ```ts
@@ -133,7 +133,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
     return new LatestIterator(abortable(this.entries$, checkSignal(options.signal)))
   }
 
-  /** The same as {@link entries}: `for await (const entry of key)`. */
+  /** Returns {@link entries} without options, for `for await (const entry of key)`. */
   [Symbol.asyncIterator](): AsyncIterator<Entry<T>, undefined> {
     return this.entries()
   }

@@ -17,11 +17,11 @@ import {
 import { type KeyHost, KeySource } from './source.js'
 
 /**
- * The keys of the store that match a glob, as handles. Made by {@link StoreView.scan}. Cold: every subscription starts a
- * new scan, and requests a page once all keys of the previous one were emitted.
+ * The keys of the store that match a glob, as handles. Made by {@link StoreView.scan}. Cold: every subscription starts
+ * a new scan, which requests a page once all keys of the previous page have been emitted.
  *
- * The observable emits as fast as the store responds, since RxJS has no backpressure. The async iterable requests a page
- * only when the loop has consumed the previous one:
+ * The observable emits as fast as the store responds, because RxJS has no backpressure. The async iterable requests a
+ * page only when the loop has consumed the previous page:
  *
  * @example
  * ```ts

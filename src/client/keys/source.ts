@@ -34,8 +34,8 @@ export interface KeyHost {
 }
 
 /**
- * Called when the client is closed deliberately; the client waits until the result completes. A hook is bounded in time and
- * never errors.
+ * Called when the client is closed deliberately; the client waits until the result completes. A hook must complete
+ * within a bounded time and must not error.
  */
 export type CloseHook = (isConnected: boolean) => Observable<unknown>
 

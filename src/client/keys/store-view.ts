@@ -62,8 +62,8 @@ export abstract class StoreView {
 
   /**
    * Lists the keys that match a glob, as handles, page by page and in no particular order (SCAN; state store protocol
-   * in the field). `*` matches any bytes, `?` one byte, `[a-z]` one in the range and `[^a-z]` one outside it; `\`
-   * escapes the next byte, so a `\` in a key must be doubled: see {@link escapeGlob}.
+   * in the field). `*` matches any bytes, `?` one byte, `[a-z]` one byte in the range and `[^a-z]` one byte outside the
+   * range; `\` escapes the next byte, so a `\` in a key must be doubled: see {@link escapeGlob}.
    *
    * With the store of this package, a key that exists during the whole scan is emitted once, no key is emitted twice, and
    * keys written during the scan may be missing. A page lost with the connection is requested again.

@@ -17,8 +17,9 @@ export interface HeldLeaseHost {
 }
 
 /**
- * One holding of a lease, from acquisition to loss. Renewals are sent on schedule even while earlier ones are pending, as a
- * response may be late, or lost with a connection. The lease expires `duration` after the last confirmed renewal was sent.
+ * One holding of a lease, from acquisition to loss. Renewals are sent on schedule even while earlier ones are pending,
+ * because a response may be late, or lost with a connection. The lease expires `duration` after the last confirmed
+ * renewal was sent.
  *
  * Nothing is renewed while the lock key is not watched: the response would not show whether another holder, with a newer
  * token, had the lease in between.
@@ -79,8 +80,8 @@ export class HeldLease {
   }
 
   /**
-   * Counts from the sending of the request, as the expiry does, so after a slow response the renewal may be due
-   * already.
+   * The delay until the first renewal. It counts from the sending of the request, as the expiry does, so after a slow
+   * response the renewal may be due already.
    */
   get #firstRenewalMs(): number {
     const { clock, duration, renewEvery } = this.#host
@@ -136,7 +137,10 @@ export class HeldLease {
     if (!isTransientError(error)) this.#lose('ended')
   }
 
-  /** Checks the deadline, as a blocked event loop may run other callbacks before the overdue timer. */
+  /**
+   * Loses the lease if it has expired, and returns whether it has. The check is needed because a blocked event loop may
+   * run other callbacks before the overdue timer.
+   */
   #loseIfExpired(): boolean {
     if (!hasExpired(this.#confirmed.expiry, this.#host.clock)) return false
     this.#lose('expired')

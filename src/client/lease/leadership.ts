@@ -22,7 +22,7 @@ export type Leadership =
 
 /**
  * Elects one leader among all subscribers with the same name. Emits the role of this member and the current leader
- * after every change. A member starts as a follower, and leads once no other member does. Unsubscribing or closing the
+ * after every change. A member starts as a follower, and leads once no other member leads. Unsubscribing or closing the
  * client hands over immediately; a leader that crashes is replaced when its lease expires. A lost connection does not
  * end the stream, which errors as the lease does.
  *

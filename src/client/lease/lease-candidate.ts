@@ -29,7 +29,7 @@ interface ObservedLock {
 
 /**
  * One subscriber of a lease: acquires it, waits for it and renews it. Waits until the watch of the lock key shows that
- * it is free, and retries after `duration` without a change, because some stores do not notify of expiry.
+ * the lock is free, and retries after `duration` without a change, because some stores do not notify of expiry.
  */
 export class LeaseCandidate {
   readonly #key: KeyName
@@ -96,7 +96,7 @@ export class LeaseCandidate {
     })
   }
 
-  /** The timeout of renewals limits them to three in flight. */
+  /** Sends a request for the lease. Its timeout limits renewals to three in flight. */
   #claim(): Observable<ClaimResult> {
     const { duration, renewEvery } = this.#settings
     const timeoutMs = this.#heldLease ? 3 * renewEvery : this.#host.timeout
@@ -279,7 +279,9 @@ class AcquireBackoff {
     return backoff(1, { initial: Math.min(MAX_JITTER_MS, this.#duration / 10) })
   }
 
-  /** Returns the delay after which a silent holder is assumed to be gone; it doubles with every rejection. */
+  /**
+   * Returns the delay after which a silent holder is assumed to have failed. The delay doubles with every rejection.
+   */
   waitMs(): number {
     const longer = Math.min(this.#duration * 2 ** this.#rejections, MAX_WAIT_MS)
     return Math.max(this.#duration, longer) + this.jitterMs()

@@ -149,13 +149,13 @@ class GlobUnregistrations {
       if (this.#stops.get(id) === subscription) this.#stops.delete(id)
     })
     // Stored before subscribing, because after a synchronous failure the caller may watch the glob again, which cancels
-    // this.
+    // this STOP.
     this.#stops.set(id, subscription)
     subscription.add(
       stop.subscribe({
         error: error => {
           subscription.unsubscribe()
-          // A closed client has no registrations.
+          // The STOP of a closed client may fail, because the client has no registrations.
           if (!this.#isClosed) this.#report(error)
         },
         complete: () => subscription.unsubscribe(),

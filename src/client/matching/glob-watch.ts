@@ -227,7 +227,9 @@ export class GlobWatch implements SharedRegistration {
     })
   }
 
-  /** Forgets a key. Raises the position to the key's floor, so that older changes of it do not count as the first. */
+  /**
+   * Forgets a key. Raises the position to the key's floor, so that older changes of the key do not count as its first.
+   */
   #forget(member: GlobMember, floor: Hlc | undefined): void {
     if (floor === undefined || (this.#registeredAt && floor.compareTo(this.#registeredAt) > 0))
       this.#registeredAt = floor
@@ -250,7 +252,7 @@ export class GlobWatch implements SharedRegistration {
     this.#state = state
     const freshness = this.#freshness
     for (const observer of this.#observers) {
-      // A newer state, caused by an observer, was already sent to all.
+      // An observer caused a newer state, which was already sent to all observers.
       if (this.#state !== state) return
       observer.freshness(freshness)
     }
@@ -274,7 +276,7 @@ export interface GlobOptions {
 export interface GlobHost {
   readonly watches: KeyWatches
   readonly report: (error: StateStoreError) => void
-  /** When the last connection was lost, ms since the Unix epoch. */
+  /** Returns the time when the last connection was lost, ms since the Unix epoch. */
   readonly lostAt: () => number
   /** Returns another glob whose registration serves the key, preferably a confirmed one. */
   readonly otherGlobFor: (key: string, not: SharedRegistration) => SharedRegistration | undefined

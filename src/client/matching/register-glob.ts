@@ -34,7 +34,7 @@ interface GlobEvents {
   found(keys: readonly Uint8Array[]): void
   listed(): void
   report(error: StateStoreError): void
-  /** ms between scans, if the store does not notify by globs. */
+  /** Returns the time between scans, ms, for a store that does not notify by globs. */
   scanInterval(): number
 }
 
@@ -45,8 +45,8 @@ const MAX_ATTEMPTS = 3
 type RegistrationResult = 'registered' | 'unsupported' | 'unanswered'
 
 /**
- * Finds the keys of a glob on a connection: registers for it, then scans the existing keys. Scans periodically while the
- * store does not support or confirm the registration. Never emits; errors when no retry can succeed.
+ * Finds the keys of a glob on a connection: registers the glob, then scans the existing keys. Scans periodically while
+ * the store does not support or confirm the registration. Never emits; errors when no retry can succeed.
  */
 export function registerGlob(
   glob: Uint8Array,

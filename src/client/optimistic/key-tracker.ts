@@ -20,7 +20,10 @@ const MAX_ECHO_TIMEOUT_MS = 30_000
 
 interface KeyTrackerListener<T> {
   changed(): void
-  /** `error` is why the outcome was unknown before; undefined for an applied write. */
+  /**
+   * Called when the outcome of a write is known. `error` is the reason why the outcome was unknown before; it is
+   * undefined for an applied write.
+   */
   resolved(write: UserWrite<T>, outcome: WriteOutcome, error: StateStoreError | undefined): void
 }
 
@@ -151,7 +154,7 @@ export type WriteOutcome = 'written' | 'overtaken' | 'not written'
 /**
  * Derives the outcome of a write without a response, or `undefined` while unknown. Pure. The write was applied if the
  * key has since changed to its value, and was overtaken if a later connection shows another change. If the key is
- * unchanged, the write may still be in flight; a read sent after its expiry decides.
+ * unchanged, the write may still be in flight, and a read that is sent after the write has expired decides.
  *
  * @param isExpired - whether the latest observation is such a read
  */
@@ -248,7 +251,7 @@ class KeyReader {
     this.#startRead = startRead
   }
 
-  /** Requests a read that is sent after this call; an earlier one is cancelled. */
+  /** Requests a read that is sent after this call, and cancels an earlier one. */
   requestRead(): void {
     this.#isRequested = true
     this.#cancel()

@@ -34,15 +34,15 @@ export interface OptimisticOptions<T> {
   /**
    * What happens if another client changed the key since the user saw it. `last` (default): the write overwrites the
    * change. `refuse`: the write fails with `conflict`. A function: its result, based on the current value, is written.
-   * `refuse` and functions require a store with compare-and-set by version, such as the store of this package; others
-   * respond with `syntax-error`.
+   * `refuse` and functions require a store with compare-and-set by version, such as the store of this package; other
+   * stores respond with `syntax-error`.
    */
   readonly conflict?: 'last' | 'refuse' | Merge<T> | undefined
   /**
    * What happens to writes without a connection. Default: they wait and fail with `timeout`, like other writes. `drop`:
-   * they fail immediately with `offline`. With the others, the newest write waits for the reconnect. `latest`: it is
-   * sent. `ask`: the `ask` option decides whether it is sent. `cas`: it is sent if the key still has the version that
-   * the user saw.
+   * they fail immediately with `offline`. With all other values, the newest write waits for the reconnect. `latest`: it
+   * is sent. `ask`: the `ask` option decides whether it is sent. `cas`: it is sent if the key still has the version
+   * that the user saw.
    */
   readonly offline?: 'drop' | 'latest' | 'ask' | 'cas' | undefined
   /** Maximum wait for the connection, ms; older writes are not sent. Default 60,000. */

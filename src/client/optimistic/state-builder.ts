@@ -50,7 +50,7 @@ export class StateBuilder<T> {
     if (bytes === this.#bytes) return this.#decoded
     const isDecoded = this.#bytes && this.#decoded.error === undefined && sameBytes(bytes, this.#bytes)
     this.#bytes = bytes
-    // A written value returns as other bytes with the same content; keep the decoded object.
+    // A written value may return as different bytes with the same content, so the decoded object is kept.
     if (isDecoded) return this.#decoded
     try {
       this.#decoded = { value: this.#source.value(bytes, known?.version), error: undefined }

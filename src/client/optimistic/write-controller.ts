@@ -114,7 +114,7 @@ export class WriteController<T> implements WatchObserver {
     return this.#queuedWrite.write ?? this.#writeSender.active ?? this.#keyTracker.unresolved
   }
 
-  /** The state to show. Without subscribers, it is derived from other watches of the key. */
+  /** The state to show. Without subscribers, the state is derived from other watches of the key. */
   get state(): OptimisticState<T> {
     const { unresolved, error } = this.#keyTracker
     const { freshness } = this.#watch

@@ -96,8 +96,8 @@ export interface WriteContent<T> {
 }
 
 /**
- * Returns the content that a write sends, given the known value. Raises {@link ConflictError}, and {@link
- * ArgumentError} for a merge that throws.
+ * Returns the content that a write sends, given the known value. Raises {@link ConflictError}, and
+ * {@link ArgumentError} for a merge that throws.
  */
 export function contentFor<T>(
   source: KeySource<T>,
@@ -118,7 +118,7 @@ export function contentFor<T>(
 
 /**
  * Returns the value that the user saw, with its bytes if they are known. The bytes are unknown for stored writes and
- * for writes based on those.
+ * for writes that are based on them.
  */
 const seenBy = <T>({ seen }: UserWrite<T>, known: StoreValue | undefined): Seen | undefined =>
   seen?.version && String(seen.version) === String(known?.version) ? known : seen

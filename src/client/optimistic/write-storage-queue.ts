@@ -136,7 +136,7 @@ export class WriteStorageQueue {
         const why = `it was still writing ${TIMEOUT_MS} ms after the client was closed`
         const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be saved`
         this.#host.report(new StateStoreError('damaged', `The write storage failed: ${why}; ${what}`))
-        // Cancels the rest, so as not to keep the process alive.
+        // Cancels all pending requests, which would keep the process alive.
         this.#queue.unsubscribe()
       }),
     )

@@ -122,7 +122,7 @@ export class KeysWatch<T> {
 const valuesOf = <T>(source: KeysSource<T>): Observable<ReadonlyMap<string, T>> =>
   isMatching(source) ? source.map$ : combineValues(source)
 
-/** Emits the values of the keys as an immutable map, once per turn of the event loop. */
+/** Emits the values of the keys as an immutable map, at most once per turn of the event loop. */
 const combineValues = <T>(keys: readonly Key<T>[]): Observable<ReadonlyMap<string, T>> =>
   new Observable(subscriber => {
     const values = new Map<string, T>()

@@ -227,7 +227,7 @@ export class Invoker {
     return this.#sent.values.sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
   }
 
-  /** The connection; undefined while the broker accepts no further request. */
+  /** The connection, or undefined while the broker accepts no further request. */
   get #availableConnection(): ConnectionInfo | undefined {
     const connection = this.#connection
     return connection && this.#unacknowledged < connection.receiveMaximum ? connection : undefined

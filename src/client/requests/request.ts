@@ -17,7 +17,7 @@ export interface RpcRequest {
   readonly payload: Uint8Array
   /** Timeout, ms, including time in the queue. */
   readonly timeout: number
-  /** Reads may be resent after a lost connection, writes may not. */
+  /** Whether the request may be sent again after a lost connection, as reads may and writes must not. */
   readonly isRepeatable: boolean
   /** Requests for the same subject get their responses in the order of sending. */
   readonly subject?: string | undefined
@@ -26,9 +26,9 @@ export interface RpcRequest {
    * that are not repeatable.
    */
   readonly inquiry?: (() => RpcInquiry) | undefined
-  /** User properties common to all requests; one object, which is encoded once. */
+  /** User properties that all requests share as one object, which is encoded once. */
   readonly commonProperties: Readonly<Record<string, string>>
-  /** Evaluated when the request is sent, so that timestamps are current. */
+  /** Returns further user properties when the request is sent, so that timestamps are current. */
   userProperties(): Record<string, string>
   succeeded(reply: RpcResponse): void
   failed(error: StateStoreError): void
@@ -57,7 +57,7 @@ export function timeoutError(pending: PendingRequest, connection: StateStoreErro
     if (id === undefined || request.isRepeatable) return new TimeoutError(timeout, key, connection)
     return outcomeUnknown(pending, `no response within ${timeout} ms`)
   }
-  // Not all brokers report missing subscribers.
+  // Some brokers do not report missing subscribers.
   if (request.isRepeatable) return new TimeoutError(timeout, key, undefined, IS_THERE_A_STORE)
   return outcomeUnknown(pending, `no response within ${timeout} ms (${IS_THERE_A_STORE})`)
 }

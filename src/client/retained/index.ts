@@ -29,7 +29,7 @@ export class RetainedSync implements AsyncDisposable {
   readonly status$: Observable<RetainedStatus>
   /**
    * Emits the errors of values that are rejected or exceed a limit, while all other values continue, and the first
-   * error of each series of transient ones, such as an unavailable store, after which everything is retried. Hot.
+   * error of each series of transient errors, such as an unavailable store, after which all transfers are retried. Hot.
    */
   readonly errors$: Observable<StateStoreError>
   readonly #status$ = new BehaviorSubject<RetainedStatus>({ state: 'connecting' })

@@ -144,7 +144,7 @@ export class SyncQueue {
 
   #retryLater(task: SyncTask): void {
     const isFirst = this.#cancel === undefined
-    // Tasks that fail together count as one failure.
+    // Tasks that fail together are counted as one failure.
     if (isFirst)
       this.#cancel = this.#clock.schedule(backoff(++this.#failures), () => {
         this.#cancel = undefined

@@ -18,7 +18,7 @@ export interface TopicEvents {
   lost(cause: StateStoreError): void
   /** Called for a refused subscription, which is retried. */
   refused(error: StateStoreError): void
-  /** Called last; without a cause after `close`. */
+  /** Called last, without a cause after `close`. */
   closed(cause: StateStoreError | undefined): void
 }
 

@@ -176,7 +176,7 @@ export class AddressRotation {
   }
 }
 
-// A `random` that always returns 0 keeps the order. For a single address no random number is drawn.
+// If `random` always returns 0, the order is kept. For a single address no random number is drawn.
 function shuffled(urls: string[], random: () => number): string[] {
   for (let remaining = urls.length; remaining > 0 && urls.length > 1; remaining--)
     urls.push(...urls.splice(Math.floor(random() * remaining), 1))

@@ -8,7 +8,7 @@ export interface Authentication {
   readonly data: Uint8Array
   /**
    * When the credentials expire, ms since the Unix epoch. They are renewed before that time over the same connection.
-   * Default: never; the credentials are then requested for each connection only.
+   * Default: never, in which case the credentials are requested only for each connection.
    */
   readonly expiresAt?: number | undefined
 }
@@ -23,7 +23,7 @@ export interface Credentials {
 
 /** All times are in ms. */
 export interface MqttConnectOptions extends Credentials {
-  /** At least one address; see {@link AddressRouter}. */
+  /** The addresses, at least one; see {@link AddressRouter}. */
   readonly urls: readonly string[]
   readonly followReferences?: boolean | undefined
   readonly clientId: string

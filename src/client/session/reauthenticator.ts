@@ -75,6 +75,6 @@ export function encodeReauthentication(method: string, data: Uint8Array): Uint8A
 const encodeField = (identifier: number, bytes: Uint8Array): Uint8Array =>
   concatBytes([Uint8Array.of(identifier, bytes.length >> 8, bytes.length & 0xff), bytes])
 
-/** MQTT 5.0, section 1.5.5 */
+/** Encodes a variable byte integer (MQTT 5.0, section 1.5.5). */
 const encodeVarint = (value: number): number[] =>
   value < 128 ? [value] : [(value & 127) | 128, ...encodeVarint(value >> 7)]

@@ -44,7 +44,7 @@ export interface ConnectionInfo {
 export interface Retry {
   /** Number of the attempt, 1 for the first one after a loss. */
   readonly attempt: number
-  /** Wall time, ms since the Unix epoch. */
+  /** Wall time of the attempt, ms since the Unix epoch. */
   readonly at: number
 }
 
@@ -76,8 +76,8 @@ export interface MqttSession {
   publish(request: OutboundRequest, done: Done): void
   /**
    * Subscribes with QoS 1, and an identifier (1 to 268,435,455) if given, replacing earlier subscriptions to the same
-   * filters. Calls `done` on SUBACK with one MQTT 5 reason code per filter, of which those below 128 grant it. Does not
-   * call `done` if the connection is lost first.
+   * filters. Calls `done` on SUBACK with one MQTT 5 reason code per filter, of which codes below 128 grant the filter.
+   * Does not call `done` if the connection is lost first.
    */
   subscribe(
     filters: readonly string[],

@@ -8,8 +8,8 @@ const MIN_JUMP_MS = 10_000
 const WAKE_TIMEOUT_MS = 3_000
 
 /**
- * Calls `task` when the wall clock has jumped ahead, as after system sleep, when connections may have died silently.
- * Returns a function that stops the checks.
+ * Calls `task` when the wall clock has jumped ahead. It does so after system sleep, during which connections may have
+ * died silently. Returns a function that stops the checks.
  */
 export function onWake(clock: Clock, task: () => void): () => void {
   let last = clock.now()

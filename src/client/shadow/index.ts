@@ -67,14 +67,14 @@ export class Shadow<T extends object> {
   }
 
   /**
-   * Changes the given fields of the desired state; `undefined` removes a field. One request, like
-   * {@link Optimistic.set}. Concurrent changes to other fields are kept.
+   * Changes the given fields of the desired state; `undefined` removes a field. Returns one request, as
+   * {@link Optimistic.set} does. Concurrent changes to other fields are kept.
    */
   desire(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
     return new Awaitable(subscriber => this.#wishes.write(patch).subscribe(subscriber))
   }
 
-  /** Changes the given fields of the reported state. One request, like {@link Optimistic.set}. */
+  /** Changes the given fields of the reported state. Returns one request, as {@link Optimistic.set} does. */
   report(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
     return new Awaitable(subscriber => this.#reports.write(patch).subscribe(subscriber))
   }

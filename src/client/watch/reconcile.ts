@@ -25,13 +25,14 @@ const MAX_HELD_CHANGES = 64
 const NO_ENTRIES: readonly RawEntry[] = []
 
 /**
- * The reducer of a watch, pure: (state, event) to (next state, entries to emit, request to send).
+ * Reduces the state of a watch: (state, event) to (next state, entries to emit, request to send). Pure.
  *
- * Order on every connection: KEYNOTIFY, its response, GET, its response, then changes; so no change falls between
- * snapshot and notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). A connection
- * reaches one store instance, whose rising versions order notifications relative to reads. Two kinds of change cannot
- * be ordered and cause another read instead: changes that may have been queued before this connection, possibly by
- * another store instance, and changes after a response without a version. Reasons: `docs/decisions/stale-or-fresh.md`.
+ * The order on every connection is KEYNOTIFY, its response, GET, its response, then changes, so no change is lost
+ * between the read and the notifications (state store protocol, "KEYNOTIFY notification topics and lifecycle"). A
+ * connection reaches one store instance, whose rising versions order notifications relative to reads. Two kinds of
+ * change cannot be ordered and cause another read instead: changes that may have been queued before this connection,
+ * possibly by another store instance, and changes after a response without a version. Reasons:
+ * `docs/decisions/stale-or-fresh.md`.
  */
 export function reconcile(state: WatchState, event: WatchEvent): Step {
   switch (event.type) {
@@ -117,7 +118,10 @@ function emitAbsent(state: WatchState): Step {
   return finishRead(patch(state, { entry }), [entry])
 }
 
-/** Becomes live: emits held changes that the read proved newer, and reads again for those it could not order. */
+/**
+ * Becomes live. Emits the held changes that the read proved newer, and reads again for the changes that it could not
+ * order.
+ */
 function finishRead(state: WatchState, emitted: readonly RawEntry[]): Step {
   const { held } = state
   const live = patch(state, {

@@ -17,7 +17,7 @@ import { WatchRequests } from './watch-requests.js'
 import type { NotifiedChange, WatchEvent } from './watch-state.js'
 
 export interface WatchedConnection {
-  /** Whether the broker kept no session: no message of an earlier connection can arrive. */
+  /** Whether the broker kept no session, so that no message of an earlier connection can arrive. */
   readonly isNewSession: boolean
   readonly subscriptionId: number | undefined
   /**

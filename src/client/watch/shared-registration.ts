@@ -8,8 +8,8 @@ import type { SharedRegistration, Watch, WatchObserver } from './watch.js'
 import type { RawEntry, ReceivedChange } from './watch-state.js'
 
 /**
- * How a glob discovered a key: `found` by a scan, `changed` when earlier changes may have been missed, `appeared` with the
- * first change since the glob was registered, which makes a read unnecessary.
+ * How a glob discovered a key: `found` by a scan, `changed` by a change before which others may have been missed, or
+ * `appeared` with the first change since the glob was registered, which makes a read unnecessary.
  */
 export type Discovery = 'found' | 'changed' | 'appeared'
 

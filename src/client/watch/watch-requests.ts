@@ -65,7 +65,10 @@ export class WatchRequests {
     watch.cancel()
   }
 
-  /** Cancels all requests of a lost connection: a late STOP must not end a registration made on the next one. */
+  /**
+   * Cancels all requests of a lost connection, because a late STOP must not end a registration that was made on the
+   * next connection.
+   */
   clear(): void {
     this.#window.clear()
     this.#noStoreRetry.clear()
@@ -189,7 +192,7 @@ export class NoStoreRetry {
     this.#cancel ??= this.#clock.schedule(backoff(++this.#attempt, { max: MAX_PAUSE_MS }), () => this.#retryOne())
   }
 
-  /** Retries one watch. The timer is armed for the next one, in case this watch ends without a response. */
+  /** Retries one watch. The timer is set for the next watch, because this one may end without a response. */
   #retryOne(): void {
     this.#cancel = undefined
     const [first] = this.#waiting
@@ -206,8 +209,8 @@ interface QueuedRequest<K> {
 }
 
 /**
- * Limits in-flight requests; the others are queued in order, one per owner: a newer request of an owner replaces the
- * queued one.
+ * Limits the number of requests in flight. Further requests are queued in order, one per owner: a newer request of an
+ * owner replaces the queued one.
  */
 export class RequestWindow<K> {
   readonly #limit: number

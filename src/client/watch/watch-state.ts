@@ -41,7 +41,7 @@ export interface WatchState {
   readonly hasRaced: boolean
   /** Whether a change lacked its value or version, so that only a GET sent after it can show the change. */
   readonly needsRead: boolean
-  /** Changes received since GET was sent that only its response can order. */
+  /** Changes that were received after GET was sent and that only the response to it can order. */
   readonly held: readonly ReceivedChange[]
   /** The last change that the pending read has to confirm. */
   readonly unverified: NotifiedChange | undefined
@@ -90,8 +90,9 @@ export const INITIAL: WatchState = { ...DISCONNECTED, phase: 'offline', isKnown:
 
 /**
  * The state of a key. `op` is `set` for a value, `delete` for a notified deletion, `absent` when a read found no key,
- * `invalid` for a value the codec cannot decode. `source` is the first read, a notification, or the read after a reconnect.
- * `reason` says why the value is missing, see {@link GoneReason}; it is `unknown` for an absent key.
+ * `invalid` for a value the codec cannot decode. `source` is the first read, a notification, or the read after a
+ * reconnect. `reason` is the reason why the value is missing; see {@link GoneReason}. It is `unknown` for an absent
+ * key.
  */
 export type Entry<T> =
   | (EntryBase & { readonly op: 'set'; readonly value: T })

@@ -91,7 +91,7 @@ export class Watch {
 
   /**
    * Notifies the current observers of entries, in order. Notifications that an observer causes are queued behind it. An
-   * observer that joins during the call receives none of these entries, as it already has the last one.
+   * observer that joins during the call receives none of these entries, because it already has the last one.
    */
   notify(entries: readonly (RawEntry | undefined)[], freshness: Freshness): void {
     const observers = this.#observers
@@ -110,7 +110,7 @@ export class Watch {
     else this.#notifyNow([observer], [entry], freshness)
   }
 
-  /** Ends the watch for all observers; queued notifications are dropped. */
+  /** Ends the watch for all observers, and drops queued notifications. */
   end(freshness: Freshness, error: StateStoreError | undefined): void {
     this.isEnded = true
     const observers = this.#observers

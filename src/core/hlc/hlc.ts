@@ -166,8 +166,9 @@ export class HlcClock {
 }
 
 /**
- * Returns the first reading of `nodeId` after `floor` at wall time `now` (ms). Pure. Throws {@link HlcError}: `drift`
- * if the reading would lead `now` by more than `maxDriftMs`, `overflow` if the counter is exhausted.
+ * Returns the first reading of
+ * `nodeId` after `floor` at wall time `now` (ms). Pure. Throws {@link HlcError}: `drift` if the reading would lead `now` by more than `maxDriftMs`, `overflow`
+ * if the counter is exhausted.
  */
 export function advance(floor: Hlc, now: number, nodeId: string, maxDriftMs: number = MAX_DRIFT_MS): Hlc {
   const wall = Math.floor(now)

@@ -22,7 +22,7 @@ import { checkTopicName, SHARE_PREFIX } from './topic.js'
 
 /**
  * Decodes a client's packet of any type but PUBLISH, as strictly as the standard requires. Byte strings are views of
- * the frame. The broker checks the syntax of topic filters, because it responds to each one; see `isTopicFilter`.
+ * the frame. The syntax of topic filters is checked by the broker, which responds to each filter; see `isTopicFilter`.
  *
  * @param frame - one whole packet, as cut by `FrameCutter`
  * @param version - version of the connection; ignored for a CONNECT, which contains its own version
@@ -109,7 +109,7 @@ function decodeConnect(reader: MqttReader): Connect {
   if (properties.authenticationData !== undefined && properties.authenticationMethod === undefined)
     throw protocolError('Authentication data requires an authentication method')
   const clientId = reader.text()
-  // MQTT 3.1.1, section 3.1.3.1
+  // Required by MQTT 3.1.1, section 3.1.3.1.
   if (version === 4 && clientId === '' && !cleanStart)
     throw new PacketError(REASON.clientIdentifierNotValid, 'A persistent session requires a client identifier')
   const will = (flags & CONNECT_FLAG.will) === 0 ? undefined : readWill(reader, version, flags)
@@ -151,7 +151,7 @@ function readFlags(reader: MqttReader, version: Version): number {
   if ((flags & CONNECT_FLAG.willQos) === CONNECT_FLAG.willQos) throw malformed('The QoS of the will is 3')
   const ofWill = flags & (CONNECT_FLAG.willQos | CONNECT_FLAG.willRetain)
   if ((flags & CONNECT_FLAG.will) === 0 && ofWill !== 0) throw malformed('Will flags are set without a will')
-  // MQTT 3.1.1, section 3.1.2.9
+  // Required by MQTT 3.1.1, section 3.1.2.9.
   if (version === 4 && (flags & (CONNECT_FLAG.username | CONNECT_FLAG.password)) === CONNECT_FLAG.password)
     throw malformed('A password requires a user name')
   return flags
@@ -265,7 +265,7 @@ function decodeDisconnect(reader: MqttReader, version: Version): Disconnect {
   const reasonCode = readReason(reader, type)
   if (reader.remaining === 0) return { type, reasonCode }
   const { sessionExpiry, reasonString, userProperties, serverReference } = readProperties(reader, version, type)
-  // Section 3.14.2.2.5
+  // Required by section 3.14.2.2.5.
   if (serverReference !== undefined) throw protocolError('A client must not send a server reference')
   return { type, reasonCode, sessionExpiry, reasonString, userProperties }
 }

@@ -239,14 +239,14 @@ export class StringCache {
     this.#maxLength = maxLength
   }
 
-  /** Like the function {@link textOf}; cached strings are not checked again. */
+  /** Decodes text like the function {@link textOf}. Cached strings are not checked again. */
   textOf(bytes: Uint8Array, at: number, length: number, check?: TextCheck): string {
     const slot = slotOf(bytes, at, length)
     const cached = this.#find(slot, bytes, at, length) ?? this.#find(slot ^ 1, bytes, at, length)
     if (cached) return cached.text
     const text = textOf(bytes, at, length)
     check?.(text)
-    // Only ASCII has as many bytes as characters.
+    // Only ASCII text has as many bytes as characters.
     if (text.length === length && length <= this.#maxLength) this.#store(slot, text, bytes, at)
     return text
   }

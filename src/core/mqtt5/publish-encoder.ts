@@ -66,7 +66,8 @@ export class PublishEncoder {
     if (packetId !== 0) at = putUint16(bytes, at, packetId)
     if (version === 5) at = this.#putProperties(bytes, putVarint(bytes, at, this.#size), content, envelope)
     if (!apart) copyTo(payload, payload.length, bytes, at)
-    // A response has only one receiver, so it is not kept; it may be a view of the data that was read with its request.
+    // A response has only one receiver, so its content is not kept. The content may be a view of the data that was read
+    // with the request.
     if (content.correlationData !== undefined) this.#content = undefined
   }
 
@@ -173,7 +174,7 @@ export class PublishEncoder {
   }
 }
 
-/** Options of an ordinary MQTT 5 receiver: QoS 1, or 0 with packet id 0. */
+/** Returns the options of an ordinary MQTT 5 receiver: QoS 1, or QoS 0 with packet id 0. */
 export const envelopeOf = (packetId: number): Envelope => ({
   packetId,
   qos: packetId === 0 ? 0 : 1,

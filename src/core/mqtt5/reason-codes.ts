@@ -1,6 +1,6 @@
 import type * as REASON from './reason-codes.js'
 
-// Reason codes (MQTT 5.0, section 2.4); those from 0x80 are failures. They are separate exports, so that a client
+// Reason codes (MQTT 5.0, section 2.4). Codes from 0x80 are failures. They are separate exports, so that a client
 // bundles only the ones it uses.
 
 export const success = 0x00
@@ -52,7 +52,7 @@ export type ReasonCode = Extract<(typeof REASON)[keyof typeof REASON], number>
 /** First failure code (MQTT 5.0, section 2.4). */
 export const FIRST_FAILURE = 0x80
 
-/** MQTT 3.1.1 return codes (section 3.2.2.3) by MQTT 5.0 reason code; others become "server unavailable". */
+/** MQTT 3.1.1 return codes (section 3.2.2.3) by MQTT 5.0 reason code. All other codes become "server unavailable". */
 const RETURN_CODES: Partial<Record<ReasonCode, number>> = {
   [success]: 0,
   [unsupportedProtocolVersion]: 1,

@@ -28,8 +28,8 @@ export interface KeynotifyCommand {
 }
 
 /**
- * Watches all readable keys that match a glob, as KEYNOTIFY does for each. An extension of this store. Other stores
- * reply `unknown command`, by which a client detects them.
+ * Watches all readable keys that match a glob, as KEYNOTIFY does for a single key. An extension of this store. Other
+ * stores reply `unknown command`, by which a client recognises them.
  */
 export interface GlobnotifyCommand {
   readonly verb: 'GLOBNOTIFY'

@@ -22,7 +22,7 @@ export const PROPERTY = {
    * absent key and to a GLOBNOTIFY. An extension, because the protocol gives these responses no version.
    */
   position: '__pos',
-  /** The client id, by which a broker may partition requests while keeping those of one client in order. */
+  /** The client id, by which a broker may partition requests while it keeps the requests of one client in order. */
   partition: '$partition',
   /** An empty property by which brokers may prioritise a message when their buffers are full of data. */
   highPriority: '$high_priority',

@@ -26,7 +26,7 @@ export type Reply =
   | (ScanPage & { readonly type: 'page' })
   | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
 
-// Annotated as pure, so that clients, which only read replies, do not bundle them.
+// These constants are annotated as pure, so that clients, which only read replies, do not bundle them.
 const OK = /* @__PURE__ */ encodeSimple('OK')
 const ABSENT = /* @__PURE__ */ encodeBlob(null)
 const COUNT = [/* @__PURE__ */ encodeInteger(0), /* @__PURE__ */ encodeInteger(1)] as const

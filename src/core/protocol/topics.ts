@@ -17,13 +17,15 @@ export const INSTANCE_TOPIC = 'rx-statestore/v1/life'
 /** Payload when no store serves; an empty payload means the same, but some brokers reject empty wills. */
 export const AWAY = 'away'
 
-/** The response topic recommended for a client (state store protocol, "System topic": Response Topic). */
+/**
+ * Returns the response topic that is recommended for a client (state store protocol, "System topic": Response Topic).
+ */
 export const responseTopic = (clientId: string): string =>
   `clients/${clientId}/services/statestore/_any_/command/invoke/response`
 
 /**
- * Prefix of a client's notification topics, ending in `/`; the key follows in Base16 (state store protocol, "KEYNOTIFY
- * notification topics and lifecycle").
+ * Returns the prefix of a client's notification topics, which ends in `/` and is followed by the key in Base16 (state
+ * store protocol, "KEYNOTIFY notification topics and lifecycle").
  */
 export const notificationPrefix = (clientId: string): string =>
   `${RESERVED_RESPONSE_PREFIX}/${toHex(utf8(clientId))}/command/notify/`

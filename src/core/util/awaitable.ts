@@ -1,13 +1,13 @@
 import { AsyncSubject, firstValueFrom, Observable, type Subscriber, Subscription, type TeardownLogic } from 'rxjs'
 
 /**
- * A request with one result, as an observable that can be awaited. The first subscription or `await` sends it, once:
- * every subscriber and every `await` of the same object gets the same result, including later ones. Creating it sends
- * nothing. To send again, create another request: `defer(() => group.send(21))`.
+ * A request with one result, as an observable that can be awaited. The first subscription or `await` sends the request,
+ * once. Every subscriber and every `await` of the same object, including later ones, gets the same result. Creating the
+ * object sends nothing. To send again, create another request: `defer(() => group.send(21))`.
  *
- * Unsubscribing the last subscriber before the result cancels it. After that, and after an error, the next subscription
- * sends again: `retry` works. An `await` cannot be cancelled, and all `await`s settle with the first outcome. `pipe`
- * returns a plain observable.
+ * If the last subscriber unsubscribes before the result, the request is cancelled. After that, and after an error, the
+ * next subscription sends again, so `retry` works. An `await` cannot be cancelled, and all `await`s settle with the
+ * first outcome. `pipe` returns a plain observable.
  *
  * @example
  * ```ts
@@ -86,11 +86,12 @@ function shareAttempt<T>(source: Observable<T>): (subscriber: Subscriber<T>) => 
 
 /**
  * A request to the store with one result, as an observable that can be awaited. The first subscription or `await` sends
- * it, once: every subscriber and every `await` of the same object gets the same result, including later ones. Creating
- * it sends nothing. To send again, create another request: `defer(() => key.get()).pipe(repeat({ delay: 1000 }))`.
+ * the request, once. Every subscriber and every `await` of the same object, including later ones, gets the same result.
+ * Creating the object sends nothing. To send again, create another request: `defer(() => key.get()).pipe(repeat({
+ * delay: 1000 }))`.
  *
- * Unsubscribing the last subscriber before the result cancels it. After that, and after an error, the next subscription
- * sends again: `retry` works. `pipe` returns a plain observable.
+ * If the last subscriber unsubscribes before the result, the request is cancelled. After that, and after an error, the
+ * next subscription sends again, so `retry` works. `pipe` returns a plain observable.
  *
  * Invalid arguments are errors of the request, so that `catchError` and `catch` see them. `for await` requires a
  * continuing source, such as a {@link Key}, and rejects a request.

@@ -11,8 +11,9 @@ export interface BackoffOptions {
 export const randomOf = ({ random = Math.random }: BackoffOptions = {}): (() => number) => random
 
 /**
- * Exponential backoff with jitter: the delay before attempt `attempt` (1 is the first retry) is between half of
- * `initial * 2^(attempt - 1)` and the whole of it, capped at `max`. The jitter spreads the reconnects of many clients.
+ * Returns a delay by exponential backoff with jitter. The delay before attempt `attempt` (1 is the first retry) is
+ * between half of `initial * 2^(attempt - 1)` and the whole of it, capped at `max`. The jitter spreads the reconnects
+ * of many clients.
  *
  * @example
  * ```ts

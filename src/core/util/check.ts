@@ -70,7 +70,7 @@ function nearestName(name: string, names: readonly string[]): string | undefined
   return best && best.far <= Math.min(MAX_EDIT_DISTANCE, Math.ceil(plain.length / 3)) ? best.one : undefined
 }
 
-/** The Levenshtein distance: insertions, deletions and substitutions. */
+/** Returns the Levenshtein distance: the number of insertions, deletions and substitutions. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

@@ -3,9 +3,9 @@
  * replace it.
  */
 export interface Clock {
-  /** Wall clock, ms since the Unix epoch. May jump. */
+  /** Returns the time of the wall clock, ms since the Unix epoch. The clock may jump. */
   now(): number
-  /** Monotonic clock, ms from an arbitrary start. */
+  /** Returns the time of the monotonic clock, ms since an arbitrary start. */
   monotonic(): number
   /** Runs `task` once after `delay` ms. Returns a function that cancels the task. */
   schedule(delay: number, task: () => void): () => void
@@ -54,7 +54,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** Runs a task after `delay` ms, without keeping the process alive for it. */
+/** Runs a task after `delay` ms, without keeping the process alive for the task. */
 export function scheduleUnref(delay: number, task: () => void): void {
   const timer: unknown = setTimeout(task, delay)
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')

@@ -17,8 +17,8 @@ export interface ErrorCodes extends Record<ServiceErrorCode, true> {
 }
 
 /**
- * Stable code to branch on. The code selects the remedy; the message says what happened, to which key, and what to do.
- * New codes may be added; none changes its meaning.
+ * A stable code on which programs can branch. The code selects the remedy; the message contains what happened, to which
+ * key, and what to do. New codes may be added; no code changes its meaning.
  */
 export type ErrorCode = keyof ErrorCodes
 
@@ -108,9 +108,9 @@ export interface UncertainSubject {
 const WRITE: UncertainSubject = { what: 'a write', remedy: 'read the key before trying again' }
 
 /**
- * A write or a message was sent and its response was lost: it may or may not have been applied or delivered. Read the
- * key of a write before deciding what to do. The request is never repeated automatically, because another client may
- * have written in between, or subscribers would receive a message twice.
+ * A write or a message was sent and its response was lost. The write may have been applied, or the message delivered,
+ * or not. Read the key of a write before deciding what to do. The request is never repeated automatically, because
+ * another client may have written in between, or subscribers would receive a message twice.
  */
 export class OutcomeUnknownError extends StateStoreError {
   override readonly name = 'OutcomeUnknownError'

@@ -86,7 +86,7 @@ export const count = integer(POSITIVE_INTEGER, 1, Number.MAX_SAFE_INTEGER)
 
 export const port = { ...integer('a port number from 0 to 65535', 0, 65_535), sign: '<port>' }
 
-/** Any text. @param sign - placeholder, such as `<dir>` */
+/** Returns the kind of an option that accepts any text. @param sign - placeholder, such as `<dir>` */
 export const text = (sign: string): OptionKind<string> => ({
   sign,
   expected: 'a string',

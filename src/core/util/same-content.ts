@@ -5,7 +5,7 @@ const MAX_DEPTH = 64
 
 /**
  * Compares the content of two values: plain objects by their fields in any order, arrays by their elements, bytes by
- * value, everything else by identity.
+ * value, and all other values by identity.
  *
  * @example
  * ```ts

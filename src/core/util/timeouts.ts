@@ -2,8 +2,8 @@ import type { Clock } from './clock.js'
 import { type Deadline, DeadlineQueue } from './deadlines.js'
 
 /**
- * One timer for the earliest of many deadlines. It may fire early, for a deadline that was removed, but never late. The
- * callback handles the due items and sets the timer again.
+ * One timer for the earliest of many deadlines. The timer may fire early, for a deadline that was removed, but never
+ * late. The callback handles the due items and sets the timer again.
  *
  * @example
  * ```ts

@@ -42,7 +42,7 @@ export class RateLimiter {
 const MIN_SWEEP_SIZE = 1_024
 
 /**
- * One {@link RateLimiter} per name, such as an address; idle ones are dropped.
+ * One {@link RateLimiter} per name, such as an address. Idle limiters are dropped.
  *
  * @example
  * ```ts

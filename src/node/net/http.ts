@@ -50,7 +50,7 @@ export function isBelow(path: string, { url = '' }: IncomingMessage): boolean {
 
 /** Maximum time for the head of an HTTP request, counted from the start of the connection, ms. */
 const HEAD_TIMEOUT_MS = 10_000
-/** How often Node checks for overdue heads, ms; its default is 30 s. */
+/** Interval at which Node checks for overdue heads, ms. The default of Node is 30 s. */
 const CHECK_INTERVAL_MS = 1_000
 
 /** Options of an HTTP server that does not read request bodies. */

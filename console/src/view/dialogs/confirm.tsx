@@ -9,7 +9,7 @@ export interface ConfirmProps {
   onClose(): void
 }
 
-/** Asks before an irreversible action; Cancel has the focus. */
+/** Asks for confirmation of an irreversible action. Cancel has the focus. */
 export function Confirm({ title, action, children, onConfirm, onClose }: ConfirmProps): JSX.Element {
   const submit = (): void => {
     onConfirm()

@@ -4,7 +4,7 @@ import { previewValue } from '../../model/value.js'
 import { shortVersion } from '../../model/version.js'
 import { ValueLine } from '../value.js'
 
-/** Shown when the key changed while the form was open. */
+/** Warns that the key changed while the form was open. */
 export function ConflictNotice({
   entry,
   onTake,

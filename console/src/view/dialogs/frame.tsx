@@ -10,7 +10,7 @@ export interface FrameProps {
   onSubmit(): void
 }
 
-/** A modal dialog with a form; Esc closes it, and the focus returns to where it was. */
+/** Shows a modal dialog with a form. Esc closes the dialog, and the focus returns to its previous element. */
 export function Frame({ title, children, onClose, onSubmit }: FrameProps): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()

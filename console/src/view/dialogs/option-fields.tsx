@@ -109,8 +109,8 @@ interface TokenFieldProps {
 }
 
 /**
- * A field for a fencing token. The stored token is offered but not filled in, because writing with it bypasses the
- * lock.
+ * Shows a field for a fencing token. The stored token is offered but not filled in, because writing with it bypasses
+ * the lock.
  */
 export const TokenField = ({ token, stored, problem, onChange }: TokenFieldProps): JSX.Element => (
   <div class="field-wide">

@@ -4,7 +4,7 @@ import { KEY_PAGE_SIZE, type KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 
-/** The end of an incomplete list, which offers to load more. */
+/** Shows the end of an incomplete list, with a button that loads more keys. */
 export function MoreKeys({ list: { keys, glob } }: { readonly list: KeyList }): JSX.Element {
   const { maxKeys$, stats$ } = useConsole()
   const maxKeys = useCell(maxKeys$)

@@ -44,7 +44,7 @@ export function Toolbar(): JSX.Element {
   )
 }
 
-/** The switch between tree and list, hidden if no key contains a `/`. */
+/** Shows the switch between tree and list, unless no key contains a `/`. */
 function TreeSwitch(): JSX.Element | undefined {
   const { list$, folding, open$ } = useConsole()
   const { tree } = useCell(folding.fold$)

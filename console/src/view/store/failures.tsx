@@ -8,7 +8,11 @@ import { Action, Card } from './card.js'
 
 const FREEZE_DURATIONS_MS = [5_000, 30_000, 120_000]
 
-/** Failures to simulate, for a store with its own broker. @param isNode - whether other nodes hold its keys as well */
+/**
+ * Shows failures to simulate, for a store with a built-in broker.
+ *
+ * @param isNode - whether other nodes also hold the keys
+ */
 export function Failures({ isNode }: { readonly isNode: boolean }): JSX.Element {
   const { dialog$ } = useConsole()
   const actions = useActions()

@@ -17,7 +17,7 @@ const HINTS: Readonly<Partial<Record<AttachedFacts['state'], string>>> = {
   standby: 'Another store is active; this one takes over if it fails.',
 }
 
-/** State of a store attached to an external broker. @param at - URL of the broker */
+/** Shows the state of a store that is attached to an external broker. @param at - URL of the broker */
 export function Service({ at }: { readonly at: string }): JSX.Element {
   const { last } = useCell(useConsole().stats$)
   const { state, why } = last?.attached ?? { state: 'connecting' as const }

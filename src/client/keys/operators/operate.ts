@@ -76,7 +76,7 @@ export function operate<T, V, R>(
 function survivableErrors(onError: ErrorMode | undefined, latest: boolean | undefined): (cause: unknown) => boolean {
   if (onError === 'emit') return () => true
   if (onError === 'throw' || latest !== true) return () => false
-  // A newer item makes up for an outage, but not for a permanent error.
+  // A newer item replaces one that failed because of an outage, but does not help against a permanent error.
   return isTransient
 }
 

@@ -35,9 +35,9 @@ const DELETE_KEY = { name: 'deleteKey', names: DELETE_NAMES }
 const DELETE_IF = { name: 'deleteIf', names: DELETE_NAMES }
 
 /**
- * Writes every item to a key, or to the key that `keyOf` returns, and emits the results in source order. Up to
- * `concurrency` writes are in flight; writes to one key stay in order. Errors as {@link Key.set} does, unless
- * `onError: 'emit'` emits failures as results.
+ * Writes every item to a fixed key or to the key that `keyOf` returns, and emits the results in source order. Up to
+ * `concurrency` writes are in flight; writes to one key stay in order. Errors as {@link Key.set} does, unless `onError:
+ * 'emit'` emits failures as results.
  *
  * @example
  * ```ts
@@ -80,8 +80,8 @@ export function set<T, L extends boolean, E extends ErrorMode, W extends boolean
 }
 
 /**
- * Reads a key for every item, or the key that `keyOf` returns, and emits the entries in source order. An absent key is an
- * entry with `op: 'absent'`. Errors as {@link Key.get} does, unless `onError: 'emit'`.
+ * Reads, for every item, a fixed key or the key that `keyOf` returns, and emits the entries in source order. An absent
+ * key is an entry with `op: 'absent'`. Errors as {@link Key.get} does, unless `onError: 'emit'`.
  *
  * @example
  * ```ts
@@ -126,8 +126,8 @@ export function get<T, V, L extends boolean, E extends ErrorMode, W extends bool
 }
 
 /**
- * Deletes a key for every item, or the key that `keyOf` returns, and emits the results in source order. Errors as
- * {@link Key.delete} does, unless `onError: 'emit'`.
+ * Deletes, for every item, a fixed key or the key that `keyOf` returns, and emits the results in source order. Errors
+ * as {@link Key.delete} does, unless `onError: 'emit'`.
  *
  * @example
  * ```ts
@@ -173,9 +173,9 @@ export function deleteKey<T, V, L extends boolean, E extends ErrorMode, W extend
 }
 
 /**
- * Deletes a key for every item, but only if the value of the key equals the item. With a store, `keyOf` returns the key
- * of an item, and `toValue` encodes the value to compare with. Emits the results in source order. Errors as {@link
- * Key.deleteIf} does, unless `onError: 'emit'`.
+ * Deletes a key for every item, but only if the value of the key equals the item. With a store,
+ * `keyOf` returns the key of an item, and `toValue` encodes the value to compare with. Emits the results in source
+ * order. Errors as {@link Key.deleteIf} does, unless `onError: 'emit'`.
  *
  * @example
  * ```ts

@@ -43,10 +43,10 @@ const DEFAULT_CONCURRENCY = 64
 const DEFAULT_BUFFER = 65_536
 
 /**
- * Like `concatMap` with concurrency: up to `concurrency` requests are in flight, started in source order, and results
- * are emitted in that order. An error of the source or a request ends it immediately; completion waits for pending
- * results. With `latest`, a newer item replaces a waiting one of the same key, and a key has at most one request in
- * flight.
+ * Works like `concatMap` with concurrency: up to `concurrency` requests are in flight. They are started in source
+ * order, and results are emitted in the same order. An error of the source or a request ends the stream immediately;
+ * completion waits for pending results. With `latest`, a newer item replaces a waiting one of the same key, and a key
+ * has at most one request in flight.
  *
  * @param request - creates the request of an item; only its last value is emitted
  * @param keyOf - groups items for `latest`
@@ -141,7 +141,7 @@ class Pipeline<T, R> implements Unsubscribable {
     this.#buffered--
   }
 
-  // A request that ends synchronously calls this reentrantly; the outer loop then checks again.
+  // A request that ends synchronously calls this method reentrantly; the outer loop then checks again.
   #start(): void {
     this.#mustRecheck = true
     if (this.#isStarting) return
