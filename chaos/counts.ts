@@ -1,4 +1,4 @@
-/** Counters of a run; the rows of the final table. */
+/** Returns the counters of a run, which are the rows of the final table. */
 export const zeroCounts = () => ({
   cuts: 0,
   refusals: 0,

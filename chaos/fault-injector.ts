@@ -5,7 +5,7 @@ import type { Random } from './random.js'
 import { RandomInterval } from './random-interval.js'
 import type { Violations } from './violations.js'
 
-/** A client with a link that can be broken, which can be replaced. */
+/** A client that can be replaced, and whose link can be broken. */
 export interface FaultTarget {
   link: Link | undefined
   replaceClient?: () => Promise<void>
@@ -22,7 +22,7 @@ export interface FaultsHost {
   counts: Pick<Counts, 'cuts' | 'refusals' | 'stalls' | 'halfCloses' | 'throttles' | 'splits' | 'replacements'>
 }
 
-/** Mean interval between faults of a link, and between kills, ms. */
+/** The mean intervals in ms between faults of a link and between kills. */
 const FAULT_INTERVAL_MS = 1_500
 const KILL_INTERVAL_MS = 7_000
 const REPLACE_INTERVAL_MS = 4_000
@@ -36,7 +36,7 @@ export class FaultInjector {
   #pendingActions: Set<Promise<void>> = new Set()
   #isRestarting = false
 
-  /** @param killIntervalMs - mean interval between kills, ms */
+  /** @param killIntervalMs - mean interval between kills in ms */
   constructor(
     context: FaultsHost,
     supervisor: RestartableService | undefined,

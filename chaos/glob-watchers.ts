@@ -11,9 +11,9 @@ export interface GlobWatcher {
   /** name in the recording */
   id: string
   glob: string
-  /** whether it stays until its client ends */
+  /** whether the watcher stays until its client ends */
   isPermanent: boolean
-  /** by key */
+  /** the last entry by key */
   last: Map<string, Entry<string>>
   map: ReadonlyMap<string, string> | undefined
   freshness: Freshness['state'] | undefined
@@ -22,18 +22,22 @@ export interface GlobWatcher {
 }
 
 /**
- * What a client watches. `none`: only keys. `one`: only one glob, so that it must see every change of every key.
- * `several`: overlapping globs and keys.
+ * The kinds of watches of a client. `none`: only keys. `one`: only one glob, so that it must see every change of every
+ * key. `several`: overlapping globs and keys.
  */
 export type Role = 'none' | 'one' | 'several'
 
-/** Assigned in rotation, offset by one for each round of profiles. */
+/** The roles, which are assigned in rotation, offset by one for each round of profiles. */
 const ROLES: readonly Role[] = ['none', 'one', 'several', 'several']
 const MAX_TEMPORARY = 4
 
 let watcherCount = 0
 
-/** @param number - of the client */
+/**
+ * Returns the role of a client.
+ *
+ * @param number - number of the client
+ */
 export const roleOf = (number: number) => ROLES[(number + Math.floor(number / ROLES.length)) % ROLES.length] as Role
 
 export class GlobWatchers {
@@ -61,7 +65,7 @@ export class GlobWatchers {
     if (this.#role === 'several') this.#watch('chaos/*', true)
   }
 
-  /** Adds or removes a subscriber. */
+  /** Adds or removes a subscriber at random. */
   changeWatches() {
     const [first] = this.#all
     if (first === undefined) return
@@ -75,13 +79,13 @@ export class GlobWatchers {
     for (const watcher of this.#all) watcher.stop()
   }
 
-  /** Without a connection or store, no watch may be live. */
+  /** Checks that no watch is live while there is no connection or no store. */
   checkDisconnected() {
     for (const { freshness, glob } of this.#all)
       if (freshness === 'live') this.#reportViolation('live without a connection', glob)
   }
 
-  /** After the client was closed, all streams must have ended. */
+  /** Checks that all streams have ended after the client was closed. */
   checkClosed() {
     for (const { openStreams, glob } of this.#all)
       if (openStreams > 0) this.#reportViolation('watch continues after close()', glob)
@@ -102,7 +106,7 @@ export class GlobWatchers {
       openStreams: 3,
       stop: leave,
     }
-    // As few as possible, because a quarter of this number of deleted keys is remembered.
+    // The limit is as low as possible, because the client remembers deleted keys up to a quarter of the limit.
     const keys = matching(this.#participant.store, glob, text, { maxKeys: this.#context.keys.length })
     const error = (cause: unknown) => this.#reportViolation('glob watch error', `${glob}: ${cause}`)
     const complete = () => {
@@ -138,7 +142,7 @@ export class GlobWatchers {
     if (op === 'invalid') return this.#reportViolation('undecodable value', key)
     const { lostConnections, connectedAt, reportedErrors } = this.#participant
     const value = op === 'set' ? nameOf(entry.value) : ''
-    // After a timeout, the client scans for a while and may miss the first changes of a key.
+    // After a timeout, the client scans for some time and may miss the first changes of a key.
     const isSure = this.#role === 'one' && reportedErrors === 0
     const isLive = watcher.freshness === 'live'
     const fields = [watcher.id, key, lostConnections, connectedAt, isLive, op, value, version, source] as const

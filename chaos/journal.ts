@@ -5,7 +5,8 @@ import { now } from './now.js'
 import { nameOf } from './values.js'
 
 /**
- * A file with a store's recovered keys and its responses, complete even if the store is killed immediately afterwards.
+ * A file with a store's recovered keys and its responses. The file is complete even if the store is killed directly
+ * after a response.
  */
 export class Journal {
   #file
@@ -37,9 +38,9 @@ export class Journal {
 }
 
 /**
- * Converts a request to a journal line, if it is a write.
+ * Converts a request to a journal line if the request is a write.
  *
- * @param at - monotonic ms
+ * @param at - time of the response in monotonic ms
  */
 export function recordOf(
   { clientId, payload, outcome, repeated }: RequestReport,
@@ -52,7 +53,7 @@ export function recordOf(
   return [repeated ? 'again' : 'answer', at, clientId, verb, key, name, condition, rest.includes('PX'), outcome]
 }
 
-/** Returns the words of a RESP3 command whose keys and values contain no line breaks: every other line is a word. */
+/** Returns the words of a RESP3 command, whose keys and values contain no line breaks. Every other line is a word. */
 export const wordsOf = (payload: Uint8Array) =>
   Buffer.from(payload)
     .toString()

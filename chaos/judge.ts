@@ -10,11 +10,11 @@ import type { Violations } from './violations.js'
 export interface Evidence {
   recorder: Recorder
   journals: readonly string[]
-  /** whether a store recovers the keys of the previous one */
+  /** whether a store recovers the keys of the previous store */
   keeps: boolean
-  /** whether the store is attached to a broker */
+  /** whether the store is attached to another broker */
   isBeside: boolean
-  /** whether a value may arrive after later ones of its writer */
+  /** returns whether a value may arrive after later values of its writer */
   isLate?: (value: string) => boolean
   stored: Map<string, Entry<string>>
   violations: Violations
@@ -27,7 +27,7 @@ export async function judge({ recorder, journals, keeps, isBeside, isLate, store
   const versions = await checkWrites(recorder, history, violations)
   const judges: Map<string, WatchJudge> = new Map()
   const globs: Map<string, GlobJudge> = new Map()
-  /** When each watched glob became live. */
+  /** The time when each watched glob became live. */
   const live: Map<string, number | undefined> = new Map()
   for await (const record of recorder.read()) {
     if (record[0] === 'write') continue
@@ -70,9 +70,9 @@ export async function judge({ recorder, journals, keeps, isBeside, isLate, store
 }
 
 /**
- * Once nothing is left to expire, the last applied value must be stored.
+ * Checks that the last applied value is stored after all keys have expired that can expire.
  *
- * @param changes - of the key
+ * @param changes - changes of the key
  */
 function judgeStored(
   entry: Entry<string>,
@@ -83,7 +83,7 @@ function judgeStored(
   const held = last?.op === 'set' && !last.expires ? last.value : undefined
   const found = entry.op === 'set' ? entry.value.split(':')[0] : undefined
   if (held !== found) return `${held ?? 'nothing'} was applied last, but ${found ?? 'nothing'} is stored`
-  // For a value written twice, the writer may know only one of the versions.
+  // If a value was written twice, the writer may know only one of the versions.
   const isUnique = changes.filter(({ value }) => value === held).length === 1
   const known = held === undefined || !isUnique ? undefined : versions.get(held)
   if (known && !known.has(String(entry.version))) return 'its version differs from that of its writer'

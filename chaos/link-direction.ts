@@ -32,7 +32,7 @@ export class LinkDirection {
   #isFinished = false
   #cancel: (() => void) | undefined
 
-  /** @param conditions - of the link; call {@link forward} when it changes */
+  /** @param conditions - conditions of the link; callers must call {@link forward} when they change */
   constructor(source: Socket, target: Socket, conditions: LinkConditions, random: Random) {
     this.#source = source
     this.#target = target
@@ -43,7 +43,7 @@ export class LinkDirection {
       this.#hasEnded = true
       this.forward()
     })
-    // On a stalled link, as with a pulled cable, neither side notices that the other has closed.
+    // On a stalled link, as with a pulled cable, neither side notices that the other side has closed.
     source.on('close', () => {
       this.#isClosed = true
       this.forward()

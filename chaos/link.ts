@@ -4,12 +4,12 @@ import type { LinkConditions } from './link-direction.js'
 import { LinkDirection, normalConditions } from './link-direction.js'
 import type { Random } from './random.js'
 
-/** from client to store, from store to client */
+/** The direction of data: `up` from client to store, `down` from store to client. */
 export type Direction = 'up' | 'down'
 
 export type Connection = { near: Socket; far: Socket; up: LinkDirection; down: LinkDirection }
 
-/** A link between one client and the store: a TCP proxy that injects faults. */
+/** A link between one client and the store, which is a TCP proxy that injects faults. */
 export class Link {
   #connections: Set<Connection> = new Set()
   #server
@@ -17,7 +17,7 @@ export class Link {
   #isRefusing = false
   #conditions = { up: normalConditions(), down: normalConditions() }
 
-  /** @param port - of the store */
+  /** @param port - port of the store */
   constructor(port: number, random: Random) {
     this.#random = random
     this.#server = createServer({ noDelay: true, allowHalfOpen: true }, near => this.#accept(near, port))
@@ -38,7 +38,7 @@ export class Link {
     const { size } = this.#connections
     for (const { near, far } of this.#connections) {
       for (const socket of [near, far]) {
-        // A socket already ended cannot be reset: Node would leak its handle.
+        // A socket that has already ended cannot be reset, because Node would leak its handle.
         if (reset && !socket.writableEnded) socket.resetAndDestroy()
         else socket.destroy()
       }
@@ -79,7 +79,7 @@ export class Link {
       return
     }
     const far = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true })
-    // 'close' follows, and the link directions handle it.
+    // The link directions handle the `close` event that follows.
     for (const socket of [near, far]) socket.on('error', () => undefined)
     const up = new LinkDirection(near, far, this.#conditions.up, this.#random)
     const down = new LinkDirection(far, near, this.#conditions.down, this.#random)

@@ -1,4 +1,4 @@
-// Runs real clients and a real store over real sockets under constant faults, then checks every guarantee.
+// This program runs real clients and a real store over real sockets under constant faults, then checks every guarantee.
 
 import { join } from 'node:path'
 import { hasMosquitto } from './beside/mosquitto.js'
@@ -15,7 +15,7 @@ import { type Row, Run, readOptions, resourceRows, rowsOf } from './run.js'
 import { checkRegistrations, converge, settle } from './settle.js'
 import { AttachedSupervisor, findPortPair, Supervisor } from './supervisor.js'
 
-/** Mean interval between writes of a client, and between changes of its watches of keys and globs, ms. */
+/** The mean intervals in ms between writes of a client, and between changes of its watches of keys and globs. */
 const WRITE_INTERVAL_MS = 60
 const WATCH_EVERY = 150
 const GLOB_EVERY = 600
@@ -36,7 +36,7 @@ const { violations, random, directory } = run
 watchClients()
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
-// Not derived from the seed, so that two identical runs at the same time do not meet.
+// The ports do not depend on the seed, so that two identical runs at the same time use different ports.
 const ports = await findPortPair(new Random(process.pid))
 const unavailableCodes = mosquitto ? ['no-store'] : []
 const context = {
@@ -54,8 +54,8 @@ const beside = mosquitto ? new AttachedSupervisor(directory, ports, complain, ne
 const supervisor = beside ?? new Supervisor(directory, ports, complain, data ? join(directory, 'data') : '')
 
 /**
- * Mean interval between kills, ms. A durable store is killed often, as recovery is what the run tests; behind another
- * broker, it takes two seconds until the next instance is sure that the previous one has ended.
+ * The mean interval in ms between kills. A durable store is killed often, because the run tests its recovery. Behind
+ * another broker, the next instance needs two seconds to detect that the previous one has ended.
  */
 const KILL_INTERVAL_MS = mosquitto ? 5_000 : data ? 2_500 : undefined
 
@@ -69,7 +69,7 @@ const besideThem = beside ? [{ link: beside.link }] : []
 const victims = [...participants.flatMap(one => one.faultTargets), ...besideThem]
 const faults = new FaultInjector(context, supervisor, victims, random.fork(), KILL_INTERVAL_MS)
 
-/** Injects faults for a while, then waits until all activity has ended. */
+/** Injects faults for the given time, then waits until all activity has ended. */
 async function trouble(ms: number) {
   for (const pace of paces) pace.resume()
   faults.start()
@@ -83,7 +83,7 @@ async function trouble(ms: number) {
   return resources
 }
 
-/** Closes everything, and checks that nothing is left at the store or in this process. */
+/** Closes all clients and the store, and checks that no resources are left at the store or in this process. */
 async function leave() {
   for (const participant of participants) await participant.stop()
   await until(END_DEADLINE, async () => (await supervisor.stats()).connections === 0)

@@ -9,7 +9,7 @@ const TERMINATION_TIMEOUT_MS = 20_000
 
 /** A process that can be killed, suspended and restarted. */
 export class ManagedProcess {
-  /** For messages. */
+  /** The name in messages. */
   readonly name
   isSuspended = false
   #start
@@ -17,7 +17,7 @@ export class ManagedProcess {
   #child: ChildProcess | undefined
   #starting: Promise<void> | undefined
 
-  /** @param start - settles when the process is ready */
+  /** @param start - starts the process, and resolves when it is ready */
   constructor(name: string, start: () => Promise<ChildProcess>, onViolation: (what: string) => void) {
     this.name = name
     this.#start = start
@@ -29,7 +29,7 @@ export class ManagedProcess {
     return this.#child
   }
 
-  /** Starts the process unless it runs; settles when it is ready. */
+  /** Starts the process unless it is running. Resolves when it is ready. */
   start(): Promise<void> {
     this.resume()
     if (this.#child !== undefined) return Promise.resolve()
@@ -51,7 +51,7 @@ export class ManagedProcess {
     if (child.exitCode !== null || child.signalCode !== null) ended()
   }
 
-  /** Kills the process without warning, as in a power cut. */
+  /** Kills the process without warning, as a power cut does. */
   async kill() {
     const child = this.#child
     this.#child = undefined
@@ -97,14 +97,14 @@ const killProcess = (child: ChildProcess): Promise<void> =>
     child.kill('SIGKILL')
   })
 
-/** Starts a script of this folder as a process; settles when it reports that it is ready. */
+/** Starts a script of this folder as a process. Resolves when the script reports that it is ready. */
 export async function startScript(url: URL, args: readonly unknown[]): Promise<ChildProcess> {
   const child = fork(url.pathname, args.map(String), { execArgv: [] })
   await nextMessage(child, START_TIMEOUT_MS)
   return child
 }
 
-/** Starts a program; settles when a line of its log shows that it is ready. */
+/** Starts a program. Resolves when a line of its log shows that it is ready. */
 export async function startProgram(
   program: string,
   args: readonly string[],
@@ -133,7 +133,7 @@ export async function requestStats<T>({ name, child }: ManagedProcess): Promise<
   if (child === undefined) throw new Error(`${name} is down`)
   const first = nextMessage(child, RESPONSE_TIMEOUT_MS)
   child.send('stats')
-  // Other messages may arrive first.
+  // Other messages may arrive before the response.
   for (let response = await first; ; response = await nextMessage(child, RESPONSE_TIMEOUT_MS))
     if (typeof response === 'object' && response !== null && 'stats' in response) return response.stats as T
 }

@@ -15,12 +15,12 @@ import { Writers } from './writers.js'
 export interface ChaosContext {
   options: { readonly stress: number; readonly mosquitto?: boolean }
   keys: readonly string[]
-  /** Ports of the store, or of its nodes. */
+  /** The ports of the store, or of its nodes. */
   addresses: readonly { port: number; wsPort: number }[]
   recorder: Recorder
   violations: Violations
   counts: Counts
-  /** codes of errors that mean that the broker is reachable but the store is not */
+  /** codes of errors with which the broker is reachable but the store is not */
   unavailableCodes: readonly string[]
   /** codes of other reported errors that are not faults of the library */
   expectedCodes: readonly string[]
@@ -32,7 +32,7 @@ const RECONNECT = { initial: 20, max: 400 }
 /** Errors that end no stream and are expected under faults. */
 const EXPECTED_CODES = ['timeout', 'overflow']
 
-/** Kinds of clients, assigned in rotation. */
+/** The kinds of clients, which are assigned in rotation. */
 const PROFILES = [
   { direct: false, options: { sessionExpiry: HOUR_MS } },
   { direct: false, options: { sessionExpiry: 0 } },
@@ -44,23 +44,23 @@ const PROFILES = [
   { direct: false, options: { sessionExpiry: HOUR_MS, timeout: 1_000 } },
 ]
 
-/** One client with its links to the store and all its activity. */
+/** One client, with its links to the store and all its activity. */
 export class Participant {
   name
-  /** One per place of the store; empty for a client that connects directly. */
+  /** The links, one per address of the store. A client that connects directly has none. */
   links: readonly Link[]
-  /** Other activities that restart with each of its clients. */
+  /** Further activities that restart with each client of this participant. */
   activities: { start: () => void }[] = []
   writers
   watchers
   globs
-  /** Number of lost connections. Entries with the same number arrived over one connection. */
+  /** The number of lost connections. Entries with the same number arrived over the same connection. */
   lostConnections = 0
-  /** When the connection was established, in the time of {@link now}. */
+  /** The time when the connection was established, on the clock of {@link now}. */
   connectedAt = 0
-  /** Number of errors reported since the last connection was established. */
+  /** The number of errors reported since the last connection was established. */
   reportedErrors = 0
-  /** Number of previous clients with this id. */
+  /** The number of previous clients with this id. */
   incarnation = 0
   #context
   #profile
@@ -102,7 +102,7 @@ export class Participant {
     return this.#status.state === 'connected' && this.#stats.keys === this.#stats.synced
   }
 
-  /** For messages. */
+  /** The description in messages. */
   get description() {
     return `${this.name}.${this.incarnation} ${JSON.stringify(this.#profile)} ${JSON.stringify(this.#status)} ${JSON.stringify(this.#stats)}`
   }
@@ -114,7 +114,7 @@ export class Participant {
     this.#open()
   }
 
-  /** Closes the client and starts another with the same client id, which may resume the session. */
+  /** Closes the client and starts another client with the same client id, which may resume the session. */
   async replaceClient() {
     if (this.#isStopping) return
     await this.stop()

@@ -7,7 +7,7 @@ export class RandomInterval {
   #action
   #timer: NodeJS.Timeout | undefined
 
-  /** @param mean - mean interval, ms */
+  /** @param mean - mean interval in ms */
   constructor(random: Random, mean: number, action: () => void) {
     this.#random = random
     this.#mean = mean
@@ -30,7 +30,7 @@ export class RandomInterval {
 }
 
 /**
- * Waits until a condition holds; returns whether it did before the deadline.
+ * Waits until a condition holds. Returns whether it held before the deadline.
  *
  * @param deadline - ms from now
  */

@@ -18,7 +18,10 @@ type Sight = readonly [
   source: Seen['source'],
 ]
 
-/** An observation: the outcome of a write, a read, an entry of a watched key or glob, or when a glob became live. */
+/**
+ * An observation: the outcome of a write, a read, an entry of a watched key or glob, or the time when a glob became
+ * live.
+ */
 export type Observation =
   | readonly ['write', client: string, Verb, key: string, value: string, Outcome, Version, expires: boolean, at: number]
   | readonly ['read', client: string, key: string, value: string, Version]
@@ -26,7 +29,7 @@ export type Observation =
   | readonly ['entry', ...Sight]
   | readonly ['glob', ...Sight, glob: string, isSure: boolean]
 
-/** Records observations on disk; in memory, they would hide leaks of the library. */
+/** Records observations on disk, because observations in memory would hide leaks of the library. */
 export class Recorder<T = Observation> {
   readonly path
   #file
@@ -56,7 +59,7 @@ export class Recorder<T = Observation> {
   }
 }
 
-/** Reads a file with one JSON value per line. */
+/** Reads a file that has one JSON value per line. */
 export async function* recordsOf<T>(path: string): AsyncGenerator<T> {
   for await (const line of createInterface({ input: createReadStream(path) })) yield JSON.parse(line) as T
 }

@@ -1,19 +1,19 @@
 import { MqttClient } from 'mqtt'
 
-/** Maximum growth of the heap after garbage collection, from the first quarter of a run to its end, bytes. */
+/** The maximum growth in bytes of the heap after garbage collection, from the first quarter of a run to its end. */
 export const HEAP_BOUND = 4 * 1024 * 1024
-/** Maximum timers and sockets per idle client in this process: a client with a link has three socket ends. */
+/** The maximum timers and sockets per idle client in this process. A client with a link has three socket ends. */
 const TIMERS_PER_CLIENT = 3
 const SOCKETS_PER_CLIENT = 3
-/** Maximum listeners on one MQTT client, for all events. */
+/** The maximum number of listeners on one MQTT client, for all events. */
 const LISTENERS_PER_CLIENT = 12
 
 export type Resources = { heap: number; timers: number; sockets: number; listeners: number }
 
-/** All live MQTT clients, which are private to the library. */
+/** All live MQTT clients. The library does not expose them. */
 const clients: Set<WeakRef<MqttClient>> = new Set()
 
-/** Tracks every MQTT client created from here on. */
+/** Tracks every MQTT client that is created after this call. */
 export function watchClients() {
   const { reconnect } = MqttClient.prototype
   const known: WeakSet<MqttClient> = new WeakSet()
@@ -40,7 +40,7 @@ export function resourcesNow(): Resources {
 /**
  * Returns the resources that exceed the limits when all clients are connected and idle.
  *
- * @param count - number of clients
+ * @param count - number of the clients
  */
 export function excessOf({ timers, sockets, listeners }: Resources, count: number) {
   const excess = []

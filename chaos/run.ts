@@ -13,10 +13,9 @@ const END_DEADLINE = 30_000
 const PROGRESS_EVERY = process.stderr.isTTY ? 500 : 10_000
 
 /**
- * Parses `--minutes` or `--seconds`, `--seed`, numeric options with their defaults, and flags.
+ * Parses `--minutes` or `--seconds`, `--seed`, numeric options with the given defaults, and flags.
  *
- * @example
- * readOptions({ keys: 200, clients: 8, stress: 1 }, ['data'])
+ * @example readOptions({ keys: 200, clients: 8, stress: 1 }, ['data'])
  */
 export function readOptions<N extends string, F extends string = never>(
   numbers: Readonly<Record<N, number>>,
@@ -42,7 +41,7 @@ export function readOptions<N extends string, F extends string = never>(
     )
   }
   return {
-    /** duration of the faults, ms */
+    /** duration of the faults in ms */
     duration: values['seconds'] === undefined ? numberOf('minutes', 1) * 60_000 : numberOf('seconds', 0) * 1000,
     seed: Math.floor(numberOf('seed', (Date.now() % 1_000_000) + 1)),
     ...(Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, numberOf(name, value)])) as Record<
@@ -53,12 +52,15 @@ export function readOptions<N extends string, F extends string = never>(
   }
 }
 
-/** A chaos run. It counts as failed until everything was checked. */
+/** A chaos run, which counts as failed until all checks have passed. */
 export class Run {
-  /** The first violations of a long run are printed immediately, as the files that explain them keep growing. */
+  /**
+   * The violations. The first violations of a long run are printed immediately, because the files that explain them
+   * keep growing.
+   */
   readonly violations = new Violations(text => process.stderr.write(`${new Date().toISOString()} ${text}\n`))
   readonly random
-  /** For recordings; removed after a successful run. */
+  /** The directory for recordings, which is removed after a successful run. */
   readonly directory = mkdtempSync(join(tmpdir(), 'rx-statestore-chaos-'))
   readonly #seed
   readonly #before = process.getActiveResourcesInfo()
@@ -69,9 +71,9 @@ export class Run {
     process.exitCode = 1
     process.on('unhandledRejection', error => this.violations.add('unhandled rejection', error))
     process.on('uncaughtException', error => this.violations.add('uncaught exception', error))
-    // Node warns about leaked listeners.
+    // Node emits a warning for leaked listeners.
     process.on('warning', warning => this.violations.add('warning', warning))
-    // Child processes must end with this one.
+    // Child processes must end together with this process.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
   }
 
@@ -80,7 +82,7 @@ export class Run {
     if (late.heap - early.heap > HEAP_BOUND) this.violations.add('heap', `from ${early.heap} to ${late.heap} bytes`)
   }
 
-  /** Reports timers, sockets and similar resources that did not exist at the start. */
+  /** Reports timers, sockets and similar resources that did not exist before the run. */
   async judgeLeftOver(): Promise<void> {
     await until(END_DEADLINE, () => remainingResources(this.#before).length === 0)
     for (const name of remainingResources(this.#before)) this.violations.add('left behind', name)
@@ -106,7 +108,7 @@ export class Run {
   }
 }
 
-/** Returns table rows for counters; `halfCloses` becomes `half closes`. */
+/** Returns the table rows of counters. For example, `halfCloses` becomes `half closes`. */
 export const rowsOf = (counts: Readonly<Record<string, number>>): Row[] =>
   Object.entries(counts).map(([name, count]) => [name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`), count])
 

@@ -11,12 +11,12 @@ import type { Stats, Supervisor } from './supervisor.js'
 import type { Watcher } from './watchers.js'
 import { MAX_LIFETIME_MS } from './writers.js'
 
-/** How long each step may take after the faults have stopped. */
+/** The time in ms that each step may take after the faults have stopped. */
 const STEP_TIMEOUT_MS = 20_000
-/** After this long without a change, nothing is left to expire. */
+/** The time in ms without a change after which no key is left to expire. */
 const QUIET_PERIOD_MS = MAX_LIFETIME_MS + 500
 
-/** Waits until every write has an outcome, every client has read all its keys, and nothing is left to expire. */
+/** Waits until every write has an outcome, every client has read all its keys, and no key is left to expire. */
 export async function settle({ violations, counts }: ChaosContext, participants: readonly Participant[]) {
   const isQuiet = ({ writers, isSynced }: Participant) => writers.pending === 0 && isSynced
   if (!(await until(STEP_TIMEOUT_MS, () => participants.every(isQuiet)))) {
@@ -26,7 +26,7 @@ export async function settle({ violations, counts }: ChaosContext, participants:
         `${participant.description}, ${participant.writers.pending} writes without outcome`,
       )
   }
-  // A write with an unknown outcome may be applied later, and its value lives from then on.
+  // A write with an unknown outcome may be applied later, and the time to live of its value starts only then.
   let [seen, since] = [counts.notifications, performance.now()]
   await until(STEP_TIMEOUT_MS, () => {
     if (counts.notifications !== seen) since = performance.now()
@@ -80,8 +80,9 @@ export async function converge(context: ChaosContext, participants: readonly Par
 }
 
 /**
- * Each client has one registration per watched key or glob while it has subscribers, and none afterwards. A key of a
- * watched glob may have a separate one if it was watched before or had to be looked up.
+ * Checks that each client has one registration per watched key or glob while the key or glob has subscribers, and none
+ * afterwards. A key of a watched glob may have a separate registration if the key was watched before or had to be
+ * looked up.
  */
 export async function checkRegistrations(
   { violations }: ChaosContext,
@@ -98,7 +99,11 @@ export async function checkRegistrations(
   await reach(0, () => [])
   return { keys, globs }
 
-  /** @param count - number of globs */
+  /**
+   * Waits until the statistics are as expected for a number of globs.
+   *
+   * @param count - number of globs
+   */
   async function reach(count: number, judge: (stats: Stats) => string[]) {
     let stats = await supervisor.stats()
     const wrong = () => {
@@ -116,7 +121,7 @@ export async function checkRegistrations(
   }
 }
 
-/** A watched glob counts as this many keys at the store. */
+/** The number of keys as which a watched glob counts at the store. */
 const KEYS_PER_GLOB = 100
 
 const keysIn = ({ watched }: Stats) => watched.reduce((sum, [, keys]) => sum + keys.length, 0)

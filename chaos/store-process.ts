@@ -1,6 +1,6 @@
-// A store process that can be killed. Before it responds to a write, it appends the write to a journal with a
+// This process runs a store that can be killed. Before it responds to a write, it appends the write to a journal with a
 // synchronous system call, so that all applied writes are known even after a kill. A durable store first records the
-// keys it has recovered.
+// keys that it has recovered.
 
 import { serve } from 'rx-statestore/server'
 import { Journal } from './journal.js'
@@ -8,7 +8,7 @@ import { Journal } from './journal.js'
 const [port, wsPort, data = '', path = ''] = process.argv.slice(2)
 const journal = new Journal(path)
 const store = await serve({ port: Number(port), wsPort: Number(wsPort), ...(data !== '' && { data }) })
-// No client can connect yet.
+// At this point, no client can connect yet.
 if (data !== '') journal.found(store)
 journal.follow(store)
 

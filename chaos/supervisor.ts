@@ -24,7 +24,7 @@ class Store extends ManagedProcess {
   readonly journals: string[] = []
   kills = 0
 
-  /** @param args - of its script; the path of the journal follows */
+  /** @param args - returns the arguments of the script, to which the path of the journal is added */
   constructor(script: URL, directory: string, args: () => readonly unknown[], onViolation: OnViolation) {
     const start = () => {
       const journal = join(directory, `journal-${this.journals.length}.jsonl`)
@@ -35,13 +35,13 @@ class Store extends ManagedProcess {
   }
 }
 
-/** Runs the store, kills it, and restarts it on the same ports, empty or with its stored keys. */
+/** Runs the store, kills it, and restarts it on the same ports, either empty or with its stored keys. */
 export class Supervisor {
   #store
 
   /**
-   * @param directory - for the journals
-   * @param data - data directory of the store; '' for none
+   * @param directory - directory for the journals
+   * @param data - data directory of the store, or '' for none
    */
   constructor(directory: string, { port, wsPort }: Ports, onViolation: OnViolation, data: string) {
     const script = new URL('./store-process.js', import.meta.url)
@@ -52,7 +52,7 @@ export class Supervisor {
     return this.#store.kills
   }
 
-  /** Number of kills per process. */
+  /** The number of kills per process. */
   get killRows(): Row[] {
     return [['broker kills', this.kills]]
   }
@@ -65,7 +65,7 @@ export class Supervisor {
     return this.#store.start()
   }
 
-  /** Kills the store; settles when its process has ended. */
+  /** Kills the store. Resolves when its process has ended. */
   async kill() {
     this.#store.kills++
     await this.#store.kill()
@@ -81,9 +81,9 @@ export class Supervisor {
   }
 }
 
-/** Runs another broker and a store attached to it over a link; kills either or both. */
+/** Runs another broker, and a store attached to it over a link. Kills either or both of them. */
 export class AttachedSupervisor {
-  /** Between the store and the broker. */
+  /** The link between the store and the broker. */
   readonly link
   #random
   #broker
@@ -91,7 +91,7 @@ export class AttachedSupervisor {
   #store
   #url = ''
 
-  /** @param directory - for the journals and the keys */
+  /** @param directory - directory for the journals and the keys */
   constructor(directory: string, ports: Ports, onViolation: OnViolation, random: Random) {
     this.#random = random
     this.#broker = new ManagedProcess('Mosquitto', mosquitto(join(directory, 'mosquitto.conf'), ports), onViolation)
@@ -139,15 +139,15 @@ export class AttachedSupervisor {
   }
 }
 
-/** Returns two free ports; see {@link findFreePorts}. */
+/** Returns two free ports, see {@link findFreePorts}. */
 export async function findPortPair(random: Random) {
   const [port = 0, wsPort = 0] = await findFreePorts(random, 2)
   return { port, wsPort }
 }
 
 /**
- * Returns free ports below the ephemeral range. Otherwise, while the store is down, a client that dials its port could
- * get that very port as its own and connect to itself.
+ * Returns free ports below the ephemeral range. With an ephemeral port, a client that connects to the store while it is
+ * down could get the same port as its local port and connect to itself.
  */
 export async function findFreePorts(random: Random, count: number) {
   const found: number[] = []

@@ -15,7 +15,7 @@ export function nameOf(value: string) {
   return intact ? name : `damaged ${JSON.stringify(value.slice(0, 60))} (${value.length} long)`
 }
 
-/** Returns client, writer and number of a value; the number is NaN for other values. */
+/** Returns the client, writer and number of a value. The number is NaN for other values. */
 export function partsOf(name: string) {
   const [client = '', life = '', number] = name.split('.')
   return { client, writer: `${client}.${life}`, number: Number(number) }

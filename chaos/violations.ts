@@ -1,4 +1,4 @@
-/** Limits the violations shown, per kind and in total; the others are only counted. */
+/** The limits on the violations shown, per kind and in total. The others are only counted. */
 const MAX_PER_KIND = 4
 const MOST_SHOWN = 20
 
@@ -12,7 +12,7 @@ export class Violations {
     this.#onShown = onShown
   }
 
-  /** Total number. */
+  /** The total number of violations. */
   get count() {
     return Array.from(this.#counts.values()).reduce((sum, count) => sum + count, 0)
   }

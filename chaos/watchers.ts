@@ -10,23 +10,24 @@ import { nameOf } from './values.js'
 export interface Watcher {
   id: number
   key: string
-  /** whether it stays until its client ends */
+  /** whether the watcher stays until its client ends */
   isPermanent: boolean
   last: Entry<string> | undefined
-  /** `undefined` for a member of a set */
+  /** the freshness, or `undefined` for a member of a set */
   freshness: Freshness['state'] | undefined
   hasEnded: boolean
   stop: () => void
 }
 
 /**
- * With this many temporary subscribers, adding and removing one are equally likely, so that their number stays bounded.
+ * The number of temporary subscribers at which adding and removing a subscriber are equally likely, so that their
+ * number stays bounded.
  */
 const MAX_TEMPORARY = 15
 
 let watcherCount = 0
 
-/** The watches of one participant: some stay, others are added and removed, and some are members of a changing set. */
+/** The watches of one participant. Some stay, others are added and removed, and some are members of a changing set. */
 export class Watchers {
   #context
   #participant
@@ -37,7 +38,7 @@ export class Watchers {
   #members: Map<string, Watcher> = new Map()
   #stream: Subscription | undefined
 
-  /** @param isActive - whether it watches anything */
+  /** @param isActive - whether the participant watches any keys */
   constructor(context: ChaosContext, participant: Participant, random: Random, isActive: boolean) {
     this.#context = context
     this.#participant = participant
@@ -57,7 +58,7 @@ export class Watchers {
     this.#watchSet()
   }
 
-  /** Adds or removes a subscriber. */
+  /** Adds or removes a subscriber at random. */
   changeWatches() {
     if (!this.#isActive) return
     const dice = this.#random.next()
@@ -73,7 +74,7 @@ export class Watchers {
     this.#members.clear()
   }
 
-  /** After the client was closed, all streams must have ended. */
+  /** Checks that all streams have ended after the client was closed. */
   checkClosed() {
     for (const { hasEnded: ended, key } of this.#all)
       if (!ended) this.#reportViolation('watch continues after close()', key)
@@ -110,7 +111,7 @@ export class Watchers {
     return Array.from(this.#all).filter(({ isPermanent }) => !isPermanent)
   }
 
-  /** The set is kept across clients, but a new stream needs new watchers. */
+  /** Watches the set. The set is kept across clients, but a new stream needs new watchers. */
   #watchSet() {
     for (const key of this.#set$.value) this.#members.set(key, this.#createWatcher(key, false))
     this.#stream = this.#participant.store.watchAll(this.#set$, text).subscribe({

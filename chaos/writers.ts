@@ -12,16 +12,16 @@ export type Outcome = 'applied' | 'refused' | 'timeout' | 'absent' | 'closed' | 
 type Write = { verb: Verb; key: string; value: string; expires?: boolean }
 type Result = SetResult | DeleteResult | { error: unknown }
 
-/** Maximum time to live, ms. This long after the last write, nothing expires. */
+/** The maximum time to live in ms. No key expires later than this time after the last write. */
 export const MAX_LIFETIME_MS = 2_000
 
-/** Failed writes by error code; any other code is a violation. */
+/** The counter of each error code of failed writes. Any other code is a violation. */
 const FAILURES = { timeout: 'timeout', 'outcome-unknown': 'unknown', closed: 'closed' } as const
-/** Errors of reads that are expected under faults. */
+/** The codes of read errors that are expected under faults. */
 const READ_FAILURES = ['timeout', 'closed']
 
 export class Writers {
-  /** Writes without an outcome. */
+  /** The number of writes without an outcome. */
   pending = 0
   #context
   #participant
@@ -45,7 +45,7 @@ export class Writers {
 
   #writeOne() {
     const random = this.#random
-    // A few keys are hot, so that their watchers have something to miss.
+    // A few keys are hot, so that their watchers can miss changes.
     const key = random.chance(0.3) ? random.pick(this.#context.keys.slice(0, 10)) : random.pick(this.#context.keys)
     const handle = this.#participant.store.key(key, text)
     const timeoutOption = random.chance(0.2) ? { timeout: random.int(20, 400) } : {}
@@ -98,9 +98,9 @@ export class Writers {
     }
   }
 
-  /** Performs many writes through the operator, whose results arrive in source order. */
+  /** Performs many writes through the operator, whose results must arrive in source order. */
   #stream() {
-    // A separate writer, because its requests wait for each other while others overtake them.
+    // The stream has its own writer name, because its requests wait for each other while others overtake them.
     const stream = `s${this.#streams++}`
     const values = Array.from({ length: this.#random.int(5, 40) }, () => this.#value(stream))
     const keys = values.map(() => this.#random.pick(this.#context.keys))
@@ -146,7 +146,11 @@ export class Writers {
     this.#context.counts.tried += count
   }
 
-  /** @param outcome - `undefined` for a cancelled write */
+  /**
+   * Records the outcome of a write.
+   *
+   * @param outcome - outcome, or `undefined` for a cancelled write
+   */
   #finish({ verb, key, value, expires = false }: Write, outcome: Result | undefined) {
     this.pending--
     const word = this.#outcomeOf(outcome)
@@ -167,7 +171,10 @@ export class Writers {
     return 'unknown'
   }
 
-  /** A single store with its own broker is never unavailable. */
+  /**
+   * Returns whether an error code means that the store is unavailable. A single store with the built-in broker is
+   * always available.
+   */
   #isAbsence(code: string | undefined) {
     return this.#context.unavailableCodes.includes(code ?? '')
   }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { startProgram } from '../managed-process.js'
 
-/** As documented in docs/any-broker.md; sessions are lost when the broker ends. */
+/** The configuration documented in docs/any-broker.md. Sessions are lost when the broker ends. */
 const CONFIGURATION = [
   'allow_anonymous true',
   'set_tcp_nodelay true',

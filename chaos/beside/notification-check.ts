@@ -5,8 +5,8 @@ import { converge } from '../settle.js'
 import { nameOf, uniqueValue } from '../values.js'
 
 /**
- * With another broker, the exact set of registrations is unknown, because those of disconnected clients end only at the
- * next change. So every key is changed once more, and every watcher must receive it.
+ * Changes every key once, and checks that every watcher receives the change. With another broker, the exact set of
+ * registrations is unknown, because the registrations of disconnected clients end only at the next change.
  */
 export async function checkNotifications(context: ChaosContext, participants: readonly Participant[]) {
   const store = connect(`mqtt://127.0.0.1:${context.addresses[0]?.port}`, { clientId: 'judge' })

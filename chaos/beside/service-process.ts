@@ -1,5 +1,5 @@
-// A store attached to another broker, as a process that can be killed. Its journal is like that of a store with its own
-// broker.
+// This process runs a store attached to another broker, and can be killed. It writes the same journal as a store with
+// the built-in broker.
 
 import { attach } from 'rx-statestore/server'
 import { Journal } from '../journal.js'
@@ -14,9 +14,9 @@ const store = await attach(url, {
 })
 let isNew = true
 store.state$.subscribe(({ state, ...rest }) => {
-  // It has not received a request yet.
+  // The store has not received a request yet.
   if (state === 'serving' && isNew) journal.found(store)
-  // The previous storage is closed, and reopened for the next active period.
+  // The previous storage is closed, and is reopened for the next active period.
   if (state === 'serving' || state === 'standby') isNew = state === 'standby'
   if (state === 'closed' && 'cause' in rest && rest.cause !== undefined) throw rest.cause
 })

@@ -8,7 +8,7 @@ import type { StoreNodes } from './nodes.js'
 export interface IncidentTargets {
   nodes: StoreNodes
   nats: NatsServers
-  /** name of the server that leads the stream, if known */
+  /** returns the name of the server that leads the stream, if known */
   leader: () => string | undefined
   /** called before a node ends */
   onNodeEnding: (node: number) => void
@@ -41,23 +41,23 @@ export class Incidents {
     this.#random = random
   }
 
-  /** Total number. */
+  /** The total number of incidents. */
   get count() {
     const { '  of these the leader of the stream': _, ...kinds } = this.counts
     return Object.values(kinds).reduce((sum, count) => sum + count, 0)
   }
 
-  /** Starts an incident; settles when it has lasted for a while. */
+  /** Starts an incident. Resolves when the incident has lasted for some time. */
   async kill() {
     await this.#strike()
     if (this.#random.chance(SECOND_INCIDENT_CHANCE)) await this.#strike()
     await this.#pause(this.#random.int(100, this.#random.chance(0.25) ? 7_000 : 2_000))
   }
 
-  /** Repairs all incidents; settles when everything works again. */
+  /** Repairs all incidents. Resolves when all processes and links work again. */
   async start() {
     const repairs = this.#repairs.splice(0)
-    // A node may need a server that was hit together with it.
+    // A node may need a server that was hit by the same incident.
     await Promise.all(repairs.map(repair => repair()))
   }
 
@@ -119,7 +119,7 @@ export class Incidents {
     const at = nats.processes.indexOf(server)
     this.counts['NATS servers cut off']++
     const routes = [...nats.routes.from(at), ...nats.routes.to(at)]
-    // Its clients may still reach it: a server without a quorum that believes to have one.
+    // In half of the cases, the nodes can still reach the server, which has no quorum but may believe that it has one.
     this.#cut(this.#random.chance(0.5) ? routes : [...routes, ...nodes.links.to(at)])
   }
 
@@ -131,7 +131,7 @@ export class Incidents {
     this.#cut(nats.routes.between(at, other))
   }
 
-  /** Breaks links silently or with closed connections. */
+  /** Breaks links, either silently or by closing their connections. */
   #cut(links: readonly Link[]) {
     if (this.#random.chance(0.6)) blockSilently(links)
     else closeAndRefuse(links)

@@ -7,11 +7,12 @@ import type { Recorder } from '../recorder.js'
 import type { Violations } from '../violations.js'
 
 /**
- * Checks all recordings against the log of the nodes: every acknowledged write must be in it, and all notifications
- * must follow from it.
+ * Checks all recordings against the log of the nodes. Every acknowledged write must be in the log, and all
+ * notifications must follow from it.
  *
- * @param evidence.log - file with all messages
- * @param evidence.known - versions that were answered to others than writers, and when, monotonic ms
+ * @param evidence.log - file with all messages of the log
+ * @param evidence.known - versions that clients other than their writers know from responses, with the times in
+ * monotonic ms
  */
 export async function judgeLog({
   directory,
@@ -40,7 +41,7 @@ export async function judgeLog({
   return replayed
 }
 
-/** Returns when each version was first known to its writer, and the values with an unknown outcome. */
+/** Returns the time when each version was first known to its writer, and the values with an unknown outcome. */
 export async function readAnswers(recorder: Recorder, others: ReadonlyMap<string, number>) {
   const answered = new Map(others)
   const open = new Set<string>()

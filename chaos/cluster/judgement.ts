@@ -7,7 +7,7 @@ import { checkHistories } from './porcupine.js'
 import type { RegisterHistories } from './registers.js'
 import { RegisterClient } from './registers.js'
 
-/** How long nodes may take to agree, and the last reads to complete. */
+/** The time in ms that nodes may take to agree, and that the last reads may take. */
 const AGREEMENT_TIMEOUT_MS = 20_000
 
 export async function checkNodes(nodes: StoreNodes, violations: Violations) {
@@ -22,9 +22,9 @@ export async function checkNodes(nodes: StoreNodes, violations: Violations) {
 }
 
 /**
- * Reads every register once more, so that no history ends with a write whose loss would go unnoticed.
+ * Reads every register once, so that no history ends with a write whose loss would remain unnoticed.
  *
- * @param port - of a node
+ * @param port - port of a node
  */
 export async function readLast(histories: RegisterHistories, port: number, violations: Violations) {
   const store = connect(`mqtt://127.0.0.1:${port}`, { clientId: 'judge' })
@@ -35,7 +35,7 @@ export async function readLast(histories: RegisterHistories, port: number, viola
   await store.close()
 }
 
-/** @param directory - for reports that visualise violations */
+/** @param directory - directory for reports that visualise violations */
 export async function checkLinearizability(histories: RegisterHistories, directory: string, violations: Violations) {
   const verdict = await checkHistories(histories.lines(), directory)
   for (const key of verdict.illegal) violations.add('not linearizable', `${key}, see ${directory}`)

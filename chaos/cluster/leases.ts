@@ -8,7 +8,9 @@ import type { Violations } from '../violations.js'
 
 const LOCKS = 3
 const LEASE_DURATION_MS = 1_500
-/** Expected outcomes of a fenced write: another holder came in between, or a fault. */
+/**
+ * The expected error codes of a fenced write, because another client held the lease in between or because of a fault.
+ */
 const EXPECTED_CODES = ['fencing-token-stale', 'timeout', 'closed', 'request-rejected', 'outcome-unknown']
 
 /** All periods in which a client held a lease. */
@@ -32,7 +34,7 @@ export class Leases {
   #subscription: Subscription | undefined
   #holding: LeaseHolding | undefined
 
-  /** @param number - of the client */
+  /** @param number - number of the client */
   constructor(holdings: LeaseHoldings, participant: Participant, number: number, violations: Violations) {
     this.#holdings = holdings
     this.#participant = participant
@@ -40,7 +42,7 @@ export class Leases {
     this.#violations = violations
   }
 
-  /** The previous client and its lease have ended. */
+  /** Starts without a lease. The previous client and its lease have ended. */
   start() {
     this.stop()
   }
@@ -51,7 +53,7 @@ export class Leases {
     else this.#request()
   }
 
-  /** Writes with the token if the lease is held. */
+  /** Writes with the fencing token if the lease is held. */
   write() {
     const { token } = this.#holding ?? {}
     if (token === undefined) return
@@ -82,11 +84,11 @@ export class Leases {
         if (state.status !== 'held') return this.#recordLost()
         const token = String(state.token)
         if (this.#holding?.token !== token) this.#recordHeld(token, `${name}.${incarnation}`)
-        // The expiry is given on another monotonic clock.
+        // The library's expiry is on another monotonic clock, so it is converted.
         if (this.#holding) this.#holding.until = state.expiresAtMonotonic - performance.now() + now()
       },
       error: error => {
-        // Its client is being replaced.
+        // The client of the lease is being replaced.
         if (error instanceof StateStoreError && error.code === 'closed') this.#recordLost()
         else this.#violations.add('lease error', error)
       },

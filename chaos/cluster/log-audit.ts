@@ -16,18 +16,18 @@ import { Recorder } from '../recorder.js'
 import type { Violations } from '../violations.js'
 import { wholeLog } from './whole-log.js'
 
-/** How long reading the rest of the stream may take. */
+/** The time in ms that reading the remaining stream may take. */
 const REST_TIMEOUT_MS = 20_000
-/** A stalled subscription is detected by periodic checks, as nodes do. */
+/** The interval of the checks that detect a stalled subscription, as nodes do. */
 const CHECK_INTERVAL_MS = 500
-/** After this many checks without progress, the stream is followed again. */
+/** The number of checks without progress after which the stream is followed again. */
 const MAX_STALLED_CHECKS = 3
 
 type Stream = ObservedValueOf<ReturnType<ReturnType<typeof wholeLog>['connect']>>
 type Message = ObservedValueOf<ReturnType<Stream['follow']>>
 
 /**
- * Reads a store's log while it is written and before it is trimmed, bypassing all links, and saves it to a file,
+ * Reads a store's log while it is written and before it is trimmed, without using any link. Saves the log to a file,
  * against which the results of the nodes are checked.
  */
 export class LogAudit {
@@ -38,12 +38,12 @@ export class LogAudit {
   #stream: Stream | undefined
   #stalled$ = new Subject<void>()
   #subscription = new Subscription()
-  /** Position at the last check, and number of checks without progress. */
+  /** The position at the last check, and the number of checks without progress. */
   #lastPosition = 0
   #looks = 0
   #leader: string | undefined
 
-  /** @param path - of the file */
+  /** @param path - path of the file */
   constructor(path: string, violations: Violations) {
     this.#path = path
     this.#recorder = new Recorder<LogRecord>(path)
@@ -54,7 +54,7 @@ export class LogAudit {
     return this.#path
   }
 
-  /** Number of messages read. */
+  /** The position of the last message read. */
   get position() {
     return this.#position
   }
@@ -65,8 +65,10 @@ export class LogAudit {
   }
 
   /**
-   * @param name - of the store
-   * @param ports - of the servers
+   * Starts to read the stream.
+   *
+   * @param name - name of the store
+   * @param ports - ports of the servers
    */
   async start(name: string, ports: readonly number[]) {
     const servers = ports.map(port => `nats://127.0.0.1:${port}`)
@@ -84,7 +86,7 @@ export class LogAudit {
     this.#subscription.add(interval(CHECK_INTERVAL_MS).subscribe(() => this.#look(stream)))
   }
 
-  /** Reads the rest of the stream, and stops. */
+  /** Reads the remaining stream, then stops. */
   async stop() {
     const stream = this.#stream
     if (stream === undefined) return
@@ -114,7 +116,7 @@ export class LogAudit {
         this.#looks = 0
         this.#stalled$.next()
       },
-      // Without a leader there is no response, which incidents cause deliberately.
+      // Without a leader there is no response. Some incidents cause that deliberately.
       error: () => {
         this.#leader = undefined
       },

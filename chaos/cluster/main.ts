@@ -1,5 +1,5 @@
-// Runs three nodes of a store on three NATS servers with real clients, with links between all of them, under constant
-// faults, then checks every guarantee.
+// This program runs three nodes of a store on three NATS servers with real clients, with links between all of them,
+// under constant faults. Then it checks every guarantee.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,16 +24,16 @@ import { buildChecker, hasGo, type Verdict } from './porcupine.js'
 import { RegisterClient, RegisterHistories } from './registers.js'
 import { TakeoverTimes } from './takeover-times.js'
 
-/** Mean intervals between the activities of each client, ms. */
+/** The mean intervals in ms between the activities of each client. */
 const WRITE_INTERVAL_MS = 250
 const WATCH_EVERY = 300
 const GLOB_EVERY = 1_000
 const REGISTER_EVERY = 80
 const LEASE_EVERY = 3_000
 const FENCED_EVERY = 400
-/** Mean interval between incidents, ms. */
+/** The mean interval in ms between incidents. */
 const INCIDENT_INTERVAL_MS = 1_500
-/** Faults are this much rarer on the links of a client, of which it has three, and on those of NATS. */
+/** The factors by which faults are rarer on each link of a client, which has three links, and on the links of NATS. */
 const FAULT_INTERVAL_FACTOR = { clients: 3, nats: 12 }
 const QUIET_WITHIN = 30_000
 
@@ -57,7 +57,7 @@ const { violations, random, directory } = run
 const recorder = new Recorder(join(directory, 'seen.jsonl'))
 const keys = Array.from({ length: options.keys }, (_, i) => `chaos/${i}`)
 const complain = (what: string) => violations.add('process', what)
-// Not derived from the seed, so that two identical runs at the same time do not meet.
+// The ports do not depend on the seed, so that two identical runs at the same time use different ports.
 const ports = await findFreePorts(new Random(process.pid), NatsServers.ports + StoreNodes.ports)
 const nats = new NatsServers(program, directory, ports, complain, random.fork())
 const nodes = new StoreNodes('chaos', directory, ports.slice(NatsServers.ports), nats.ports, complain, random.fork())
@@ -69,9 +69,9 @@ const context = {
   recorder,
   violations,
   counts: zeroCounts(),
-  // Sent with status 503, which guarantees that nothing was changed.
+  // This code comes with status 503, which guarantees that the write was not applied.
   unavailableCodes: ['request-rejected'],
-  // From a lease that was not renewed in time.
+  // This code comes from a lease that was not renewed in time.
   expectedCodes: ['outcome-unknown'],
 }
 const [histories, holdings, takeovers] = [new RegisterHistories(), new LeaseHoldings(), new TakeoverTimes()]
@@ -121,7 +121,7 @@ const faults = [
   ),
 ]
 
-/** Waits until every request has an outcome and every client has read what it watches. */
+/** Waits until every request has an outcome and every client has read the keys that it watches. */
 async function quiet() {
   await until(QUIET_WITHIN, () => participants.every(({ isSynced }) => isSynced))
   await settle(context, participants)
@@ -148,7 +148,7 @@ await run.execute(describe, async () => {
   for (const one of faults) one.start()
   await new Promise(resolve => setTimeout(resolve, duration))
   for (const pace of paces) pace.pause()
-  // All links are repaired before anything is awaited.
+  // All links must be repaired before the program waits for anything else.
   await Promise.all(faults.map(one => one.stop()))
   await quiet()
   for (const { leases } of members) leases.stop()

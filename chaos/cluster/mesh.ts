@@ -7,8 +7,8 @@ export class Mesh {
 
   /**
    * @param count - number of sources
-   * @param ports - of the targets
-   * @param isAmongThem - whether sources and targets are the same, so that none needs a link to itself
+   * @param ports - ports of the targets
+   * @param isAmongThem - whether sources and targets are the same members, which need no links to themselves
    */
   constructor(count: number, ports: readonly number[], random: Random, isAmongThem: boolean = false) {
     this.#links = Array.from({ length: count }, (_, from) =>
@@ -20,22 +20,22 @@ export class Mesh {
     return this.#links.flat().filter(link => link !== undefined)
   }
 
-  /** Links from one source. */
+  /** Returns the links from one source. */
   from(from: number) {
     return (this.#links[from] ?? []).filter(link => link !== undefined)
   }
 
-  /** Links to one target. */
+  /** Returns the links to one target. */
   to(to: number) {
     return this.#links.map(links => links[to]).filter(link => link !== undefined)
   }
 
-  /** Links between two members, in both directions. */
+  /** Returns the links between two members, in both directions. */
   between(one: number, other: number) {
     return [this.#links[one]?.[other], this.#links[other]?.[one]].filter(link => link !== undefined)
   }
 
-  /** Returns the ports to which each source has to connect. */
+  /** Starts all links. Returns the ports to which each source has to connect. */
   listen(): Promise<number[][]> {
     return Promise.all(
       this.#links.map(links => Promise.all(links.filter(link => link !== undefined).map(link => link.listen()))),
@@ -47,7 +47,7 @@ export class Mesh {
   }
 }
 
-/** Blocks all traffic silently, as when a cable is pulled. */
+/** Blocks all traffic silently, as a pulled cable does. */
 export function blockSilently(links: readonly Link[]) {
   for (const link of links) {
     link.setConditions('up', { isStalled: true })
@@ -58,7 +58,7 @@ export function blockSilently(links: readonly Link[]) {
 /**
  * Closes all connections and refuses new ones.
  *
- * @returns of those that were there
+ * @returns the number of connections that were closed
  */
 export function closeAndRefuse(links: readonly Link[]): number {
   for (const link of links) link.setRefusing(true)

@@ -5,7 +5,7 @@ import type { Random } from '../random.js'
 import { Mesh } from './mesh.js'
 
 const SERVERS = 3
-/** A silent route is given up after twice this interval. */
+/** The ping interval. A server gives up a silent route after twice this time. */
 const PING_EVERY = '3s'
 
 /** Three NATS servers with JetStream that flush each write to disk, with links between them. */
@@ -16,7 +16,7 @@ export class NatsServers {
   #program
   #ports
 
-  /** @param ports - a client port and a route port for each server */
+  /** @param ports - client port and route port of each server */
   constructor(
     program: string,
     directory: string,
@@ -42,7 +42,7 @@ export class NatsServers {
     return this.#ports.clients
   }
 
-  /** Settles when all servers run. */
+  /** Starts the servers. Resolves when all servers are running. */
   async start() {
     const routes = await this.routes.listen()
     for (const [at, others] of routes.entries()) this.#configure(at, others)
@@ -58,7 +58,7 @@ export class NatsServers {
     await this.routes.close()
   }
 
-  /** @param others - where the links to the other servers start */
+  /** @param others - ports of the links to the other servers */
   #configure(at: number, others: readonly number[]) {
     const folder = this.#folder(at)
     mkdirSync(folder, { recursive: true })
@@ -70,7 +70,8 @@ export class NatsServers {
       'cluster {',
       '  name: chaos',
       `  listen: "127.0.0.1:${this.#ports.routes[at]}"`,
-      // Neither clients nor servers may learn addresses that bypass the links; nothing listens on the discard port.
+      // Clients and servers must not learn addresses that bypass the links, so a server advertises the discard port,
+      // where no process listens.
       '  no_advertise: true',
       '  advertise: "127.0.0.1:9"',
       `  routes: [${routes}]`,

@@ -1,11 +1,14 @@
-// A node of a store as a process. It reports the state of its log and its content over the channel to its parent.
+// This process runs a node of a store. It reports the state of its log and its content over the channel to its parent.
 
 import { createHash } from 'node:crypto'
 import { jetStreamLog } from 'rx-statestore/jetstream'
 import { serve } from 'rx-statestore/server'
 import { wholeLog } from './whole-log.js'
 
-/** Low enough for snapshots, and for nodes that start from one, to occur in a run; the default is 250,000. */
+/**
+ * The number of messages between snapshots. It is so low that a run contains snapshots and nodes that start from one.
+ * The default is 250,000.
+ */
 const MESSAGES = 1_500
 
 const [nodeId = '', port, wsPort, servers = '', name = ''] = process.argv.slice(2)
@@ -41,7 +44,7 @@ if (store) {
     const { position, lag, nodes } = store.cluster ?? {}
     send({ stats: { ...store.stats, keys: lines.length, hash, position, lag, nodes: nodes?.length } })
   })
-  // As the command line does.
+  // The command line also handles SIGTERM in this way.
   process.once('SIGTERM', () => {
     store.close().then(() => process.exit(0), fail)
   })

@@ -7,9 +7,12 @@ import type { Random } from '../random.js'
 import { Mesh } from './mesh.js'
 
 const NODES = 3
-/** A node starts once the log has a quorum and is reachable over faulty links. */
+/** The time in ms that a node may take to start, which requires a log with a quorum and without faults on its links. */
 const START_TIMEOUT_MS = 60_000
-/** Errors with which a node may fail to start during an outage of the log; a supervisor would restart it. */
+/**
+ * The codes of errors with which a node may fail to start during an outage of the log. A supervisor would restart the
+ * node.
+ */
 const OUTAGE_CODES = ['connection-lost', 'timeout']
 
 export type NodeStats = { keys: number; hash: string; position: number; lag: number; nodes: number }
@@ -18,7 +21,7 @@ export type NodeStats = { keys: number; hash: string; position: number; lag: num
 export class StoreNodes {
   links
   processes: readonly ManagedProcess[]
-  /** Number of failed starts during outages of the log, and number of times a node waited for the log. */
+  /** The number of failed starts during outages of the log, and the number of times that a node waited for the log. */
   counts = { retries: 0, waits: 0 }
   #name
   #directory
@@ -27,9 +30,9 @@ export class StoreNodes {
   #servers: number[][] = []
 
   /**
-   * @param name - of the store
-   * @param directory - for the output of the nodes
-   * @param ports - two per node
+   * @param name - name of the store
+   * @param directory - directory for the output of the nodes
+   * @param ports - two ports per node
    * @param servers - ports of the servers
    */
   constructor(
@@ -55,12 +58,12 @@ export class StoreNodes {
     return 2 * NODES
   }
 
-  /** Client ports. */
+  /** The ports for clients of each node. */
   get addresses() {
     return this.processes.map((_, at) => ({ port: this.#ports[2 * at] ?? 0, wsPort: this.#ports[2 * at + 1] ?? 0 }))
   }
 
-  /** Settles when all nodes run. */
+  /** Starts the nodes. Resolves when all nodes are running. */
   async start() {
     this.#servers = await this.links.listen()
     await Promise.all(this.processes.map(each => each.start()))

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 
-/** Results of the linearizability checker. */
+/** The results of the linearizability checker. */
 export interface Verdict {
   keys: number
   operations: number
@@ -26,15 +26,15 @@ const PROGRAM = join(FOLDER, 'target/histories')
 /** Returns whether the checker can be built. */
 export const hasGo = () => spawnSync('go', ['version']).error === undefined
 
-/** Builds the checker unless it exists. */
+/** Builds the checker unless its program exists. */
 export async function buildChecker() {
   await promisify(execFile)('go', ['build', '-o', PROGRAM, '.'], { cwd: FOLDER })
 }
 
 /**
- * Checks whether histories are linearizable. Rejects with the checker's output for malformed lines.
+ * Checks whether histories are linearizable. For malformed lines, rejects with the checker's output.
  *
- * @param lines - JSON, one per key
+ * @param lines - lines of JSON, one per key
  * @param pictures - folder for visualisations of violations
  */
 export async function checkHistories(lines: Iterable<string>, pictures?: string): Promise<Verdict> {

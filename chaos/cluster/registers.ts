@@ -13,30 +13,30 @@ export interface Operation {
   value?: string
   /** value required by the condition */
   expected?: string
-  /** value read; '' for none */
+  /** value read, or '' if there is none */
   found?: string
-  /** `undefined` if unknown */
+  /** `undefined` if the outcome is unknown */
   applied?: boolean
-  /** monotonic ns */
+  /** time of the request in monotonic ns */
   invoke: number
-  /** null if unknown */
+  /** time of the response, or null if the outcome is unknown */
   return: number | null
 }
 
 /**
- * Number of keys in use at a time, and their period of use, ms. Both are limited because the checker's search space
- * grows with the length of histories.
+ * The number of keys in use at a time, and their period of use in ms. Both are limited, because the checker's search
+ * space grows with the length of histories.
  */
 const KEYS_IN_USE = 6
 const KEY_PERIOD_MS = 4_000
-/** Errors after which the operation was certainly not applied. */
+/** The codes of errors after which the operation was certainly not applied. */
 const NOT_DONE = ['timeout', 'closed', 'request-rejected']
 
 export class RegisterHistories {
   #keys: Map<string, Operation[]> = new Map()
   #start = now()
   #values = 0
-  /** When each version was first known to a client, monotonic ms. */
+  /** The time when each version was first known to a client, in monotonic ms. */
   answered: Map<string, number> = new Map()
 
   get keys() {
@@ -66,14 +66,14 @@ export class RegisterHistories {
     if (version !== undefined && !this.answered.has(String(version))) this.answered.set(String(version), now())
   }
 
-  /** Yields one line per key. */
+  /** Yields one line for each key. */
   *lines() {
     for (const [key, operations] of this.#keys) yield `${JSON.stringify({ key, operations })}\n`
   }
 }
 
 export class RegisterClient {
-  /** Operations without an outcome. */
+  /** The number of operations without an outcome. */
   pending = 0
   #histories
   #participant
@@ -81,12 +81,15 @@ export class RegisterClient {
   #random
   #violations
   #onAnswered
-  /** Keys with a pending operation of this client: the checker has to try all orders of concurrent operations. */
+  /**
+   * The keys with a pending operation of this client. They are avoided, because the checker has to try all orders of
+   * concurrent operations.
+   */
   #pendingKeys: Set<string> = new Set()
   #lastKnown: Map<string, { value: string; version: unknown }> = new Map()
 
   /**
-   * @param number - of the client
+   * @param number - number of the client
    * @param onAnswered - called with the start time of each answered request
    */
   constructor(
@@ -105,7 +108,7 @@ export class RegisterClient {
     this.#onAnswered = onAnswered
   }
 
-  /** Keys seen by the previous client are no longer in use. */
+  /** Forgets the keys seen by the previous client, which are no longer in use. */
   start() {
     this.#lastKnown.clear()
   }
@@ -139,7 +142,7 @@ export class RegisterClient {
         if (found !== '') this.#lastKnown.set(key, { value: found, version: entry.version })
         this.#finish(key, { op: 'read', found }, startedAt)
       },
-      // A failed read constrains nothing.
+      // A failed read constrains no history.
       error: error => this.#handleError(key, error),
     })
   }
@@ -179,7 +182,7 @@ export class RegisterClient {
     return now()
   }
 
-  /** Returns whether the operation may have been applied nevertheless. */
+  /** Handles an error. Returns whether the operation may have been applied despite the error. */
   #handleError(key: string, error: unknown) {
     this.pending--
     this.#pendingKeys.delete(key)

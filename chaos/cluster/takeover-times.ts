@@ -4,14 +4,14 @@ import { now } from '../now.js'
 export class TakeoverTimes {
   #nodes: number[] = []
   #leaders: number[] = []
-  /** Clients whose node has ended, and when, monotonic ms. */
+  /** The clients whose node has ended, with the time in monotonic ms. */
   #waiting: Map<string, number> = new Map()
   #leaderless: number | undefined
 
   /**
-   * Records that a node has ended or is about to.
+   * Records that a node has ended or is about to end.
    *
-   * @param clients - connected to the node
+   * @param clients - clients that are connected to the node
    */
   recordNodeEnd(clients: readonly string[]) {
     for (const client of clients) if (!this.#waiting.has(client)) this.#waiting.set(client, now())
@@ -24,7 +24,7 @@ export class TakeoverTimes {
   /**
    * Records a response.
    *
-   * @param invoked - when the request was sent
+   * @param invoked - time when the request was sent
    */
   recordResponse(client: string, invoked: number) {
     const since = this.#waiting.get(client)
@@ -38,7 +38,7 @@ export class TakeoverTimes {
     }
   }
 
-  /** Waiting times after the end of a node and of the leader, for the report. */
+  /** The waiting times after the end of a node and of the leader, for the report. */
   get summary() {
     return { nodes: wordsOf(this.#nodes), leaders: wordsOf(this.#leaders) }
   }

@@ -3,12 +3,12 @@ import type { Counts } from './counts.js'
 import type { Ledger } from './ledger.js'
 import type { Member } from './member.js'
 
-/** State shared by all members. */
+/** The state that all members share. */
 export interface PubSubChaosContext {
   options: { readonly clients: number; readonly groups: number; readonly stress: number }
   ledger: Ledger
   counts: Counts
   violations: Violations
-  /** by user id, which is unique to each client */
+  /** the members by user id, which is unique to each client */
   members: Map<string, Member>
 }

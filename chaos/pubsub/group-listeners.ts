@@ -8,10 +8,10 @@ import { idOf } from './hub-host.js'
 
 export type GroupListener = { subscription: Subscription; membership: GroupMembership | undefined }
 
-/** Maximum lag of the witnesses, ms. */
+/** The maximum lag of the witnesses in ms. */
 const MAX_WITNESS_LAG_MS = 3_000
 
-/** Records what one client receives, by group and session. */
+/** Records the messages that one client receives, by group and session. */
 export class GroupListeners {
   #context
   #hub
@@ -20,7 +20,7 @@ export class GroupListeners {
   #connectionId: string | undefined
   #isConnected = false
   #listeners: Map<number, GroupListener> = new Map()
-  /** Groups whose memberships in the current session are not completely received yet. */
+  /** The groups whose memberships in the current session are not completely received yet. */
   #memberships: Set<number> = new Set()
 
   constructor(context: PubSubChaosContext, hub: HubHost, name: string, client?: PubSubClient) {
@@ -61,7 +61,11 @@ export class GroupListeners {
     if (type === 'joined' && membership?.connectionId === connectionId) membership.joinedAt = at
   }
 
-  /** @param isLast - whether all activity has ended */
+  /**
+   * Ends all memberships.
+   *
+   * @param isLast - whether all activity has ended
+   */
   end(isLast: boolean) {
     for (const { membership, subscription } of this.#listeners.values()) {
       subscription.unsubscribe()
@@ -74,7 +78,7 @@ export class GroupListeners {
   #listen(group: number) {
     const { messages$, gaps$ } = this.#client?.group(String(group)) ?? {}
     let listener: GroupListener | undefined
-    // Gaps first, because they are emitted on joining.
+    // Gaps are subscribed to first, because they are emitted on joining.
     const subscription = gaps$?.subscribe(() => {
       this.#context.counts.gaps++
       if (listener?.membership) listener.membership.isGapOwed = false

@@ -3,7 +3,7 @@ import type { Counts } from './counts.js'
 import type { Ledger } from './ledger.js'
 import { Numbers } from './numbers.js'
 
-/** What one client received from one group in one session. */
+/** The messages that one client received from one group in one session. */
 export interface GroupMembership {
   client: string
   connectionId: string
@@ -11,7 +11,7 @@ export interface GroupMembership {
   group: number
   /** messages in order of arrival */
   seen: Numbers
-  /** when the hub added it as a member; Infinity if it did not */
+  /** time when the hub added the client as a member, or Infinity if it did not */
   joinedAt: number
   /** whether the client must still report the loss of an earlier session */
   isGapOwed: boolean
@@ -26,8 +26,9 @@ export const newMembership = (
 })
 
 /**
- * Compares the received messages with those the hub published: no gaps, duplicates or reordering, nothing missing that
- * was sent after the client became a member, and nothing missing at the end if it is still a member.
+ * Compares the received messages with the messages that the hub published. There must be no gaps, duplicates or
+ * reordering. All messages sent after the client became a member must have arrived, up to the last one if the client is
+ * still a member.
  *
  * @param isLast - whether the session is still open and all activity has ended
  */

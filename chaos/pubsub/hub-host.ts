@@ -6,23 +6,26 @@ import { now } from '../now.js'
 import { until } from '../random-interval.js'
 import type { PubSubChaosContext } from './context.js'
 
-/** ms; short, so that sessions expire during a run. */
+/** The retention in ms, which is short so that sessions expire during a run. */
 const RETENTION_MS = 1_000
 const IDLE_TIMEOUT_MS = 2_000
 const QUIET_TIMEOUT_MS = 10_000
 const ROLES = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
 const WITNESS = 'witness'
 
-/** The hub, which is restarted repeatedly, and a witness per group: a member whose link has no faults. */
+/**
+ * Runs the hub, which is restarted repeatedly, and one witness per group. A witness is a member whose link has no
+ * faults.
+ */
 export class HubHost {
-  /** Number of starts. */
+  /** The number of starts. */
   run = 0
   #context
   #server: PubSubServer | undefined
   #witnesses: readonly PubSubClient[] = []
   #port = 0
   #open = () => {}
-  /** Clients are admitted only after the witnesses. */
+  /** Resolves when the witnesses are admitted, which come before the clients. */
   #opened = Promise.resolve()
 
   constructor(context: PubSubChaosContext) {
@@ -83,7 +86,7 @@ export class HubHost {
     })
     hub.memberships$.subscribe(({ type, connection: { userId = '', connectionId }, group }) => {
       this.#context.members.get(userId)?.recordMembership(type, connectionId, Number(group), now())
-      // Arrives after everything the client received as a member.
+      // This message arrives after all messages that the client received as a member.
       if (type === 'left') hub.sendToConnection(connectionId, Number(group))
     })
   }
@@ -91,7 +94,7 @@ export class HubHost {
   async #connectWitnesses(hub: Hub) {
     const { ledger, violations, options } = this.#context
     const { run } = this
-    // One per group, so that none receives so much that the hub disconnects it.
+    // Each group has one witness, so that no witness receives so many messages that the hub disconnects it.
     this.#witnesses = Array.from({ length: options.groups }, (_, group) => {
       const witness = connectPubSub(`${hub.url}?user=${WITNESS}`)
       const { messages$, gaps$ } = witness.group(String(group))

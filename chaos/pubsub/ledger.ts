@@ -3,7 +3,7 @@ import { now } from '../now.js'
 import type { Violations } from '../violations.js'
 import { Numbers } from './numbers.js'
 
-/** Outcome of a message as known to its sender, and what it implies. */
+/** The outcomes of a message as known to its sender, and their implications. */
 const KNOWN = {
   pending: 'open',
   acked: 'done',
@@ -17,25 +17,25 @@ const KNOWN = {
 export type Outcome = keyof typeof KNOWN
 const OUTCOMES = Object.keys(KNOWN) as Outcome[]
 
-/** Group of messages to the hub itself: events. */
+/** The group of messages to the hub itself, which are events. */
 export const EVENT = -1
 
-/** All messages: sender, outcome, and place within the group. */
+/** Keeps all messages with their sender, outcome, and place within the group. */
 export class Ledger {
   #authors = new Numbers()
   #groups = new Numbers()
   #sentAt = new Numbers()
   #outcomes = new Numbers()
-  /** How often the hub published a message, as seen by the witness, or accepted an event. */
+  /** The number of times that the hub published a message, as seen by the witness, or accepted an event. */
   #published = new Numbers()
   #positions = new Numbers()
   #runs = new Numbers()
   #ackedAt = new Numbers()
-  /** When each run of the hub ended. */
+  /** The time when each run of the hub ended. */
   #ends = new Numbers()
-  /** Acknowledged messages that only the witness of a stopped hub can have missed. */
+  /** The number of acknowledged messages that only the witness of a stopped hub can have missed. */
   unseen = 0
-  /** Messages in publication order, by run of the hub and group. */
+  /** The messages in publication order, by run of the hub and group. */
   #orders: Map<string, Numbers> = new Map()
   #violations
 
@@ -48,7 +48,7 @@ export class Ledger {
   }
 
   /**
-   * Registers a message before it is sent; returns its number.
+   * Registers a message before it is sent. Returns the number of the message.
    *
    * @param author - sender whose messages arrive in order
    */
@@ -68,12 +68,12 @@ export class Ledger {
     if (outcome === 'acked') this.#ackedAt.set(id, now())
   }
 
-  /** Records the end of a run of the hub; messages queued for its witnesses are lost. */
+  /** Records the end of a run of the hub, in which messages queued for its witnesses are lost. */
   recordHubEnd() {
     this.#ends.push(now())
   }
 
-  /** @param run - run of the hub, from 1 */
+  /** @param run - run of the hub, counted from 1 */
   hasEnded(run: number) {
     return run <= this.#ends.length
   }
@@ -100,7 +100,7 @@ export class Ledger {
     return order
   }
 
-  /** Returns the place of a message in its group in a run of the hub; -1 if there is none. */
+  /** Returns the place of a message within its group in a run of the hub, or -1 if it has none. */
   positionOf(id: number, run: number) {
     return this.#runs.at(id) === run ? this.#positions.at(id) : -1
   }
@@ -109,7 +109,7 @@ export class Ledger {
     return this.#sentAt.at(id)
   }
 
-  /** Number of messages per outcome. */
+  /** The number of messages per outcome. */
   get tally() {
     const counts = new Map(OUTCOMES.map(outcome => [outcome, 0]))
     for (const index of this.#outcomes.all) {
@@ -119,7 +119,7 @@ export class Ledger {
     return Object.fromEntries(counts) as Record<Outcome, number>
   }
 
-  /** Checks that the outcomes reported to senders are true and that messages kept their order. */
+  /** Checks that the outcomes reported to senders are true, and that messages kept their order. */
   check() {
     for (let id = 0; id < this.size; id++) this.#checkMessage(id)
     for (const [key, order] of this.#orders) {
@@ -143,8 +143,8 @@ export class Ledger {
   }
 
   /**
-   * Returns whether the hub may have ended between the acknowledgement and the delivery to its witness, since it does
-   * not wait for slow members. Not if the witness saw a message sent later.
+   * Returns whether the hub may have ended between the acknowledgement of a message and the delivery to the witness,
+   * because the hub does not wait for slow members. That is impossible if the witness saw a message sent later.
    */
   #mayBeUnseen(id: number) {
     const [group, sentAt, ackedAt] = [this.#groups.at(id), this.#sentAt.at(id), this.#ackedAt.at(id)]

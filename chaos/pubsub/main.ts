@@ -1,4 +1,4 @@
-// Runs real clients and a real hub over real sockets under constant faults, then checks every guarantee.
+// This program runs real clients and a real hub over real sockets under constant faults, then checks every guarantee.
 
 import { FaultInjector } from '../fault-injector.js'
 import { RandomInterval, until } from '../random-interval.js'
@@ -9,13 +9,13 @@ import { HubHost } from './hub-host.js'
 import { Ledger } from './ledger.js'
 import { Member } from './member.js'
 
-/** Mean interval between sends of a client, and between changes of its groups, ms. */
+/** The mean intervals in ms between sends of a client, and between changes of its groups. */
 const SEND_INTERVAL_MS = 150
 const TURN_EVERY = 1_500
 const RESTART_EVERY = 8_000
-/** Maximum time until all activity has ended, ms, including the timeouts of sends and sessions. */
+/** The maximum time in ms until all activity has ended, including the timeouts of sends and sessions. */
 const QUIET_TIMEOUT_MS = 30_000
-/** Maximum lag of the witnesses, ms; by then, ended memberships have been checked. */
+/** The maximum lag of the witnesses in ms, after which ended memberships have been checked. */
 const MAX_WITNESS_LAG_MS = 3_500
 
 const options = readOptions({ clients: 20, groups: 10, stress: 1 })
@@ -39,7 +39,7 @@ const paces = members.flatMap(member => [
 ])
 const faults = new FaultInjector(context, hub, members, random.fork(), RESTART_EVERY)
 
-/** Injects faults for a while, then waits until all activity has ended. */
+/** Injects faults for the given time, then waits until all activity has ended. */
 async function trouble(ms: number) {
   for (const pace of paces) pace.resume()
   faults.start()

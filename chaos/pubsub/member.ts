@@ -10,7 +10,7 @@ import type { HubHost } from './hub-host.js'
 import type { Outcome } from './ledger.js'
 import { EVENT } from './ledger.js'
 
-/** ms; short enough to detect a stalled link during a run. */
+/** The settings of a client in ms, which are short enough to detect a stalled link during a run. */
 const SETTINGS = { recoveryWindow: 5_000, keepAlive: 1_500, connectTimeout: 1_500, timeout: 10_000 }
 const RECONNECT = { initial: 20, max: 300 }
 const BURST = 150
@@ -27,7 +27,7 @@ export class Member {
   #listeners
   #port = 0
   link
-  /** Sends without an outcome. */
+  /** The number of sends without an outcome. */
   pending = 0
 
   constructor(context: PubSubChaosContext, hub: HubHost, index: number, random: Random) {

@@ -9,29 +9,32 @@ import { exactIfDefault } from './codecs.js'
 /** The hub session that reads or writes a key. */
 export type BridgeClient = Pick<Connection, 'connectionId' | 'userId' | 'owner'>
 
-/** What a client's event does to a key. */
+/** The effect of a client's event on a key. */
 export type WriteOperation = 'set' | 'delete'
 
-/** Options of `bridge`. */
+/** The options of `bridge`. */
 export interface BridgeOptions {
   /**
-   * Prefix of the names of groups and events. Default `key:`, as in `key:thermostat1/setPoint` and `key:set`. No prefix
-   * of a bridge may begin with the prefix of another bridge of the same hub.
+   * The prefix of the names of groups and events. Default: `key:`, as in `key:thermostat1/setPoint` and `key:set`. The
+   * prefix must not begin with the prefix of another bridge of the same hub.
    */
   readonly prefix?: string | undefined
   /**
-   * Converts values to JSON and back: one codec for all keys, or a function that returns one for each. Default
+   * Converts values to JSON and back: one codec for all keys, or a function that returns a codec for each key. Default:
    * `json()`, which passes values between client and store character by character. A stored value that cannot be
    * decoded reaches clients as an entry with `op: 'invalid'`. Use `text` or `base64` for values that are not JSON.
    */
   readonly codec?: Codec<unknown> | ((key: string) => Codec<unknown>) | undefined
   /**
    * Returns whether a client may join the group of a key, regardless of its roles. Default: clients whose roles allow
-   * it. Called when a client joins; not for groups that its access token or the application added it to. Denies if it
-   * throws.
+   * it. Called when a client joins, but not for groups to which its access token or the application added it. If the
+   * function throws, the client is denied.
    */
   readonly read?: ((client: BridgeClient, key: string) => boolean) | undefined
-  /** Returns whether a client may write a key. Default: none may. Called for every write. Denies if it throws. */
+  /**
+   * Returns whether a client may write a key. Default: no client may. Called for every write. If the function throws,
+   * the write is denied.
+   */
   readonly write?: ((client: BridgeClient, key: string, operation: WriteOperation) => boolean) | undefined
 }
 
@@ -44,7 +47,7 @@ export interface CheckedBridgeOptions {
 
 const MAX_PREFIX_LENGTH = 100
 
-/** Applies defaults. Throws {@link ArgumentError} for invalid options. */
+/** Applies the defaults. Throws {@link ArgumentError} for invalid options. */
 export function checkBridgeOptions(options: BridgeOptions): CheckedBridgeOptions {
   const { prefix = 'key:', codec = json<unknown>(), read, write = () => false } = options
   checkOptionNames('bridge', options, { prefix, codec, read, write })

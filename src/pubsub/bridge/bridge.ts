@@ -15,9 +15,9 @@ import { KeyGroup, type KeyGroupHost } from './key-group.js'
 import { errorInfoOf } from './key-messages.js'
 import { KeyWriter } from './key-writer.js'
 
-/** Serves keys of a store as groups of a hub; see {@link bridge}. */
+/** Serves keys of a store as groups of a hub, see {@link bridge}. */
 export class Bridge implements Disposable {
-  /** Faults not caused by a client: watches that ended, values that cannot be sent, callbacks that threw. Hot. */
+  /** Emits faults that no client caused: watches that ended, values that cannot be sent, callbacks that threw. Hot. */
   readonly errors$: Observable<StateStoreError>
   readonly #store: StoreView
   readonly #options: CheckedBridgeOptions
@@ -46,14 +46,14 @@ export class Bridge implements Disposable {
     }
   }
 
-  /** Names of the watched keys. */
+  /** The names of the watched keys. */
   get keys(): readonly string[] {
     return Array.from(this.#keyGroups.keys(), group => this.#keyOf(group))
   }
 
   /**
-   * Ends all watches. Groups keep their members but receive no more updates. New events are not acknowledged; writes in
-   * flight still are. Store and hub stay open. Idempotent.
+   * Ends all watches. Groups keep their members but receive no more updates. New events are not acknowledged, but
+   * writes in flight still are. The store and the hub stay open. Idempotent.
    */
   close(): void {
     this.#subscriptions.unsubscribe()
@@ -115,7 +115,10 @@ export class Bridge implements Disposable {
     this.#keyGroups.delete(keyGroup.group)
   }
 
-  /** Only the bridge may publish to a key's group: a client could forge an update from the store. */
+  /**
+   * Decides whether a client may act on a group. Only the bridge may publish to a key's group, because a client could
+   * forge an update from the store.
+   */
   #authorize(client: BridgeClient, action: GroupAction, group: string): boolean | undefined {
     const { prefix, read } = this.#options
     if (!group.startsWith(prefix)) return undefined
@@ -142,14 +145,14 @@ export class Bridge implements Disposable {
 }
 
 /**
- * Lets clients of a hub read and write keys of a store, for browsers, which cannot speak MQTT.
+ * Lets clients of a hub read and write keys of a store. Intended for browsers, which cannot use MQTT directly.
  *
  * - **Reading.** A client that joins group `key:{key}` receives the current entry, then every change in order, as JSON
- *   ({@link KeyMessage}). Members share one watch of the key, from the first member's join until the last one leaves. A
- *   disconnected client stays a member until its session ends.
+ *   ({@link KeyMessage}). Members share one watch of the key, from the first member's join until the last member
+ *   leaves. A disconnected client stays a member until its session ends.
  * - **Writing.** The events `key:set` ({@link KeySet}) and `key:delete` ({@link KeyDelete}) are acknowledged when the
- *   write has been applied. Otherwise they are rejected: with the code of the store's error, `argument` for a malformed
- *   request, `NotApplied` if the condition did not hold, `Forbidden` for a client without write permission.
+ *   write has been applied. Otherwise they are rejected with the code of the store's error, `argument` for a malformed
+ *   request, `NotApplied` if the condition did not hold, or `Forbidden` for a client without write permission.
  * - Only the bridge can send to these groups. Other events are left to the application.
  *
  * Throws `argument` for invalid options and for a prefix that overlaps with the prefix of another bridge of the hub.
@@ -171,8 +174,9 @@ export function bridge(store: StoreView, hub: Hub, options: BridgeOptions = {}):
 const RESERVED_PREFIXES = new WeakMap<Hub, Set<string>>()
 
 /**
- * Reserves a prefix for a bridge; the returned function releases it. Throws {@link ArgumentError} if it begins with a
- * reserved prefix, or the reverse: both bridges would control the same groups.
+ * Reserves a prefix for a bridge, and returns a function that releases the prefix. Throws {@link ArgumentError} if the
+ * prefix begins with a reserved prefix, or a reserved prefix begins with it, because both bridges would then control
+ * the same groups.
  */
 export function reservePrefix(hub: Hub, prefix: string): () => void {
   const reserved = RESERVED_PREFIXES.get(hub) ?? new Set()
@@ -190,10 +194,10 @@ export function reservePrefix(hub: Hub, prefix: string): () => void {
 
 const MAX_WATCHES_PER_USER = 10_000
 
-/** A hub session; anonymous sessions of one address share an owner. */
+/** A hub session. The anonymous sessions of one address share an owner. */
 type QuotaOwner = Pick<Connection, 'owner'>
 
-/** Limits the keys each user watches: to the store, all watches of a bridge belong to one principal. */
+/** Limits the number of keys that each user watches. For the store, all watches of a bridge belong to one principal. */
 export class KeyWatchQuota {
   readonly #maxPerUser: number
   readonly #byUser = new Map<string, number>()

@@ -22,7 +22,7 @@ export interface KeyGroupHost {
 
 /**
  * A watched key and its group. Each change is sent to the group immediately, and a new member is sent the latest entry.
- * Both use one queue, so a member has no gaps and no duplicates.
+ * Both use one queue, so a member gets no gaps and no duplicates.
  */
 export class KeyGroup {
   readonly group: string
@@ -39,7 +39,7 @@ export class KeyGroup {
     this.#host = host
   }
 
-  /** Watches the key. May send synchronously. */
+  /** Starts to watch the key. May send synchronously. */
   start(): void {
     this.#watch.add(
       this.#key.entries$.subscribe({
@@ -76,7 +76,7 @@ export class KeyGroup {
       this.#entry = entry
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
-      // The value is rejected by its codec or exceeds the size limit; members still get the version.
+      // The codec rejected the value, or the value exceeds the size limit. Members still get the version.
       this.#host.report(error)
       this.#entry = withoutValue(entry, error)
       this.#send(this.#entry)

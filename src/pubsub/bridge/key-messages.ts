@@ -7,14 +7,14 @@ import { JsonText } from '../wire/json.js'
 
 /** An error as JSON. */
 export interface ErrorInfo {
-  /** Stable code for programs; see the codes of `StateStoreError`. */
+  /** The stable code for programs, see the codes of `StateStoreError`. */
   readonly code: ErrorCode
-  /** Text for people; may change. */
+  /** The text for people, which may change. */
   readonly message: string
 }
 
 /**
- * State of a key as JSON: an `Entry` of the store. Undefined members are omitted.
+ * The state of a key as JSON, which is an `Entry` of the store. Undefined members are omitted.
  *
  * @example
  * ```json
@@ -24,7 +24,7 @@ export interface ErrorInfo {
 export type KeyEntry<T = unknown> = {
   readonly type: 'entry'
   readonly key: string
-  /** Wire form of a version, `{ms since the Unix epoch}:{counter}:{node}`. */
+  /** The wire form of a version, `{ms since the Unix epoch}:{counter}:{node}`. */
   readonly version?: string
   readonly source: 'snapshot' | 'notification' | 'resync'
 } & (
@@ -33,32 +33,34 @@ export type KeyEntry<T = unknown> = {
   | { readonly op: 'invalid'; readonly error: ErrorInfo }
 )
 
-/** Whether the last entry is current: it is not while the bridge has lost the store. */
+/** A message on whether the last entry is current. It is not current while the bridge has lost the store. */
 export interface KeyFreshness {
   readonly type: 'freshness'
   readonly key: string
   readonly state: Freshness['state']
-  /** When the store was lost, ms since the Unix epoch; only with `stale`. */
+  /** The time when the store was lost, in ms since the Unix epoch. Only set with `stale`. */
   readonly since?: number
 }
 
-/** The watch of the key ended: the store rejected it or is closed. The next join retries. */
+/**
+ * A message that the watch of the key ended, because the store rejected the watch or is closed. The next join retries.
+ */
 export interface KeyFailure {
   readonly type: 'error'
   readonly key: string
   readonly error: ErrorInfo
 }
 
-/** Message to the group of a key. `T` is the type of its values. */
+/** A message to the group of a key. `T` is the type of the key's values. */
 export type KeyMessage<T = unknown> = KeyEntry<T> | KeyFreshness | KeyFailure
 
-/** Server message to a client whose write had an `id`, sent just before the write's acknowledgement. */
+/** A server message to a client whose write had an `id`. It is sent directly before the write's acknowledgement. */
 export interface KeyWritten {
   readonly type: 'written'
-  /** Id of the write. */
+  /** The id of the write. */
   readonly id: string | number
   readonly key: string
-  /** Missing if the deleted key did not exist. */
+  /** The version of the write. It is missing if the deleted key did not exist. */
   readonly version?: string
 }
 
@@ -87,7 +89,7 @@ export const freshnessMessage = (key: string, freshness: Freshness): KeyFreshnes
   ...freshness,
 })
 
-/** Serializes a message; a value given as {@link JsonText} is kept character by character. */
+/** Serializes a message. A value given as {@link JsonText} is kept character by character. */
 export function serialize(message: KeyMessage): JsonText | KeyMessage {
   if (message.type !== 'entry' || message.op !== 'set' || !(message.value instanceof JsonText)) return message
   const { value, ...others } = message
@@ -107,5 +109,5 @@ const invalidEntry = (key: string, origin: Origin, error: StateStoreError): KeyE
   ...origin,
 })
 
-// JSON.stringify would write bytes as an object of numbers.
+// `JSON.stringify` would write bytes as an object of numbers.
 const isBytes = (value: unknown): boolean => value instanceof ArrayBuffer || ArrayBuffer.isView(value)

@@ -16,18 +16,21 @@ interface WriteResult {
   readonly version: Hlc | undefined
 }
 
-/** A write until its result: without the parsed value, which can be many times as large as its bytes. */
+/** A write until its result is known. It omits the parsed value, which can be many times as large as its bytes. */
 interface EncodedWrite {
   readonly key: string
   readonly id: WriteRequest['id']
   readonly options: SetOptions
-  /** Undefined for a delete. */
+  /** The value, or `undefined` for a delete. */
   readonly value: Uint8Array | undefined
 }
 
-/** Bytes a pending write uses in bridge, client and hub besides its text and value. */
+/** The bytes that a pending write takes in the bridge, the client and the hub in addition to its text and value. */
 const OVERHEAD_BYTES = 4_096
-/** A character of the text takes at most two bytes. The value is held twice: for a retry, and as a packet. */
+/**
+ * The maximum number of bytes per character of the text, and the number of copies of the value: one for a retry and one
+ * as a packet.
+ */
 const BYTES_PER_CHARACTER = 2
 const COPIES = 2
 
@@ -43,7 +46,7 @@ export class KeyWriter {
     this.#report = report
   }
 
-  /** Handles an event if it is a write; ignores others, which are left to the application. */
+  /** Handles an event if it is a write. Ignores other events, which are left to the application. */
   onEvent(event: UserEvent): void {
     const { prefix } = this.#options
     if (event.event === `${prefix}set`) this.#handle(event, 'set')
@@ -52,7 +55,7 @@ export class KeyWriter {
 
   #handle(event: UserEvent, operation: WriteOperation): void {
     try {
-      // Parses again: `event.payload` would retain the parsed value until the result.
+      // The JSON is parsed again, because `event.payload` would retain the parsed value until the result.
       const request = readWrite(operation, event.json === undefined ? undefined : JSON.parse(event.json))
       if (this.#isAllowed(event, request.key, operation)) this.#write(event, this.#encode(event, operation, request))
       else event.refuse('Forbidden', `The connection may not write key ${JSON.stringify(request.key)}`)
@@ -109,7 +112,7 @@ export class KeyWriter {
   }
 }
 
-/** Only for writes that have a value. */
+/** Returns the JSON text of the value of a write that has one. */
 const valueText = ({ json = '' }: UserEvent): JsonText => new JsonText(memberText(json, 'value') ?? '')
 
 function costBytesOf({ json = '' }: UserEvent, { key, value }: EncodedWrite): number {
@@ -133,14 +136,14 @@ const MAX_CONNECTION_WRITES = 1_000
 
 export interface PendingWrite {
   readonly connectionId: string
-  /** The user, or the address of an anonymous connection. */
+  /** The owner: the user, or the address of an anonymous connection. */
   readonly owner: string
   readonly costBytes: number
   /** Cancels the write to make room for another user's. */
   readonly cancel: () => void
 }
 
-/** Pending writes of one user or connection, oldest first. */
+/** The pending writes of one user or connection, oldest first. */
 class Usage {
   readonly writes = new Set<PendingWrite>()
   costBytes = 0
@@ -149,8 +152,8 @@ class Usage {
 const NONE: Pick<Usage, 'costBytes'> & { readonly writes: ReadonlySet<PendingWrite> } = new Usage()
 
 /**
- * Writes without a result, limited by their cost in bytes: they accumulate while the store is unreachable. At the
- * limit, the user with the highest cost loses its newest writes, unless it is the user requesting more.
+ * Tracks writes without a result, which accumulate while the store is unreachable, and limits their cost in bytes. At
+ * the limit, the user with the highest cost loses its newest writes, unless the new write belongs to the same user.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 import type { SetOptions } from '../../client/keys/options.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
-/** Data of the event that writes a key. */
+/** The data of an event that writes a key. */
 export interface KeySet<T = unknown> {
   readonly key: string
   readonly value: T
@@ -9,12 +9,12 @@ export interface KeySet<T = unknown> {
   readonly id?: string | number
 }
 
-/** Data of the event that deletes a key. */
+/** The data of an event that deletes a key. */
 export interface KeyDelete {
   readonly key: string
-  /** Fencing token in wire form; see `Hlc`. */
+  /** The fencing token in wire form, see `Hlc`. */
   readonly options?: { readonly fencingToken?: string }
-  /** Requests a server message with this id and the version of the write. */
+  /** The id of the write. With an id, the client gets a server message with the id and the version of the write. */
   readonly id?: string | number
 }
 
@@ -37,7 +37,9 @@ const SET_OPTIONS: Checks = {
   persist: 'boolean',
 }
 
-/** Rejects unknown members: a misspelt condition must not become an unconditional write. */
+/**
+ * Reads a write request. Rejects unknown members, because a misspelt condition must not become an unconditional write.
+ */
 export function readWrite(operation: 'set' | 'delete', data: unknown): WriteRequest {
   const members = checkObject('the data', data)
   const known = operation === 'set' ? ['key', 'value', 'options', 'id'] : ['key', 'options', 'id']

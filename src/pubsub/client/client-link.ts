@@ -3,24 +3,31 @@ import type { DownFrame, UpFrame } from '../wire/frames.js'
 import type { Action, MachineSettings } from './events.js'
 
 const NEVER = Number.POSITIVE_INFINITY
-/** If the hub never answered a probe, a socket open for this long counts as recovered (or for half the limits), ms. */
+/**
+ * The time in ms after which an open socket counts as recovered if the hub has never answered a probe. Half of a
+ * shorter limit applies instead.
+ */
 const TRUST_DELAY_MS = 1_000
-/** A hanging attempt must end while the hub still keeps the session, ms. */
+/**
+ * The maximum duration in ms of a recovery attempt, so that a hanging attempt ends while the hub still keeps the
+ * session.
+ */
 const MAX_RECOVERY_ATTEMPT_MS = 4_000
-/** Close codes of hubs that take a ping for a violation (RFC 6455, section 7.4.1). */
+/** The close codes of hubs that take a ping for a violation (RFC 6455, section 7.4.1). */
 const VIOLATION_CODES = [1002, 1003, 1007, 1008]
 
-/** Reserved group used to probe a hub by a leave request; never joined. */
+/** A reserved group that is never joined. A request to leave it probes the hub. */
 export const PROBE_GROUP = 'rx-statestore:alive'
 
 /**
- * The current attempt to connect and the liveness of its socket. All steps of an attempt share one time limit; a
+ * The current attempt to connect and the liveness of its socket. All steps of an attempt share one time limit, and a
  * connected link must receive frames. A silent link is probed before it is dropped, because timers stop while a
- * computer sleeps. Pure; times in ms.
+ * computer sleeps. Pure. All times are in ms.
  *
- * Pings are younger than the reliable subprotocols, so not every hub answers them. Until a hub has answered one, it is
- * also sent a request to leave {@link PROBE_GROUP}, which any hub acknowledges or rejects; during a recovery, only that
- * request. Any frame proves the hub alive, so the request is not tracked or sent again.
+ * Pings are younger than the reliable subprotocols, so not every hub answers them. Until a hub has answered a ping, the
+ * client also sends a request to leave {@link PROBE_GROUP}, which any hub acknowledges or rejects. During a recovery,
+ * the client sends only that request. Any frame proves that the hub is alive, so the request is not tracked or sent
+ * again.
  */
 export class ClientLink {
   hubReason = ''
@@ -69,7 +76,7 @@ export class ClientLink {
 
   open(url: string, now: number): void {
     this.#url = url
-    // The URL may lead to another hub, or to an older version.
+    // The URL may lead to another hub, or to one of an older version.
     if (this.#hasMissedProbe) this.#answersProbes = false
     this.advance('opening', now)
     this.#host.act({ type: 'open', link: this.#number, url })
@@ -80,7 +87,7 @@ export class ClientLink {
     this.#host.act({ type: 'open', link: this.#number, url: recoveryUrl(this.#url, { connectionId, token }) })
   }
 
-  /** Returns whether `number` is the current attempt, at one of these stages. */
+  /** Returns whether `number` is the current attempt and has one of these stages. */
   isAt(number: number, ...stages: readonly ClientLink['stage'][]): boolean {
     return number === this.#number && stages.includes(this.#stage)
   }
@@ -110,7 +117,7 @@ export class ClientLink {
     if (ackId === this.#probeAckId) this.#markResponsive()
   }
 
-  /** Sets when the reopened socket counts as recovered: the hub may not send a frame. */
+  /** Schedules the time at which the reopened socket counts as recovered, because the hub may not send a frame. */
   scheduleTrust(now: number): void {
     const { connectTimeout, recoveryWindow } = this.#settings
     this.#trustedAt = now + Math.min(TRUST_DELAY_MS, connectTimeout / 2, recoveryWindow / 2)
@@ -133,7 +140,7 @@ export class ClientLink {
     this.#probedAt = undefined
   }
 
-  /** Closes the socket. Pass a code only to end the session: 1000 makes the hub discard it. */
+  /** Closes the socket. Pass a code only to end the session. Code 1000 makes the hub discard the session. */
   abandon(code?: number): void {
     if (this.#probedAt !== undefined) this.#markUnresponsive()
     if (this.#stage !== 'none' && this.#stage !== 'url') this.#host.act({ type: 'close', code })
@@ -149,7 +156,10 @@ export class ClientLink {
     this.hubReason = ''
   }
 
-  /** During a recovery, 1008 means that the session is unknown, so a rejected ping would look the same. */
+  /**
+   * Returns whether the hub may be pinged. During a recovery, code 1008 means that the session is unknown, so a
+   * rejected ping would look the same.
+   */
   #canPing(): boolean {
     return this.#pingSupport === 'answered' || (this.#pingSupport === 'unknown' && this.#stage === 'up')
   }
@@ -159,7 +169,7 @@ export class ClientLink {
     this.#hasMissedProbe = false
   }
 
-  /** The link is dead, or the hub has been replaced by one that does not answer pings. */
+  /** Records that the link is dead, or that the hub was replaced by one that does not answer pings. */
   #markUnresponsive(): void {
     this.#hasMissedProbe = true
     if (this.#pingSupport === 'answered') this.#pingSupport = 'unknown'
@@ -185,7 +195,7 @@ export interface LifecycleHost {
   readonly onResumed: (now: number) => void
   readonly nextId: () => bigint
   readonly onSuspended: () => void
-  /** `since` is when the hub's last frame arrived. */
+  /** Called when a session is lost. `since` is the time when the hub's last frame arrived. */
   readonly onSessionLost: (since: number, now: number) => void
   readonly onStopped: (error: ClosedError, now: number) => void
 }
@@ -196,7 +206,7 @@ export interface Recovery {
   readonly since: number
   readonly deadline: number
   readonly receivedAt: number
-  /** Reason of the hub's `disconnected` frame, which may explain why the session ended. */
+  /** The reason in the hub's `disconnected` frame, which may explain why the session ended. */
   readonly hubReason: string
 }
 
@@ -214,7 +224,7 @@ export function isWebSocketUrl(url: unknown): url is string {
 
 /**
  * Returns the URL that recovers a session: the original URL plus the session's id and reconnection token,
- * percent-encoded. The access token is removed: it is not needed, may have expired, and would end up in logs.
+ * percent-encoded. The access token is removed, because it is not needed, may have expired, and would appear in logs.
  * ("Reconnection"; a hub named by `?hub=` must stay.)
  */
 export function recoveryUrl(url: string, { connectionId, token }: SessionKey): string {

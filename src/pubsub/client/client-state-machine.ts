@@ -7,9 +7,9 @@ import { Memberships } from './memberships.js'
 import { SendQueue } from './send-queue.js'
 
 /**
- * The client side of the reliable subprotocols as a pure state machine: events in, actions out. It uses neither sockets
- * nor timers nor RxJS, and the caller provides the time, so a simulation can run years of bad networks in seconds.
- * Times in ms.
+ * The client side of the reliable subprotocols as a pure state machine that maps events to actions. It uses neither
+ * sockets nor timers nor RxJS, and the caller provides the time, so a simulation can run years of bad networks in
+ * seconds. All times are in ms.
  *
  * The driver performs the actions in order and sends a `tick` at {@link deadline}.
  *
@@ -46,7 +46,7 @@ export class ClientStateMachine {
     })
   }
 
-  /** When the next `tick` is needed; `Infinity` for none. Earlier ticks are harmless. */
+  /** The time when the next `tick` is needed, or `Infinity` if none is. Earlier ticks are harmless. */
   get deadline(): number {
     return Math.min(this.#lifecycle.deadline, this.#sequences.deadline, this.#sendQueue.deadline)
   }
@@ -111,7 +111,7 @@ export class ClientStateMachine {
     const frame = this.#decode(data)
     const isFault = frame instanceof StateStoreError
     if (isFault || (frame.type !== 'disconnected' && frame.type !== 'connected')) this.#lifecycle.confirmRecovery(now)
-    // The sequence id counts even if the rest of the frame is not understood.
+    // The sequence id counts even if the other members of the frame are not understood.
     const sequenceId = 'sequenceId' in frame ? frame.sequenceId : undefined
     if (sequenceId !== undefined && !this.#sequences.record(sequenceId, data.length, now)) return
     if (isFault) this.#actions.push({ type: 'report', error: frame })
@@ -176,7 +176,7 @@ export class ClientStateMachine {
     this.#sendQueue.forget(inFlight)
   }
 
-  // Groups before messages: a sender may expect its next message back from its group.
+  // Memberships resume before messages, because a sender may expect to receive its next message from its group.
   #onResumed(now: number): void {
     this.#sequences.resume(now)
     this.#memberships.resume(now)
@@ -207,15 +207,15 @@ export class ClientStateMachine {
   }
 }
 
-/** A sequence ack is sent after this many messages or bytes, or after this delay in ms. */
+/** The numbers of messages and bytes, and the delay in ms, after which a sequence ack is sent. */
 const ACK_AFTER_MESSAGES = 100
 const ACK_AFTER_BYTES = 1024 * 1024
 const ACK_DELAY_MS = 1_000
 
 /**
  * Tracks the received messages of a session, and when to acknowledge them. A hub ends a session with 1,000 messages or
- * 16 MB unacknowledged ("Limits of reliable clients"); acknowledging by count, bytes and time stays well below that in
- * any burst. Pure; times in ms.
+ * 16 MB unacknowledged ("Limits of reliable clients"). The tracker acknowledges by count, bytes and time, and so stays
+ * well below that limit in any burst. Pure. All times are in ms.
  */
 export class SequenceTracker {
   #largestId = 0n
@@ -228,8 +228,9 @@ export class SequenceTracker {
   }
 
   /**
-   * Records a sequence id before its message is processed. Returns whether it is new: an id up to the largest was
-   * redelivered, and must only be acknowledged again ("Subscriber": record the largest, drop the rest).
+   * Records a sequence id before its message is processed. Returns whether the id is new. A message with an id up to
+   * the largest one was redelivered, and must only be acknowledged again ("Subscriber": record the largest, drop the
+   * rest).
    */
   record(sequenceId: bigint, size: number, now: number): boolean {
     const isNew = sequenceId > this.#largestId
@@ -243,14 +244,14 @@ export class SequenceTracker {
     return isNew
   }
 
-  /** Returns the id to acknowledge, if due; it covers all earlier ones. */
+  /** Returns the id to acknowledge if an ack is due. The id covers all earlier ids. */
   takeDueAck(now: number): bigint | undefined {
     if (this.#ackAt > now) return undefined
     this.#clear()
     return this.#largestId
   }
 
-  /** Schedules an ack for the recovered socket: the last one may have been lost with the previous socket. */
+  /** Schedules an ack for the recovered socket, because the last ack may have been lost with the previous socket. */
   resume(now: number): void {
     this.#clear()
     if (this.#largestId > 0n) this.#ackAt = now

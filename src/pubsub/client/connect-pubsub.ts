@@ -11,38 +11,53 @@ import { PubSubClient } from './pubsub-client.js'
 import { retryDelays } from './reconnect-schedule.js'
 import { openWebSocket } from './ws-socket.js'
 
-/** Options of {@link connectPubSub}. Times in ms. */
+/** The options of {@link connectPubSub}. All times are in ms. */
 export interface PubSubOptions {
-  /** Subprotocol: `json.reliable.webpubsub.azure.v1` or `protobuf.reliable.webpubsub.azure.v1`. Default `json`. */
+  /** The subprotocol: `json.reliable.webpubsub.azure.v1` or `protobuf.reliable.webpubsub.azure.v1`. Default: `json`. */
   readonly protocol?: 'json' | 'protobuf' | undefined
-  /** How long to try to recover a lost session, ms. Default 60,000; hubs keep a session for at least 30 s. */
+  /**
+   * The time in ms for which the client tries to recover a lost session. Default: 60,000. Hubs keep a session for at
+   * least 30 s.
+   */
   readonly recoveryWindow?: number | undefined
-  /** Time limit of a connection attempt, including fetching the URL, handshake and first frame, ms. Default 10,000. */
+  /**
+   * The time limit in ms of a connection attempt, which includes fetching the URL, the handshake and the first frame.
+   * Default: 10,000.
+   */
   readonly connectTimeout?: number | undefined
-  /** Silence after which a connection is considered dead, ms; the hub is probed after half of it. Default 40,000. */
+  /**
+   * The silence in ms after which a connection is considered dead. The client probes the hub after half of that time.
+   * Default: 40,000.
+   */
   readonly keepAlive?: number | undefined
-  /** Time limit of a send, including outages, ms. Default: 30 s longer than the recovery window, 90,000. */
+  /**
+   * The time limit in ms of a send, including outages. Default: 90,000, which is 30 s longer than the default recovery
+   * window.
+   */
   readonly timeout?: number | undefined
-  /** Maximum sends queued or unacknowledged, together at most 64 MiB; more fail with `overflow`. Default 10,000. */
+  /**
+   * The maximum number of sends that are queued or unacknowledged, together at most 64 MiB. Further sends fail with
+   * `overflow`. Default: 10,000.
+   */
   readonly maxQueued?: number | undefined
-  /** Retries of a send that the hub rejects with `InternalServerError`. Default 3. */
+  /** The number of retries of a send that the hub rejects with `InternalServerError`. Default: 3. */
   readonly retries?: number | undefined
   /**
-   * Backoff between attempts to connect, to recover and to resend. Default: 100 ms, doubled up to 30 s, with jitter.
-   * Recovery delays are capped at 2 s, because the hub discards the session soon.
+   * The backoff between attempts to connect, to recover and to resend. Default: 100 ms, doubled up to 30 s, with
+   * jitter. Recovery delays are capped at 2 s, because the hub discards the session soon.
    */
   readonly reconnect?: BackoffOptions | undefined
-  /** Decides when to open a new connection: returns ms to wait, or `false` to stop the client with the cause. */
+  /** Decides when to open a new connection. Returns the ms to wait, or `false` to stop the client with the cause. */
   readonly reconnectStrategy?: ReconnectStrategy | undefined
-  /** Clock for all timing. Default: the system clock. */
+  /** The clock for all timing. Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
 /**
- * Connects to a hub of Azure Web PubSub or to a compatible one. If the URL contains an access token, pass a function:
- * it is called for a fresh URL for every new session, but not for recoveries, which need no token.
+ * Connects to a hub of Azure Web PubSub or to a compatible hub. If the URL contains an access token, pass a function,
+ * which is called for a fresh URL for every new session, but not for recoveries, which need no token.
  *
- * Returns immediately; sends and joins wait for the connection. Throws `argument` for invalid options.
+ * Returns immediately. Sends and joins wait for the connection. Throws `argument` for invalid options.
  *
  * @example
  * ```ts
@@ -60,7 +75,7 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   const { timeout = recoveryWindow + 30_000, maxQueued = 10_000, retries = 3 } = options
   checkBackoff(reconnect)
   const pauses = retryDelays(reconnect)
-  // The first reconnect is immediate, like the first recovery.
+  // The first reconnect is immediate, as the first recovery is.
   const { reconnectStrategy = attempt => (attempt === 1 ? 0 : pauses.pause(attempt - 1)) } = options
   const counts = { recoveryWindow, connectTimeout, keepAlive, timeout, maxQueued }
   const known = { ...counts, protocol, retries, reconnect, reconnectStrategy, clock }
@@ -79,7 +94,7 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   return new PubSubClient({ ...behaviour, url: () => ready().then(() => resolve(url)), codec, ready })
 }
 
-// Loaded on demand: half the size of the rest, and most clients do not need it.
+// The codec is loaded on demand, because it is half as large as all other modules and most clients do not need it.
 const loadProtobuf = () => import('../wire/protobuf-client-codec.js').then(module => module.protobufClientCodec)
 
 const resolve = (url: UrlSource): string | Promise<string> => (typeof url === 'function' ? url() : url)
@@ -99,7 +114,7 @@ function checkBackoff(backoff: BackoffOptions): void {
 }
 
 /**
- * A codec loaded on demand, so that clients of another subprotocol need not download it.
+ * A codec loaded on demand, so that clients of another subprotocol do not have to download it.
  *
  * @example
  * ```ts

@@ -5,7 +5,7 @@ import type { ClientStateMachine } from './client-state-machine.js'
 import type { Action, MachineEvent } from './events.js'
 import type { OpenSocket, Socket, SocketHandlers } from './ws-socket.js'
 
-/** A URL, or a function that returns a fresh one, with a fresh access token, for every new session. */
+/** A URL, or a function that returns a fresh URL with a fresh access token for every new session. */
 export type UrlSource = string | (() => string | Promise<string>)
 
 export interface DriverSettings {
@@ -17,13 +17,13 @@ export interface DriverSettings {
   readonly onAction: (action: Action) => void
 }
 
-/** A timer later than this indicates that the computer slept, ms. */
+/** The delay of a timer in ms that indicates that the computer slept. */
 const SLEEP_THRESHOLD_MS = 10_000
 const CLOSE_TIMEOUT_MS = 2_000
 
 /**
- * Connects a state machine to a socket and a clock. Actions run in order: an action triggered by another one, such as a
- * subscriber's next send, is queued behind the pending ones.
+ * Connects a state machine to a socket and a clock. Actions run in order. An action that another action triggers, such
+ * as a subscriber's next send, is queued after the pending actions.
  */
 export class Driver {
   readonly #settings: DriverSettings
@@ -55,13 +55,13 @@ export class Driver {
     this.#deadlineTimer.set(machine.deadline)
   }
 
-  /** Ends the machine. Resolves when its socket is closed, after 2 s at the latest. */
+  /** Ends the state machine. Resolves when its socket is closed, after 2 s at the latest. */
   async close(): Promise<void> {
     this.dispatch({ type: 'close' })
     let cancel = (): void => undefined
     const timeout = new Promise<void>(resolve => {
       cancel = this.#settings.clock.schedule(CLOSE_TIMEOUT_MS, () => {
-        // A half-open link never closes and would keep the process alive.
+        // A half-open link would never close and would keep the process alive.
         this.#closing?.terminate()
         resolve()
       })
@@ -115,7 +115,7 @@ export class Driver {
       this.dispatch({ type: 'url', link, url })
       return
     }
-    // Converts a throwing function to a rejection.
+    // The promise converts an exception of the function to a rejection.
     Promise.resolve()
       .then(url)
       .then(

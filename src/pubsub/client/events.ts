@@ -1,7 +1,7 @@
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { ClientCodec, FrameData, Payload } from '../wire/frames.js'
 
-/** Settings of the state machine. Times in ms. Randomness is injected by the pauses. */
+/** The settings of the state machine. All times are in ms. The `pause` functions inject the randomness. */
 export interface MachineSettings {
   readonly codec: ClientCodec
   readonly recoveryWindow: number
@@ -9,29 +9,29 @@ export interface MachineSettings {
   readonly keepAlive: number
   readonly maxQueued: number
   readonly retries: number
-  /** Time limit of a join or leave before it is retried. */
+  /** The time limit of a join or leave before it is retried. */
   readonly timeout: number
-  /** Delay before a message is resent; attempt 1 is the first. */
+  /** Returns the delay before a message is resent. The first attempt is 1. */
   readonly pause: (attempt: number) => number
-  /** Delay before another recovery attempt; 1 precedes the second attempt. */
+  /** Returns the delay before another recovery attempt. 1 is the delay before the second attempt. */
   readonly recoveryPause: (attempt: number) => number
   readonly reconnectStrategy: ReconnectStrategy
   readonly bufferedBytes: () => number
 }
 
 /**
- * Decides when to open a new connection after a session was lost or could not be opened: returns ms to wait, or `false`
- * to stop the client with the cause. `attempt` is 1 for the first since a connection last held for five seconds. Not
- * called for recoveries, nor for the very first attempt.
+ * Decides when to open a new connection after a session was lost or could not be opened. Returns the ms to wait, or
+ * `false` to stop the client with the cause. `attempt` is 1 for the first attempt since a connection last held for five
+ * seconds. Not called for recoveries, nor for the very first attempt.
  */
 export type ReconnectStrategy = (attempt: number, cause: StateStoreError) => number | false
 
-/** A message to send, identified by object identity. */
+/** A message to send, which is identified by object identity. */
 export interface SendRequest {
   readonly frame: OutgoingFrame
   readonly ack: boolean
   readonly timeout: number
-  /** Whether to resend it in a new session when its outcome in the lost one is unknown. */
+  /** Whether to resend the message in a new session when its outcome in the lost session is unknown. */
   readonly atLeastOnce: boolean
 }
 
@@ -39,11 +39,11 @@ export type OutgoingFrame =
   | { readonly type: 'sendToGroup'; readonly group: string; readonly payload: Payload; readonly noEcho: boolean }
   | { readonly type: 'event'; readonly event: string; readonly payload: Payload }
 
-/** Result of a successful send. */
+/** The result of a successful send. */
 export interface SendResult {
-  /** Id of the request in the session; undefined without acknowledgement. */
+  /** The id of the request in the session, or `undefined` without acknowledgement. */
   readonly ackId: bigint | undefined
-  /** The hub had processed an earlier copy, whose acknowledgement was lost. The message was delivered once. */
+  /** Whether the hub had processed an earlier copy whose acknowledgement was lost. The message was delivered once. */
   readonly duplicate: boolean
 }
 
@@ -54,16 +54,19 @@ export type RequestOutcome =
 /** A message of a group. */
 export type GroupMessage = {
   readonly group: string
-  /** User id of the sender, if known. */
+  /** The user id of the sender, if known. */
   readonly fromUserId: string | undefined
-  /** Sequence id in the session, from 1. */
+  /** The sequence id in the session, starting at 1. */
   readonly sequenceId: bigint | undefined
 } & Payload
 
 /** A message of the application's server. */
 export type ServerMessage = { readonly sequenceId: bigint | undefined } & Payload
 
-/** `link` numbers a connection attempt and its socket. Events of an earlier link are ignored. */
+/**
+ * An event of the state machine. `link` numbers a connection attempt and its socket. Events of an earlier link are
+ * ignored.
+ */
 export type MachineEvent =
   | { readonly type: 'start' }
   | { readonly type: 'close' }
@@ -76,73 +79,79 @@ export type MachineEvent =
   | { readonly type: 'received'; readonly link: number; readonly data: FrameData }
   | { readonly type: 'closed'; readonly link: number; readonly code: number; readonly reason: string }
   | { readonly type: 'send'; readonly request: SendRequest }
-  /** The sender unsubscribed. */
+  /** The sender has unsubscribed. */
   | { readonly type: 'forget'; readonly request: SendRequest }
-  /** `member` identifies a membership, so that its failure does not affect a later one. */
+  /** A join. `member` identifies a membership, so that its failure does not affect a later membership. */
   | { readonly type: 'join'; readonly group: string; readonly member: object }
   | { readonly type: 'leave'; readonly group: string }
 
-/** Actions, to be performed in order. Times in a status are in machine time. */
+/** An action to perform, in order. The times in a status are in machine time. */
 export type Action =
   | { readonly type: 'fetchUrl'; readonly link: number }
   | { readonly type: 'open'; readonly link: number; readonly url: string }
   | { readonly type: 'transmit'; readonly data: FrameData }
-  /** Closes the socket of the last `open`; its later events are ignored. */
+  /** Closes the socket of the last `open`, whose later events are ignored. */
   | { readonly type: 'close'; readonly code: number | undefined }
   | { readonly type: 'status'; readonly status: PubSubStatus }
   | { readonly type: 'settled'; readonly request: SendRequest; readonly outcome: RequestOutcome }
   | { readonly type: 'groupMessage'; readonly message: GroupMessage }
   | { readonly type: 'serverMessage'; readonly message: ServerMessage }
-  /** The group cannot be joined, and the membership ended. */
+  /** The group cannot be joined, and the membership has ended. */
   | {
       readonly type: 'groupFailed'
       readonly group: string
       readonly member: object
       readonly error: StateStoreError
     }
-  /** The group was rejoined in a new session; messages published since then were missed. */
+  /** The group was rejoined in a new session. Messages published after `since` were missed. */
   | { readonly type: 'gap'; readonly group: string; readonly since: number }
   | { readonly type: 'report'; readonly error: StateStoreError }
 
-/** State of the connection to a hub. Times are wall times, ms since the Unix epoch. */
+/** The state of the connection to a hub. All times are wall times in ms since the Unix epoch. */
 export type PubSubStatus =
   | { readonly state: 'connecting' }
   | {
-      /** The hub confirmed the session: by its first frame, or after a recovery by any frame. */
+      /** The hub confirmed the session by its first frame or, after a recovery, by any frame. */
       readonly state: 'connected'
       readonly connectionId: string
-      /** Undefined for an anonymous client. */
+      /** The user id, or `undefined` for an anonymous client. */
       readonly userId: string | undefined
     }
   | {
-      /** The socket was lost, but the session is kept. Nothing is lost if this state ends in `connected`. */
+      /** The socket was lost, but the session is kept. No message is lost if this state ends in `connected`. */
       readonly state: 'recovering'
-      /** When the socket was lost. */
+      /** The time when the socket was lost. */
       readonly since: number
-      /** The current or next attempt; 1 for the first since a connection last held for five seconds. */
+      /**
+       * The number of the current or next attempt, which is 1 for the first attempt since a connection last held for
+       * five seconds.
+       */
       readonly attempt: number
-      /** When recovery of the session is abandoned. */
+      /** The time when the recovery of the session is abandoned. */
       readonly deadline: number
-      /** Why the socket was lost or the last attempt failed. */
+      /** The reason why the socket was lost or the last attempt failed. */
       readonly cause: StateStoreError
     }
   | {
-      /** There is no session: messages published to groups are missed until the groups are rejoined. */
+      /** There is no session. Messages published to groups are missed until the groups are rejoined. */
       readonly state: 'disconnected'
-      /** Close code of the WebSocket (RFC 6455, section 7.4), if a close ended the session or attempt. */
+      /** The close code of the WebSocket (RFC 6455, section 7.4), if a close ended the session or the attempt. */
       readonly code: number | undefined
-      /** Reason given by the hub, or the local error. */
+      /** The reason given by the hub, or the local error. */
       readonly reason: string
       readonly retryAt: number
-      /** The attempt scheduled for `retryAt`; 1 for the first since a connection last held for five seconds. */
+      /**
+       * The number of the attempt scheduled for `retryAt`, which is 1 for the first attempt since a connection last
+       * held for five seconds.
+       */
       readonly attempt: number
     }
   | {
-      /** The client has ended. Final state. */
+      /** The client has ended. This state is final. */
       readonly state: 'stopped'
       readonly code: number | undefined
       readonly reason: string
-      /** Undefined if the client was closed by its caller. */
+      /** The cause, or `undefined` if the caller closed the client. */
       readonly cause: StateStoreError | undefined
     }
 

@@ -11,20 +11,23 @@ export interface OutgoingRequest {
   readonly ack: boolean
   readonly timeout: number
   readonly atLeastOnce: boolean
-  /** Sent before other requests and not limited by the queue's size. */
+  /** Whether the request is sent before other requests, without the limit on the queue's size. */
   readonly urgent: boolean
   readonly onSettled: (outcome: RequestOutcome, now: number) => void
 }
 
-/** A request and its progress. Only the send queue changes it. */
+/** A request and its progress. Only the send queue changes them. */
 export interface InFlightRequest {
   readonly outgoing: OutgoingRequest
   readonly data: FrameData
-  /** Undefined without acknowledgement. Identifies the request: every copy carries the same id. */
+  /**
+   * The ack id, or `undefined` without acknowledgement. It identifies the request, because every copy carries the same
+   * id.
+   */
   readonly ackId: bigint | undefined
   state: 'waiting' | 'sent' | 'pausing' | 'settled'
   fifo: CancellableFifo<InFlightRequest>
-  /** Sessions lost while a copy was unacknowledged. */
+  /** The number of sessions lost while a copy was unacknowledged. */
   lostSessions: number
   failures: number
   deadline: Deadline<InFlightRequest> | undefined
@@ -58,8 +61,9 @@ export interface Cancellable {
 }
 
 /**
- * A FIFO queue whose items may be cancelled in any position: an item whose state is no longer `waiting` is skipped.
- * Cancelled items stay until they outnumber the others, so the queue is at most twice as long as its content.
+ * A FIFO queue whose items may be cancelled in any position. An item whose state is no longer `waiting` is skipped.
+ * Cancelled items stay in the queue until they outnumber the others, so the queue is at most twice as long as its
+ * content.
  */
 export class CancellableFifo<T extends Cancellable> {
   #items = new Fifo<T>()
@@ -110,8 +114,8 @@ declare module '../../core/util/errors.js' {
 }
 
 /**
- * The hub rejected a request, and retrying it unchanged would not help. `hubError.name` says why, such as `Forbidden`.
- * Branch on the name: the text may change. (Web PubSub, "Ack response".)
+ * The hub rejected a request, and retrying the request unchanged would not help. `hubError.name` is the reason, such as
+ * `Forbidden`. Programs should compare the name, because the text may change. (Web PubSub, "Ack response".)
  *
  * @example
  * ```ts
@@ -129,6 +133,9 @@ export class PubSubRefusedError extends StateStoreError {
   }
 }
 
-/** The error for requests and streams that end with the client: closed by its caller, or stopped because of `cause`. */
+/**
+ * Returns the error for requests and streams that end with the client, because the caller closed it or it stopped
+ * because of `cause`.
+ */
 export const clientClosedError = (cause: StateStoreError | undefined): ClosedError =>
   cause ? new ClosedError(`The connection was closed permanently: ${cause.message}`, { cause }) : new ClosedError()

@@ -4,15 +4,17 @@ import type { MachineSettings, PubSubStatus } from './events.js'
 import { clientClosedError } from './in-flight-request.js'
 import { closedByPeer, failure, type LinkEnd, ReconnectSchedule, withDisconnectReason } from './reconnect-schedule.js'
 
-/** The hub no longer has the session; the only close code that ends a recovery ("Reconnection"). */
+/**
+ * The close code of a hub that no longer has the session. It is the only code that ends a recovery ("Reconnection").
+ */
 const SESSION_GONE = 1008
 const NORMAL = 1000
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * Connects; recovers the session when the socket is lost; opens a new session when recovery fails; until stopped
- * ("Reconnection"). Recovery ends when the hub closes with 1008 or the recovery window has passed; other failures, such
- * as an HTTP error or a refused connection, are retried. Pure; times in ms.
+ * Connects, recovers the session when the socket is lost, and opens a new session when the recovery fails, until it is
+ * stopped ("Reconnection"). A recovery ends when the hub closes with 1008 or the recovery window has passed. After
+ * other failures, such as an HTTP error or a refused connection, the recovery is retried. Pure. All times are in ms.
  */
 export class Lifecycle {
   readonly #settings: MachineSettings
@@ -47,7 +49,7 @@ export class Lifecycle {
   tick(now: number): void {
     const state = this.#link.check(now)
     if (state === 'silent') this.#link.probe(now)
-    // The hub sends no frame for a recovered session; only a lost one is reported, immediately.
+    // The hub sends no frame for a recovered session. Only a lost session is reported, and that immediately.
     if (state === 'trusted') this.confirmRecovery(now)
     if (this.#recovery && this.#recovery.deadline <= now) {
       this.#link.abandon()
@@ -58,7 +60,7 @@ export class Lifecycle {
     } else if (this.#reconnectSchedule.retryAt <= now) this.#retry(now)
   }
 
-  /** Probes the connection and skips the retry delay: both may be outdated after sleep. */
+  /** Probes the connection and skips the retry delay, because both may be outdated after the computer slept. */
   onWake(now: number): void {
     if (this.#link.stage === 'up') this.#link.probe(now)
     if (this.#reconnectSchedule.retryAt < NEVER) this.#retry(now)
@@ -75,7 +77,7 @@ export class Lifecycle {
       this.#onLinkLost(failure(`The URL function failed: ${reason(error)}`, { cause: error }), now)
   }
 
-  /** An open socket does not prove a recovery, and the hub sends no frame for one, so it is probed. */
+  /** Probes a reopened socket, because an open socket does not prove a recovery and the hub sends no frame for one. */
   onOpened(link: number, now: number): void {
     if (!this.#link.isAt(link, 'opening')) return
     this.#link.advance('proving', now)
@@ -98,12 +100,15 @@ export class Lifecycle {
     this.#link.onAck(ackId)
   }
 
-  /** Ends a recovery: the hub sent a frame other than `connected` or `disconnected`. */
+  /** Ends a recovery, because the hub sent a frame other than `connected` or `disconnected`. */
   confirmRecovery(now: number): void {
     if (this.#recovery && this.#session) this.#setConnected(this.#session, now)
   }
 
-  /** The first `connected` frame begins the session; a later one renews its token or replaces it. */
+  /**
+   * Handles a `connected` frame. The first such frame begins the session, and a later one renews the session's token or
+   * replaces the session.
+   */
   onConnected(frame: Connected, now: number): void {
     if (this.#phase === 'connecting') this.#setConnected(frame, now)
     else if (frame.connectionId !== this.#session?.connectionId) this.#replaceSession(frame, now)

@@ -7,18 +7,18 @@ interface Membership {
   readonly group: string
   latestMember: object
   isWanted: boolean
-  /** Whether the hub has joined the group; `undefined` after a request whose outcome is unknown. */
+  /** Whether the hub has joined the client to the group, or `undefined` after a request whose outcome is unknown. */
   isJoined: boolean | undefined
   pendingType: 'joinGroup' | 'leaveGroup' | undefined
   request: InFlightRequest | undefined
-  /** Start of the gap: the group was joined in a session that was lost. */
+  /** The start of the gap if the group was joined in a session that was lost. */
   missedSince: number | undefined
 }
 
 /**
- * Reconciles the wanted groups with the joined ones. At most one request per group is in flight; its outcome decides
- * whether another one is needed. A recovered session keeps its groups; in a new one the wanted groups are joined again
- * ("Reconnection"). Pure; times in ms.
+ * Reconciles the wanted groups with the joined ones. At most one request per group is in flight, and its outcome
+ * decides whether another request is needed. A recovered session keeps its groups. In a new session, the wanted groups
+ * are joined again ("Reconnection"). Pure. All times are in ms.
  */
 export class Memberships {
   readonly #sendQueue: SendQueue
@@ -49,7 +49,7 @@ export class Memberships {
     this.#settle(membership, now)
   }
 
-  /** A message proves that the group is joined, even if the join's acknowledgement is lost or late. */
+  /** Handles a message, which proves that the group is joined even if the join's acknowledgement is lost or late. */
   onMessage(group: string): void {
     const membership = this.#all.get(group)
     if (membership) this.#reportGap(membership)
@@ -130,16 +130,16 @@ export class Memberships {
     // The hub may have processed the request, so it must be sent again.
     if (error.code === 'outcome-unknown') membership.isJoined = undefined
     const { group, latestMember: member, isWanted, missedSince } = membership
-    // First, so that a listener of the report below may join again.
+    // The failure is reported first, so that a listener of the report below may join again.
     if (isRejected && isWanted) this.#act({ type: 'groupFailed', group, member, error })
     if (!isRejected || missedSince !== undefined) this.#act({ type: 'report', error })
-    // A group that cannot be left is ignored: its messages are dropped.
+    // A group that cannot be left is ignored, and its messages are dropped.
     if (!isJoin && !isTransient(error)) membership.isJoined = false
     if (isRejected) membership.isWanted = false
   }
 }
 
-/** Includes a join whose acknowledgement was lost: messages may have arrived before it. */
+/** Returns whether the group may be joined. After a join without acknowledgement, messages may already have arrived. */
 const mayBeJoined = ({ isJoined, pendingType, request }: Membership): boolean =>
   isJoined !== false || (pendingType === 'joinGroup' && request?.state === 'sent')
 

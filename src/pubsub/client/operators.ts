@@ -8,19 +8,22 @@ import type { Group } from './group.js'
 import type { PubSubClient } from './pubsub-client.js'
 import { checkNoEcho, checkSendOptions, type GroupSendOptions, type SendOptions } from './send.js'
 
-/** Options of {@link sendToGroup} and {@link sendEvent}. */
+/** The options of {@link sendToGroup} and {@link sendEvent}. */
 export interface SendingOptions<W extends boolean = false> {
-  /** Maximum sends in flight. Default 64. */
+  /** The maximum number of sends in flight. Default: 64. */
   readonly concurrency?: number | undefined
-  /** Maximum items waiting to be sent or for an earlier result; more fail with `overflow`. Default 65,536. */
+  /**
+   * The maximum number of items that wait to be sent or for an earlier result. Further items fail with `overflow`.
+   * Default: 65,536.
+   */
   readonly buffer?: number | undefined
-  /** Emit `{ item, result }` instead of the result. Default `false`. */
+  /** Whether to emit `{ item, result }` instead of the result. Default: `false`. */
   readonly withItem?: W | undefined
 }
 
 /**
  * Sends every item to a group, in the order of the source, and emits the results in the same order. Up to `concurrency`
- * sends are in flight. Errors as {@link Group.send} does. Throws `argument` for invalid options.
+ * sends are in flight. Fails as {@link Group.send} does. Throws `argument` for invalid options.
  *
  * @example
  * ```ts
@@ -38,7 +41,7 @@ export function sendToGroup<T = unknown, W extends boolean = false>(
 }
 
 /**
- * Sends every item as an event to the application's server, like {@link sendToGroup}. Errors as {@link
+ * Sends every item as an event to the application's server, in the same way as {@link sendToGroup}. Fails as {@link
  * PubSubClient.sendEvent} does.
  *
  * @example

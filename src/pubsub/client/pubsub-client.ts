@@ -36,30 +36,32 @@ export interface PubSubClientSettings extends Omit<MachineSettings, 'bufferedByt
   readonly url: UrlSource
   readonly clock: Clock
   readonly openSocket: OpenSocket
-  /** Loads the codec before the first send; undefined if it is bundled. */
+  /** Loads the codec before the first send. `undefined` if the codec is bundled. */
   readonly ready?: () => Promise<void>
 }
 
 /**
- * A connection to a hub of Azure Web PubSub over a reliable subprotocol: groups, events and connection state. Lost
- * connections are recovered without loss or duplicates; if recovery fails, the consequences are reported. Created by
- * {@link connectPubSub}.
+ * A connection to a hub of Azure Web PubSub over a reliable subprotocol, with groups, events and connection state. Lost
+ * connections are recovered without loss or duplicates. If a recovery fails, the client reports the consequences.
+ * Created by {@link connectPubSub}.
  */
 export class PubSubClient implements AsyncDisposable {
-  /** State of the connection. Emits the latest state on subscription, also after `stopped`, and then completes. */
+  /**
+   * The state of the connection. Emits the latest state on subscription, even after `stopped`, when it then completes.
+   */
   readonly status$: Observable<PubSubStatus>
-  /** Faults that end no stream, such as malformed frames and rejected rejoins. Hot; subscribing is optional. */
+  /** Emits faults that end no stream, such as malformed frames and rejected rejoins. Hot. Subscribing is optional. */
   readonly errors$: Observable<StateStoreError>
   /**
-   * Messages of the application's server to this connection. Hot. Messages sent while {@link status$} is `disconnected`
-   * are missed. Ends as {@link Group.messages$} does.
+   * The messages of the application's server to this connection. Hot. Messages sent while {@link status$} is
+   * `disconnected` are missed. Ends as {@link Group.messages$} does.
    */
   readonly serverMessages$: Observable<ServerMessage>
   readonly #driver: Driver
   readonly #groupHost: GroupHost
   readonly #clock: Clock
   readonly #ready: (() => Promise<void>) | undefined
-  /** A BehaviorSubject would not replay the last state after completion. */
+  /** The status subject. A `BehaviorSubject` would not replay the last state after completion. */
   readonly #status$ = new ReplaySubject<PubSubStatus>(1)
   #status: PubSubStatus = { state: 'connecting' }
   readonly #errors$ = new Subject<StateStoreError>()
@@ -68,7 +70,6 @@ export class PubSubClient implements AsyncDisposable {
   readonly #groups = new Map<string, Subject<GroupMessage>>()
   readonly #sends = new Map<SendRequest, Subscriber<SendResult>>()
 
-  /** Use {@link connectPubSub}. */
   constructor(settings: PubSubClientSettings) {
     const { url, clock, openSocket, codec, timeout } = settings
     const machine = new ClientStateMachine({ ...settings, bufferedBytes: () => this.#driver.bufferedBytes })
@@ -97,8 +98,8 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * Returns a group of the hub. The group is joined when its messages are subscribed to. Throws `argument` for a name
-   * that is blank, exceeds 1,024 characters or contains a lone surrogate, and for the reserved name
+   * Returns a group of the hub. The client joins the group when its messages are subscribed to. Throws `argument` for a
+   * name that is blank, exceeds 1,024 characters or contains a lone surrogate, and for the reserved name
    * `rx-statestore:alive`.
    *
    * @example
@@ -113,7 +114,8 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * Sends an event to the application's server. Subscribing or awaiting sends it; errors as {@link Group.send} does.
+   * Sends an event to the application's server. Subscribing or awaiting sends the event, and fails as {@link
+   * Group.send} does.
    *
    * @example
    * ```ts
@@ -128,9 +130,9 @@ export class PubSubClient implements AsyncDisposable {
   }
 
   /**
-   * Closes the connection: message streams complete; sends fail with `closed`, or with `outcome-unknown` if already
-   * sent but not acknowledged. Resolves when the socket is closed, after two seconds at the latest. Idempotent, in any
-   * state.
+   * Closes the connection. Message streams complete, and sends fail with `closed`, or with `outcome-unknown` if they
+   * are already sent but not acknowledged. Resolves when the socket is closed, after two seconds at the latest.
+   * Idempotent in any state.
    */
   close(): Promise<void> {
     return this.#driver.close()
@@ -142,7 +144,7 @@ export class PubSubClient implements AsyncDisposable {
 
   #send(message: SendRequest): Awaitable<SendResult> {
     return new Awaitable(subscriber => {
-      // A copy per attempt, because requests are identified by identity.
+      // Each attempt gets a copy, because requests are identified by object identity.
       const request = { ...message }
       const post = (): void => {
         if (subscriber.closed) return

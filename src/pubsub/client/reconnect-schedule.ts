@@ -8,13 +8,13 @@ import {
 } from '../../core/util/errors.js'
 import type { MachineSettings } from './events.js'
 
-/** A connection that held for this long resets the attempt counts, ms. */
+/** The time in ms for which a connection must hold to reset the attempt counts. */
 const STABLE_AFTER_MS = 5_000
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * Schedules attempts: immediately after a stable connection, then with growing delays, which stay short for recoveries.
- * Recoveries and new connections are counted separately. Pure; times in ms.
+ * Schedules attempts, the first one immediately after a stable connection and the next ones with growing delays. The
+ * delays of recoveries stay short. Recoveries and new connections are counted separately. Pure. All times are in ms.
  */
 export class ReconnectSchedule {
   readonly #settings: Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy'>
@@ -39,7 +39,7 @@ export class ReconnectSchedule {
     return this.#recoveries
   }
 
-  /** Counts the first attempt, which does not consult the strategy. */
+  /** Counts the first attempt, for which the strategy is not called. */
   start(): void {
     this.#connects = 1
   }
@@ -59,7 +59,7 @@ export class ReconnectSchedule {
     this.#at = now + (previousAttempts === 0 ? 0 : this.#settings.recoveryPause(previousAttempts))
   }
 
-  /** Schedules the next connection attempt, or returns why there is none. */
+  /** Schedules the next connection attempt, or returns the reason why there is none. */
   scheduleConnect(cause: StateStoreError, now: number): StateStoreError | undefined {
     this.#connects++
     try {
@@ -79,20 +79,23 @@ export class ReconnectSchedule {
 }
 
 export interface LinkEnd {
-  /** Close code of the WebSocket, if the peer or the network closed it. */
+  /** The close code of the WebSocket, if the peer or the network closed it. */
   readonly code: number | undefined
   readonly reason: string
   readonly cause: StateStoreError
 }
 
-/** The end of a link closed by the peer or the network. `reason` may be empty. */
+/** Returns the end of a link that the peer or the network closed. `reason` may be empty. */
 export const closedByPeer = (code: number, reason: string): LinkEnd => ({
   code,
   reason,
   cause: new ConnectionLostError(`The connection to the hub was closed (${code}${reason && `: ${reason}`})`),
 })
 
-/** Prefers the reason of the hub's `disconnected` frame to the failure of the last recovery attempt. */
+/**
+ * Returns the end of a link, with the reason of the hub's `disconnected` frame if there is one. That reason is better
+ * than the failure of the last recovery attempt.
+ */
 export function withDisconnectReason(hubReason: string, end: LinkEnd): LinkEnd {
   if (hubReason === '') return end
   return end.code === undefined ? { ...end, reason: hubReason } : closedByPeer(end.code, hubReason)
@@ -104,20 +107,20 @@ export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
   cause: new ConnectionLostError(message, options),
 })
 
-/** With jitter, a delay of 1 to 2 s. */
+/** The cap on the delay between recovery attempts, which is 1 to 2 s with jitter. */
 const MAX_RECOVERY_PAUSE_MS = 2_000
 
 export interface RetryDelays {
-  /** Before a message is resent or a new connection is opened. */
+  /** Returns the delay before a message is resent or a new connection is opened. */
   readonly pause: (attempt: number) => number
-  /** Before another recovery attempt. */
+  /** Returns the delay before another recovery attempt. */
   readonly recoveryPause: (attempt: number) => number
 }
 
 /**
- * Growing delays with jitter. Recovery delays stay short: a hub may keep a session for only 30 s, and a client still
- * waiting when the hub is reachable again would lose it ("Reconnection": try again for a minute, or until closed with
- * 1008).
+ * Creates growing delays with jitter. Recovery delays stay short, because a hub may keep a session for only 30 s, and a
+ * client that is still waiting when the hub is reachable again would lose the session ("Reconnection": try again for a
+ * minute, or until closed with 1008).
  *
  * @example
  * ```ts

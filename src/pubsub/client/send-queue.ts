@@ -15,37 +15,43 @@ import {
   withoutAckError,
 } from './in-flight-request.js'
 
-/** A hub ends the session of a client that sends a frame larger than 1 MiB. */
+/** The maximum size of a frame. A hub ends the session of a client that sends a frame larger than 1 MiB. */
 const MAX_FRAME_BYTES = 1024 * 1024
-/** A hub remembers about 1,000 ids; below that, it recognises every copy. */
+/**
+ * The maximum number of requests in flight. A hub remembers about 1,000 ids, so below that number it recognises every
+ * copy.
+ */
 const MAX_IN_FLIGHT = 500
-/** Joins and leaves may exceed the limit by this many, so that unacknowledged messages do not block them. */
+/** The number by which joins and leaves may exceed the limit, so that unacknowledged messages do not block them. */
 const MAX_EXTRA_URGENT = 100
-/** Limit of all held data, bytes or characters. */
+/** The limit on all held data, in bytes or characters. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
-/** A message in flight during this many session losses may be their cause. */
+/** The number of session losses after which a message in flight is assumed to be their cause. */
 const MAX_LOST_SESSIONS = 3
-/** Messages wait while the socket buffers this many bytes. WebSocket has no drain event, so it is polled, ms. */
+/**
+ * The bytes buffered by the socket at which messages wait, and the interval in ms at which the buffer is polled,
+ * because WebSocket has no drain event.
+ */
 const MAX_BUFFERED_BYTES = 1024 * 1024
 const BUFFER_POLL_MS = 20
 
 /**
- * Queued and unacknowledged requests. A request keeps its id: a copy sent after a recovery carries the same one, so
- * that the hub recognises duplicates ("Publisher"). Pure; times in ms.
+ * Keeps the queued and unacknowledged requests. A copy of a request sent after a recovery carries the same id, so that
+ * the hub recognises duplicates ("Publisher"). Pure. All times are in ms.
  */
 export class SendQueue {
   readonly #settings: MachineSettings
   readonly #transmit: (data: FrameData) => void
   readonly #urgentQueue = new CancellableFifo<InFlightRequest>()
-  /** Requests to resend after `InternalServerError`. */
+  /** The requests to resend after `InternalServerError`. */
   readonly #retryQueue = new CancellableFifo<InFlightRequest>()
   readonly #normalQueue = new CancellableFifo<InFlightRequest>()
-  /** Unacknowledged, in the order sent. */
+  /** The unacknowledged requests, in the order in which they were sent. */
   readonly #unacknowledged = new Map<bigint, InFlightRequest>()
   readonly #deadlines = new DeadlineQueue<InFlightRequest>()
   readonly #retries = new DeadlineQueue<InFlightRequest>()
   #lastId = 0n
-  /** Requests that count towards the limit. */
+  /** The number of requests that count towards the limit. */
   #heldCount = 0
   #heldBytes = 0
   #urgentSent = 0
@@ -61,7 +67,7 @@ export class SendQueue {
     return Math.min(this.#deadlines.earliest, this.#retries.earliest, this.#pollAt)
   }
 
-  /** Returns an id. Requests that bypass the queue are too few to displace ids that the hub remembers. */
+  /** Returns a new id. The requests that bypass the queue are too few to displace ids that the hub remembers. */
   nextId(): bigint {
     return ++this.#lastId
   }
@@ -91,7 +97,7 @@ export class SendQueue {
     return request
   }
 
-  /** Cancels a request: it is not sent, or not resent. */
+  /** Cancels a request, so that it is not sent or resent. */
   forget(request: InFlightRequest): void {
     if (request.state === 'settled') return
     if (request.state === 'waiting') request.fifo.onCancelled()
@@ -102,7 +108,10 @@ export class SendQueue {
     this.#removeUnacknowledged(request)
   }
 
-  /** Unknown ids are ignored. `Duplicate` is success: an earlier copy was processed ("Publisher"). */
+  /**
+   * Handles an ack. Ignores unknown ids. `Duplicate` means success, because the hub has processed an earlier copy
+   * ("Publisher").
+   */
   onAck(ackId: bigint, success: boolean, error: AckError | undefined, now: number): void {
     const request = this.#unacknowledged.get(ackId)
     if (request === undefined) return
@@ -125,7 +134,7 @@ export class SendQueue {
     this.#flush(now)
   }
 
-  /** Called when the hub accepts frames. In a recovered session, unacknowledged requests are resent. */
+  /** Resumes sending when the hub accepts frames. In a recovered session, resends unacknowledged requests. */
   resume(now: number): void {
     this.#isConnected = true
     for (const request of this.#unacknowledged.values()) this.#transmit(request.data)
@@ -137,7 +146,10 @@ export class SendQueue {
     this.#pollAt = Number.POSITIVE_INFINITY
   }
 
-  /** The hub's record of ids ended with the session, so the outcome of sent requests is unknown. */
+  /**
+   * Handles the loss of the session. The hub's record of ids ended with the session, so the outcome of sent requests is
+   * unknown.
+   */
   onSessionLost(now: number): void {
     const again: InFlightRequest[] = []
     for (const request of Array.from(this.#unacknowledged.values())) {
@@ -153,7 +165,7 @@ export class SendQueue {
     this.#normalQueue.prepend(again)
   }
 
-  /** Fails all requests: with `error` if they cannot have been processed, with `outcome-unknown` otherwise. */
+  /** Fails all requests, with `error` if they cannot have been processed and with `outcome-unknown` otherwise. */
   close(error: ClosedError, now: number): void {
     this.suspend()
     const never = Number.POSITIVE_INFINITY
@@ -190,7 +202,7 @@ export class SendQueue {
     }
   }
 
-  /** Returns the queue to send from. A message without an id needs no slot, but does not overtake others. */
+  /** Returns the queue to send from. A message without an id needs no slot, but does not overtake other messages. */
   #nextQueue(): CancellableFifo<InFlightRequest> | undefined {
     const isRoom = this.#unacknowledged.size < MAX_IN_FLIGHT
     if (this.#urgentQueue.length > 0)
@@ -222,7 +234,7 @@ export class SendQueue {
     if (request.outgoing.urgent) this.#urgentSent++
   }
 
-  /** The hub did not process the request: the same copy is sent later with the same id ("Publisher"). */
+  /** Schedules another copy of a request that the hub did not process. The copy carries the same id ("Publisher"). */
   #retryLater(request: InFlightRequest, now: number): void {
     this.#removeUnacknowledged(request)
     request.state = 'pausing'
@@ -248,17 +260,18 @@ const NO_TIMES = { deadline: undefined, retry: undefined }
 
 function exceedsFrameLimit(data: FrameData): boolean {
   if (typeof data !== 'string') return data.length > MAX_FRAME_BYTES
-  // A UTF-16 code unit takes at most three bytes, which avoids encoding most texts.
+  // A UTF-16 code unit takes at most three bytes, so most texts do not have to be encoded.
   return data.length * 3 > MAX_FRAME_BYTES && utf8(data).length > MAX_FRAME_BYTES
 }
 
-/** The frame itself is one level of JSON. */
+/** The maximum nesting of data, one less than that of a frame, because the frame itself is one level of JSON. */
 const MAX_DATA_NESTING = MAX_NESTING - 1
 
 /**
- * Returns the JSON text of a value that a client may send. Throws {@link ArgumentError} if a value has none or makes a
- * hub end the session: `null`, including `NaN`, an invalid `Date` or a `toJSON` result that becomes `null`, and deep
- * nesting. Also rejects a `Map`, a `Set`, a `Blob` and other objects that would silently become `{}`.
+ * Returns the JSON text of a value that a client may send. Throws {@link ArgumentError} if a value has no JSON text or
+ * makes a hub end the session. Such values are `null`, including `NaN`, an invalid `Date` or a `toJSON` result that
+ * becomes `null`, and deeply nested values. Also rejects a `Map`, a `Set`, a `Blob` and other objects that would
+ * silently become `{}`.
  *
  * @example
  * ```ts
@@ -273,5 +286,5 @@ export function toSentJson(value: unknown): string {
   throw new ArgumentError(`Data of type json must not be nested deeper than ${MAX_DATA_NESTING} levels`)
 }
 
-// Includes custom classes and objects of another realm.
+// The tag also identifies instances of custom classes and objects of another realm.
 const isPlain = (value: unknown): boolean => Object.prototype.toString.call(value) === '[object Object]'

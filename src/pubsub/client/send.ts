@@ -5,28 +5,32 @@ import { isAny } from '../wire/protobuf-any.js'
 import { payloadOf, wrongDataType } from '../wire/rules.js'
 import type { SendRequest } from './events.js'
 
-/** Options of every send. */
+/** The options of every send. */
 export interface SendOptions {
-  /** Type of the data. Default `binary` for a `Uint8Array`, `json` otherwise. */
+  /** The type of the data. Default: `binary` for a `Uint8Array`, `json` otherwise. */
   readonly dataType?: Payload['dataType'] | undefined
   /**
-   * Whether the hub acknowledges the message. Default `true`. With `false` the send completes when the socket has
-   * accepted the message; delivery is not confirmed.
+   * Whether the hub acknowledges the message. Default: `true`. With `false`, the send completes when the socket has
+   * accepted the message, and delivery is not confirmed.
    */
   readonly ack?: boolean | undefined
   /**
-   * Resend the message in a new session if the old one was lost before its acknowledgement arrived. Default `false`:
-   * such a send fails with `outcome-unknown`. The new session does not know what the old one processed, so the message
-   * may arrive twice. After the third lost session it fails regardless: the message may be their cause.
+   * Whether to resend the message in a new session if the old session was lost before the acknowledgement arrived.
+   * Default: `false`, so that such a send fails with `outcome-unknown`. The new session does not know which messages
+   * the old session processed, so the message may arrive twice. After the third lost session, the send fails
+   * regardless, because the message may be the cause of the losses.
    */
   readonly atLeastOnce?: boolean | undefined
-  /** Time limit from subscribing, including outages, ms. Default: the client's, 90 s. */
+  /**
+   * The time limit in ms from subscribing, including outages. Default: the limit of the client, which is 90 s by
+   * default.
+   */
   readonly timeout?: number | undefined
 }
 
-/** Options of a send to a group. */
+/** The options of a send to a group. */
 export interface GroupSendOptions extends SendOptions {
-  /** Do not deliver the message to the sender if it is a member of the group. Default `false`. */
+  /** Whether to exclude the sender from the recipients if it is a member of the group. Default: `false`. */
   readonly noEcho?: boolean | undefined
 }
 
@@ -48,7 +52,7 @@ export function checkNoEcho({ noEcho = false }: GroupSendOptions): boolean {
 }
 
 /**
- * Converts data to a payload: a `Uint8Array` is sent as `binary`, anything else as `json`, unless a type is given.
+ * Converts data to a payload. Without a given type, a `Uint8Array` is sent as `binary` and any other value as `json`.
  * `protobuf` data is a serialized `google.protobuf.Any`. Throws {@link ArgumentError} if the data does not match its
  * type or has no JSON form; Web PubSub ends the session of a client that sends `null`. Faults that only serialization
  * reveals, such as a cycle, are left to {@link toSentJson}.
@@ -62,7 +66,7 @@ export function toPayload(data: unknown, dataType: Payload['dataType'] | undefin
   return payload
 }
 
-// Buffers and views would silently become {} or an object of numbers.
+// Buffers and views would silently become `{}` or an object of numbers.
 function isSerializable(data: unknown): boolean {
   if (data === null || ['undefined', 'function', 'symbol', 'bigint'].includes(typeof data)) return false
   return !(data instanceof ArrayBuffer) && !ArrayBuffer.isView(data)

@@ -2,15 +2,18 @@ import type { WebSocket as PackagedSocket } from 'ws'
 import { reason } from '../../core/util/errors.js'
 import type { FrameData } from '../wire/frames.js'
 
-/** Close code of a socket that did not open (RFC 6455, section 7.4.1). */
+/** The close code of a socket that did not open (RFC 6455, section 7.4.1). */
 const ABNORMAL_CLOSURE = 1006
 
-/** Bounds the close of a half-open link, which keeps the process alive, to 2 s. The types of `ws` lack it. */
+/**
+ * The options of `ws`. They limit the close of a half-open link, which keeps the process alive, to 2 s. The types of
+ * `ws` lack `closeTimeout`.
+ */
 const SOCKET_OPTIONS = { followRedirects: false, closeTimeout: 2_000 }
 
 /**
- * Opens the platform's WebSocket, except in Node, where the package `ws` is used: the WebSocket of Node 22 and 24
- * cannot be terminated if the peer does not answer its close frame, and would keep the process alive.
+ * Opens the platform's WebSocket or, in Node, a WebSocket of the package `ws`. The WebSocket of Node 22 and 24 cannot
+ * be terminated if the peer does not answer its close frame, and would keep the process alive.
  */
 export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
   const socket = new DeferredSocket(handlers)
@@ -27,7 +30,7 @@ async function create(url: string, subprotocol: string): Promise<WebSocket | Pac
   return new ws.WebSocket(url, subprotocol, SOCKET_OPTIONS)
 }
 
-/** Node has a WebSocket since version 22, and a navigator since version 21. */
+/** Returns whether this is Node, which has a navigator since version 21 and a WebSocket since version 22. */
 const isNode = (): boolean => globalThis.navigator?.userAgent?.startsWith('Node.js/') === true
 
 class DeferredSocket implements Socket {
@@ -53,7 +56,7 @@ class DeferredSocket implements Socket {
   }
 
   terminate(): void {
-    // Browsers terminate by themselves.
+    // Browsers terminate sockets by themselves.
     if (this.#socket && 'terminate' in this.#socket) this.#socket.terminate()
   }
 
@@ -87,24 +90,24 @@ class DeferredSocket implements Socket {
   }
 }
 
-/** WebSocket.send rejects views of shared memory. */
+/** `WebSocket.send` rejects views of shared memory. */
 const isUnshared = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> => bytes.buffer instanceof ArrayBuffer
 
-/** Socket callbacks. Never called before {@link OpenSocket} has returned. */
+/** The callbacks of a socket. They are never called before {@link OpenSocket} has returned. */
 export interface SocketHandlers {
   opened(): void
   message(data: FrameData): void
-  /** The socket closed or failed to open. Called once and last. `reason` may be empty. */
+  /** Called once and last, when the socket has closed or failed to open. `reason` may be empty. */
   closed(code: number, reason: string): void
 }
 
 export interface Socket {
   readonly bufferedAmount: number
-  /** Allowed only between `opened` and `closed`. */
+  /** Sends a frame. Must be called only between `opened` and `closed`. */
   send(data: FrameData): void
-  /** Closes with code 1000 or 3000 to 4999, or without one. Idempotent, at any time. */
+  /** Closes the socket with code 1000 or 3000 to 4999, or without a code. Idempotent at any time. */
   close(code?: number): void
-  /** Terminates a socket whose close is unanswered, where the platform supports it. */
+  /** Terminates a socket whose close is unanswered, if the platform supports it. */
   terminate(): void
 }
 

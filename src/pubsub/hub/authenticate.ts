@@ -8,11 +8,11 @@ import { AccessTokens } from './tokens.js'
 
 /** The handshake of a client that wants to connect. */
 export interface ConnectRequest {
-  /** Name of the hub, in lower case. */
+  /** The name of the hub, in lower case. */
   readonly hub: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
-  /** From the URL or the `Authorization` header. Not verified. */
+  /** The access token from the URL or the `Authorization` header. It is not verified. */
   readonly accessToken: string | undefined
 }
 
@@ -20,10 +20,10 @@ export interface ConnectRequest {
 export type Identify = (request: ConnectRequest) => Identity | false | Promise<Identity | false>
 
 /**
- * Decides who may connect. `{ key }`: clients with an access token signed with the key. `'anonymous'`: every client,
- * with full access; for development. A function: clients for which it returns an identity; addresses with many refusals
- * are throttled, because credentials may be guessed. `{ verify }`: as a function, but without throttling, for
- * credentials that cannot be guessed, such as tokens signed elsewhere.
+ * Decides which clients may connect. `{ key }`: clients with an access token signed with the key. `'anonymous'`: every
+ * client, with full access, for development. A function: clients for which the function returns an identity. Addresses
+ * with many refusals are throttled, because credentials may be guessed. `{ verify }`: the same as a function but
+ * without throttling, for credentials that cannot be guessed, such as tokens signed elsewhere.
  */
 export type Authenticate =
   | 'anonymous'
@@ -35,7 +35,9 @@ export type Authenticate =
 export type Authenticator = (handshake: Handshake, headers: IncomingHttpHeaders) => Promise<Identity | HandshakeRefusal>
 
 /**
- * @param tokens - for `{ key }`
+ * Creates an authenticator.
+ *
+ * @param authenticate - decision, with `{ key }` replaced by its access tokens
  * @param path - prefix of the path in the audience of access tokens
  * @param onError - called with errors thrown by the application's function
  */

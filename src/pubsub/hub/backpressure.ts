@@ -2,12 +2,15 @@ import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
 import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 
-/** Longest pause for one member, ms: official clients acknowledge once a second, later on busy machines. */
+/** The longest pause in ms for one member. Official clients acknowledge once a second, or later on busy machines. */
 const MAX_PAUSE_MS = 4_000
 
-/** Limits of the time that senders may wait for the members of one owner, and one sender for all members, ms. */
+/**
+ * The limits in ms on the time that senders may wait for the members of one owner, and that one sender may wait for all
+ * members.
+ */
 const PAUSE_LIMITS_MS = { member: 30_000, sender: 60_000 }
-/** Share of the elapsed time by which used pause time recovers. */
+/** The share of the elapsed time by which used pause time recovers. */
 const RECOVERY_RATES = { member: 1 / 4, sender: 1 / 2 }
 
 interface Pause {
@@ -21,15 +24,15 @@ interface Pause {
 
 /**
  * Pauses senders until lagging members catch up, so that a burst does not end their sessions. A sender is held after a
- * message that makes a member lag, and before one for which a member has no room; senders held before a message resume
- * first. A pause ends when the member has caught up, after {@link MAX_PAUSE_MS} at the latest; then senders do not wait
- * for the member again until it has caught up.
+ * message that makes a member lag, and before a message for which a member has no room. Senders held before a message
+ * resume first. A pause ends when the member has caught up, or after {@link MAX_PAUSE_MS}. In the latter case, senders
+ * do not wait for the member again until it has caught up.
  *
  * Senders also do not wait for a member
- * - that has lagged for {@link MAX_PAUSE_MS} without any acknowledgement: any number of dead members cost a sender one
- *   pause;
- * - that lags only with messages of groups other than the one the sender's message is for;
- * - whose owner has used up its pause time, or if the sender has used up its own.
+ * - that has lagged for {@link MAX_PAUSE_MS} without any acknowledgement, so that any number of dead members cost a
+ *   sender one pause;
+ * - that lags only with messages of groups other than the group of the sender's message;
+ * - whose owner has used up the owner's pause time, or if the sender has used up its own pause time.
  */
 export class Backpressure {
   readonly #deadlines = new DeadlineQueue<Pause>()
@@ -47,7 +50,7 @@ export class Backpressure {
     this.#hold(sender, link, lagging, 'after', now)
   }
 
-  /** Holds a sender before its message. Returns whether it is held, so that the message must be kept. */
+  /** Holds a sender before its message. Returns whether the sender is held, so that the message must be kept. */
   holdBefore(sender: HubSession, link: HubLink, full: readonly HubSession[], now: number): boolean {
     return this.#hold(sender, link, full, 'before', now)
   }
@@ -89,7 +92,8 @@ export class Backpressure {
     return link.hold()
   }
 
-  // A member whose link is not read cannot acknowledge before it is released itself, so waiting for it is useless.
+  // A member whose link is not read cannot acknowledge before the member itself is released, so waiting for it is
+  // useless.
   #slowest(lagging: readonly HubSession[], now: number): HubSession | undefined {
     let slowest: HubSession | undefined
     for (const member of lagging) {
@@ -100,8 +104,8 @@ export class Backpressure {
     return slowest
   }
 
-  // Uses a copy, because a released sender may be held again immediately. Senders with an unaccepted message are
-  // released first: otherwise the first senders of a long burst would take all the space every time.
+  // The loops use a copy, because a released sender may be held again immediately. Senders with an unaccepted message
+  // are released first. Otherwise the first senders of a long burst would take all the space every time.
   #endAll(member: HubSession, now: number): void {
     const pauses = [...(this.#pauses.get(member) ?? [])]
     for (const pause of pauses) if (pause.position === 'before') this.#end(pause, now)
@@ -119,7 +123,7 @@ export class Backpressure {
     pause.link.release()
   }
 
-  /** Time during which several senders wait for a member is charged to the member once. */
+  /** Charges a pause. Time during which several senders wait for a member is charged to the member once. */
   #charge({ sender, member, startedAt: began }: Pause, isLast: boolean, now: number): void {
     this.#senderBudget.charge(sender.connectionId, now - began, now)
     if (!isLast) return
@@ -136,7 +140,7 @@ interface UsedPauseTime {
 }
 
 /**
- * Limits the time each name may cost others: a fixed amount, which recovers with a share of the elapsed time.
+ * Limits the time that each name may cost others to a fixed amount, which recovers with a share of the elapsed time.
  *
  * @example
  * ```ts
@@ -153,7 +157,7 @@ export class PauseBudget {
 
   /**
    * @param limitMs - amount that exhausts the budget
-   * @param recoveryRate - share of the elapsed time by which it recovers
+   * @param recoveryRate - share of the elapsed time by which the budget recovers
    */
   constructor(limitMs: number, recoveryRate: number) {
     this.#limitMs = limitMs

@@ -8,7 +8,7 @@ const EVENT_TIMEOUT_MS = 30_000
 const MAX_UNDECIDED_EVENTS = 1_000
 const MAX_UNDECIDED_BYTES = 16 * 1024 * 1024
 
-/** Approximate memory of an event besides its frame, bytes. */
+/** The approximate memory in bytes of an event in addition to its frame. */
 const OVERHEAD_BYTES = 400
 
 const REJECTIONS = {
@@ -23,9 +23,9 @@ export class EventRequest {
   readonly event: string
   readonly payload: Payload
   readonly ackId: bigint | undefined
-  /** Of the frame, bytes or characters. */
+  /** The size of the frame in bytes or characters. */
   readonly size: number
-  /** When it is rejected automatically; only if the client requested an ack. */
+  /** The deadline at which the event is rejected automatically, if the client requested an ack. */
   deadline: Deadline<EventRequest> | undefined
   link: HubLink | undefined
   isSettled = false
@@ -40,7 +40,7 @@ export class EventRequest {
   }
 }
 
-/** Events awaiting the application's decision. An undecided event is rejected after a timeout. */
+/** Keeps the events that await the application's decision. An undecided event is rejected after a timeout. */
 export class EventQueue {
   readonly #handle: (request: EventRequest) => boolean
   readonly #reply: (session: HubSession, payload: Payload, now: number) => void
@@ -49,9 +49,9 @@ export class EventQueue {
   readonly #undecided = new Map<HubSession, UndecidedEvents>()
 
   /**
-   * @param handle - returns whether the application accepts the event, to decide now or later
+   * @param handle - returns whether the application takes the event, to decide on it now or later
    * @param reply - sends a message to the client; throws if it cannot be encoded
-   * @param budget - charged for undecided events
+   * @param budget - memory budget to charge for undecided events
    */
   constructor(
     handle: (request: EventRequest) => boolean,
@@ -72,7 +72,9 @@ export class EventQueue {
     return undecided === undefined ? 0 : undecided.bytes + OVERHEAD_BYTES * undecided.count
   }
 
-  /** Handles a copy of an undecided event; returns `false` if there is none. One decision serves all copies. */
+  /**
+   * Handles a copy of an undecided event. Returns `false` if there is no such event. One decision serves all copies.
+   */
   handleDuplicate(session: HubSession, ackId: bigint): boolean {
     const request = this.#undecided.get(session)?.get(ackId)
     if (request) request.link = session.link
@@ -82,7 +84,7 @@ export class EventQueue {
   /**
    * Passes an event to the application.
    *
-   * @param size - of the frame, bytes or characters
+   * @param size - size of the frame in bytes or characters
    */
   submit(session: HubSession, frame: Extract<UpFrame, { type: 'event' }>, size: number, now: number): void {
     const { event, payload, ackId } = frame
@@ -100,17 +102,17 @@ export class EventQueue {
     if (!this.#handle(request)) this.refuse(request, REJECTIONS.unhandled)
   }
 
-  /** Acknowledges an event as processed, after sending `reply` if given. Only the first decision counts. */
+  /** Acknowledges an event as processed, after sending `reply` if it is given. Only the first decision counts. */
   accept(request: EventRequest, now: number, reply?: Payload): void {
     if (request.isSettled) return
-    // Throws if the reply cannot be encoded; the event then stays undecided.
+    // If the reply cannot be encoded, `#reply` throws and the event stays undecided.
     if (reply !== undefined) this.#reply(request.session, reply, now)
     this.#settle(request)
   }
 
   /**
-   * Rejects an event. Only the first decision counts. A client that has recovered its session and not yet repeated the
-   * event receives no ack: its copy is decided again, and the decisions could contradict each other.
+   * Rejects an event. Only the first decision counts. A client that has recovered its session but not yet repeated the
+   * event receives no ack. Its copy is decided again, and the two decisions could contradict each other.
    */
   refuse(request: EventRequest, error: AckError): void {
     if (!request.isSettled) this.#settle(request, error)

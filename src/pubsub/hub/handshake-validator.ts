@@ -28,7 +28,7 @@ export interface HandshakeRequest {
 
 export interface Admission {
   readonly name: string
-  /** Returns a refusal if a limit is reached; may end detached sessions to make room. */
+  /** Returns a refusal if a limit is reached. May end detached sessions to make room. */
   readonly checkLimits: () => HandshakeRefusal | undefined
   readonly meter: () => FrameMeter
   readonly attach: (link: WebSocketLink) => void
@@ -105,7 +105,10 @@ export class HandshakeValidator {
     }
   }
 
-  /** Connects clients of unknown sessions as well: they treat only a close code as final. */
+  /**
+   * Admits a client that recovers a session. Clients of unknown sessions are also connected, because they treat only a
+   * close code as final.
+   */
   recovery(
     { handshake: { hub, claim, subprotocols }, agreement: fallback }: HandshakeRequest,
     request: IncomingMessage,
@@ -136,7 +139,9 @@ export class HandshakeValidator {
   }
 }
 
-/** Failed claims per second and address. After a restart of the hub, the claims of all its clients fail. */
+/**
+ * The limit on failed claims per second and address. After a restart of the hub, the claims of all its clients fail.
+ */
 const MAX_FAILED_PER_SECOND = 100
 
 export interface RecoveredSession {
@@ -145,7 +150,7 @@ export interface RecoveredSession {
   readonly isAttached: boolean
 }
 
-/** Audits recoveries, and limits failed ones, which cost a handshake each. Valid claims are not limited. */
+/** Audits recoveries, and limits failed recoveries, which cost a handshake each. Valid claims are not limited. */
 export class RecoveryGuard {
   readonly #clock: Clock
   readonly #loginGuard: LoginGuard
@@ -157,7 +162,7 @@ export class RecoveryGuard {
     this.#failed = new KeyedRateLimiter(MAX_FAILED_PER_SECOND, () => clock.monotonic())
   }
 
-  /** Audits a recovery, by the session's client or by one that stole its token. */
+  /** Audits a recovery, which comes from the session's client or from a client that stole the session's token. */
   onRecovered(request: IncomingMessage, hub: string, { userId, address, isAttached }: RecoveredSession): void {
     const addressNote =
       address === this.#loginGuard.addressOf(request) ? '' : ` from a different address than ${address}`
@@ -174,7 +179,8 @@ export class RecoveryGuard {
    * Audits a failed recovery.
    *
    * @param exists - whether a session with this id exists
-   * @returns a refusal if too many failed; otherwise the client is connected, because only a close code is final for it
+   * @returns a refusal if too many recoveries failed, otherwise `undefined`; the client is then connected, because only
+   * a close code is final for a client
    */
   onFailed(request: IncomingMessage, hub: string, exists: boolean): HandshakeRefusal | undefined {
     const reason = exists ? 'recovery with a wrong token' : 'recovery of an unknown session'
@@ -193,7 +199,7 @@ export class RecoveryGuard {
 export const BUSY: HandshakeRefusal = { status: 503, text: 'Too many connections; try again later' }
 const BUSY_USER: HandshakeRefusal = { status: 503, text: 'Too many connections of this user' }
 const BUSY_ADDRESS: HandshakeRefusal = { status: 503, text: 'Too many connections of this address' }
-/** Detached sessions that an owner keeps even when the session limit is reached. */
+/** The number of detached sessions that an owner keeps even when the session limit is reached. */
 const MAX_PROTECTED_DETACHED = 16
 
 export interface SessionLimits {
@@ -208,7 +214,10 @@ interface DetachedSession {
   readonly session: HubSession
 }
 
-/** At the limit, the owner with the most detached sessions loses one: they cost their clients nothing. */
+/**
+ * Limits the number of sessions. At the limit, the owner with the most detached sessions loses one, because detached
+ * sessions cost their clients nothing.
+ */
 export class SessionLimiter {
   readonly #hubs: Hubs
   readonly #limits: SessionLimits
@@ -221,8 +230,8 @@ export class SessionLimiter {
   /**
    * Returns a refusal if a limit prevents another session.
    *
-   * @param owner - `undefined` for a client of this machine without a user id
-   * @param isUser - whether the owner is a user, not an address
+   * @param owner - owner of the session, `undefined` for a client of this machine without a user id
+   * @param isUser - whether the owner is a user and not an address
    */
   checkLimits(owner: string | undefined, isUser: boolean): HandshakeRefusal | undefined {
     const { maxConnections, maxConnectionsPerUser, maxConnectionsPerAddress } = this.#limits
@@ -248,7 +257,7 @@ export class SessionLimiter {
     return oldest !== undefined
   }
 
-  /** Detached sessions by owner; those of this machine without a user id share an entry. */
+  /** Returns the detached sessions by owner. The sessions of this machine without a user id share an entry. */
   #detachedByOwner(): ReadonlyMap<string, readonly DetachedSession[]> {
     const byOwner = new Map<string, DetachedSession[]>()
     for (const { engine } of this.#hubs.all) {
@@ -264,10 +273,10 @@ export class SessionLimiter {
   }
 }
 
-/** Throttles login guessing and writes the audit log. */
+/** Throttles addresses that guess credentials, and writes the audit log. */
 export class LoginGuard {
   readonly audit: Audit
-  /** Undefined if credentials cannot be guessed. */
+  /** The throttle, or `undefined` if credentials cannot be guessed. */
   readonly #throttle: LoginThrottle | undefined
   readonly #trustProxy: boolean
 
@@ -296,7 +305,7 @@ export class LoginGuard {
   onDecision(request: IncomingMessage, hub: string, decision: Identity | HandshakeRefusal): void {
     if ('status' in decision) {
       const address = this.addressOf(request)
-      // Guessing on this machine must not lock out its other clients.
+      // A client that guesses on this machine must not lock out the machine's other clients.
       if (decision.status === 401 && !isThisMachine(address)) this.#throttle?.recordFailure(address)
       this.record(request, hub, 'refused', decision.internalReason ?? decision.text)
     } else this.record(request, hub, 'accepted', undefined, decision.userId)

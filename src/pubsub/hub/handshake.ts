@@ -6,36 +6,39 @@ import { AddressSlots } from '../../node/net/unauthenticated-connections.js'
 import { hubKey, isHubName } from '../wire/rules.js'
 import type { SessionClaim } from './identity.js'
 
-/** How long the application may take to authenticate a client, ms, and how many decisions may be pending. */
+/**
+ * The time in ms that the application may take to authenticate a client, and the number of decisions that may be
+ * pending.
+ */
 const HANDSHAKE_TIMEOUT_MS = 10_000
 export const MAX_PENDING_HANDSHAKES = 1_000
 
 export interface Handshake {
-  /** Name of the hub, in lower case. */
+  /** The name of the hub, in lower case. */
   readonly hub: string
-  /** Offered subprotocols, preferred ones first, in the client's spelling. */
+  /** The offered subprotocols, preferred ones first, in the client's spelling. */
   readonly subprotocols: readonly string[]
   readonly query: URLSearchParams
   readonly claim: SessionClaim | undefined
-  /** From the URL or the `Authorization` header. */
+  /** The access token from the URL or the `Authorization` header. */
   readonly accessToken: string | undefined
 }
 
 export interface HandshakeRefusal {
   readonly status: 400 | 401 | 403 | 404 | 429 | 500 | 503
   readonly text: string
-  /** Internal reason, for the audit log only. */
+  /** The internal reason, which appears only in the audit log. */
   readonly internalReason?: string
 }
 
 /**
- * Parses a client's request: `{path}/hubs/{hub}` or `{path}/?hub={hub}`. A request that names a connection id is a
- * recovery, for which the access token is ignored. (Client specification, "Connection URL".)
+ * Parses a client's request: `{path}/hubs/{hub}` or `{path}/?hub={hub}`. A request with a connection id is a recovery,
+ * for which the access token is ignored. (Client specification, "Connection URL".)
  *
- * @param path - path prefix without a trailing slash
+ * @param path - prefix of the path, without a trailing slash
  */
 export function readHandshake(url: string, headers: IncomingHttpHeaders, path: string): Handshake | HandshakeRefusal {
-  // A leading `//` would otherwise be parsed as a host.
+  // Without the base, a leading `//` would be parsed as a host.
   const base = 'ws://hub'
   if (!URL.canParse(base + url)) return { status: 400, text: 'The URL is not valid' }
   const { pathname, searchParams: query } = new URL(base + url)
@@ -52,7 +55,7 @@ export function readHandshake(url: string, headers: IncomingHttpHeaders, path: s
   }
 }
 
-/** Returns an empty name if the query has none, and `undefined` for another path. */
+/** Returns the name of the hub, an empty name if the query has none, or `undefined` for another path. */
 function hubName(pathname: string, query: URLSearchParams, path: string): string | undefined {
   if (pathname === path || pathname === `${path}/`) return query.get('hub') ?? ''
   const prefix = `${path}/hubs/`
@@ -63,7 +66,7 @@ function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
-    // Not a valid name.
+    // The path contains an invalid escape, so it has no valid name.
     return ''
   }
 }
@@ -89,7 +92,10 @@ export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefus
   stream.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** At the limit, the address with the most pending handshakes loses one, so that it blocks only itself. */
+/**
+ * Limits the pending handshakes. At the limit, the address with the most pending handshakes loses one, so that it
+ * blocks only itself.
+ */
 export class PendingHandshakes {
   readonly #timeouts: Timeouts<() => void>
   readonly #clock: Clock
@@ -104,12 +110,12 @@ export class PendingHandshakes {
     return this.#addressSlots.size
   }
 
-  /** Returns whether a handshake of this address may wait; another address may lose one for it. */
+  /** Returns whether a handshake of this address may wait. Another address may lose a handshake for it. */
   hasRoomFor(address: string): boolean {
     return this.count < MAX_PENDING_HANDSHAKES || this.#evictionCandidate(address) !== undefined
   }
 
-  /** Awaits a decision. Resolves with `undefined` after a timeout, or if the handshake was evicted. */
+  /** Waits for a decision. Resolves with `undefined` after a timeout, or if the handshake was evicted. */
   async wait<T>(stream: Duplex, address: string, decision: Promise<T>): Promise<T | undefined> {
     let resolveAbandoned = (): void => undefined
     const abandoned = new Promise<undefined>(resolve => {

@@ -14,12 +14,12 @@ import type { DataFrame, SharedCodec } from './shared-codec.js'
 import { UserEvent } from './user-event.js'
 import type { WebSocketLink } from './websocket-link.js'
 
-/** A session began or ended. Losing a network connection is neither. */
+/** The start or end of a session. The loss of a network connection is neither. */
 export type ConnectionEvent =
   | { readonly type: 'connected'; readonly connection: Connection }
   | { readonly type: 'disconnected'; readonly connection: Connection; readonly reason: EndReason }
 
-/** A connection joined or left a group, for any reason. */
+/** The join or leave of a connection in a group, for any reason. */
 export interface MembershipEvent {
   readonly type: 'joined' | 'left'
   readonly connection: Connection
@@ -103,14 +103,17 @@ export class HubDriver implements HubListener {
     })
   }
 
-  /** Processes a frame and returns the work done; 0 if the link is held and must keep the frame. */
+  /** Processes a frame. Returns the work done, or 0 if the link is held and must keep the frame. */
   receive(session: HubSession, link: HubLink, frame: FrameData): number {
     const work = this.engine.receive(session, link, frame, this.#clock.monotonic())
     this.#scheduleTick()
     return work
   }
 
-  /** Processes a sequence ack ahead of other frames; senders may wait for it. Returns whether it was one. */
+  /**
+   * Processes a sequence ack before other frames, because senders may be waiting for the ack. Returns whether the frame
+   * was one.
+   */
   receiveAcknowledgement(session: HubSession, link: HubLink, frame: FrameData): boolean {
     return this.engine.receiveAcknowledgement(session, link, frame, this.#clock.monotonic())
   }

@@ -14,11 +14,11 @@ import type { DataFrame, SharedCodec } from './shared-codec.js'
 
 const ID_BYTES = 16
 const TOKEN_BYTES = 32
-/** Maximum size of a sequence ack with white space, bytes or characters. */
+/** The maximum size of a sequence ack with white space, in bytes or characters. */
 const MAX_SEQUENCE_ACK_SIZE = 100
 
 /**
- * The rules of one hub, without network, timers or clock: links are passed in, and calls that need the time take it as
+ * The rules of one hub, without network, timers or clock. Links are passed in, and calls that need the time take it as
  * an argument (ms, monotonic, from any origin). (Client specification; JSON and protobuf subprotocol references.)
  *
  * @example
@@ -38,7 +38,7 @@ export class HubEngine {
   readonly #requests: Requests
   readonly #budget: MemoryBudget
   #deliveries = 0
-  /** Sessions that lag because of messages sent since {@link receive} began. */
+  /** The sessions that lag because of messages sent since {@link receive} began. */
   #lagging: readonly HubSession[] = []
 
   constructor(options: HubEngineOptions) {
@@ -89,13 +89,16 @@ export class HubEngine {
     this.#listener.left?.(session, group)
   }
 
-  /** Returns the session if the claim's token is right. */
+  /** Returns the session of a claim if the claim's token is correct. */
   findClaimed({ connectionId, token }: SessionClaim): HubSession | undefined {
     const session = this.sessionIndex.get(connectionId)
     return session?.hasToken(token) ? session : undefined
   }
 
-  /** Resumes a session over a new link and terminates its previous one. Returns `undefined` for an invalid claim. */
+  /**
+   * Resumes a session over a new link, and terminates the session's previous link. Returns `undefined` for an invalid
+   * claim.
+   */
   recover(claim: SessionClaim, link: HubLink, now: number): HubSession | undefined {
     this.tick(now)
     const session = this.findClaimed(claim)
@@ -109,7 +112,8 @@ export class HubEngine {
    * Processes data from a link, unless the session has a newer link. Holds the link while its sender must wait for
    * receivers, and releases senders that waited for this session.
    *
-   * @returns the work done: 1, plus 1 for each queued message; 0 if the frame was not accepted and must be kept
+   * @returns the work done, which is 1 plus 1 for each queued message, or 0 if the frame was not accepted and must be
+   * kept
    */
   receive(session: HubSession, link: HubLink, data: FrameData, now: number): number {
     const work = session.link === link ? this.#process(session, link, data, now) : 1
@@ -117,7 +121,7 @@ export class HubEngine {
     return work
   }
 
-  /** Processes a frame ahead of queued ones if it is an acknowledgement, which is valid in any position. */
+  /** Processes a frame before queued frames if it is an acknowledgement, which is valid in any position. */
   receiveAcknowledgement(session: HubSession, link: HubLink, data: FrameData, now: number): boolean {
     if (session.link !== link || data.length > MAX_SEQUENCE_ACK_SIZE || !session.codec.isSequenceAck(data)) return false
     this.receive(session, link, data, now)
@@ -132,7 +136,7 @@ export class HubEngine {
     if (session.link === link) session.pump()
   }
 
-  /** Handles a closed link. The session is kept unless the client closed it with code 1000. */
+  /** Handles a closed link. The hub keeps the session unless the client closed the link with code 1000. */
   onLinkClosed(session: HubSession, link: HubLink, code: number, now: number): void {
     if (session.link === link) {
       session.detach()
@@ -147,7 +151,7 @@ export class HubEngine {
     if (session.link === link) this.end(session, 'violation', CLOSE.malformed, '')
   }
 
-  /** Handles deadlines: pings silent links, closes dead ones, ends expired sessions, rejects undecided events. */
+  /** Handles deadlines. Pings silent links, closes dead links, ends expired sessions and rejects undecided events. */
   tick(now: number): void {
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
       this.#onDeadline(due, now)
@@ -176,7 +180,8 @@ export class HubEngine {
   }
 
   /**
-   * Queues a message for sessions, including detached ones. Throws, and queues nothing, if it cannot be encoded.
+   * Queues a message for sessions, including detached ones. If the message cannot be encoded, throws and queues
+   * nothing.
    *
    * @returns the number of sessions
    */
@@ -194,7 +199,7 @@ export class HubEngine {
     return deliveries
   }
 
-  /** Bytes charged to a session, including its share of messages kept for several. */
+  /** Returns the bytes charged to a session, including its share of messages kept for several sessions. */
   chargedBytesOf(session: HubSession): number {
     return session.chargedBytes + this.events.bytesOf(session)
   }
@@ -204,17 +209,23 @@ export class HubEngine {
     return this.deliver(new Set([session]), { type: 'serverMessage', payload }, now) > 0
   }
 
-  /** Joins by the application or a token are always allowed; a client's join needs memory budget. */
+  /**
+   * Returns whether a session may join a group. Joins by the application or a token are always allowed, but a client's
+   * join needs memory budget.
+   */
   #canJoin(session: HubSession, group: string): boolean {
     return session.groupNames.has(group) || this.#budget.hasRoomFor(session.owner, membershipBytes(group))
   }
 
-  /** The listener may have ended the session or its membership already. */
+  /** Notifies the listener of a join, unless the session or its membership has already ended. */
   #notifyJoined(session: HubSession, group: string): void {
     if (this.sessionIndex.ofGroup(group).has(session)) this.#listener.joined?.(session, group)
   }
 
-  /** The application may send messages during an event: its sender waits for the members that then lag. */
+  /**
+   * Processes data. If the application sends messages during an event, the event's sender waits for the members that
+   * then lag.
+   */
   #process(session: HubSession, link: HubLink, data: FrameData, now: number): number {
     session.lastReceivedAt = now
     this.#lagging = []
@@ -267,27 +278,29 @@ export class HubEngine {
   }
 }
 
-/** Receives the events of a hub. May call the engine reentrantly. */
+/** Receives the events of a hub. The listener may call the engine reentrantly. */
 export interface HubListener {
   connected(session: Connection): void
   disconnected(session: Connection, reason: EndReason): void
-  /** Returns whether the application accepts the event, to decide on it now or later. */
+  /** Returns whether the application takes the event, to decide on it now or later. */
   event(request: EventRequest): boolean
   joined?(session: Connection, group: string): void
-  /** Called when a membership ends, including by the end of its session. */
+  /** Called when a membership ends, even if the session ends. */
   left?(session: Connection, group: string): void
-  /** Returns whether an action is allowed; `undefined` leaves that to the client's permissions. Never throws. */
+  /**
+   * Returns whether an action is allowed. `undefined` leaves the decision to the client's permissions. Never throws.
+   */
   allows?(session: Connection, action: GroupAction, group: string): boolean | undefined
 }
 
 export interface HubEngineOptions {
-  /** How long a detached session is kept, ms. */
+  /** The time in ms for which a detached session is kept. */
   readonly retention: number
-  /** Silence after which a link is closed, ms; it is pinged after half of it. */
+  /** The silence in ms after which a link is closed. The link is pinged after half of that time. */
   readonly idleTimeout: number
-  /** Generates unguessable ids and tokens, base64url. */
+  /** Generates unguessable ids and tokens as base64url. */
   readonly generateSecret: (bytes: number) => string
   readonly listener: HubListener
-  /** Charged for data kept for clients. Default: unlimited. */
+  /** The memory budget to charge for data kept for clients. Default: unlimited. */
   readonly budget?: MemoryBudget | undefined
 }

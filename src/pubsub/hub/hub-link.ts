@@ -1,8 +1,8 @@
 import type { FrameData } from '../wire/frames.js'
 
-/** A network connection. Only `release` may call back synchronously. No method throws. */
+/** A network connection. Only `release` may call back synchronously. The methods never throw. */
 export interface HubLink {
-  /** Returns whether a message of this size may be sent now. After `false`, the hub is notified when to retry. */
+  /** Returns whether a message of this size may be sent now. After `false`, the link notifies the hub when to retry. */
   canSend(bytes: number): boolean
   send(frame: FrameData): void
   ping(): void
@@ -12,7 +12,7 @@ export interface HubLink {
   /** Stops processing frames. Returns `false` if the link is closed and still delivers its remaining frames. */
   hold(): boolean
   release(): void
-  /** Whether nothing is read from it, not even acknowledgements. */
+  /** Whether the hub reads nothing from the link, not even acknowledgements. */
   readonly isReadPaused: boolean
 }
 
@@ -22,10 +22,10 @@ export const CLOSE = {
   normal: 1000,
   /** The session is kept, and can be recovered. */
   goingAway: 1001,
-  /** Text instead of binary messages, or the reverse. */
+  /** The client sent text instead of binary messages, or the reverse. */
   unsupportedData: 1003,
   malformed: 1007,
-  /** The session does not exist; begin a new one. */
+  /** The session does not exist, and the client must begin a new one. */
   policy: 1008,
 } as const
 

@@ -6,11 +6,12 @@ import { chargedBytesPerHolder, type MemoryBudget } from './memory-budget.js'
 import { Permissions } from './permissions.js'
 import type { NumberedFrame, SharedCodec } from './shared-codec.js'
 
-/** Maximum ids of successful requests remembered. (Client specification, "Deduplication".) */
+/** The maximum number of remembered ids of successful requests. (Client specification, "Deduplication".) */
 const MAX_RECENT_IDS = 1_000
 
 /**
- * `ignored`: still behind, but senders no longer wait for it. `at`: start of the lag or last acknowledgement since, ms.
+ * The progress of a session. `ignored`: the session is still behind, but senders no longer wait for it. `at`: the time
+ * in ms when the lag began or the last acknowledgement since then arrived.
  */
 type Progress =
   | { readonly state: 'caughtUp' }
@@ -38,7 +39,7 @@ export class HubSession implements Connection {
   readonly #token: string
   readonly #replayBuffer: ReplayBuffer
   #link: HubLink | undefined
-  /** Id of the next message to write to this link. */
+  /** The highest id written to any link. */
   #nextId = 1
   /** Highest id written to any link. */
   #highestWritten = 0
@@ -193,9 +194,9 @@ export class HubSession implements Connection {
 const INITIAL_CAPACITY = 16
 
 /**
- * The latest ids, to detect duplicates. (Client specification, "Deduplication": the last 1000 successful ones of a
- * connection.) Takes 8 bytes per id. Clients count their ids upwards, so nearly all are higher than any before and need
- * no search.
+ * Remembers the latest ids to detect duplicates. (Client specification, "Deduplication": the last 1000 successful ones
+ * of a connection.) Each id takes 8 bytes. Clients increment their ids, so nearly all ids are higher than any id before
+ * and need no search.
  */
 export class RecentIds {
   readonly #capacity: number
@@ -232,7 +233,7 @@ export class RecentIds {
 /** Maximum unacknowledged messages and bytes per client. (Client specification, "Buffer limit".) */
 export const MAX_UNACKED_MESSAGES = 1_000
 export const MAX_UNACKED_BYTES = 16 * 1024 * 1024
-/** Above this, a client lags and senders should wait for it. The rest is room for concurrent senders. */
+/** The amount up to which a client has caught up. */
 const LAGS_ABOVE = { messages: 750, bytes: 8 * 1024 * 1024 }
 /** Up to this, a client has caught up. */
 const CAUGHT_UP_BELOW = { messages: 250, bytes: 4 * 1024 * 1024 }

@@ -15,16 +15,16 @@ import type { UserEvent } from './user-event.js'
 
 const VALIDATION_CODEC = new SharedCodec(jsonHubCodec)
 
-/** A URL for one client, and the access token it contains. */
+/** A URL for one client, and the access token in the URL. */
 export interface ClientAccess {
-  /** `ws://host:port/client/hubs/{hub}?access_token={token}` */
+  /** The URL `ws://host:port/client/hubs/{hub}?access_token={token}`. */
   readonly url: string
   readonly token: string
 }
 
 /**
- * The application's side of a hub. Messages also reach disconnected clients: they are kept until the client reconnects,
- * up to the limits of the session. Calls for an unknown connection have no effect, and return `false` or 0.
+ * The application's side of a hub. Messages also reach disconnected clients, because they are kept until the client
+ * reconnects, up to the limits of the session. Calls for an unknown connection have no effect and return `false` or 0.
  *
  * @example
  * ```ts
@@ -36,17 +36,17 @@ export interface ClientAccess {
  */
 export class Hub {
   readonly name: string
-  /** Where clients connect: `ws://host:port/client/hubs/{hub}` */
+  /** The URL to which clients connect, `ws://host:port/client/hubs/{hub}`. */
   readonly url: string
-  /** Sessions that begin and end. Hot. */
+  /** Emits sessions that begin and end. Hot. */
   readonly connections$: Observable<ConnectionEvent>
   /**
-   * Connections that join and leave groups, for any reason. Hot. `joined` is emitted before any later message to the
-   * group, and before the client's request is acknowledged; for groups in an identity, after the connection's
-   * `connected`.
+   * Emits connections that join and leave groups, for any reason. Hot. Emits `joined` before any later message to the
+   * group is sent, and before the client's request is acknowledged. For groups in an identity, emits `joined` after the
+   * connection's `connected`.
    */
   readonly memberships$: Observable<MembershipEvent>
-  /** Events from clients. Hot. Without subscribers, events are rejected as `NotFound`. */
+  /** Emits events from clients. Hot. Without subscribers, events are rejected as `NotFound`. */
   readonly events$: Observable<UserEvent>
   readonly #driver: HubDriver
   readonly #sign: (options: TokenOptions) => Promise<string>
@@ -67,8 +67,8 @@ export class Hub {
   }
 
   /**
-   * Sends to every session. Returns the number of sessions; throws {@link ArgumentError} for data that cannot be sent.
-   * The application is not subject to backpressure: more than 1000 messages or 16 MiB sent synchronously end every
+   * Sends to every session. Returns the number of sessions. Throws {@link ArgumentError} for data that cannot be sent.
+   * The application is not subject to backpressure. More than 1000 messages or 16 MiB sent synchronously end every
    * session, because no client can acknowledge in between.
    */
   sendToAll(data: unknown, options: SendOptions = {}): number {
@@ -77,7 +77,7 @@ export class Hub {
   }
 
   /**
-   * Sends to the members of a group. Returns the number of members; throws {@link ArgumentError} as {@link sendToAll}
+   * Sends to the members of a group. Returns the number of members. Throws {@link ArgumentError} as {@link sendToAll}
    * does. More than 1000 messages sent synchronously end the session of every member.
    */
   sendToGroup(group: string, data: unknown, options: SendOptions = {}): number {
@@ -88,7 +88,7 @@ export class Hub {
 
   /**
    * Sends a group message to one member only, in order with its other messages. Returns whether the connection is a
-   * member; throws {@link ArgumentError} as {@link sendToAll} does.
+   * member. Throws {@link ArgumentError} as {@link sendToAll} does.
    */
   sendToMember(group: string, connectionId: string, data: unknown, options: MessageOptions = {}): boolean {
     checkName('group', group)
@@ -97,13 +97,16 @@ export class Hub {
     return this.#send(new Set(session?.groupNames.has(group) ? [session] : []), frame, {}) > 0
   }
 
-  /** Sends to the connections of a user. Returns their number; throws as {@link sendToAll} does. */
+  /** Sends to the connections of a user. Returns the number of connections. Throws as {@link sendToAll} does. */
   sendToUser(userId: string, data: unknown, options: SendOptions = {}): number {
     const targets = this.#driver.engine.sessionIndex.ofUser(userId)
     return this.#send(targets, { type: 'serverMessage', payload: payloadOf(data, options) }, options)
   }
 
-  /** Sends to one connection. Returns whether it exists; throws {@link ArgumentError} as {@link sendToAll} does. */
+  /**
+   * Sends to one connection. Returns whether the connection exists. Throws {@link ArgumentError} as {@link sendToAll}
+   * does.
+   */
   sendToConnection(connectionId: string, data: unknown, options: MessageOptions = {}): boolean {
     const frame: DataFrame = { type: 'serverMessage', payload: payloadOf(data, options) }
     const session = this.#session(connectionId)
@@ -131,8 +134,8 @@ export class Hub {
   }
 
   /**
-   * Adds a function that decides what clients may do with groups, before their permissions apply; see {@link
-   * GroupGuard}. Returns a function that removes it. Calls of the application need no permission.
+   * Adds a function that decides what clients may do with groups, before their permissions apply (see {@link
+   * GroupGuard}). Returns a function that removes the guard. Calls of the application need no permission.
    *
    * @example
    * ```ts
@@ -166,7 +169,7 @@ export class Hub {
   }
 
   /**
-   * Revokes a permission granted for exactly this group, by role or by {@link grant}; permissions for all groups or by
+   * Revokes a permission granted for exactly this group, by role or by {@link grant}. Permissions for all groups or by
    * a pattern stay. Without a group, revokes the permission entirely. Returns whether the connection exists.
    */
   revoke(connectionId: string, permission: Permission, group?: string): boolean {
@@ -176,8 +179,8 @@ export class Hub {
   }
 
   /**
-   * Creates an access token for one client of this hub. Requires a server with `authenticate: { key }`; rejects with
-   * {@link ArgumentError} otherwise.
+   * Creates an access token for one client of this hub. Requires a server with `authenticate: { key }`, and otherwise
+   * rejects with {@link ArgumentError}.
    *
    * @example
    * ```ts
@@ -208,7 +211,7 @@ export class Hub {
   #send(targets: ReadonlySet<HubSession>, frame: DataFrame, options: SendOptions): number {
     const excluded = checkExcluded(options)
     try {
-      // Invalid data throws even without recipients.
+      // Without recipients, encoding still makes invalid data throw.
       if (targets.size === 0) encode(VALIDATION_CODEC, frame)
       return this.#driver.deliver(targets, frame, excluded)
     } catch (cause) {

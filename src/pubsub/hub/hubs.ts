@@ -6,7 +6,7 @@ import { CLOSE } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 import { MemoryBudget } from './memory-budget.js'
 
-/** The hubs of a server by name. A hub not opened by the application is dropped after its last session. */
+/** Keeps the hubs of a server by name. A hub that the application has not opened is dropped after its last session. */
 export class Hubs {
   readonly #options: HubDriverOptions
   readonly #budget: MemoryBudget
@@ -16,7 +16,7 @@ export class Hubs {
 
   /**
    * @param maxBytes - memory budget of all hubs
-   * @param allowed - permitted names; any if undefined
+   * @param allowed - permitted names, or `undefined` to permit any name
    */
   constructor(options: Omit<HubDriverOptions, 'budget'>, maxBytes: number, allowed?: readonly string[]) {
     this.#budget = new MemoryBudget(maxBytes, isEnough => this.#evict(isEnough))
@@ -72,7 +72,7 @@ export class Hubs {
     return this.open(name)
   }
 
-  /** Evicts sessions of the owners that use the most memory, each owner's heaviest first. */
+  /** Evicts sessions of the owners that use the most memory, starting with each owner's heaviest session. */
   #evict(isEnough: () => boolean): void {
     const weights = new SessionWeights(this.#hubs.values())
     while (!isEnough()) {
@@ -95,13 +95,15 @@ interface WeighedSession {
   readonly weight: number
 }
 
-/** Sessions of an owner, heaviest last. */
+/** The sessions of an owner, heaviest last. */
 interface OwnerSessions {
   readonly sessions: WeighedSession[]
   weight: number
 }
 
-/** A snapshot of the memory charged to sessions, by owner: many small sessions weigh as much as one large one. */
+/**
+ * Takes a snapshot of the memory charged to sessions by owner. Many small sessions weigh as much as one large session.
+ */
 export class SessionWeights {
   readonly #owners = new Map<string, OwnerSessions>()
 
@@ -110,7 +112,10 @@ export class SessionWeights {
     for (const { sessions } of this.#owners.values()) sessions.sort((a, b) => a.weight - b.weight)
   }
 
-  /** Removes and returns the heaviest session of the currently heaviest owner; `undefined` when none is left. */
+  /**
+   * Removes and returns the heaviest session of the owner that is currently the heaviest, or `undefined` if none is
+   * left.
+   */
   removeHeaviest(): WeighedSession | undefined {
     let heaviest: OwnerSessions | undefined
     for (const owned of this.#owners.values()) if (owned.weight > (heaviest?.weight ?? 0)) heaviest = owned

@@ -1,17 +1,20 @@
 import { isWellFormed } from '../../core/util/bytes.js'
 import { isName, MAX_NAME_LENGTH } from '../wire/rules.js'
 
-/** Identity and rights of a connection. */
+/** The identity and rights of a connection. */
 export interface Identity {
-  /** Undefined for an anonymous connection. */
+  /** The user id, or `undefined` for an anonymous connection. */
   readonly userId?: string | undefined
-  /** Such as `webpubsub.sendToGroup.chat`; see the table at `Permissions`. Default none: may only send events. */
+  /**
+   * The roles, such as `webpubsub.sendToGroup.chat` (see the table at `Permissions`). Default: none, so that the client
+   * may only send events.
+   */
   readonly roles?: readonly string[] | undefined
-  /** Groups joined from the start; no role is needed. Default none. */
+  /** The groups that the connection joins when it begins, for which it needs no role. Default: none. */
   readonly groups?: readonly string[] | undefined
 }
 
-/** An identity, and the owner charged for the session's memory; default: the session itself. */
+/** An identity with the owner to charge for the session's memory. Default: the session itself. */
 export interface OwnedIdentity extends Identity {
   readonly owner?: string | undefined
 }
@@ -35,19 +38,19 @@ export function identityProblem({ userId = '', roles = [], groups = [] }: Identi
 export interface Connection {
   readonly connectionId: string
   readonly userId: string | undefined
-  /** Owner of the session's memory quota: its user, or its address if it has no user id. */
+  /** The owner of the session's memory quota: the user, or the address if the session has no user id. */
   readonly owner: string
-  /** Such as `json.reliable.webpubsub.azure.v1`. */
+  /** The subprotocol, such as `json.reliable.webpubsub.azure.v1`. */
   readonly subprotocol: string
-  /** Names of the groups it is a member of. */
+  /** The names of the groups of which the session is a member. */
   readonly groups: readonly string[]
-  /** Whether the client is connected; otherwise messages are kept until it reconnects. */
+  /** Whether the client is connected. If it is not, messages are kept until it reconnects. */
   readonly attached: boolean
 }
 
 /**
- * Why a session ended. `client`: closed by the client; `hub`: closed by the application; `expired`: the client did not
- * reconnect in time; `overflow`: too much unacknowledged data; `violation`: the client violated the protocol;
- * `shutdown`: the server closed.
+ * The reason why a session ended. `client`: the client closed it. `hub`: the application closed it. `expired`: the
+ * client did not reconnect in time. `overflow`: there was too much unacknowledged data. `violation`: the client
+ * violated the protocol. `shutdown`: the server closed.
  */
 export type EndReason = 'client' | 'hub' | 'expired' | 'overflow' | 'violation' | 'shutdown'

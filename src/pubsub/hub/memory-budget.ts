@@ -1,8 +1,8 @@
-/** Approximate overhead of a message or event, bytes. */
+/** The approximate overhead in bytes of a message or event. */
 const OVERHEAD_BYTES = 128
-/** Maximum share of the budget for data held for one owner alone. */
+/** The maximum share of the budget for data held for one owner alone. */
 const MAX_OWNER_SHARE = 1 / 8
-/** Eviction continues until this share of the budget is used. */
+/** The share of the budget in use down to which sessions are evicted. */
 const EVICTION_TARGET = 15 / 16
 
 export interface MemoryCharge {
@@ -14,7 +14,7 @@ export const chargedBytesPerHolder = ({ size, holderCount: holders }: MemoryChar
   (size + OVERHEAD_BYTES) / Math.max(1, holders)
 
 /**
- * Memory that a server keeps for all its sessions, in bytes. A message kept for several sessions counts once, and each
+ * Limits the bytes that a server keeps for all its sessions. A message kept for several sessions counts once, and each
  * session is charged a share. Data held for one owner alone, such as memberships, is limited to an eighth of the
  * budget. When the budget is exceeded, sessions are evicted.
  *
@@ -34,7 +34,7 @@ export class MemoryBudget {
 
   /**
    * @param limit - bytes
-   * @param evict - ends sessions, those of the heaviest owners first, until it is enough
+   * @param evict - ends sessions, those of the heaviest owners first, until `isEnough` returns true
    */
   constructor(limit: number, evict: (isEnough: () => boolean) => void) {
     this.#limit = limit
@@ -57,7 +57,7 @@ export class MemoryBudget {
     return (this.#ownedBytes.get(owner) ?? 0) + bytes <= this.#limit * MAX_OWNER_SHARE
   }
 
-  /** Adds bytes held for an owner alone; negative to release them. */
+  /** Adds bytes held for an owner alone. A negative number releases bytes. */
   adjustOwned(owner: string, bytes: number): void {
     const owned = (this.#ownedBytes.get(owner) ?? 0) + bytes
     if (owned === 0) this.#ownedBytes.delete(owner)
@@ -66,7 +66,7 @@ export class MemoryBudget {
   }
 
   enforce(): void {
-    // A listener notified of an ended session may send, which calls this method again.
+    // A listener that is notified of an ended session may send messages, which calls this method again.
     if (this.#usedBytes <= this.#limit || this.#isEvicting) return
     this.#isEvicting = true
     try {

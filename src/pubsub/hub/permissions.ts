@@ -1,11 +1,11 @@
 import type { Connection } from './identity.js'
 
-/** Permission for groups. Events need none. */
+/** A permission for groups. Events need no permission. */
 export type Permission = 'joinLeaveGroup' | 'sendToGroup'
 
 export const PERMISSIONS: readonly Permission[] = ['joinLeaveGroup', 'sendToGroup']
 
-/** Roles with full access, for servers that trust their clients. */
+/** The roles with full access, for servers that trust their clients. */
 export const ALL_ROLES: readonly string[] = PERMISSIONS.map(permission => `webpubsub.${permission}`)
 
 /**
@@ -17,7 +17,7 @@ export const ALL_ROLES: readonly string[] = PERMISSIONS.map(permission => `webpu
  * | `webpubsub.joinLeaveGroup.<group>`, `webpubsub.sendToGroup.<group>` | that group |
  * | `webpubsub.joinLeaveGroups.<pattern>`, `webpubsub.sendToGroups.<pattern>` | see {@link GroupPattern} |
  *
- * Any other role, or one with an invalid pattern, grants nothing. (Azure documentation, "Permissions".)
+ * A role with an invalid pattern and any other role grant nothing. (Azure documentation, "Permissions".)
  */
 export class Permissions {
   readonly #grants: Record<Permission, Grants> = { joinLeaveGroup: new Grants(), sendToGroup: new Grants() }
@@ -37,7 +37,10 @@ export class Permissions {
     else grants.groups.add(group)
   }
 
-  /** Revokes a permission granted for exactly this group; without a group revokes everything, including roles. */
+  /**
+   * Revokes a permission granted for exactly this group. Without a group, revokes all grants of the permission,
+   * including those by roles.
+   */
   revoke(permission: Permission, group?: string): void {
     if (group === undefined) this.#grants[permission] = new Grants()
     else this.#grants[permission].groups.delete(group)
@@ -76,12 +79,12 @@ export const PERMISSION_FOR: Record<GroupAction, Permission> = {
 }
 
 /**
- * Decides what clients may do with groups: `false` denies, regardless of other guards; `true` allows, regardless of the
- * connection's permissions; `undefined` abstains. A guard that throws denies.
+ * Decides what clients may do with groups. `false` denies an action regardless of other guards. `true` allows an action
+ * regardless of the connection's permissions. `undefined` abstains. A guard that throws denies the action.
  */
 export type GroupGuard = (connection: Connection, action: GroupAction, group: string) => boolean | undefined
 
-/** The guards of a hub. All are called until one denies: no guard can override another's denial. */
+/** The guards of a hub. All guards are called until one denies, so no guard can override another guard's denial. */
 export class GroupGuards {
   readonly #guards = new Set<{ readonly decide: GroupGuard }>()
 
@@ -96,7 +99,7 @@ export class GroupGuards {
     for (const { decide } of this.#guards) {
       try {
         const decision = decide(connection, action, group)
-        // A promise, which untyped callers may return, is not a permission.
+        // An untyped caller may return a promise, which is not a permission.
         if (decision !== undefined && decision !== true) return false
         isAllowed ??= decision
       } catch {
@@ -107,19 +110,19 @@ export class GroupGuards {
   }
 }
 
-/** Patterns with more stars are invalid; `**` counts as two. */
+/** The maximum number of stars in a valid pattern. `**` counts as two. */
 const MAX_STARS = 5
 
-// Pattern tokens: code points of literal characters, or one of these.
+// These are the pattern tokens besides the code points of literal characters.
 const ONE_CHARACTER = -1
 const RUN_WITHOUT_DOT = -2
 const ANY_RUN = -3
 const DOT = 0x2e
 
 /**
- * A pattern of group names: `?` matches one character except `.`, `*` a run without `.`, `**` any run, `\` escapes `\`,
- * `*` and `?`. Matching takes at most (characters of the name) x (characters of the pattern) steps. (Azure
- * documentation, "Use wildcard group role patterns".)
+ * A pattern of group names: `?` matches one character except `.`, `*` matches a run without `.`, `**` matches any run,
+ * and `\` escapes `\`, `*` and `?`. Matching takes at most (characters of the name) x (characters of the pattern)
+ * steps. (Azure documentation, "Use wildcard group role patterns".)
  *
  * @example
  * ```ts
@@ -133,7 +136,7 @@ export class GroupPattern {
     this.#tokens = tokens
   }
 
-  /** Returns `undefined` for an empty pattern, one with more than five stars, and one with an unfinished escape. */
+  /** Returns `undefined` for an empty pattern, and for a pattern with more than five stars or an unfinished escape. */
   static parse(pattern: string): GroupPattern | undefined {
     const tokens: number[] = []
     const characters = Array.from(pattern)
@@ -160,7 +163,8 @@ export class GroupPattern {
 
   matches(name: string): boolean {
     const tokens = this.#tokens
-    // reached[i]: the first i tokens match the characters read. All states advance in parallel, without backtracking.
+    // `reached[i]` means that the first i tokens match the characters read. All states advance in parallel, without
+    // backtracking.
     const reached = new Uint8Array(tokens.length + 1)
     reached[0] = 1
     this.#skipStars(reached)
@@ -176,7 +180,7 @@ export class GroupPattern {
     return reached[tokens.length] === 1
   }
 
-  /** A star may match nothing. */
+  /** Advances past stars, because a star may match an empty run. */
   #skipStars(reached: Uint8Array): void {
     for (const [i, token] of this.#tokens.entries()) {
       if (reached[i] === 1 && (token === RUN_WITHOUT_DOT || token === ANY_RUN)) reached[i + 1] = 1

@@ -23,7 +23,7 @@ import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } 
 import { AccessTokens } from './tokens.js'
 import { Upgrades } from './upgrade.js'
 
-/** A running server; see {@link servePubSub}. */
+/** A running server, see {@link servePubSub}. */
 export class PubSubServer implements AsyncDisposable {
   readonly #options: CheckedServeOptions
   readonly #hubs: Hubs
@@ -36,7 +36,7 @@ export class PubSubServer implements AsyncDisposable {
   readonly #senderRateLimiter: SenderRateLimiter
   readonly #tlsHandshakes = new TlsHandshakes()
   readonly #faults$ = new Subject<unknown>()
-  /** Errors thrown by the function `authenticate`, which are not sent to clients. Hot. */
+  /** Emits errors thrown by the function `authenticate`, which are not sent to clients. Hot. */
   readonly faults$: Observable<unknown> = this.#faults$.asObservable()
   readonly #connectionLimiter: ConnectionLimiter
   #closed: Promise<void> | undefined
@@ -67,7 +67,10 @@ export class PubSubServer implements AsyncDisposable {
     })
   }
 
-  /** Throws {@link ArgumentError} for invalid options; rejects with the system's error if the port is in use. */
+  /**
+   * Starts a server. Throws {@link ArgumentError} for invalid options, and rejects with the system's error if the port
+   * is in use.
+   */
   static async start(options: ServePubSubOptions): Promise<PubSubServer> {
     const server = new PubSubServer(checkServeOptions(options))
     const { port, host } = server.#options
@@ -77,18 +80,18 @@ export class PubSubServer implements AsyncDisposable {
     return server
   }
 
-  /** TCP port. */
+  /** The TCP port. */
   get port(): number {
     const address: AddressInfo | string | null = this.#http.address()
     return address !== null && typeof address === 'object' ? address.port : 0
   }
 
-  /** Number of times a sender was throttled for exceeding its rate limit. */
+  /** The number of times that a sender was throttled because it exceeded its rate limit. */
   get pauses(): number {
     return this.#senderRateLimiter.pauses
   }
 
-  /** Statistics of all hubs. */
+  /** The statistics of all hubs. */
   get stats(): HubStats {
     return {
       sessions: this.#hubs.sessionCount,
@@ -102,19 +105,19 @@ export class PubSubServer implements AsyncDisposable {
     }
   }
 
-  /** Accepted and refused logins. Hot. */
+  /** Emits accepted and refused logins. Hot. */
   get audit$(): Observable<AuditEvent> {
     return this.#loginGuard.audit.events$
   }
 
-  /** `publicUrl` if set, otherwise `ws://host:port`, or `wss://` with TLS. */
+  /** The `publicUrl` if set, otherwise `ws://host:port`, or `wss://host:port` with TLS. */
   get url(): string {
     const { host, publicUrl } = this.#options
     if (publicUrl !== undefined) return publicUrl
     return `ws${this.#http instanceof HttpsServer ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${this.port}`
   }
 
-  /** Opens a hub; names are case-insensitive. Throws {@link ArgumentError} for a name that is not permitted. */
+  /** Opens a hub. Names are case-insensitive. Throws {@link ArgumentError} for a name that is not permitted. */
   hub(name: string): Hub {
     checkHub(name)
     const { path, clock } = this.#options
@@ -127,8 +130,8 @@ export class PubSubServer implements AsyncDisposable {
   }
 
   /**
-   * Replaces the certificate for new connections. Throws {@link ArgumentError} if it is invalid, and if the server was
-   * started without TLS or passed as `server`.
+   * Sets the certificate that new connections use. Throws {@link ArgumentError} if the certificate is invalid, or if
+   * the server was started without TLS or passed as `server`.
    */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
@@ -166,7 +169,7 @@ export class PubSubServer implements AsyncDisposable {
 
 /**
  * Runs hubs for clients of the reliable Web PubSub subprotocols, JSON and protobuf. Sessions are kept in memory. Throws
- * {@link ArgumentError} for invalid options; rejects with the system's error if the port is in use.
+ * {@link ArgumentError} for invalid options, and rejects with the system's error if the port is in use.
  *
  * @example
  * ```ts
@@ -178,33 +181,38 @@ export async function servePubSub(options: ServePubSubOptions): Promise<PubSubSe
   return PubSubServer.start(options)
 }
 
-/** The origin of `publicUrl` may connect too. */
+/** Returns the allowed origins, which include the origin of `publicUrl`. */
 const allowedOriginsOf = ({ host, publicUrl, allowedOrigins }: CheckedServeOptions): Origins =>
   new Origins(host, publicUrl === undefined ? allowedOrigins : [...allowedOrigins, publicUrl.replace(/^ws/, 'http')])
 
-/** Statistics of a running server; see {@link PubSubServer.stats}. */
+/** The statistics of a running server, see {@link PubSubServer.stats}. */
 export interface HubStats {
-  /** Sessions at all hubs, including those of disconnected clients. */
+  /** The number of sessions at all hubs, including those of disconnected clients. */
   readonly sessions: number
-  /** Open WebSockets. */
+  /** The number of open WebSockets. */
   readonly connections: number
-  /** Handshakes awaiting authentication. */
+  /** The number of handshakes that await authentication. */
   readonly handshakes: number
-  /** Network connections, including those without a WebSocket; 0 with a given `server`, which counts its own. */
+  /**
+   * The number of network connections, including those without a WebSocket. 0 with a given `server`, which has its own
+   * count.
+   */
   readonly networkConnections: number
-  /** Bytes kept for all clients; see {@link ServePubSubOptions.maxWaitingBytes}. */
+  /** The bytes kept for all clients, see {@link ServePubSubOptions.maxWaitingBytes}. */
   readonly waitingBytes: number
-  /** Number of times a sender was throttled for exceeding its rate limit. */
+  /** The number of times that a sender was throttled because it exceeded its rate limit. */
   readonly pauses: number
-  /** Handshakes refused with an HTTP status. */
+  /** The number of handshakes refused with an HTTP status. */
   readonly refusedHandshakes: number
-  /** Network connections refused because a limit was reached; 0 with a given `server`. */
+  /** The number of network connections refused because a limit was reached. 0 with a given `server`. */
   readonly refusedConnections: number
 }
 
-/** Connections in a handshake, recovering or closing, allowed beyond the session limit. */
+/**
+ * The limits on connections in a handshake, recovering or closing that are allowed in addition to the session limit.
+ */
 const [MIN_SPARE, MAX_SPARE] = [100, 2 * MAX_PENDING_HANDSHAKES]
-/** Margin for evicted connections that are not closed yet. */
+/** The margin for evicted connections that are not closed yet. */
 const CLOSING_MARGIN = 100
 
 export interface HttpServerOptions {

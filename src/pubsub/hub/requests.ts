@@ -10,7 +10,7 @@ import { type GroupAction, PERMISSION_FOR } from './permissions.js'
 import type { SessionIndex } from './session-index.js'
 import type { DataFrame, NumberedFrame, SharedCodec } from './shared-codec.js'
 
-/** Acks for rejected requests. (JSON subprotocol reference, "Ack response".) */
+/** The acks for rejected requests. (JSON subprotocol reference, "Ack response".) */
 const REJECTIONS = {
   duplicate: { name: 'Duplicate', message: 'A request with this ackId was processed already' },
   tooManyGroups: {
@@ -27,7 +27,7 @@ type ClientRequest = Extract<UpFrame, { ackId?: bigint | undefined }>
 type GroupRequest = Exclude<ClientRequest, { type: 'event' }>
 type PublishRequest = Extract<ClientRequest, { type: 'sendToGroup' }>
 
-/** Not processed: the sender must wait. */
+/** The result of a request that was not processed because the sender must wait. */
 const LATER = 'later'
 
 type RejectionOrLater = AckError | typeof LATER | undefined
@@ -41,13 +41,13 @@ export interface GroupOperations {
   ) => void
   readonly join: (session: HubSession, group: string) => boolean
   readonly leave: (session: HubSession, group: string) => void
-  /** The application's decision, which precedes the session's permissions. */
+  /** Returns the application's decision, which takes precedence over the session's permissions. */
   readonly allows: (session: HubSession, action: GroupAction, group: string) => boolean | undefined
 }
 
 /**
- * Handles requests of clients. An ack means done: for a message, queued for every receiver. (Client specification,
- * "Acknowledgements" and "Deduplication".)
+ * Handles requests of clients. An ack means that a request is done. A message is done when it is queued for every
+ * receiver. (Client specification, "Acknowledgements" and "Deduplication".)
  */
 export class Requests {
   readonly #sessionIndex: SessionIndex
@@ -63,10 +63,10 @@ export class Requests {
   }
 
   /**
-   * Handles a frame. Returns `false` if it was not accepted because the sender must wait.
+   * Handles a frame. Returns `false` if the frame was not accepted because the sender must wait.
    *
-   * @param link - of the session
-   * @param size - of the frame, bytes or characters
+   * @param link - link of the session
+   * @param size - size of the frame in bytes or characters
    */
   handle(
     session: HubSession,
@@ -95,7 +95,7 @@ export class Requests {
     }
   }
 
-  /** Handles a request that was processed before or is in progress. Returns whether it was one. */
+  /** Handles a request that was processed before or is in progress. Returns whether the request was one of these. */
   #handleDuplicate(session: HubSession, { ackId }: ClientRequest): boolean {
     if (ackId === undefined) return false
     if (this.#events.handleDuplicate(session, ackId)) return true
@@ -146,21 +146,21 @@ export class Requests {
   }
 }
 
-/** Rejects an unsupported call, so that the client need not time out. */
+/** Rejects an unsupported call, so that the client does not have to wait for a timeout. */
 function rejectCall(session: HubSession, { answer, id }: NewerCall): void {
   if (answer === 'ack') session.acknowledgeRequest(id, REJECTIONS.newer)
   else session.send({ type: answer, id, error: REJECTIONS.newer })
 }
 
-/** Options of an application's message. */
+/** The options of an application's message. */
 export interface MessageOptions {
-  /** Type of the data. Default `binary` for a `Uint8Array`, `json` otherwise. */
+  /** The type of the data. Default: `binary` for a `Uint8Array`, `json` otherwise. */
   readonly dataType?: Payload['dataType'] | undefined
 }
 
-/** Options of an application's message to several connections. */
+/** The options of an application's message to several connections. */
 export interface SendOptions extends MessageOptions {
-  /** Connection ids that are excluded. Default none. */
+  /** The ids of connections that are excluded. Default: none. */
   readonly exclude?: readonly string[] | undefined
 }
 
@@ -183,14 +183,15 @@ export function checkExcluded({ exclude }: SendOptions): ReadonlySet<string> | u
 export interface FanOutResult {
   readonly deliveries: number
   readonly overflowed: readonly HubSession[]
-  /** Lagging sessions that the sender should wait for. */
+  /** The lagging sessions for which the sender should wait. */
   readonly lagging: readonly HubSession[]
 }
 
 /**
- * Queues a message for all targets, encoded once per codec. Throws, and queues nothing, if it cannot be encoded.
+ * Queues a message for all targets, encoded once per codec. If the message cannot be encoded, throws and queues
+ * nothing.
  *
- * @param excluded - connection ids
+ * @param excluded - ids of connections that do not receive the message
  */
 export function fanOut(
   targets: ReadonlySet<HubSession>,
@@ -216,9 +217,9 @@ export function fanOut(
 }
 
 /**
- * Returns the lagging sessions that a message would overflow. Throws if it cannot be encoded.
+ * Returns the lagging sessions that a message would overflow. Throws if the message cannot be encoded.
  *
- * @param excluded - connection ids
+ * @param excluded - ids of connections that do not receive the message
  */
 function sessionsWithoutRoom(
   targets: ReadonlySet<HubSession>,
@@ -236,10 +237,10 @@ function sessionsWithoutRoom(
   return full
 }
 
-/** Encodes a message. Throws if it cannot be encoded, or exceeds what a session can hold. */
+/** Encodes a message. Throws if the message cannot be encoded or exceeds the size that a session can hold. */
 export function encode(codec: SharedCodec, frame: DataFrame): NumberedFrame {
   const message = codec.encodeOnce(frame)
-  // It would end every session it is queued for.
+  // Such a message would end every session for which it is queued.
   if (message.sizeAt(1) > MAX_UNACKED_BYTES) {
     throw new PayloadError(`Expected a message of at most ${MAX_UNACKED_BYTES} bytes, got ${message.sizeAt(1)}`)
   }

@@ -4,14 +4,16 @@ import { Timeouts } from '../../core/util/timeouts.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { KeyedRateLimiter } from '../../node/limits/rate.js'
 
-/** Queued frames of one user above which its connections are not read, and below which they are read again. */
+/** The queued frames of one user above which its connections are not read, and below which they are read again. */
 const MAX_QUEUED_FRAMES = 4_000
 const RESUME_QUEUED_FRAMES = 1_000
 
-/** Minimum pause, ms: few long pauses cost less CPU than many short ones. */
+/** The minimum pause in ms, because few long pauses take less CPU time than many short ones. */
 const MIN_WAIT_MS = 20
 
-/** The user, or the address without a user id; `undefined` for an anonymous client of this machine. */
+/**
+ * Returns the user, or the address if there is no user id. Returns `undefined` for an anonymous client of this machine.
+ */
 export function ownerOf(userId: string | undefined, address: string): string | undefined {
   if (userId !== undefined) return `is ${userId}`
   return isThisMachine(address) ? undefined : `at ${networkOf(address)}`
@@ -30,16 +32,19 @@ export interface ThrottledLink {
 }
 
 export interface FrameMeter {
-  /** Returns whether a frame may be processed now. If not, slows the link until one may. */
+  /** Returns whether a frame may be processed now. If not, slows the link until a frame may be processed. */
   tryAdmit(link: ThrottledLink): boolean
   charge(frames: number, bytes: number): void
-  /** Adds to the count of frames queued in links; negative to remove. */
+  /** Adds to the count of frames queued in links. A negative number removes frames. */
   addQueued(frames: number): void
   add(link: ThrottledLink): void
   remove(link: ThrottledLink): void
 }
 
-/** Limits each user's rate (or address's, without a user id) over all its connections, which take turns. */
+/**
+ * Limits the rate of each user, or of each address without a user id, over all its connections. The connections are
+ * served round-robin.
+ */
 export class SenderRateLimiter {
   readonly #clock: Clock
   readonly #frames: KeyedRateLimiter
@@ -60,7 +65,7 @@ export class SenderRateLimiter {
     return this.#pauses
   }
 
-  /** Returns the meter of a user's connections; anonymous senders on this machine are not limited. */
+  /** Returns the meter of a user's connections. Anonymous senders on this machine are not limited. */
   meterFor(userId: string | undefined, address: string): FrameMeter {
     const name = ownerOf(userId, address)
     if (name === undefined) return UNLIMITED
@@ -102,7 +107,7 @@ interface MeteredSenderHost {
 class MeteredSender implements FrameMeter {
   readonly #host: MeteredSenderHost
   readonly #links = new Set<ThrottledLink>()
-  /** Slowed links, in round-robin order. */
+  /** The slowed links, in round-robin order. */
   readonly #slowed = new Fifo<ThrottledLink>()
   #isResumeScheduled = false
   #queuedFrames = 0
@@ -142,7 +147,7 @@ class MeteredSender implements FrameMeter {
     if (this.#links.size === 0) this.#host.onUnused()
   }
 
-  /** Lets slowed links process frames in turn, until the rate limit applies again. */
+  /** Lets slowed links process frames round-robin until the rate limit applies again. */
   resume(): void {
     this.#isResumeScheduled = false
     for (let left = this.#slowed.length; left > 0 && this.#host.waitMs() === 0; left--)

@@ -22,65 +22,71 @@ import { type Authenticate, checkAuthenticate } from './authenticate.js'
 
 const MIB = 1024 * 1024
 
-/** Options of `servePubSub`. */
+/** The options of `servePubSub`. */
 export interface ServePubSubOptions {
-  /** Decides who may connect; see {@link Authenticate}. */
+  /** Decides which clients may connect, see {@link Authenticate}. */
   readonly authenticate: Authenticate
   /**
-   * Allow `authenticate: 'anonymous'` on addresses other than loopback, which gives other machines full access. Default
-   * `false`; `true` with a given `server`, whose address is its own choice.
+   * Whether to allow `authenticate: 'anonymous'` on addresses other than loopback, which gives other machines full
+   * access. Default: `false`, or `true` with a given `server`, which listens on an address of its choice.
    */
   readonly allowAnonymous?: boolean | undefined
   /**
-   * Origins of browser pages that may connect, such as `https://panel.example`. Always allowed are pages of this
-   * machine, of the requested host if that is `host` or an address, and of `publicUrl`. Clients other than browsers
-   * send no origin and are accepted. Default none.
+   * The origins of browser pages that may connect, such as `https://panel.example`. Pages of this machine, of the
+   * requested host if that is `host` or an address, and of `publicUrl` are always allowed. Clients other than browsers
+   * send no origin and are accepted. Default: none.
    */
   readonly allowedOrigins?: readonly string[] | undefined
-  /** Address to listen on. Default `127.0.0.1`: this machine only. */
+  /** The address to listen on. Default: `127.0.0.1`, which only this machine can reach. */
   readonly host?: string | undefined
-  /** TCP port, 0 for any free one. Default 8080. */
+  /** The TCP port. 0 selects a free port. Default: 8080. */
   readonly port?: number | undefined
-  /** Path prefix; clients connect to `{path}/hubs/{hub}`. Default `/client`. */
+  /** The prefix of the path. Clients connect to `{path}/hubs/{hub}`. Default: `/client`. */
   readonly path?: string | undefined
-  /** Names of the permitted hubs. Default any. */
+  /** The names of the permitted hubs. Default: any name. */
   readonly hubs?: readonly string[] | undefined
-  /** How long the session of a disconnected client is kept, ms. Default 60,000. */
+  /** The time in ms for which the session of a disconnected client is kept. Default: 60,000. */
   readonly retention?: number | undefined
-  /** Silence after which a network connection is closed, ms; its session is kept. Default 120,000. */
+  /** The silence in ms after which a network connection is closed. Its session is kept. Default: 120,000. */
   readonly idleTimeout?: number | undefined
-  /** Maximum sessions at all hubs, including those of disconnected clients. Default 10,000. */
+  /** The maximum number of sessions at all hubs, including those of disconnected clients. Default: 10,000. */
   readonly maxConnections?: number | undefined
   /**
-   * Maximum bytes kept for all clients: unacknowledged messages, counted once for any number of receivers, unanswered
-   * events, and memberships. Beyond it, sessions of the heaviest users end. Default 256 MiB.
+   * The maximum number of bytes kept for all clients: unacknowledged messages, counted once for any number of
+   * receivers, unanswered events, and memberships. When it is exceeded, sessions of the heaviest users end. Default:
+   * 256 MiB.
    */
   readonly maxWaitingBytes?: number | undefined
-  /** Listens with TLS 1.2 or later. `clientCa` is ignored: clients authenticate with access tokens. Default: no TLS. */
+  /**
+   * The certificate and key for TLS 1.2 or later. `clientCa` is ignored, because clients authenticate with access
+   * tokens. Default: no TLS.
+   */
   readonly tls?: TlsMaterial | undefined
-  /** Maximum sessions of one user; further ones are refused (503). Default 1,000. */
+  /** The maximum number of sessions of one user. Further sessions are refused (503). Default: 1,000. */
   readonly maxConnectionsPerUser?: number | undefined
   /**
-   * Maximum network connections from one address, unless `server` is given, and maximum sessions without a user id.
-   * This machine is exempt. Default 1,000.
+   * The maximum number of network connections from one address, unless `server` is given, and of its sessions without a
+   * user id. This machine is exempt. Default: 1,000.
    */
   readonly maxConnectionsPerAddress?: number | undefined
   /**
-   * Maximum frames per second from one user over all its connections, or from one address over those without a user id;
-   * this machine is exempt for the latter. Bursts of up to one second's worth are allowed; beyond that, the client's
-   * connections are read more slowly. Default 10,000.
+   * The maximum number of frames per second from one user over all its connections, or from one address over its
+   * connections without a user id. This machine is exempt from the limit per address. Bursts of up to one second's
+   * worth of frames are allowed. Beyond that, the hub reads from the client's connections more slowly. Default: 10,000.
    */
   readonly maxFrameRatePerUser?: number | undefined
-  /** Maximum bytes per second, applied like `maxFrameRatePerUser`. Default 4 MiB. */
+  /** The maximum number of bytes per second, applied in the same way as `maxFrameRatePerUser`. Default: 4 MiB. */
   readonly maxByteRatePerUser?: number | undefined
   /**
-   * An HTTP server whose WebSocket handshakes below `path` are handled here; it may start listening later. Then `host`,
-   * `port`, `tls` and `maxConnectionsPerAddress` are ignored. Other requests are left to earlier listeners.
+   * An HTTP server whose WebSocket handshakes below `path` the hub server handles. The HTTP server may start listening
+   * later. If set, `host`, `port`, `tls` and `maxConnectionsPerAddress` are ignored. Other requests are left to earlier
+   * listeners.
    */
   readonly server?: GivenServer | undefined
   /**
-   * URL under which a proxy makes the server available, such as `wss://panel.example`, without a path. A client's
-   * address is then taken from `X-Forwarded-For` as set by a proxy on this machine. Default: the listening address.
+   * The URL under which a proxy makes the server available, such as `wss://panel.example`, without a path. If set, a
+   * client's address is taken from `X-Forwarded-For`, as set by a proxy on this machine. Default: the listening
+   * address.
    */
   readonly publicUrl?: string | undefined
   /**
@@ -88,7 +94,7 @@ export interface ServePubSubOptions {
    * `server`. Default: emits a process warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
   readonly warn?: ((words: string) => void) | undefined
-  /** Default: the system clock. */
+  /** The clock. Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
@@ -126,7 +132,7 @@ export interface CheckedServeOptions extends OptionDefaults<typeof PLAIN_OPTIONS
   readonly hubs: readonly string[] | undefined
   readonly tls: TlsMaterial | undefined
   readonly server: GivenServer | undefined
-  /** Without a trailing slash. */
+  /** The public URL without a trailing slash. */
   readonly publicUrl: string | undefined
   readonly warn: (words: string) => void
   readonly clock: Clock

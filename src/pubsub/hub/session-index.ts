@@ -4,7 +4,7 @@ import type { MemoryBudget } from './memory-budget.js'
 
 const MEMBERSHIP_OVERHEAD_BYTES = 400
 
-/** Approximate bytes of a membership: each session may hold a copy of the name. */
+/** Returns the approximate bytes of a membership, in which each session may hold a copy of the name. */
 export const membershipBytes = (group: string): number => MEMBERSHIP_OVERHEAD_BYTES + 2 * group.length
 
 export class SessionIndex {
@@ -31,7 +31,7 @@ export class SessionIndex {
     return this.#byUser.of(userId)
   }
 
-  /** Returns sessions by {@link HubSession.owner}, oldest first. */
+  /** Returns the sessions of a {@link HubSession.owner}, oldest first. */
   ofOwner(owner: string): ReadonlySet<HubSession> {
     return this.#byOwner.of(owner)
   }
@@ -56,7 +56,7 @@ export class SessionIndex {
     this.#byId.delete(session.connectionId)
   }
 
-  /** Adds a session to a group. Returns `false` if it is in too many groups. */
+  /** Adds a session to a group. Returns `false` if the session is in too many groups. */
   join(session: HubSession, group: string): boolean {
     if (session.groupNames.has(group)) return true
     if (session.groupNames.size >= MAX_GROUPS) return false

@@ -3,16 +3,16 @@ import type { MemoryCharge } from './memory-budget.js'
 
 export type DataFrame = Extract<DownFrame, { type: 'groupMessage' | 'serverMessage' }>
 
-/** A message encoded once for all receivers; only the sequence id differs. */
+/** A message encoded once for all receivers, in which only the sequence id differs. */
 export interface NumberedFrame extends MemoryCharge {
-  /** Undefined for a server message. */
+  /** The group, or `undefined` for a server message. */
   readonly group: string | undefined
   sizeAt(id: number): number
-  /** Returns the frame with this id; equal ids give equal frames. */
+  /** Returns the frame with this id. Equal ids give equal frames. */
   frameAt(id: number): FrameData
 }
 
-/** Encodes a message once for all receivers. Text frames are JSON objects, binary ones are protobuf. */
+/** Encodes a message once for all receivers. Text frames are JSON objects, and binary frames are protobuf. */
 export class SharedCodec {
   readonly name: string
   readonly isText: boolean
@@ -30,13 +30,16 @@ export class SharedCodec {
     return this.#codec.decode(data)
   }
 
-  /** Detects usual encodings of a sequence ack; others are recognised when processed in order. */
+  /**
+   * Returns whether a frame is a sequence ack in one of the usual encodings. Other encodings are recognised when they
+   * are processed in order.
+   */
   isSequenceAck(data: FrameData): boolean {
     try {
       const isLikely = typeof data === 'string' ? data.includes('"sequenceAck"') : data[0] === SEQUENCE_ACK
       return isLikely && this.#codec.decode(data).type === 'sequenceAck'
     } catch {
-      // Reported when the frame is processed in order.
+      // The error is reported when the frame is processed in order.
       return false
     }
   }
@@ -45,7 +48,7 @@ export class SharedCodec {
     return this.#codec.encode(frame)
   }
 
-  /** Encodes a message without its sequence id. Throws the codec's error if it cannot be encoded. */
+  /** Encodes a message without its sequence id. Throws the codec's error if the message cannot be encoded. */
   encodeOnce(frame: DataFrame): NumberedFrame {
     const data = this.#codec.encode(frame)
     const group = frame.type === 'groupMessage' ? frame.group : undefined
@@ -54,12 +57,12 @@ export class SharedCodec {
 }
 
 export interface NegotiatedSubprotocol {
-  /** In the client's spelling, which the response must repeat. */
+  /** The name in the client's spelling, which the response must repeat. */
   readonly name: string
   readonly codec: SharedCodec
 }
 
-/** Returns the first offered subprotocol that is supported; names are case-insensitive. */
+/** Returns the first offered subprotocol that is supported. Names are case-insensitive. */
 export function negotiateSubprotocol(
   offered: readonly string[],
   known: readonly SharedCodec[],
@@ -71,7 +74,7 @@ export function negotiateSubprotocol(
   return undefined
 }
 
-/** `{...}` becomes `{...,"sequenceId":7}`. */
+/** A JSON frame to which a sequence id is added: `{...}` becomes `{...,"sequenceId":7}`. */
 class NumberedText implements NumberedFrame {
   readonly size: number
   holderCount = 0
@@ -93,13 +96,16 @@ class NumberedText implements NumberedFrame {
   }
 }
 
-/** Tag of `UpstreamMessage.sequence_ack_message`. */
+/** The tag of `UpstreamMessage.sequence_ack_message`. */
 const SEQUENCE_ACK = 0x42
-/** Tags of `DownstreamMessage.data_message` (length-delimited) and of `DataMessage.sequence_id` (varint). */
+/** The tags of `DownstreamMessage.data_message` (length-delimited) and of `DataMessage.sequence_id` (varint). */
 const DATA_MESSAGE = 0x12
 const SEQUENCE_ID = 0x20
 
-/** The outer message has one field, the inner message, to which the sequence id is appended as the last field. */
+/**
+ * A protobuf frame to which a sequence id is added. The outer message has one field, the inner message, to which the
+ * sequence id is appended as the last field.
+ */
 class NumberedBytes implements NumberedFrame {
   holderCount = 0
   readonly group: string | undefined
@@ -141,7 +147,7 @@ function varintSize(value: number): number {
   return size
 }
 
-/** Returns the offset after the varint. */
+/** Writes a varint. Returns the offset after it. */
 function writeVarint(bytes: Uint8Array, offset: number, value: number): number {
   let at = offset
   let rest = value

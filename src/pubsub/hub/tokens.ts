@@ -4,22 +4,22 @@ import { checkObject } from '../../core/util/check.js'
 import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Identity, identityProblem } from './identity.js'
 
-/** Identity in a token; see {@link Identity}. */
+/** The identity in a token, see {@link Identity}. */
 export interface TokenOptions extends Identity {
-  /** How long the token can open connections, ms. Default one hour. Open connections are not affected. */
+  /** The time in ms for which the token can open connections. Default: one hour. Open connections are not affected. */
   readonly expiresIn?: number | undefined
 }
 
-/** Claims of access tokens besides the registered ones (Azure Web PubSub, access tokens). */
+/** The claims of access tokens in addition to the registered claims (Azure Web PubSub, access tokens). */
 const ROLE_CLAIM = 'role'
 const GROUP_CLAIM = 'webpubsub.group'
-/** Tolerated difference between the clocks of signer and hub, s. */
+/** The tolerated difference in s between the clocks of the signer and the hub. */
 const MAX_CLOCK_SKEW_S = 300
 const DEFAULT_LIFETIME_MS = 3_600_000
-/** Minimum key size, bytes: that of the hash (RFC 7518, section 3.2). */
+/** The minimum size of a key in bytes, which is the size of the hash (RFC 7518, section 3.2). */
 const MIN_KEY_BYTES = 32
 
-/** Signs and verifies access tokens: JWT with HS256 (RFC 7519). */
+/** Signs and verifies access tokens, which are JWT with HS256 (RFC 7519). */
 export class AccessTokens {
   readonly #key: Uint8Array
 
@@ -59,7 +59,7 @@ export class AccessTokens {
    * Verifies a token and returns its identity. Rejects with {@link PayloadError} if the signature, expiry, audience or
    * identity is invalid.
    *
-   * @param path - path of the audience; its scheme and host are ignored, because of proxies
+   * @param path - path of the audience; the scheme and host of the audience are ignored because of proxies
    * @param now - ms since the Unix epoch
    */
   async verify(token: string, path: string, now: number): Promise<Identity> {

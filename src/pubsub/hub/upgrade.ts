@@ -9,7 +9,7 @@ import { type Admission, BUSY, type HandshakeValidator, type LoginGuard } from '
 import { ReadAheadBudget, WebSocketLink } from './websocket-link.js'
 import { WriteScheduler } from './write-scheduler.js'
 
-/** Maximum frame of a client, bytes. (Service limits.) */
+/** The maximum size in bytes of a client's frame. (Service limits.) */
 const MAX_FRAME_BYTES = 1024 * 1024
 const CLOSE_TIMEOUT_MS = 2_000
 
@@ -60,7 +60,7 @@ export class Upgrades {
     const handshakeRequest = validator.read(request)
     const address = loginGuard.addressOf(request)
     if ('status' in handshakeRequest) settle(handshakeRequest)
-    // A recovering client is already known and does not queue behind unauthenticated ones.
+    // A recovering client is already known and does not queue after unauthenticated clients.
     else if (handshakeRequest.handshake.claim !== undefined) settle(validator.recovery(handshakeRequest, request))
     else if (this.#isStopped || !this.#pendingHandshakes.hasRoomFor(address)) settle(BUSY)
     else
@@ -98,7 +98,7 @@ export class Upgrades {
       this.#refuse(stream, refusal)
       return
     }
-    // ws responds with the first subprotocol of the request.
+    // `ws` responds with the first subprotocol of the request.
     request.headers['sec-websocket-protocol'] = name
     this.#webSockets.handleUpgrade(request, stream, head, (socket: WebSocket) => {
       const { unauthenticated } = this.#host
@@ -112,7 +112,7 @@ export class Upgrades {
   }
 }
 
-/** Resolves with `undefined` after the timeout. */
+/** Waits for a promise. Resolves with `undefined` after the timeout. */
 async function settleWithin<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {
   let cancel = (): void => undefined
   const timedOut = new Promise<undefined>(resolve => {

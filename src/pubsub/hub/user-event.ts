@@ -6,7 +6,7 @@ import { type MessageOptions, payloadOf } from './requests.js'
 
 /**
  * An event from a client to the application. If the client requested an acknowledgement, call one of `accept`, `reply`
- * and `refuse`, now or later; the first call counts. Otherwise the event is rejected as `Timeout` after 30 s. A
+ * and `refuse`, now or later. The first call counts. Otherwise the event is rejected as `Timeout` after 30 s. A
  * rejected event may be sent again with the same id.
  *
  * @example
@@ -20,11 +20,11 @@ import { type MessageOptions, payloadOf } from './requests.js'
 export class UserEvent {
   readonly connectionId: string
   readonly userId: string | undefined
-  /** Owner of the session's memory quota: its user, or its address if it has no user id. */
+  /** The owner of the session's memory quota: the user, or the address if the session has no user id. */
   readonly owner: string
-  /** Name of the event, chosen by the client. */
+  /** The name of the event, which the client chooses. */
   readonly event: string
-  /** The exact JSON text sent by the client; `undefined` for data of other types. */
+  /** The exact JSON text that the client sent, or `undefined` for data of other types. */
   readonly json: string | undefined
   readonly #eventQueue: EventQueue
   readonly #request: EventRequest
@@ -43,7 +43,7 @@ export class UserEvent {
     this.#now = now
   }
 
-  /** Data of the event. JSON is parsed on first access, which may take 0.3 s for a megabyte. */
+  /** The data of the event. JSON is parsed on the first access, which may take 0.3 s for a megabyte. */
   get payload(): Payload {
     this.#payload ??= parsePayload(this.#request.payload)
     return this.#payload
@@ -56,7 +56,7 @@ export class UserEvent {
 
   /**
    * Sends the client a server message, then acknowledges the event as processed. Throws {@link ArgumentError} for data
-   * that cannot be sent; the event then still awaits a decision.
+   * that cannot be sent, in which case the event still awaits a decision.
    */
   reply(data: unknown, options: MessageOptions = {}): void {
     this.#eventQueue.accept(this.#request, this.#now(), payloadOf(data, options))
@@ -65,8 +65,9 @@ export class UserEvent {
   /**
    * Rejects the event.
    *
-   * @param name - for programs, such as `Forbidden`; clients may retry after `InternalServerError`. Must not be empty
-   * @param message - for people
+   * @param name - name for programs, such as `Forbidden`, which must not be empty; clients may retry after
+   * `InternalServerError`
+   * @param message - text for people
    */
   refuse(name: string, message = ''): void {
     if (typeof name !== 'string' || name === '') throw new ArgumentError('Expected `name` to be a non-empty string')

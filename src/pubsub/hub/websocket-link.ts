@@ -7,23 +7,23 @@ import type { CloseCode, HubLink } from './hub-link.js'
 import type { FrameMeter, ThrottledLink } from './sender-rate-limiter.js'
 import type { ScheduledWriter, WriteScheduler } from './write-scheduler.js'
 
-/** Unsent bytes above which a socket is neither written to nor read from. */
+/** The unsent bytes above which a socket is neither written to nor read from. */
 const MAX_UNSENT_BYTES = 256 * 1024
 const BYTES_PER_WORK_UNIT = 1024
-/** Minimum and maximum size of a WebSocket frame header with mask (RFC 6455, section 5.2). */
+/** The minimum and maximum size of a WebSocket frame header with mask (RFC 6455, section 5.2). */
 const MIN_HEADER_BYTES = 6
 const MAX_HEADER_BYTES = 14
-/** Maximum received bytes attributed to an incomplete message. */
+/** The maximum number of received bytes attributed to an incomplete message. */
 const MAX_INCOMPLETE_BYTES = 64 * 1024
-/** Maximum length of a close reason, bytes (RFC 6455, section 5.5). */
+/** The maximum length of a close reason in bytes (RFC 6455, section 5.5). */
 const MAX_REASON_BYTES = 123
 
 export interface SocketListener {
-  /** Processes a frame and returns the work done; 0 if it must wait. */
+  /** Processes a frame. Returns the work done, or 0 if the frame must wait. */
   receive(frame: FrameData): number
-  /** Processes a frame out of order if it is an acknowledgement. Returns whether it was one. */
+  /** Processes a frame out of order if it is an acknowledgement. Returns whether it is one. */
   receiveAcknowledgement(frame: FrameData): boolean
-  /** A WebSocket ping or pong arrived. */
+  /** Called when a WebSocket ping or pong arrives. */
   onActivity(): void
   onDrain(): void
   onViolation(): void
@@ -31,21 +31,22 @@ export interface SocketListener {
 }
 
 /**
- * A WebSocket as a {@link HubLink}. Data written in one turn of the event loop leaves in one system call. A client that
- * does not read is not read from, and a busy one waits for its next turn, so that others get theirs. A held client is
- * still read up to a limit: queued frames may be followed by acknowledgements that other clients wait for.
+ * A WebSocket as a {@link HubLink}. Data written in one turn of the event loop is sent in one system call. The hub does
+ * not read from a client that does not read, and a busy client waits for its next turn, so that other clients get their
+ * turns. The hub still reads from a held client up to a limit, because queued frames may be followed by
+ * acknowledgements for which other clients wait.
  */
 export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #writes: WriteScheduler
-  /** Frames not metered yet. */
+  /** The frames that are not metered yet. */
   readonly #unmetered: ReceiveQueue
-  /** Earlier frames that must wait; acknowledgements overtake these. */
+  /** The earlier frames that must wait, and which acknowledgements overtake. */
   readonly #waiting: ReceiveQueue
   readonly #meter: FrameMeter
   readonly #onClosing: () => void
-  /** Received bytes not yet attributed to a message. */
+  /** The number of received bytes that are not attributed to a message yet. */
   #unassignedBytes = 0
   #listener: SocketListener | undefined
   #work = 0
@@ -55,14 +56,14 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
   #isHeld = false
   #isSlowed = false
   #isBlocked = false
-  /** Payload of the latest unanswered ping. */
+  /** The payload of the latest unanswered ping. */
   #unansweredPing: Uint8Array | undefined
   #closeCode: number | undefined
 
   /**
    * @param stream - the connection below the socket
-   * @param budget - shared by all links for queued frames
-   * @param meter - of the client's user
+   * @param budget - budget for queued frames that all links share
+   * @param meter - meter of the client's user
    * @param onClosing - called when the hub begins to close the socket; the client may delay its answer
    */
   constructor(
@@ -81,7 +82,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     this.#socket = socket
     this.#stream = stream
     this.#writes = writes
-    // Other errors end the connection, which is handled there.
+    // Other errors end the connection, and its end is handled elsewhere.
     socket.on('error', error => {
       if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.onViolation()
     })
@@ -144,7 +145,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     this.#enterTurn()
     this.#socket.close(code, truncateReason(reason))
     this.#onClosing()
-    // The client's close frame must be read.
+    // The socket is read again to receive the client's close frame.
     this.#socket.resume()
   }
 
@@ -179,7 +180,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     this.#updateReading()
   }
 
-  /** Flushes writes and processes queued frames. */
+  /** Flushes writes, and processes queued frames. */
   endTurn(): void {
     this.#isInTurn = false
     this.#work = 0
@@ -199,7 +200,9 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     return this.#stream.writableLength < MAX_UNSENT_BYTES
   }
 
-  /** Whether frames can be processed in order now, without waiting for other clients or for this one to read. */
+  /**
+   * Returns whether frames can be processed in order now, without waiting for other clients or for this client to read.
+   */
   get #canProcess(): boolean {
     return (this.#hasRoom && !this.#isHeld) || this.#closeCode !== undefined
   }
@@ -208,7 +211,10 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     return this.#work >= this.#writes.workPerTurn
   }
 
-  /** Attributes received bytes to a message, and charges its fragments: each costs about as much as a frame. */
+  /**
+   * Attributes received bytes to a message, and charges the message's fragments, because each fragment costs about as
+   * much as a frame.
+   */
   #chargeFragments(bytes: number): void {
     this.#unassignedBytes = Math.max(0, this.#unassignedBytes - bytes - MAX_HEADER_BYTES)
     const fragments = Math.floor((this.#unassignedBytes - MAX_INCOMPLETE_BYTES) / MIN_HEADER_BYTES)
@@ -233,7 +239,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     this.#updateReading()
   }
 
-  /** Returns whether a frame may be processed in this turn; otherwise it is retried later. */
+  /** Returns whether a frame may be processed in this turn. If not, the frame is retried later. */
   #tryAdmit(frame: FrameData): boolean {
     if (this.#isSlowed) return false
     if (!this.#hasUsedTurn && !this.#meter.tryAdmit(this)) return false
@@ -279,7 +285,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     else this.#updateReading()
   }
 
-  /** Called after all received frames are processed: frames before the close count. */
+  /** Ends the link after all received frames are processed, because frames before the close count. */
   #end(code: number): void {
     const listener = this.#listener
     if (listener === undefined) return
@@ -288,7 +294,10 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     listener.onClosed(code)
   }
 
-  /** With queued frames, the socket is read only if the client is held: acknowledgements may follow. */
+  /**
+   * Starts or stops reading. With queued frames, the socket is read only if the client is held, because
+   * acknowledgements may follow.
+   */
   #updateReading(): void {
     const { length, isFull } = this.#waiting
     const isOpen = this.#unmetered.length === 0 && !this.#isSlowed && !this.#isBlocked
@@ -324,7 +333,7 @@ function truncateReason(reason: string): string {
   return text
 }
 
-/** Maximum bytes and frames read ahead per client, and bytes of all clients. */
+/** The maximum bytes and frames read ahead per client, and the maximum bytes of all clients. */
 const MAX_READ_AHEAD_BYTES = 4 * 1024 * 1024
 const MAX_READ_AHEAD_FRAMES = 20_000
 const MAX_TOTAL_READ_AHEAD_BYTES = 64 * 1024 * 1024
@@ -356,7 +365,7 @@ export class ReceiveQueue extends CountedFifo<FrameData> {
     return this.size > MAX_READ_AHEAD_BYTES || this.length >= MAX_READ_AHEAD_FRAMES || this.#budget.isExhausted
   }
 
-  // A small frame would retain the whole chunk it was received in.
+  // The frame is copied, because a small frame would retain the whole chunk in which it was received.
   override push(frame: FrameData): void {
     super.push(typeof frame === 'string' ? frame : copyIfSparse(frame))
   }

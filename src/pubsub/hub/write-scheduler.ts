@@ -1,27 +1,35 @@
 import { afterIo } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 
-/** Bytes of larger messages written to all sockets in a turn of the event loop: about 2 ms of copying. */
+/**
+ * The bytes of larger messages written to all sockets in a turn of the event loop, which take about 2 ms of copying.
+ */
 export const WRITE_BYTES_PER_TURN = 512 * 1024
-/** Bytes of larger frames processed from all sockets in a turn: some ms of validation, whatever the content. */
+/**
+ * The bytes of larger frames processed from all sockets in a turn, which take a few ms of validation, whatever their
+ * content.
+ */
 export const READ_BYTES_PER_TURN = 512 * 1024
-/** Frames processed and messages queued per turn: maximum per client and in total, and minimum per client. */
+/**
+ * The number of frames processed and messages queued per turn: the maximum per client, the maximum in total, and the
+ * minimum per client.
+ */
 const MAX_WORK = 1_000
 const MAX_TOTAL_WORK = 2_000
 const MIN_WORK = 50
-/** Up to this size, a message costs little more than any write and is not deferred, bytes. */
+/** The size in bytes up to which a message costs little more than any write and is not deferred. */
 export const SMALL_FRAME_BYTES = 16 * 1024
 
 export interface ScheduledWriter {
-  /** Called at the end of a turn: written data may leave. */
+  /** Called at the end of a turn, when written data may be sent. */
   endTurn(): void
-  /** Called when it may retry. */
+  /** Called when the writer may retry. */
   resume(): void
 }
 
 /**
- * Shares the turns of the event loop among the sockets of a server. Data written in a turn leaves at its end, with one
- * task for all sockets. A turn writes only {@link WRITE_BYTES_PER_TURN} of larger messages; further sockets wait for
+ * Shares the turns of the event loop among the sockets of a server. Data written in a turn is sent at its end, with one
+ * task for all sockets. A turn writes only {@link WRITE_BYTES_PER_TURN} of larger messages. Further sockets wait for
  * later turns, each once, in FIFO order. So a large message to a large group delays neither small messages nor reading.
  */
 export class WriteScheduler {
@@ -32,12 +40,12 @@ export class WriteScheduler {
   #workPerTurn = MAX_WORK
   #isScheduled = false
 
-  /** Work allowed per client in this turn; decreases with the number of clients active in the last turn. */
+  /** The work allowed per client in this turn. It decreases with the number of clients active in the last turn. */
   get workPerTurn(): number {
     return this.#workPerTurn
   }
 
-  /** Returns whether a received frame may be processed in this turn. The last one may exceed the budget. */
+  /** Returns whether a received frame may be processed in this turn. The last frame may exceed the budget. */
   tryReserveRead(bytes: number): boolean {
     if (bytes <= SMALL_FRAME_BYTES) return true
     this.#schedule()
@@ -46,15 +54,16 @@ export class WriteScheduler {
     return true
   }
 
-  /** Requests `endTurn`; call once per turn. */
+  /** Requests a call of `endTurn`. Call this method once per turn. */
   add(writer: ScheduledWriter): void {
     this.#activeWriters.push(writer)
     this.#schedule()
   }
 
   /**
-   * Returns whether a message may be written in this turn. Otherwise `resume` is called when to retry; do not retry
-   * earlier. The last message of a turn may exceed the budget, so that any size is eventually written.
+   * Returns whether a message may be written in this turn. Otherwise, the scheduler calls `resume` when the writer may
+   * retry, and the writer must not retry earlier. The last message of a turn may exceed the budget, so that any size is
+   * eventually written.
    */
   tryReserveWrite(writer: ScheduledWriter, bytes: number): boolean {
     if (bytes <= SMALL_FRAME_BYTES) return true

@@ -18,7 +18,7 @@ export type UpFrame =
       readonly type: 'sendToGroup'
       readonly group: string
       readonly payload: Payload
-      /** Excludes the sending connection from the recipients. */
+      /** Whether to exclude the sending connection from the recipients. */
       readonly noEcho: boolean
       readonly ackId?: bigint | undefined
     }
@@ -44,7 +44,7 @@ export type DownFrame =
   | {
       readonly type: 'groupMessage'
       readonly group: string
-      /** Only in the JSON subprotocol. */
+      /** The user id of the sender. Only the JSON subprotocol carries it. */
       readonly fromUserId?: string | undefined
       readonly payload: Payload
       readonly sequenceId?: bigint | undefined
@@ -52,28 +52,28 @@ export type DownFrame =
   | { readonly type: 'serverMessage'; readonly payload: Payload; readonly sequenceId?: bigint | undefined }
   | { readonly type: 'pong' }
 
-/** Why the hub rejected a request. Branch on the name: the text may change. */
+/** The reason why the hub rejected a request. Programs should compare the name, because the text may change. */
 export interface AckError {
-  /** `Forbidden`, `InternalServerError`, `Duplicate`, or a name added later. */
+  /** The name: `Forbidden`, `InternalServerError`, `Duplicate`, or a name added later. */
   readonly name: string
   readonly message: string
 }
 
-/** A frame of an unknown kind, from a newer peer. It is skipped, but its sequence id counts. */
+/** A frame of an unknown kind from a newer peer. The frame is skipped, but its sequence id counts. */
 export interface UnknownFrame {
   readonly type: 'unknown'
   readonly sequenceId?: bigint | undefined
 }
 
 /**
- * A request of a newer client that this hub does not support, with the id the client awaits a response for:
- * invocations, streams, group states, and any other frame with an `ackId`.
+ * A request of a newer client that this hub does not support, with the id for which the client awaits a response. Such
+ * requests are invocations, streams, group states, and any other frame with an `ackId`.
  */
 export type NewerCall =
   | { readonly type: 'newerCall'; readonly answer: 'ack'; readonly id: bigint }
   | { readonly type: 'newerCall'; readonly answer: 'invokeResponse' | 'streamClosed'; readonly id: string }
 
-/** Response that rejects an invocation or a stream. */
+/** A response that rejects an invocation or a stream. */
 export interface RefusedCall {
   readonly type: 'invokeResponse' | 'streamClosed'
   readonly id: string
@@ -82,37 +82,43 @@ export interface RefusedCall {
 
 export type FrameData = string | Uint8Array
 
-/** Returns the JSON text of a value. Throws if it has none. */
+/** Returns the JSON text of a value. Throws if the value has no JSON text. */
 export type JsonWriter = (value: unknown) => string
 
 export interface ClientCodec {
   readonly subprotocol: string
   /**
-   * Throws {@link ArgumentError} if the frame cannot be encoded, such as cyclic JSON or an id beyond 64 bits.
+   * Encodes a frame. Throws {@link ArgumentError} if the frame cannot be encoded, such as cyclic JSON or an id beyond
+   * 64 bits.
    *
    * @param jsonOf - writes data of type `json`. Default: any value that JSON can express
    */
   encode(frame: UpFrame, jsonOf?: JsonWriter): FrameData
   /**
-   * Throws {@link PayloadError} for malformed data, and its subclass {@link UnreadableMessageError} if the sequence id
-   * of the malformed message is readable: the message counts as received. Bytes of a payload may be a view of the
-   * input.
+   * Decodes a frame. Throws {@link PayloadError} for malformed data, and its subclass {@link UnreadableMessageError} if
+   * the sequence id of the malformed message is readable, because the message then counts as received. The bytes of a
+   * payload may be a view of the input.
    */
   decode(data: FrameData): DownFrame | UnknownFrame
 }
 
-/** The hub's half of a subprotocol. Data of type `json` becomes a `JsonText`, which is forwarded unchanged. */
+/** The hub's half of a subprotocol. Data of type `json` becomes a `JsonText`, which the hub forwards unchanged. */
 export interface HubCodec {
   readonly subprotocol: string
-  /** Throws {@link ArgumentError} if the frame cannot be encoded, such as cyclic JSON or an id beyond 64 bits. */
+  /**
+   * Encodes a frame. Throws {@link ArgumentError} if the frame cannot be encoded, such as cyclic JSON or an id beyond
+   * 64 bits.
+   */
   encode(frame: DownFrame | RefusedCall): FrameData
-  /** Throws {@link PayloadError} for malformed data. Bytes of a payload may be a view of the input. */
+  /**
+   * Decodes a frame. Throws {@link PayloadError} for malformed data. The bytes of a payload may be a view of the input.
+   */
   decode(data: FrameData): UpFrame | NewerCall | UnknownFrame
 }
 
 /**
- * A malformed message with a readable sequence id. It must still be acknowledged: otherwise the hub resends the same
- * bytes after each recovery.
+ * A malformed message with a readable sequence id. The client must still acknowledge the message, because the hub would
+ * otherwise resend the same bytes after each recovery.
  *
  * @example
  * ```ts
@@ -128,7 +134,7 @@ export class UnreadableMessageError extends PayloadError {
   }
 }
 
-/** Calls `read`; converts its errors to {@link UnreadableMessageError} if the message has a sequence id. */
+/** Calls `read`. Converts its errors to {@link UnreadableMessageError} if the message has a sequence id. */
 export function readNumbered<T>(sequenceId: bigint | undefined, read: () => T): T {
   try {
     return read()

@@ -16,12 +16,12 @@ import { checkedName } from './rules.js'
  * The client's half of `json.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable JSON
  * WebSocket subprotocol").
  *
- * - Ids are exact up to 2^64-1. Quoted ids are accepted, as some JSON writers quote 64-bit integers.
- * - A frame with an unknown `type`, `event`, `from` or `dataType` is an `unknown` frame; its sequence id counts.
- * - An empty `userId`, `fromUserId` or `reconnectionToken` counts as absent, like null.
+ * - Ids are exact up to 2^64-1. Quoted ids are accepted, because some JSON writers quote 64-bit integers.
+ * - A frame with an unknown `type`, `event`, `from` or `dataType` is an `unknown` frame, whose sequence id counts.
+ * - An empty `userId`, `fromUserId` or `reconnectionToken` counts as absent, in the same way as null.
  * - The caller owns the bytes of a payload.
  *
- * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link ClientCodec}.
+ * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}, see {@link ClientCodec}.
  *
  * @example
  * ```ts

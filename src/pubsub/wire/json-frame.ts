@@ -16,7 +16,7 @@ export class JsonFrame {
   readonly members: Members
 
   /**
-   * Throws {@link PayloadError} unless the data is the text of a JSON object.
+   * Throws {@link PayloadError} if the data is not the text of a JSON object.
    *
    * @param read - parses the text; throws if it is not JSON
    */
@@ -33,9 +33,10 @@ export class JsonFrame {
   }
 
   /**
-   * Returns an id, exact up to 2^64-1, or `undefined` if it is absent or null. Beyond 2^53 it must be plain digits.
+   * Returns an id, exact up to 2^64-1, or `undefined` if the id is absent or null. Beyond 2^53, the id must consist of
+   * plain digits.
    *
-   * @param quoted - accepts a string of digits, as protobuf's JSON form writes 64-bit integers
+   * @param quoted - whether to accept a string of digits, as protobuf's JSON form writes 64-bit integers
    */
   id(name: string, quoted = false): bigint | undefined {
     const value = this.members[name]
@@ -46,7 +47,7 @@ export class JsonFrame {
     return id
   }
 
-  /** `undefined` for an unknown `dataType`. (JSON subprotocol reference, "Publish messages") */
+  /** Returns the payload, or `undefined` for an unknown `dataType`. (JSON subprotocol reference, "Publish messages") */
   payload(): Payload | undefined {
     const { dataType = 'json', data } = this.members
     if (!isDataType(dataType)) return undefined
@@ -74,7 +75,7 @@ export class JsonFrame {
   }
 
   #digits(name: string, value: unknown, quoted: boolean): string | undefined {
-    // JSON.parse rounded the digits; the text has all of them.
+    // `JSON.parse` rounded the digits, but the text still has all of them.
     if (typeof value === 'number' && value > Number.MAX_SAFE_INTEGER) return memberText(this.text, name)
     return quoted && typeof value === 'string' ? value : undefined
   }
@@ -125,7 +126,10 @@ function parseId(digits: string | undefined): bigint | undefined {
  */
 export const toBase64 = (bytes: Uint8Array): string => btoa(toBinaryString(bytes))
 
-/** `undefined` unless padded standard Base64 without white space. Unused bits of the last digit are ignored. */
+/**
+ * Decodes padded standard Base64 without white space. Returns `undefined` for any other text. Ignores unused bits of
+ * the last digit.
+ */
 export function fromBase64(text: string): Uint8Array | undefined {
   // `atob` accepts white space and missing padding.
   if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(text.replace(/==?$/, ''))) return undefined

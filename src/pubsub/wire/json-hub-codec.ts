@@ -17,14 +17,14 @@ import { nameProblem, payloadProblem } from './rules.js'
  * The hub's half of `json.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable JSON
  * WebSocket subprotocol").
  *
- * - Ids are JSON numbers, exact up to 2^64-1; `"ackId":null` counts as absent.
+ * - Ids are JSON numbers, exact up to 2^64-1. `"ackId":null` counts as absent.
  * - Data of type json from clients becomes {@link JsonText}, character by character.
  * - `"data":null` is a valid JSON value, although Microsoft's emulator rejects it from a client.
- * - Data of type protobuf from clients is accepted as base64 of a `google.protobuf.Any`.
+ * - Data of type protobuf from clients is accepted as Base64 of a `google.protobuf.Any`.
  * - Nesting is limited to {@link MAX_NESTING} levels.
  * - The caller owns the bytes of a payload.
  *
- * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link HubCodec}.
+ * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}, see {@link HubCodec}.
  *
  * @example
  * ```ts
@@ -36,7 +36,7 @@ export const jsonHubCodec: HubCodec = { subprotocol: JSON_SUBPROTOCOL, encode, d
 function encode(frame: DownFrame | RefusedCall): string {
   switch (frame.type) {
     case 'connected': {
-      // Anonymous users are null, as in Microsoft's emulator: some clients require the member.
+      // The `userId` of an anonymous user is null, as in Microsoft's emulator, because some clients require the member.
       const userId = JSON.stringify(frame.userId ?? null)
       const ids = `"userId":${userId}${textMember('connectionId', frame.connectionId)}`
       return `{"type":"system","event":"connected",${ids}${textMember('reconnectionToken', frame.reconnectionToken)}}`
@@ -102,7 +102,7 @@ function decode(data: FrameData): UpFrame | NewerCall | UnknownFrame {
 
 const KNOWN_TYPES: readonly string[] = ['joinGroup', 'leaveGroup', 'sendToGroup', 'event', 'sequenceAck', 'ping']
 
-/** Detects calls of newer clients: `invokeEvent`, `openGroupStream`, group states, and calls added later. */
+/** Detects calls of newer clients, which are `invokeEvent`, `openGroupStream`, group states, and calls added later. */
 function newerCall({ members }: JsonFrame, type: string, ackId: bigint | undefined): NewerCall | undefined {
   const { stream, streamId, invocationId } = members
   if (type === 'invoke' && typeof invocationId === 'string') return newerCallOf('invokeResponse', invocationId)
@@ -135,7 +135,7 @@ function payload(frame: JsonFrame): Payload {
   return payload
 }
 
-/** Returns the payload, with data of type json character by character. */
+/** Returns the payload. Data of type json is kept character by character. */
 function exactPayload(frame: JsonFrame): Payload | undefined {
   const payload = frame.payload()
   if (payload?.dataType !== 'json' || payload.data instanceof JsonText) return payload

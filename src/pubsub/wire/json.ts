@@ -9,11 +9,14 @@ const BACKSLASH = 0x5c
 const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
-/** Distance from an opening bracket to its closing one. */
+/** The distance from an opening bracket to its closing bracket. */
 const CLOSING = 2
-/** Characters of a string, or of white space, scanned in a loop; a regular expression is faster for longer runs. */
+/**
+ * The length up to which a run of string characters or white space is scanned in a loop. A regular expression is faster
+ * for longer runs.
+ */
 const SHORT_RUN_LENGTH = 32
-/** `"\\/bfnrt` */
+/** The characters of short escapes: `"\\/bfnrt`. */
 const SHORT_ESCAPES: ReadonlySet<number> = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74])
 const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y
 const WHITE_SPACE = /[ \t\n\r]*/y
@@ -22,8 +25,8 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
 /**
  * Validates JSON text (RFC 8259) as strictly as `JSON.parse`, without building values, in linear time. `JSON.parse`
- * needs up to a hundred times longer per byte for many small members than for a long string, and the sender chooses
- * which of them it sends. Throws a `SyntaxError` at the first mistake.
+ * takes up to a hundred times longer per byte for many small members than for a long string, and the sender chooses
+ * which of them to send. Throws a `SyntaxError` at the first mistake.
  *
  * @example
  * ```ts
@@ -59,7 +62,8 @@ export class JsonScanner {
   /**
    * Scans an object.
    *
-   * @param member - called with the name of each member, quoted and escaped; must scan its value
+   * @param member - function that is called with the name of each member, quoted and escaped, and must scan the
+   * member's value
    */
   scanObject(member: (quotedName: string) => void): void {
     this.#expect(OPEN_OBJECT)
@@ -106,7 +110,10 @@ export class JsonScanner {
     return true
   }
 
-  /** Called after a value. Returns whether another one follows before all but the `outer` containers are closed. */
+  /**
+   * Called after a value. Returns whether another value follows before all containers except the `outer` ones are
+   * closed.
+   */
   #nextInContainer(outer: number): boolean {
     while (this.#openBrackets.length > outer) {
       const bracket = this.#openBrackets[this.#openBrackets.length - 1] ?? 0
@@ -175,7 +182,7 @@ export class JsonScanner {
   }
 }
 
-/** Space, line feed, carriage return and tab (RFC 8259, section 2). */
+/** Returns whether a character is a space, line feed, carriage return or tab (RFC 8259, section 2). */
 const isSpace = (code: number): boolean => code === SPACE || code === 0x0a || code === 0x0d || code === 0x09
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
@@ -192,8 +199,8 @@ export function checkedJson(text: string): JsonText {
 }
 
 /**
- * Parses members of a JSON object shallowly: arrays and objects stay {@link JsonText}. The last of several members with
- * one name wins, as in `JSON.parse`. Throws if the text is malformed.
+ * Parses members of a JSON object shallowly, so that arrays and objects stay {@link JsonText}. The last of several
+ * members with the same name wins, as in `JSON.parse`. Throws if the text is malformed.
  *
  * @param names - names of the members to parse
  */
@@ -213,9 +220,9 @@ export function shallowMembers(text: string, names: ReadonlySet<string>): Readon
 const shallowValue = (text: string): unknown => (/^[{[]/.test(text) ? new JsonText(text) : JSON.parse(text))
 
 /**
- * Returns the text of a top-level member's value, character by character, without surrounding white space; `undefined`
- * if the object has no such member. The last of several wins, as in `JSON.parse`. The text must be an object that
- * `JSON.parse` accepts: it is not validated again. Takes linear time.
+ * Returns the text of a top-level member's value, character by character, without surrounding white space. Returns
+ * `undefined` if the object has no such member. The last of several members wins, as in `JSON.parse`. The text must be
+ * an object that `JSON.parse` accepts, because it is not validated again. Takes linear time.
  *
  * @example
  * ```ts
@@ -236,7 +243,7 @@ export function memberText(text: string, name: string): string | undefined {
 
 /** Returns whether a JSON text is nested at most `limit` levels deep. Takes linear time. */
 export function isNestedWithin(limit: number, text: string): boolean {
-  // Too short to exceed the limit; true for most messages.
+  // Most messages are too short to exceed the limit.
   if (text.length <= limit) return true
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -265,7 +272,7 @@ function nestingChange(code: number): number {
   return code === CLOSE_OBJECT || code === CLOSE_ARRAY ? -1 : 0
 }
 
-/** Returns the index after the string that begins at `start`; the text's length if it is unterminated. */
+/** Returns the index after the string that begins at `start`, or the text's length if the string is unterminated. */
 function stringEnd(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1)
   while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
@@ -284,13 +291,13 @@ function afterSpace(text: string, start: number): number {
   return at
 }
 
-// A name may be escaped: "sequence\u0049d".
+// A name may be escaped, as in "sequence\u0049d".
 const matchesName = (quoted: string, name: string): boolean =>
   quoted === `"${name}"` || (quoted.includes('\\') && JSON.parse(quoted) === name)
 
 /**
- * Maximum nesting of JSON. `JSON.parse` accepts any depth but `JSON.stringify` does not: without a limit, a publisher
- * could send data that cannot be written to the subscribers.
+ * The maximum nesting of JSON. `JSON.parse` accepts any depth, but `JSON.stringify` does not. Without a limit, a
+ * publisher could send data that cannot be written to the subscribers.
  */
 export const MAX_NESTING = 512
 
@@ -313,13 +320,16 @@ export class JsonText {
     this.text = text
   }
 
-  /** Parses the text, on every access. */
+  /** The value, parsed from the text on every access. */
   get value(): unknown {
     return JSON.parse(this.text)
   }
 }
 
-/** Returns the JSON text of a value; {@link JsonText} is used as is. Throws {@link ArgumentError} if it has none. */
+/**
+ * Returns the JSON text of a value, or the text of a {@link JsonText}. Throws {@link ArgumentError} if the value has no
+ * JSON text.
+ */
 export const jsonOf = (value: unknown): string => (value instanceof JsonText ? value.text : toJson(value))
 
 /** Throws {@link ArgumentError} if a value has no JSON text, such as `undefined`, a bigint or a cycle. */

@@ -1,15 +1,18 @@
 import { fromUtf8 } from '../../core/util/bytes.js'
 
-/** Deeper nesting is rejected as an attack, as other protobuf readers do. */
+/** The maximum nesting of groups. Deeper nesting is rejected as an attack, as in other protobuf readers. */
 const MAX_GROUP_NESTING = 100
-/** Maximum fields of a message, including groups: legitimate ones have ten; reading one takes 0.1 us or more. */
+/**
+ * The maximum number of fields in a message, including groups. Legitimate messages have ten fields, and reading a field
+ * takes at least 0.1 us.
+ */
 export const MAX_FIELDS = 10_000
-/** Tag of `google.protobuf.Any.type_url`. */
+/** The tag of `google.protobuf.Any.type_url`. */
 const TYPE_URL = 0o12
 
 /**
  * Returns whether bytes are a serialized `google.protobuf.Any`: well-formed protobuf whose type URL, if any, is UTF-8.
- * Has no other knowledge of protobuf, so that JSON clients need not load the protobuf codec.
+ * This module implements no other part of protobuf, so that JSON clients do not have to load the protobuf codec.
  *
  * @example
  * ```ts
@@ -73,7 +76,7 @@ class Fields {
 
   #skipGroup(start: number, groups: number): void {
     if (groups > MAX_GROUP_NESTING) throw new RangeError('too many groups')
-    // An end-group tag is its start-group tag plus one.
+    // The end-group tag is the start-group tag plus one.
     for (let tag = this.tag(); tag !== start + 1; tag = this.tag()) this.skipField(tag, groups)
   }
 
@@ -82,7 +85,7 @@ class Fields {
     if (this.at > this.#bytes.length) throw new RangeError('too short')
   }
 
-  /** Inexact beyond 2^53, which is sufficient for lengths and tags. */
+  /** Reads a varint. The result is inexact beyond 2^53, which is sufficient for lengths and tags. */
   #varint(): number {
     let value = 0
     for (let factor = 1; factor < 2 ** 70; factor *= 128) {

@@ -41,14 +41,14 @@ import { checkedName } from './rules.js'
  * The client's half of `protobuf.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable
  * protobuf WebSocket subprotocol", and `webpubsub.v1.proto`).
  *
- * - Ids are exact up to 2^64-1. `ackId` 0 is written, an absent one is not.
+ * - Ids are exact up to 2^64-1. An `ackId` of 0 is written, but an absent one is not.
  * - JSON is written and read as `json_data`; `text_data` is text, even where older hubs put JSON there.
- * - A frame with an unknown member, payload or `from` is an `unknown` frame; its sequence id counts. Unknown fields are
- *   ignored.
+ * - A frame with an unknown member, payload or `from` is an `unknown` frame, whose sequence id counts. Unknown fields
+ *   are ignored.
  * - An empty `user_id` or `reconnection_token` counts as absent.
- * - Bytes of a payload are a view of the frame's memory, unless the payload was split.
+ * - The bytes of a payload are a view of the frame's memory, unless the payload was split.
  *
- * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link ClientCodec}.
+ * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}, see {@link ClientCodec}.
  *
  * @example
  * ```ts

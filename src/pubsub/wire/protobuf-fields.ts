@@ -7,10 +7,10 @@ import { checkedId, payloadOf } from './rules.js'
 
 export const PROTOBUF_SUBPROTOCOL = 'protobuf.reliable.webpubsub.azure.v1'
 
-// Tags as on the wire (package azure.webpubsub, webpubsub.v1.proto). In octal, the last digit is the wire type (0 a
-// varint, 2 length-delimited) and the digits before it are the field number.
+// The tags below are as on the wire (package azure.webpubsub, webpubsub.v1.proto). In octal, the last digit is the wire
+// type (0 a varint, 2 length-delimited), and the digits before it are the field number.
 
-/** `UpstreamMessage`, by the type of the frame. */
+/** The tags of `UpstreamMessage` by the type of the frame. */
 export const UPSTREAM = {
   sendToGroup: 0o12,
   event: 0o52,
@@ -19,7 +19,7 @@ export const UPSTREAM = {
   sequenceAck: 0o102,
   ping: 0o112,
 } as const
-/** `UpstreamMessage`: calls of newer clients. */
+/** The tags of `UpstreamMessage` for calls of newer clients. */
 export const NEWER_CALLS = {
   invoke: 0o122,
   streamData: 0o152,
@@ -28,41 +28,44 @@ export const NEWER_CALLS = {
   subscribeGroupState: 0o202,
   unsubscribeGroupState: 0o212,
 } as const
-/** `InvokeEventMessage`. */
+/** The tags of `InvokeEventMessage`. */
 export const INVOKE = { invocationId: 0o22 } as const
-/** `StreamStartInfo`, `StreamDataMessage` and `StreamEndMessage`. */
+/** The tags of `StreamStartInfo`, `StreamDataMessage` and `StreamEndMessage`. */
 export const STREAM = { streamId: 0o12 } as const
-/** `SendToGroupMessage`; `JoinGroupMessage` and `LeaveGroupMessage` share its first two fields. */
+/** The tags of `SendToGroupMessage`. `JoinGroupMessage` and `LeaveGroupMessage` share its first two fields. */
 export const SEND_TO_GROUP = { group: 0o12, ackId: 0o20, data: 0o32, noEcho: 0o40, stream: 0o72 } as const
-/** `EventMessage`. */
+/** The tags of `EventMessage`. */
 export const EVENT = { event: 0o12, data: 0o22, ackId: 0o30, stream: 0o52 } as const
-/** `SequenceAckMessage`. */
+/** The tags of `SequenceAckMessage`. */
 export const SEQUENCE_ACK = { sequenceId: 0o10 } as const
-/** `DownstreamMessage`. */
+/** The tags of `DownstreamMessage`. */
 export const DOWNSTREAM = { ack: 0o12, data: 0o22, system: 0o32, pong: 0o42 } as const
-/** `DownstreamMessage`: responses to calls of newer clients. */
+/** The tags of `DownstreamMessage` for responses to calls of newer clients. */
 export const REFUSED_CALLS = { invokeResponse: 0o52, streamClosed: 0o102 } as const
-/** Ids of the responses; an `InvokeResponseMessage` without `success` is a failure. */
+/** The tags of the ids in these responses. An `InvokeResponseMessage` without `success` is a failure. */
 export const REFUSED_CALL = { id: 0o12 } as const
-/** Their `error`, as in {@link ACK_ERROR}. */
+/** The tags of `error` in these responses, whose fields are those of {@link ACK_ERROR}. */
 export const REFUSED_CALL_ERRORS = { invokeResponse: 0o42, streamClosed: 0o22 } as const
-/** `DownstreamMessage`: not supported, but numbered like messages. */
+/**
+ * The tags of `DownstreamMessage` for group states, which are not supported but are numbered in the same way as
+ * messages.
+ */
 export const GROUP_STATES = { update: 0o112, snapshot: 0o122 } as const
-/** `GroupStateUpdateMessage` and `GroupStateSnapshotMessage`. */
+/** The tags of `GroupStateUpdateMessage` and `GroupStateSnapshotMessage`. */
 export const GROUP_STATE = { sequenceId: 0o30 } as const
-/** `AckMessage`. */
+/** The tags of `AckMessage`. */
 export const ACK = { ackId: 0o10, success: 0o20, error: 0o32 } as const
-/** `AckMessage.ErrorMessage`. */
+/** The tags of `AckMessage.ErrorMessage`. */
 export const ACK_ERROR = { name: 0o12, message: 0o22 } as const
-/** `DataMessage`. */
+/** The tags of `DataMessage`. */
 export const DATA = { from: 0o12, group: 0o22, data: 0o32, sequenceId: 0o40 } as const
-/** `SystemMessage`. */
+/** The tags of `SystemMessage`. */
 export const SYSTEM = { connected: 0o12, disconnected: 0o22 } as const
-/** `SystemMessage.ConnectedMessage`. */
+/** The tags of `SystemMessage.ConnectedMessage`. */
 export const CONNECTED = { connectionId: 0o12, userId: 0o22, reconnectionToken: 0o32 } as const
-/** `SystemMessage.DisconnectedMessage`; it has no field 1. */
+/** The tags of `SystemMessage.DisconnectedMessage`, which has no field 1. */
 export const DISCONNECTED = { reason: 0o22 } as const
-/** `MessageData`, by `dataType`. */
+/** The tags of `MessageData` by `dataType`. */
 export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o42 } as const
 
 const NO_BYTES = new Uint8Array()
@@ -77,13 +80,13 @@ export class FieldReader extends BinaryReader {
     return field * 8 + wireType
   }
 
-  /** Counts fields in skipped groups, which the limit includes. */
+  /** Reads a tag. Counts fields in skipped groups too, because the limit includes them. */
   override tag(): [number, WireType] {
     if (++this.#fields > MAX_FIELDS) throw new RangeError(`more than ${MAX_FIELDS} fields`)
     return super.tag()
   }
 
-  /** Skips a field. One of an unexpected wire type is treated as unknown. */
+  /** Skips a field. A field with an unexpected wire type is treated as unknown. */
   skipField(tag: number): void {
     const wireType: WireType = tag % 8
     this.skip(wireType, Math.floor(tag / 8))
@@ -106,18 +109,19 @@ export class Member {
     this.#parts = undefined
   }
 
-  /** Adds an embedded message, or the next part of it. */
+  /** Adds an embedded message, or the next part of a message that is split. */
   add(tag: number, bytes: Uint8Array): void {
     if (tag !== this.tag) {
       this.set(tag, bytes)
       return
     }
-    // A frame can hold half a million parts: kept individually, they would take a hundred times its memory.
+    // The parts are joined, because a frame can hold half a million parts, which would take a hundred times its memory
+    // if kept individually.
     this.#parts ??= new BinaryWriter().raw(this.#bytes)
     this.#parts.raw(bytes)
   }
 
-  /** A view of the input, unless the message was split. */
+  /** The bytes, which are a view of the input unless the message was split. */
   get bytes(): Uint8Array {
     if (this.#parts !== undefined) this.set(this.tag, this.#parts.finish())
     return this.#bytes
@@ -136,7 +140,7 @@ export function readOneof(bytes: Uint8Array, ...tags: readonly number[]): Member
 }
 
 /**
- * Reads a binary frame. Errors of `read`, a text frame and an empty frame raise {@link PayloadError}.
+ * Reads a binary frame. Throws {@link PayloadError} for errors of `read`, a text frame or an empty frame.
  *
  * @param excerpt - formats the malformed frame
  */
@@ -148,7 +152,7 @@ export function readFrame<T>(
   if (!(data instanceof Uint8Array)) throw new PayloadError('Not a protobuf frame: a text WebSocket message')
   if (data.length === 0) throw new PayloadError('Not a protobuf frame: no bytes')
   try {
-    // A plain view: payloads must not be of the WebSocket's subclass.
+    // A plain view is passed, because payloads must not be of the WebSocket's subclass.
     return read(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
   } catch (cause) {
     if (cause instanceof UnreadableMessageError) throw cause
@@ -157,7 +161,7 @@ export function readFrame<T>(
 }
 
 /**
- * Reads a `MessageData`; returns `undefined` if its type is unknown. Bytes are a view of the input.
+ * Reads a `MessageData`. Returns `undefined` if its type is unknown. The bytes are a view of the input.
  *
  * @param readJson - parses JSON text; throws if it is malformed. Default: `JSON.parse`
  */
@@ -206,12 +210,12 @@ export function writePayload(writer: BinaryWriter, tag: number, payload: Payload
   writer.join()
 }
 
-/** Writes a string without field presence: an empty one is omitted. */
+/** Writes a string without field presence. An empty string is omitted. */
 export function writeText(writer: BinaryWriter, tag: number, text: string | undefined): void {
   if (text !== undefined && text !== '') writer.uint32(tag).string(text)
 }
 
-/** Writes an id with field presence: 0 is written. Throws {@link ArgumentError} beyond 64 bits. */
+/** Writes an id with field presence, so that 0 is written. Throws {@link ArgumentError} for an id beyond 64 bits. */
 export function writeId(writer: BinaryWriter, tag: number, id: bigint | undefined): void {
   if (id !== undefined) writer.uint32(tag).uint64(checkedId(id))
 }

@@ -47,14 +47,14 @@ import { nameProblem, payloadProblem } from './rules.js'
  * The hub's half of `protobuf.reliable.webpubsub.azure.v1` (Azure Web PubSub, "Azure Web PubSub supported Reliable
  * protobuf WebSocket subprotocol", and `webpubsub.v1.proto`).
  *
- * - Ids are exact up to 2^64-1; an absent `ack_id` is not 0.
- * - JSON is written and read as `json_data`, from clients as `JsonText`, byte for byte; `text_data` is text.
- * - `fromUserId` of a message is not written: the protocol has no field for it.
- * - A frame with an unknown member is an `unknown` frame; unknown fields are ignored.
+ * - Ids are exact up to 2^64-1. An absent `ack_id` is not 0.
+ * - JSON is written and read as `json_data`, from clients as `JsonText`, byte for byte. `text_data` is text.
+ * - `fromUserId` of a message is not written, because the protocol has no field for it.
+ * - A frame with an unknown member is an `unknown` frame. Unknown fields are ignored.
  * - Nesting of JSON is limited to {@link MAX_NESTING} levels.
- * - Bytes of a payload are a view of the frame's memory, unless the payload was split.
+ * - The bytes of a payload are a view of the frame's memory, unless the payload was split.
  *
- * `encode` throws {@link ArgumentError}, `decode` {@link PayloadError}; see {@link HubCodec}.
+ * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}, see {@link HubCodec}.
  *
  * @example
  * ```ts
@@ -92,7 +92,7 @@ function encode(frame: DownFrame | RefusedCall): FrameData {
     case 'groupMessage':
       writer.uint32(DOWNSTREAM.data).fork()
       writeText(writer, DATA.from, 'group')
-      // The field has presence: an empty name is written.
+      // The field has presence, so an empty name is written.
       writer.uint32(DATA.group).string(frame.group)
       return writeMessage(writer, frame.payload, frame.sequenceId)
     case 'serverMessage':
@@ -167,7 +167,7 @@ const newerCallOf = (answer: 'invokeResponse' | 'streamClosed', id: string): New
   id,
 })
 
-/** Reads the last field with a tag; returns `none` if there is none. */
+/** Reads the last field with a tag. Returns `none` if there is no such field. */
 function readLast<T>(bytes: Uint8Array, wantedTag: number, read: (reader: FieldReader) => T, none: T): T {
   const reader = new FieldReader(bytes)
   let last = none

@@ -3,11 +3,14 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Payload } from './frames.js'
 import { isAny } from './protobuf-any.js'
 
-/** Maximum length of a group's or event's name, UTF-16 code units. */
+/** The maximum length of a group's or event's name in UTF-16 code units. */
 export const MAX_NAME_LENGTH = 1024
 const HUB_NAME = /^[A-Za-z][A-Za-z0-9_`,.[\]]{0,127}$/
 
-/** 1 to 1024 characters, not blank, no lone surrogate. (JSON subprotocol reference; service limits.) */
+/**
+ * Returns whether a name is valid: 1 to 1024 characters, not blank, no lone surrogate. (JSON subprotocol reference;
+ * service limits.)
+ */
 export const isName = (name: unknown): name is string =>
   typeof name === 'string' && name.length <= MAX_NAME_LENGTH && name.trim() !== '' && isWellFormed(name)
 
@@ -39,7 +42,8 @@ export function nameProblem(what: 'group' | 'event', name: unknown): string | un
 
 /**
  * Describes why a payload is invalid. Text must be encodable as UTF-8, and protobuf data must be a
- * `google.protobuf.Any`: otherwise subscribers of the other subprotocol could not decode the frame that contains it.
+ * `google.protobuf.Any`. Otherwise, subscribers of the other subprotocol could not decode the frame that contains the
+ * payload.
  */
 export function payloadProblem({ dataType, data }: Payload): string | undefined {
   if (dataType === 'text' && !isWellFormed(data)) return 'data of type text must be well-formed'
@@ -49,7 +53,7 @@ export function payloadProblem({ dataType, data }: Payload): string | undefined 
 
 export const MAX_ID = 0xffff_ffff_ffff_ffffn
 
-/** Returns the id. Throws {@link ArgumentError} if it is negative or beyond 64 bits. */
+/** Returns the id. Throws {@link ArgumentError} if the id is negative or beyond 64 bits. */
 export function checkedId(id: bigint): bigint {
   if (typeof id !== 'bigint' || id < 0n || id > MAX_ID) {
     throw new ArgumentError(`An id must be a bigint from 0n to ${MAX_ID}n`)
@@ -57,13 +61,16 @@ export function checkedId(id: bigint): bigint {
   return id
 }
 
-/** Returns the name. Throws {@link ArgumentError} for a lone surrogate, which UTF-8 cannot encode. */
+/** Returns the name. Throws {@link ArgumentError} for a name with a lone surrogate, which UTF-8 cannot encode. */
 export function checkedName(name: string): string {
   if (typeof name !== 'string' || !isWellFormed(name)) throw new ArgumentError('A name must be well-formed')
   return name
 }
 
-/** Throws {@link ArgumentError} if the data does not match its type, or for an unknown type. */
+/**
+ * Returns a payload of the given type. Throws {@link ArgumentError} if the data does not match its type, or for an
+ * unknown type.
+ */
 export function payloadOf(dataType: unknown, data: unknown): Payload {
   switch (dataType) {
     case 'json':

@@ -122,7 +122,9 @@ function memoryStorage(limits: EngineOptions<Client>): Storage {
   }
 }
 
-/** Locks a directory. Raises `in-use` or a system error; {@link Storage.open} raises `damaged` or `format`. */
+/**
+ * Locks a directory. Rejects with `in-use` or a system error. {@link Storage.open} rejects with `damaged` or `format`.
+ */
 export async function openDirectory(
   options: Pick<StorageSettings, 'data' | 'clock' | 'onProgress'>,
   limits: EngineOptions<Client>,
