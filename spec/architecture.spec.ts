@@ -6,7 +6,9 @@ const ROOT = new URL('..', import.meta.url).pathname
 const SRC = join(ROOT, 'src')
 const SPEC = join(ROOT, 'spec')
 
-/** The maximum length of a file, in lines. A file has one subject. Longer files are listed in `LARGE` with the reason. */
+/**
+ * The maximum length of a file, in lines. A file has one subject. Longer files are listed in `LARGE` with the reason.
+ */
 const MAX_LINES = 400
 /** Models of a whole world, whose parts depend on one another. */
 const LARGE = ['spec/server/broker/simulation/oracle.ts', 'spec/simulation/world.ts']
@@ -47,7 +49,10 @@ const APART: readonly (readonly [importer: RegExp, imported: RegExp, reason: str
   [/^node\/(limits|net|dump)\//, /^client\//, 'only settings and the storage of writes are for a client'],
 ]
 
-/** Packages, and the only places that may import them. Types may be imported anywhere if they are part of the public API. */
+/**
+ * Packages, and the only places that may import them. Types may be imported anywhere if they are part of the public
+ * API.
+ */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
   mqtt: /^client\/session\/(open-session|reasons)\.ts$/,
   react: /^client\/react\/(use-[\w-]+|writable)\.ts$/,

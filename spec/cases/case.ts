@@ -35,7 +35,9 @@ export interface RequestStep {
   readonly told?: Notifications
 }
 
-/** Time passes, or an operator sets the store's wall clock; then watching clients get notifications with new versions. */
+/**
+ * Time passes, or an operator sets the store's wall clock; then watching clients get notifications with new versions.
+ */
 export type TimeStep =
   | { readonly advance: number; readonly told?: Notifications }
   | { readonly jump: number; readonly told?: Notifications }

@@ -9,7 +9,10 @@ import { SCAN } from './scan.js'
 import { VALUES } from './values.js'
 import { VERSIONS } from './versions.js'
 
-/** The required behaviour of a state store, sections 2 to 6 of the protocol page and the extensions of this store, as data for every way to run one. */
+/**
+ * The required behaviour of a state store, sections 2 to 6 of the protocol page and the extensions of this store, as
+ * data for every way to run one.
+ */
 export const CONFORMANCE: Readonly<Record<string, readonly ConformanceCase[]>> = {
   values: VALUES,
   'NX and NEX': CONDITIONS,

@@ -57,8 +57,8 @@ async function bundle(simulation: string, files: Hunt['files']): Promise<string>
 }
 
 /**
- * Runs schedules of a simulation in a worker thread until it reports a violation. Each mutant is a fresh program, so that
- * nothing that it leaves behind reaches another one.
+ * Runs schedules of a simulation in a worker thread until it reports a violation. Each mutant is a fresh program, so
+ * that nothing that it leaves behind reaches another one.
  *
  * @param signal - ends the thread, as a mutant may loop endlessly
  */

@@ -35,7 +35,10 @@ export interface Case {
   readonly mutant: Mutant
 }
 
-/** The texts of the files that a mutant changes, by absolute path. Throws an error when one is not as the mutant expects. */
+/**
+ * The texts of the files that a mutant changes, by absolute path. Throws an error when one is not as the mutant
+ * expects.
+ */
 export function mutatedFiles({ safeguard, file: listed, mutant }: Case): ReadonlyMap<string, string> {
   const texts = new Map<string, string>()
   for (const { code, becomes = '', file = listed } of [mutant, ...(mutant.also ?? [])]) {

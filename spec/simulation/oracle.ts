@@ -63,7 +63,9 @@ export class Oracle {
     this.#hasConfirmedChange = other.#hasConfirmedChange
   }
 
-  /** Records that the value became live, as read at a position in the history, or stale. Returns a violation, if any. */
+  /**
+   * Records that the value became live, as read at a position in the history, or stale. Returns a violation, if any.
+   */
   setLive(isLive: boolean, position: number | undefined): string | undefined {
     this.#isLive = isLive
     if (!isLive) this.#hasConfirmedChange = false

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 const between = (min: number, max: number): fc.Arbitrary<string> => fc.integer({ min, max }).map(String.fromCodePoint)
 
 /**
- * A code point of each length in UTF-8 as likely as another: a unit of texts. fast-check's own, `binary`, makes a map of all
- * there are, which takes each process a second.
+ * Generates a code point whose UTF-8 length is one to four bytes, with equal probability. It serves as the `unit` of
+ * texts. The `binary` unit of fast-check builds a map of all code points, which takes a second per process.
  */
 export const anyCodePoint = fc.oneof(
   between(0, 0x7f),

@@ -49,7 +49,7 @@ const connect5: fc.Arbitrary<Connect> = fc
   })
   .filter(packet => packet.authenticationData === undefined || packet.authenticationMethod !== undefined)
 
-/** What CONNECT has no properties to say in MQTT 3.1.1. */
+/** Removes the fields of CONNECT that MQTT 3.1.1 cannot express. */
 const connect4: fc.Arbitrary<Connect> = connect5.map(
   ({ cleanStart, keepAlive, clientId, username, password, will }) => ({
     ...PLAIN_CONNECT,
@@ -87,7 +87,7 @@ const acknowledgementOf = (version: Version, type: 'puback' | 'pubrec' | 'pubrel
     ),
   })
 
-/** Any packet of a client except PUBLISH, in decoded form: with the defaults of absent fields. */
+/** Any client packet except PUBLISH, in decoded form with the defaults of absent fields. */
 export const anyClientPacket = (version: Version): fc.Arbitrary<ClientPacket> =>
   fc.oneof(
     version === 5 ? connect5 : connect4,

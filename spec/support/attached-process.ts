@@ -15,14 +15,14 @@ store.state$.subscribe(({ state }) => process.stdout.write(state + '\\n'))
 process.on('SIGTERM', () => store.close())
 `
 
-/** Where the keys are; default in memory. */
+/** The location of the keys. By default, they are in memory. */
 interface Kept {
-  /** Directory. */
+  /** The directory of the store. */
   readonly data?: string
   readonly log?: JetStreamOptions
 }
 
-/** An attached store in a separate process that can be killed. */
+/** An attached store in a separate process that a spec can kill. */
 export class AttachedProcess {
   readonly #process: ChildProcess
   readonly #output: string[] = []
@@ -39,7 +39,7 @@ export class AttachedProcess {
     })
   }
 
-  /** Resolves when it says that state of itself, now or later. */
+  /** Resolves when the store reports the given state, either already or later. */
   async until(state: string): Promise<void> {
     while (this.#output.at(-1) !== state) {
       await new Promise<void>(resolve => {

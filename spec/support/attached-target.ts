@@ -2,7 +2,7 @@ import type { Target, TargetOptions } from '../suites/conformance-suite.js'
 import { openAttached } from './open-attached.js'
 import { targetAt } from './target-at.js'
 
-/** A new attached store at a broker that earlier specs have used. */
+/** Opens a new attached store at a broker that earlier specs have used. */
 export async function attachedTarget(url: string, { clock, clients, bounds }: TargetOptions): Promise<Target> {
   await openAttached(url, { clock, ...bounds })
   return targetAt(url, clock, clients)

@@ -1,6 +1,6 @@
 import type { Method } from '../../src/server/index.js'
 
-/** Accepts a client whose password is its name reversed; `attributes` by name. */
+/** Accepts a client whose password is its reversed name. `attributes` are by name. */
 export const backwards =
   (attributes: Readonly<Record<string, Readonly<Record<string, string>>>> = {}): Method =>
   ({ username, password }) => {
@@ -10,5 +10,5 @@ export const backwards =
     return { principal: { username, attributes: attributes[username] } }
   }
 
-/** Credentials for {@link backwards}. */
+/** Returns the credentials of a user for {@link backwards}. */
 export const as = (username: string) => ({ username, password: Array.from(username).reverse().join('') })

@@ -4,15 +4,18 @@ import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-// Not below node_modules, where a package cannot find itself by its name.
+// The folder is not below node_modules, where a package cannot import itself by name.
 const CACHE = join(ROOT, 'target')
 
-/** A program bundled from sources, to run in a separate process. */
+/** A program that is bundled from sources, to run in a separate process. */
 export interface Program extends AsyncDisposable {
   readonly path: string
 }
 
-/** Puts a program and all it imports into one file: it starts in a third of the time that all those modules take. */
+/**
+ * Bundles a program and all its imports into one file, which starts in a third of the time that the separate modules
+ * take.
+ */
 export async function bundle(source: URL): Promise<Program> {
   await mkdir(CACHE, { recursive: true })
   const folder = await mkdtemp(join(CACHE, 'rx-statestore-program-'))

@@ -3,20 +3,20 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A certificate with its key, PEM. */
+/** A certificate with its key, in PEM format. */
 export interface Pair {
   readonly cert: string
   readonly key: string
 }
 
-/** An authority that issues certificates, made by `openssl`. */
+/** An authority that issues certificates with `openssl`. */
 export class Authority implements Pair {
   readonly folder = mkdtempSync(join(tmpdir(), 'rx-statestore-ca-'))
   readonly cert: string
   readonly key: string
   #count = 0
 
-  /** @param subject - such as `/CN=Contoso Root CA Cert/OU=Engineering/C=US` */
+  /** @param subject - for example `/CN=Contoso Root CA Cert/OU=Engineering/C=US` */
   constructor(subject: string, issuer?: Authority) {
     const pair = issuer ? issuer.issue(subject, { authority: true }) : this.#selfSigned(subject)
     this.cert = pair.cert
@@ -25,12 +25,12 @@ export class Authority implements Pair {
     this.#write('ca.key', this.key)
   }
 
-  /** Where its own certificate is. */
+  /** The path of the authority's own certificate. */
   get file(): string {
     return join(this.folder, 'ca.pem')
   }
 
-  /** A certificate for a subject, and for `localhost` and 127.0.0.1. */
+  /** Issues a certificate for a subject and for `localhost` and 127.0.0.1. */
   issue(subject: string, { days = 2, authority = false } = {}): Pair {
     const name = `issued-${++this.#count}`
     const extensions = authority
@@ -55,7 +55,7 @@ export class Authority implements Pair {
     return { cert: this.#read(`${name}.pem`), key: this.#read(`${name}.key`) }
   }
 
-  /** Writes a pair of certificate and key to files. */
+  /** Writes a certificate and its key to files, and returns the paths. */
   files({ cert, key }: Pair): { readonly cert: string; readonly key: string } {
     const name = `files-${++this.#count}`
     return { cert: this.#write(`${name}.pem`, cert), key: this.#write(`${name}.key`, key) }

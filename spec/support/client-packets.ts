@@ -1,7 +1,7 @@
 import type { ClientPacket, Connect, UserProperties, Version, Will } from '../../src/core/mqtt5/packets.js'
 import { type Bytes, binary, PINGREQ, PROPERTY, packet, properties, text, uint16 } from './packets.js'
 
-/** Writes a packet of a client, all of it: what `decodePacket` reads. */
+/** Encodes a complete client packet, as `decodePacket` reads it. */
 export function encodeClientPacket(of: ClientPacket, version: Version): Buffer {
   const own = version === 5 ? propertiesOf(of) : []
   switch (of.type) {
@@ -46,7 +46,7 @@ function connect(of: Connect, own: Bytes): Buffer {
   )
 }
 
-/** How each field that is a property is written. */
+/** The encoder of each field that is a property. */
 const WRITTEN: Readonly<Record<string, (value: never) => Bytes>> = {
   sessionExpiry: PROPERTY.sessionExpiry,
   receiveMaximum: PROPERTY.receiveMaximum,

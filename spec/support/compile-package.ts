@@ -4,9 +4,9 @@ import { join } from 'node:path'
 
 export const ROOT = new URL('../..', import.meta.url).pathname
 
-/** Compiles the package from the current sources into a folder, without the page of the console. */
+/** Compiles the package from the current sources into a folder, without the console page. */
 export async function compilePackage(folder: string): Promise<void> {
-  // Type errors are left to the type check; here only the emitted code matters.
+  // The type check reports type errors. Only the emitted code matters here.
   await new Promise<void>(resolve =>
     execFile(process.execPath, [join(ROOT, 'scripts/build.js'), folder], () => resolve()),
   )

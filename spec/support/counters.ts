@@ -2,9 +2,9 @@ import { expect } from 'vitest'
 import { type Entry, number, type StateStore } from '../../src/client/index.js'
 import { openClient, type Recording, record } from './open-client.js'
 
-/** Counts one key up, as fast as the store answers. */
+/** Counts one key up as fast as the store responds. */
 class Counter {
-  /** The last value that was answered, with its version. */
+  /** The last acknowledged value, with its version. */
   answered = 0
   last = 0
   answers = 0
@@ -37,7 +37,10 @@ const valuesOf = ({ values }: Recording<Entry<number>>): number[] => values.flat
 const isRising = (values: readonly number[]): boolean =>
   values.every((value, i) => i === 0 || value > (values[i - 1] ?? 0))
 
-/** Clients that count keys up while everything around them ends and starts again, and one that watches. */
+/**
+ * Clients that count keys up while everything around them is stopped and restarted, and one client that watches the
+ * keys.
+ */
 export class Counters {
   readonly #counters: readonly Counter[]
   readonly #seen: readonly Recording<Entry<number>>[]
@@ -46,7 +49,7 @@ export class Counters {
   #heard = 0
   #wake: () => void = () => undefined
 
-  /** @param writers - number of keys, each with its own client */
+  /** @param writers - the number of keys, each with a separate client */
   constructor(url: string, writers: number) {
     this.#counters = Array.from({ length: writers }, (_, i) => new Counter(openClient(url), `k${i}`))
     this.#watcher = openClient(url)
@@ -54,7 +57,7 @@ export class Counters {
     this.#runs = Promise.all(this.#counters.map(async counter => counter.run(() => this.#answered())))
   }
 
-  /** Settles after `count` further acknowledged writes. */
+  /** Resolves after `count` further acknowledged writes. */
   async answers(count: number): Promise<void> {
     const wanted = this.#heard + count
     while (this.#heard < wanted) {
@@ -64,7 +67,7 @@ export class Counters {
     }
   }
 
-  /** Stops the writers, and checks every promise. */
+  /** Stops the writers, and checks every guarantee. */
   async verify(): Promise<void> {
     for (const counter of this.#counters) counter.stopped = true
     await this.#runs

@@ -4,8 +4,8 @@ import type { CoverageProviderModule } from 'vitest/node'
 let counting = false
 
 /**
- * V8 coverage, without files that run in separate processes: instrumenting twenty thousand simulations would take
- * half as long again for lines that others have counted.
+ * Collects V8 coverage except in files that run in separate processes. Instrumenting twenty thousand simulations would
+ * take half as long again for lines that other specs already cover.
  */
 const coverage: CoverageProviderModule = {
   getProvider: v8.getProvider,

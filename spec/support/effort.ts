@@ -2,18 +2,20 @@ import { Random } from '../simulation/random.js'
 
 const EFFORT = process.env['EFFORT']
 
-/** How much a run tries: `npm run test:all` more than `npm test`, which has a minute. */
+/**
+ * Returns the effort of a run: `full` for `npm run test:all`, and `quick` for `npm test`, which should take a minute.
+ */
 export const effort = <T>(full: T, quick: T): T => (EFFORT === undefined || EFFORT === 'quick' ? quick : full)
 
-/** How much a spec of the full run tries: the nightly more than `npm run test:all`. */
+/** Returns the effort of a spec in the full run: `many` in the nightly run, and `few` in `npm run test:all`. */
 export const nightly = <T>(many: T, few: T): T => (EFFORT === 'nightly' ? many : few)
 
-/** What the random choices of this run are drawn from; printed when it is not the default. */
+/** The seed of all random choices in this run. It is printed unless it is the default. */
 export const SEED = Number(process.env['SEED'] ?? 1)
 
 const random = new Random(SEED)
 
-/** All of them in the full run; in the quick one a few, chosen by the seed. */
+/** Returns all items in the full run, and in the quick run a few items that the seed selects. */
 export function some<T>(all: readonly T[], quick: number): readonly T[] {
   const left = [...all]
   const count = Math.min(left.length, effort(left.length, quick))

@@ -3,12 +3,12 @@ import { errorResult, type RawClocks } from '../../src/server/engine/command-res
 import type { CommandResult, Engine, KeyChange, RestoreResult } from '../../src/server/engine/engine.js'
 import type { RestoredRecord } from '../../src/server/engine/entry.js'
 
-/** A request as it comes. */
+/** A request as it arrives, before it is decoded. */
 export interface RawRequest extends RawClocks {
   readonly payload: Uint8Array
 }
 
-/** Processes a request as a store whose log commits immediately; expires keys first. */
+/** Processes a request like a store whose log commits immediately. Expires keys first. */
 export function handle<C>(engine: Engine<C>, raw: RawRequest, connection: C, now: number): CommandResult {
   const expired = expire(engine, now)
   const answer = answerOf(engine, raw, connection, now)
@@ -33,7 +33,7 @@ export function expire<C>(engine: Engine<C>, now: number): KeyChange[] {
   return Array.from(engine.apply({ time: now, ...engine.limits, commands: [] })).flatMap(({ changes }) => changes)
 }
 
-/** Loads records of a dump; throws the rejection. */
+/** Loads the records of a dump. Throws the rejection. */
 export function restore<C>(
   engine: Engine<C>,
   items: Iterable<RestoredRecord>,

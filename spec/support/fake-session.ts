@@ -17,15 +17,15 @@ export const CONNECTION: ConnectionInfo = {
   canRetain: true,
 }
 
-/** An MQTT session that a spec controls: it records what is sent and emits what the spec says. */
+/** An MQTT session that a spec controls. It records sent messages and emits the messages of the spec. */
 export class FakeSession implements MqttSession {
   readonly clientId = 'client-id1'
   readonly isShared: boolean
   readonly published: Published[] = []
   readonly subscribed: string[][] = []
-  /** Of the last SUBSCRIBE. */
+  /** The subscription identifier of the last SUBSCRIBE. */
   subscriptionId: number | undefined
-  /** What SUBACK answers, per filter; `undefined` withholds it. */
+  /** The reason codes of SUBACK, per filter. `undefined` withholds the SUBACK. */
   granted: readonly number[] | undefined = [1, 1]
   closed = 0
   verifications = 0
@@ -70,7 +70,7 @@ export class FakeSession implements MqttSession {
     this.#listener?.closed(undefined)
   }
 
-  /** Sends the SUBACKs that were withheld. */
+  /** Sends the withheld SUBACK packets. */
   suback(reasonCodes: readonly number[] = [1, 1]): void {
     for (const send of this.#subacks.splice(0)) send(reasonCodes)
   }
@@ -104,12 +104,12 @@ export class FakeSession implements MqttSession {
     })
   }
 
-  /** Answers a published request. */
+  /** Responds to a published request. */
   reply(to: Published, payload: Uint8Array, userProperties: Record<string, string> = { __stat: '200' }): void {
     this.receive(to.request.responseTopic, payload, userProperties, to.request.correlationData)
   }
 
-  /** The published request number `index`, counted from the end when negative. */
+  /** Returns the published request number `index`. A negative index counts from the end. */
   at(index: number): Published {
     const found = this.published.at(index)
     if (found === undefined) throw new Error(`only ${this.published.length} requests were published`)

@@ -10,7 +10,10 @@ export class Witness {
     return object
   }
 
-  /** Collects garbage first, in a later job, as an object lives at least until the end of the job that used it. */
+  /**
+   * Returns how many observed objects are still reachable after a garbage collection. The collection runs in a later
+   * job, because an object lives at least until the end of the job that used it.
+   */
   async alive(): Promise<number> {
     setFlagsFromString('--expose-gc')
     const collect: unknown = runInNewContext('gc')

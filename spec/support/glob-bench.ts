@@ -4,20 +4,20 @@ import { ConnectionLostError } from '../../src/core/util/errors.js'
 import { found, marbleStore } from './marble-store.js'
 import type { Answer, Script, WireRequest } from './operator-session.js'
 
-/** How long the store takes to answer, ms. */
+/** The response time of the store in milliseconds. */
 const DELAY = 10
 
-/** When the client is closed, ms. */
+/** The time in milliseconds at which the client is closed. */
 const END = 500_000
 
-/** Options of the store. */
+/** The options of the store. */
 export interface GlobStore {
-  /** The nth answer to GLOBNOTIFY, the last one from then on; `undefined` is never given. */
+  /** The nth reply to GLOBNOTIFY. The last one is repeated, and `undefined` means no reply. */
   readonly glob?: readonly (string | undefined)[]
   readonly verifyEvery?: number
 }
 
-/** A client on marble time with a store whose keys the spec changes, with or without notifications. */
+/** Creates a client on marble time and a store whose keys the spec changes with or without notifications. */
 export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore = {}) {
   const { scheduler } = m
   let [version, asked] = [1, 0]
@@ -34,7 +34,7 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
   }
   const { clock, session, store } = marbleStore(m, script, verifyEvery ? { verifyEvery } : {})
 
-  // The response reflects the keys at the time of the request.
+  // Responds after the delay. The response reflects the keys at the time of the request.
   function later(answer: () => Answer): Observable<Answer> {
     return m.cold<Answer>(`${DELAY}ms a`, { a: answer() })
   }
@@ -63,20 +63,20 @@ export function globBench(m: Context, { glob = ['+OK'], verifyEvery }: GlobStore
   }
 
   session.connect()
-  // Periodic verification would keep virtual time running for ever.
+  // Without this close, periodic verification would keep virtual time running forever.
   scheduler.schedule(() => void store.close(), END)
   return {
     store,
     change,
     notify,
-    /** All requests with the time they were sent at, ms. */
+    /** All requests, with the times in milliseconds at which they were sent. */
     sent,
-    /** Stops responding to requests with the command, or with command and key. */
+    /** Stops responding to requests with the command, or with the command and the key. */
     mute: (words: string) => void muted.add(words),
     unmute: (words: string) => void muted.delete(words),
     connect: () => session.connect(),
     disconnect: () => session.disconnect(new ConnectionLostError()),
-    /** Timers that were neither run nor cancelled. */
+    /** Returns the number of timers that have neither run nor been cancelled. */
     pending: () => clock.pending,
     at: (time: number, task: () => void) => void scheduler.schedule(task, time),
   }

@@ -11,11 +11,11 @@ const run = promisify(execFile)
 const FOLDER = new URL('../system/interop/hivemq/', import.meta.url).pathname
 const CACHE = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'rx-statestore')
 const PROGRAM = join(CACHE, 'hivemq-2024.3')
-/** It is restarted often, so start-up time matters more than throughput. */
+/** The server is restarted often, so its startup time matters more than its throughput. */
 const FLAGS = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m', '-cp']
 const CLASSES = `${PROGRAM}:${join(PROGRAM, '*')}`
 
-/** Fetches and compiles it, if that was not done before: 100 MB, kept for every checkout. */
+/** Downloads and compiles HiveMQ CE unless that was done before. The 100 MB are shared by all checkouts. */
 export async function buildHiveMq(): Promise<void> {
   if (await exists(PROGRAM)) return
   await mkdir(CACHE, { recursive: true })
@@ -23,7 +23,7 @@ export async function buildHiveMq(): Promise<void> {
   const goal = ['dependency:copy-dependencies', `-DoutputDirectory=${folder}`]
   await run('mvn', ['-q', '-B', '-f', join(FOLDER, 'pom.xml'), ...goal])
   await run('javac', ['-cp', join(folder, '*'), '-d', folder, join(FOLDER, 'HiveMq.java')])
-  // Another checkout may have been faster.
+  // Another checkout may have completed the same build first.
   await rename(folder, PROGRAM).catch(async () => rm(folder, { recursive: true }))
 }
 
@@ -33,7 +33,7 @@ const exists = async (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** HiveMQ CE in a separate process on a free port, with its defaults: ten messages in flight per client. */
+/** A HiveMQ CE in a separate process on a free port, with its default of ten messages in flight per client. */
 export class HiveMq {
   readonly port: number
   readonly #folder: string
@@ -45,7 +45,7 @@ export class HiveMq {
     this.#process = process
   }
 
-  /** Settles when it listens. @param more - elements of its configuration */
+  /** Resolves when HiveMQ listens. @param more - elements to add to the configuration */
   static async start(more = ''): Promise<HiveMq> {
     const port = await freePort()
     const folder = await mkdtemp(join(tmpdir(), 'hivemq-'))
@@ -61,19 +61,19 @@ export class HiveMq {
     return `mqtt://127.0.0.1:${this.port}`
   }
 
-  /** Kills it. Settles when it has ended. */
+  /** Kills HiveMQ. Resolves when the process has ended. */
   async kill(): Promise<void> {
     const ended = once(this.#process, 'exit')
     this.#process.kill('SIGKILL')
     await ended
   }
 
-  /** Restarts it with its data. Settles when it listens. */
+  /** Restarts HiveMQ with its data. Resolves when it listens. */
   async startAgain(): Promise<void> {
     this.#process = await begin(this.#folder)
   }
 
-  /** Stops it, and removes its data. */
+  /** Stops HiveMQ and removes its data. */
   async stop(): Promise<void> {
     await this.kill()
     await rm(this.#folder, { recursive: true })

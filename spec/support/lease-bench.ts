@@ -4,24 +4,29 @@ import type { LeaseState } from '../../src/client/lease/lease-state.js'
 import { marbleStore } from './marble-store.js'
 import type { Answer, Script, WireRequest } from './operator-session.js'
 
-/** The minimum pause before a free lease is requested, ms, as jitter is switched off. */
+/** The minimum pause before a free lease is requested, in milliseconds. Jitter is disabled. */
 export const JITTER = 25
 
-/** The responses of the store; times in ms after the request, versions as wall clock of an HLC. */
+/**
+ * The responses of the store. Times are in milliseconds after the request, and versions are the wall clock of an HLC.
+ */
 export interface Answers {
-  /** The nth SET: `+{version}` applied, `-{version}` refused, otherwise a payload; `undefined` is never answered. */
+  /**
+   * The nth SET: `+{version}` if it was applied, `-{version}` if it was refused, and otherwise a payload. `undefined`
+   * means no response.
+   */
   readonly set: readonly (string | undefined)[]
-  /** The nth GET: `{holder} {version}`, or '' for no such key. */
+  /** The nth GET: `{holder} {version}`, or '' if the key is absent. */
   readonly get?: readonly string[]
   readonly notify?: string
-  /** `silence` for none. */
+  /** The reply to VDEL. `silence` means no reply. */
   readonly vdel?: string
   readonly delay?: number
   /** The store sends no response before this time. */
   readonly frozenUntil?: number
 }
 
-/** A client on marble time with a store that gives scripted responses. */
+/** Creates a client on marble time and a store that gives scripted responses. */
 export function leaseBench(m: Context, answers: Answers) {
   const counts: Record<string, number> = {}
   const script: Script = request => {
@@ -34,7 +39,7 @@ export function leaseBench(m: Context, answers: Answers) {
   }
   const { clock, session, store } = marbleStore(m, script, { timeout: 10_000 })
   session.connect()
-  /** The requests in flight, as text. */
+  /** Returns the requests in flight as text. */
   const sent = (): string[] => session.requests.map(({ verb, rest }) => [verb, ...rest].join(' '))
   return { store, session, clock, wall: clock, sent }
 }
@@ -65,18 +70,18 @@ function answerToGet(answer: string): Answer {
   }
 }
 
-/** A state in a few words. */
+/** Describes a state in a few words. */
 export function inWords(state: LeaseState): string {
   if (state.status === 'held') return `held ${state.token.wallClock} until ${state.expiresAtMonotonic}`
   return state.status === 'waiting' ? `waiting for ${state.holder}` : `lost: ${state.cause.reason}`
 }
 
-/** Runs a task at a virtual time, ms. */
+/** Runs a task at a virtual time in milliseconds. */
 export function at(m: Context, time: number, task: () => void): void {
   m.scheduler.schedule(task, time)
 }
 
-/** What an observable says in a marble test, with its time: `10000 lost: expired`. */
+/** Returns the values of an observable in a marble test with their times, such as `10000 lost: expired`. */
 export function transcript(m: Context, source: Observable<string>, end: number): string[] {
   const lines: string[] = []
   const note = (words: string): void => void lines.push(`${m.scheduler.now()} ${words}`)

@@ -2,25 +2,25 @@ import { connect, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { listen } from './listen.js'
 
-/** A network between a client and a broker that a spec can break: a TCP proxy. */
+/** A network between a client and a broker that a spec can break. It is a TCP proxy. */
 export interface Link {
   readonly url: string
-  /** Connections that went through since the start. */
+  /** The number of connections that were established since the start. */
   readonly connections: number
   /** Breaks all connections and refuses new ones. */
   cut(): void
-  /** Breaks all connections on the client's side only: the other side keeps its ends and does not notice. */
+  /** Breaks all connections on the client's side only. The broker's side stays open and does not notice. */
   hangUp(): void
-  /** Lets connections through again. */
+  /** Accepts connections again. */
   restore(): void
-  /** Lets bytes pile up in one direction until {@link resume}. */
+  /** Buffers the bytes of one direction until {@link resume}. */
   stall(direction: 'up' | 'down'): void
   resume(): void
-  /** Leads new connections elsewhere. */
+  /** Connects new connections to another broker. */
   redirect(url: string): void
 }
 
-/** A link to the broker at `url`, closed at the end of the test. */
+/** Opens a link to the broker at `url`, which closes at the end of the test. */
 export async function layLink(url: string): Promise<Link> {
   let target = new URL(url)
   let broken = false
@@ -65,7 +65,7 @@ export async function layLink(url: string): Promise<Link> {
         orphans.add(far)
         near.unpipe(far)
         far.unpipe(near)
-        // What still comes is read, so that its end is seen, and lost.
+        // Reads and discards remaining data, so that the end of the connection is detected.
         far.resume()
         near.destroy()
       }
@@ -81,7 +81,7 @@ export async function layLink(url: string): Promise<Link> {
     },
     resume: () => {
       for (const { near, far } of pairs) {
-        // Data that is piped twice arrives twice.
+        // Data that is piped twice would arrive twice.
         near.unpipe(far)
         far.unpipe(near)
         near.pipe(far).pipe(near)

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Has a server listen on a free port of this machine, until the end of the test. Returns the port. */
+/** Listens with a server on a free port of this machine until the end of the test. Returns the port. */
 export async function listen(server: Server): Promise<number> {
   const sockets = new Set<Socket>()
   server.on('connection', socket => {

@@ -5,10 +5,10 @@ interface Task {
   readonly run: () => void
 }
 
-/** 3 October 2023, 23:07:05 GMT: the time of the protocol page's example. */
+/** 3 October 2023, 23:07:05 GMT, which is the time of the example in the protocol. */
 export const START = 1_696_374_425_000
 
-/** A clock that the spec advances. Timers run at their own time, in order. */
+/** A clock that the spec advances. Timers run at their scheduled times, in order. */
 export class ManualClock implements Clock {
   #wall: number
   #monotonic = 1_000
@@ -19,12 +19,12 @@ export class ManualClock implements Clock {
     this.#wall = start
   }
 
-  /** How often `schedule` was called. */
+  /** The number of calls of `schedule`. */
   get scheduled(): number {
     return this.#scheduled
   }
 
-  /** Tasks that are neither run nor cancelled. */
+  /** The number of tasks that have neither run nor been cancelled. */
   get pending(): number {
     return this.#tasks.size
   }
@@ -44,7 +44,7 @@ export class ManualClock implements Clock {
     return () => this.#tasks.delete(entry)
   }
 
-  /** Lets time pass. */
+  /** Advances time. */
   advance(ms: number): void {
     const end = this.#monotonic + ms
     for (let task = this.#next(end); task !== undefined; task = this.#next(end)) {
@@ -55,7 +55,7 @@ export class ManualClock implements Clock {
     this.#move(end - this.#monotonic)
   }
 
-  /** Sets the wall clock forward or back, as an operator does; no time passes. */
+  /** Sets the wall clock forward or back, as an operator does. The monotonic time does not advance. */
   jump(ms: number): void {
     this.#wall += ms
   }

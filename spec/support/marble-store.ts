@@ -5,10 +5,13 @@ import type { Clock } from '../../src/core/util/clock.js'
 import { START } from './manual-clock.js'
 import { type Answer, FakeSession, type Script } from './operator-session.js'
 
-/** The time of a marble test as a clock; `ahead` is how far wall time has been moved, `pending` counts its timers. */
+/**
+ * The time of a marble test as a clock. `ahead` is how far the wall clock has been moved, and `pending` counts the
+ * clock's timers.
+ */
 export class MarbleClock implements Clock {
   ahead = 0
-  /** Timers that were neither run nor cancelled. */
+  /** The number of timers that have neither run nor been cancelled. */
   pending = 0
   readonly #scheduler: Context['scheduler']
 
@@ -42,7 +45,7 @@ export class MarbleClock implements Clock {
   }
 }
 
-/** A client in the time of a marble test, not connected yet, before a store that answers as scripted; chance is off. */
+/** Creates an unconnected client on marble time for a store that responds as scripted. Random numbers are constant. */
 export function marbleStore(m: Context, script: Script, options: { timeout?: number; verifyEvery?: number } = {}) {
   vi.spyOn(Math, 'random').mockReturnValue(0)
   onTestFinished(() => void vi.restoreAllMocks())
@@ -52,7 +55,7 @@ export function marbleStore(m: Context, script: Script, options: { timeout?: num
   return { clock, session, store }
 }
 
-/** The state of a key at the store: its value and version, or its absence as of a version. */
+/** Returns the state of a key in the store: its value and version, or its absence as of a version. */
 export const found = (record: { value: string; version: number } | undefined, place: number): Answer =>
   record === undefined
     ? { payload: '$-1\r\n', properties: { __stat: '200', __pos: `${place}:0:S` } }

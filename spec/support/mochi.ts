@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 const FOLDER = new URL('../system/interop/mochi/', import.meta.url).pathname
 const PROGRAM = join(FOLDER, 'target/mochi-broker')
 
-/** Builds it, if that was not done before. */
+/** Builds mochi unless that was done before. */
 export async function buildMochi(): Promise<void> {
   await promisify(execFile)('go', ['build', '-o', PROGRAM, '.'], { cwd: FOLDER })
 }
@@ -22,7 +22,7 @@ export class Mochi {
     this.#process = process
   }
 
-  /** Settles when it listens. */
+  /** Resolves when mochi listens. */
   static async start(): Promise<Mochi> {
     const process = spawn(PROGRAM, [], { stdio: ['ignore', 'pipe', 'inherit'] })
     const address = await new Promise<string>((resolve, reject) => {

@@ -10,7 +10,7 @@ const CONFIGURATION = [
   'set_tcp_nodelay true',
   'persistence false',
   'max_queued_messages 0',
-  // Applies the rule of MQTT 5 to clients of 3.1.1: the copy with the highest QoS (3.1.1, 3.3.5-1).
+  // Applies the rule of MQTT 5 to clients of MQTT 3.1.1: the copy with the highest QoS is delivered (3.1.1, 3.3.5-1).
   'allow_duplicate_messages true',
   'max_inflight_messages 0',
   'log_dest stderr',
@@ -18,17 +18,17 @@ const CONFIGURATION = [
   'connection_messages false',
 ]
 
-/** How it is to run. */
+/** The options of a Mosquitto process. */
 export interface MosquittoOptions {
-  /** Default a free port. */
+  /** The port. The default is a free port. */
   readonly port?: number
-  /** More lines of its configuration. */
+  /** Lines to add to the configuration. */
   readonly lines?: readonly string[]
-  /** Lines of an ACL file; default all clients may do everything. */
+  /** The lines of an ACL file. By default, all clients may do everything. */
   readonly acl?: readonly string[]
 }
 
-/** Eclipse Mosquitto in a separate process on a free port. */
+/** An Eclipse Mosquitto in a separate process on a free port. */
 export class Mosquitto {
   readonly port: number
   readonly #process: ChildProcess
@@ -40,7 +40,7 @@ export class Mosquitto {
     this.#folder = folder
   }
 
-  /** Settles when it listens. */
+  /** Resolves when Mosquitto listens. */
   static async start({ port: wanted, lines = [], acl }: MosquittoOptions = {}): Promise<Mosquitto> {
     const port = wanted ?? (await freePort())
     const folder = await mkdtemp(join(tmpdir(), 'mosquitto-'))
@@ -67,12 +67,12 @@ export class Mosquitto {
     return `mqtt://127.0.0.1:${this.port}`
   }
 
-  /** Asks it for something, as SIGUSR1 for its state on disk. */
+  /** Sends a signal to Mosquitto. SIGUSR1 requests that it writes its state to disk. */
   signal(signal: NodeJS.Signals): void {
     this.#process.kill(signal)
   }
 
-  /** Stops it. With SIGKILL it sends no DISCONNECT. Settles when it has ended. */
+  /** Stops Mosquitto. With SIGKILL, no DISCONNECT is sent. Resolves when the process has ended. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const ended = new Promise<void>(resolve => this.#process.once('exit', () => resolve()))
     this.#process.kill(signal)

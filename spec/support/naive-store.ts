@@ -13,7 +13,7 @@ export interface NaiveRequest {
   readonly token: string | undefined
 }
 
-/** The expected response: the payload, and `new` if it has a new version. */
+/** The expected response: the payload, and `new` if the response has a new version. */
 export interface NaiveAnswer {
   readonly reply: string
   readonly version: string | undefined
@@ -22,7 +22,10 @@ export interface NaiveAnswer {
 const refusal = (text: string): NaiveAnswer => ({ reply: `-ERR ${text}\r\n`, version: undefined })
 const TOO_FAR = 'too far in the future; ensure that the client and broker system clocks are synchronized'
 
-/** The rules of the protocol page written down as plainly as can be, for well-formed requests; versions are given to it. */
+/**
+ * The rules of the protocol for well-formed requests, implemented as plainly as possible. The caller provides the
+ * versions.
+ */
 export class NaiveStore {
   readonly #entries = new Map<string, Entry>()
 

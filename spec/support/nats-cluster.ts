@@ -12,7 +12,7 @@ interface NatsServer {
   readonly file: string
 }
 
-/** NATS servers in separate processes that form a cluster with JetStream and flush each write to disk. */
+/** NATS servers in separate processes, which form a cluster with JetStream and flush each write to disk. */
 export class NatsCluster {
   readonly #folder: string
   readonly #servers: readonly NatsServer[]
@@ -23,7 +23,7 @@ export class NatsCluster {
     this.#servers = servers
   }
 
-  /** Settles when all servers run. @param more - lines of the configuration of each */
+  /** Resolves when all servers run. @param more - lines to add to the configuration of each server */
   static async start(size = 3, more: readonly string[] = []): Promise<NatsCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'nats-'))
     const ports = await freePorts(2 * size)
@@ -50,12 +50,12 @@ export class NatsCluster {
     return cluster
   }
 
-  /** Addresses for clients. */
+  /** The addresses for clients. */
   get servers(): string[] {
     return this.#servers.map(({ client }) => `nats://127.0.0.1:${client}`)
   }
 
-  /** Starts a server, or starts it again. */
+  /** Starts or restarts a server. */
   async run(at: number): Promise<void> {
     const { file = '' } = this.#servers[at] ?? {}
     const child = spawn(NATS_SERVER ?? '', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -69,7 +69,7 @@ export class NatsCluster {
     })
   }
 
-  /** Kills a server, as a power cut does. */
+  /** Kills a server, as in a power cut. */
   async kill(at: number): Promise<void> {
     const child = this.#processes[at]
     this.#processes[at] = undefined
@@ -86,7 +86,7 @@ export class NatsCluster {
   }
 }
 
-/** Ports that were free a moment ago, all different. */
+/** Returns different ports that were free a moment ago. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer())
   const ports: number[] = []

@@ -14,9 +14,9 @@ const listens = (port: number): Promise<boolean> =>
   })
 
 /**
- * Runs nginx with the given `http` block until the end of the test; settles when it listens.
+ * Runs nginx with the given `http` block until the end of the test. Resolves when nginx listens.
  *
- * @param files - beside its configuration
+ * @param files - files to write next to the configuration
  */
 export async function runNginx(http: string, port: number, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'nginx-'))

@@ -8,7 +8,7 @@ import { ConnectionLostError } from '../../src/core/util/errors.js'
 import { FakeSession } from './fake-session.js'
 import { ManualClock } from './manual-clock.js'
 
-/** A client whose store responds and notifies on demand, within one turn, so that reentrant handlers are observed. */
+/** A client whose store responds and notifies on demand within one turn, which makes reentrant handlers observable. */
 export class ObedientStore {
   readonly clock = new ManualClock()
   readonly session = new FakeSession()
@@ -22,7 +22,7 @@ export class ObedientStore {
     this.client = new StateStore(this.session, { clock, timeout: 1_000, maxQueued: 10_000, stopDelay: 0, ...settings })
   }
 
-  /** All requests so far, in words: `KEYNOTIFY a`. */
+  /** All requests so far, such as `KEYNOTIFY a`. */
   get requests(): string[] {
     return this.session.published.map(({ request }) => inWords(request.payload).join(' '))
   }
@@ -36,24 +36,24 @@ export class ObedientStore {
     this.#answered = this.session.published.length
   }
 
-  /** Responds to requests in order, including requests caused by the responses. */
+  /** Responds to requests in order, including requests that the responses cause. */
   answer(most = Number.POSITIVE_INFINITY): void {
     for (let n = 0; n < most && this.#answered < this.session.published.length; n++)
       this.#answer(this.session.at(this.#answered++))
   }
 
-  /** Changes a value at the store without a notification. */
+  /** Changes a value in the store without a notification. */
   put(key: string, value: string): number {
     this.#values.set(key, { value, version: ++this.#version })
     return this.#version
   }
 
-  /** Lets the store have an earlier value, as if it had answered then. */
+  /** Restores an earlier value in the store, as if the store had responded at that time. */
   rewind(key: string, value: string, version: number): void {
     this.#values.set(key, { value, version })
   }
 
-  /** Changes a value at the store, and sends a notification. */
+  /** Changes a value in the store and sends a notification. */
   changeAndNotify(key: string, value: string): void {
     this.notify(key, value, this.put(key, value))
   }
@@ -100,7 +100,7 @@ export class ObedientStore {
   }
 }
 
-// `*2`, `$3`, `GET`, `$1`, `a` and an empty one.
+// The lines are `*2`, `$3`, `GET`, `$1`, `a` and an empty line.
 function inWords(payload: Uint8Array): string[] {
   const lines = new TextDecoder().decode(payload).split('\r\n').slice(0, -1)
   return lines.filter((_, i) => i > 0 && i % 2 === 0)

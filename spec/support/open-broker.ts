@@ -15,7 +15,7 @@ export const openHandler: BrokerHandler = {
   },
 }
 
-/** A broker without a store, on free ports; closed at the end of the test. */
+/** Opens a broker without a store on free ports, which closes at the end of the test. */
 export async function openBroker(
   options: Partial<BrokerOptions> = {},
   handler: Partial<BrokerHandler> = {},

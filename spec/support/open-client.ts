@@ -2,20 +2,20 @@ import type { Observable } from 'rxjs'
 import { onTestFinished } from 'vitest'
 import { type ConnectOptions, connect, type Entry, type StateStore } from '../../src/client/index.js'
 
-/** A client that reconnects quickly; closed at the end of the test. */
+/** Creates a client that reconnects quickly and closes at the end of the test. */
 export function openClient(url: string | readonly string[], options: ConnectOptions = {}): StateStore {
   const client = connect(url, { reconnect: { initial: 5, max: 20 }, ...options })
   onTestFinished(async () => client.close())
   return client
 }
 
-/** The notifications of an observable so far. */
+/** The values of an observable so far. */
 export interface Recording<T> {
   readonly values: readonly T[]
   readonly error: unknown
   readonly completed: boolean
   unsubscribe(): void
-  /** Resolves when the recorded values match; rejects when the observable ends first. */
+  /** Resolves when the recorded values match. Rejects if the observable ends first. */
   until(fits: (recording: Recording<T>) => boolean): Promise<void>
 }
 
@@ -70,9 +70,9 @@ export function record<T>(source: Observable<T>): Recording<T> {
   return recording
 }
 
-/** An entry in a few words: `set 21.5 (resync)`. */
+/** Describes an entry in a few words, such as `set 21.5 (resync)`. */
 export const inWords = ({ op, value, source }: Entry<unknown>): string =>
   op === 'set' ? `set ${String(value)} (${source})` : `${op} (${source})`
 
-/** Entries in a few words. */
+/** Describes each entry in a few words. */
 export const words = (recording: Recording<Entry<unknown>>): string[] => recording.values.map(inWords)

@@ -15,7 +15,7 @@ export interface Form {
   readonly of: (store: StateStore, options: OperatorOptions<ErrorMode>) => OperatorFunction<string, Outcome>
 }
 
-/** Every operator with the key `k`: all items belong together. */
+/** Every operator with the key `k`, so that all items belong to one key. */
 export const KEY_FORMS: readonly Form[] = [
   { name: 'set(key)', verb: 'SET', of: (store, options) => set(store.key('k', text), options) },
   { name: 'get(key)', verb: 'GET', of: (store, options) => get(store.key('k', text), options) },
@@ -23,13 +23,13 @@ export const KEY_FORMS: readonly Form[] = [
   { name: 'deleteIf(key)', verb: 'VDEL', of: (store, options) => deleteIf(store.key('k', text), options) },
 ]
 
-/** The key of an item: that of its first letter. An item `!` has none. */
+/** Returns the key of an item, which is its first letter. An item `!` has no key. */
 export const keyOf = (item: string): string => {
   if (item === '!') throw new Error('no key for !')
   return `key/${item.slice(0, 1)}`
 }
 
-/** Every operator with a key per item. */
+/** Every operator with a separate key per item. */
 export const STORE_FORMS: readonly Form[] = [
   { name: 'set(store)', verb: 'SET', of: (store, options) => set(store, keyOf, text, options) },
   { name: 'get(store)', verb: 'GET', of: (store, options) => get(store, keyOf, text, options) },
@@ -37,7 +37,10 @@ export const STORE_FORMS: readonly Form[] = [
   { name: 'deleteIf(store)', verb: 'VDEL', of: (store, options) => deleteIf(store, keyOf, text, options) },
 ]
 
-/** Results as the word with which the store answered (the node id of the version), failures as key and code. */
+/**
+ * Describes a result by the node id of its version, which is the word of the scripted response, and a failure by key
+ * and code.
+ */
 export const asWords = map((outcome: Outcome): string => {
   if ('error' in outcome && !('op' in outcome)) return `${outcome.key}: ${outcome.error.code}`
   return outcome.version?.nodeId ?? 'no version'

@@ -5,26 +5,26 @@ const toCold = (m: Context, diagram: string) => m.cold<string>(diagram)
 
 type Cold = ReturnType<typeof toCold>
 
-/** Requests of a marble test: one cold observable per item, so that its subscriptions can be asserted. */
+/** The requests of a marble test. Each item has a cold observable, so that subscriptions can be checked. */
 export class Requests {
-  /** Items whose request was made, in that order. */
+  /** The items whose requests were made, in that order. */
   readonly made: string[] = []
   readonly #m: Context
   readonly #cold = new Map<string, Cold>()
 
-  /** @param diagrams - per item the marbles of its request */
+  /** @param diagrams - the marbles of the request of each item */
   constructor(m: Context, diagrams: Readonly<Record<string, string>>) {
     this.#m = m
     for (const [item, diagram] of Object.entries(diagrams)) this.#cold.set(item, toCold(m, diagram))
   }
 
-  /** The request of an item. */
+  /** Returns the request of an item. */
   readonly of = (item: string): Observable<string> => {
     this.made.push(item)
     return this.#get(item)
   }
 
-  /** Expects exactly these subscriptions of an item's request; none for a request that is never made. */
+  /** Expects exactly these subscriptions of an item's request. Expects none for a request that is never made. */
   expect(item: string, ...subscriptions: string[]): void {
     this.#m.expect(this.#get(item)).toHaveSubscriptions(subscriptions)
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { Observable, Subject, VirtualTimeScheduler } from 'rxjs'
 import { type PipelineOptions, pipeline } from '../../src/client/keys/operators/pipeline.js'
 
-/** An item of a random run: when it comes, to which key it belongs, and how long its request takes (0: not at all). */
+/** An item of a random run: the time at which it arrives, its key, and the duration of its request (0 for none). */
 export interface Job {
   readonly id: number
   readonly at: number
@@ -10,20 +10,20 @@ export interface Job {
   readonly latency: number
 }
 
-/** The observations of a run; times are virtual. */
+/** The observations of a run, with virtual times. */
 export interface Run {
   readonly started: { readonly job: Job; readonly at: number }[]
   readonly results: { readonly id: number; readonly at: number }[]
-  /** Maximum requests in flight: of all keys, and of one key. */
+  /** The maximum numbers of requests in flight, of all keys and of one key. */
   readonly most: { all: number; perKey: number }
   completedAt: number | undefined
-  /** Requests that still have a subscriber at the end of the run. */
+  /** The number of requests that still have a subscriber at the end of the run. */
   underWay: number
 }
 
 const timing = fc.record({ gap: fc.nat(3), key: fc.nat(2), latency: fc.nat(9) })
 
-/** Items in the order of their time; some have the same time. */
+/** Items in order of time. Several items may have the same time. */
 export const jobs: fc.Arbitrary<readonly Job[]> = fc.array(timing, { maxLength: 30 }).map(timings => {
   let at = 0
   return timings.map(({ gap, key, latency }, id) => {
@@ -48,7 +48,7 @@ export function runJobs(
     run.most.all = Math.max(run.most.all, run.underWay)
     run.most.perKey = Math.max(run.most.perKey, busy.get(key) ?? 0)
   }
-  // A request ends with its response or its cancellation, whichever is first.
+  // A request ends with its response or its cancellation, whichever comes first.
   const enter = (key: number): (() => void) => {
     let over = false
     count(key, 1)
@@ -86,8 +86,8 @@ export function runJobs(
 }
 
 /**
- * What `concurrency` servers with one queue make of the items: each starts as soon as it is its turn and one is free,
- * and its result comes when it and all before it are done.
+ * Computes the results of `concurrency` servers with one queue. Each item starts as soon as it is the first in the
+ * queue and a server is free. Its result is emitted when this item and all earlier items are done.
  */
 export function expected(items: readonly Job[], concurrency: number): Pick<Run, 'started' | 'results'> {
   const free = Array.from({ length: concurrency }, () => 0)

@@ -6,14 +6,14 @@ import type { StateStoreError } from '../../src/core/util/errors.js'
 import { ManualClock } from './manual-clock.js'
 import { bytes, resp3, textOf } from './words.js'
 
-/** A request as it went to the broker, taken apart without the code under test. */
+/** A request as it was sent to the broker, decoded without the code under test. */
 export interface WireRequest {
   readonly verb: string
   readonly key: string
   /** The words after the key. */
   readonly rest: readonly string[]
   readonly properties: Readonly<Record<string, string>>
-  /** Message expiry, s. */
+  /** The message expiry in seconds. */
   readonly expiry: number
 }
 
@@ -24,19 +24,19 @@ export interface Answer {
 }
 
 /**
- * Returns the response to a request; `nth` counts requests from 0. A string that begins with `-`, `:` or `$` is the payload.
- * Any other string means success with version `1:0:{string}`; for GET it is also the value.
+ * Returns the response to a request. `nth` counts requests from 0. A string that begins with `-`, `:` or `$` is the
+ * payload. Any other string means success with version `1:0:{string}`. For GET, the string is also the value.
  */
 export type Script = (request: WireRequest, nth: number) => Observable<string | Answer>
 
 /** A change of a key; a store of this package includes the reason of a deletion. */
 export type Change = { readonly set: string } | 'delete' | { readonly gone: string }
 
-/** An MQTT session without a network: the spec decides when it connects and how the store responds. */
+/** An MQTT session without a network. The spec decides when the session connects and how the store responds. */
 export class FakeSession implements MqttSession {
   readonly clientId = 'spec'
   readonly isShared = false
-  /** All requests, in the order they were sent. */
+  /** All requests, in the order in which they were sent. */
   readonly requests: WireRequest[] = []
   readonly #script: Script
   #listener: SessionListener | undefined
@@ -45,7 +45,7 @@ export class FakeSession implements MqttSession {
     this.#script = script
   }
 
-  /** Keys of the requests, in the order they were sent. */
+  /** The keys of the requests, in the order in which they were sent. */
   get keys(): string[] {
     return this.requests.map(({ key }) => key)
   }
@@ -98,7 +98,7 @@ export class FakeSession implements MqttSession {
     done(undefined)
   }
 
-  /** Sends a notification: `set` with the value, or `delete`; the version is `{version}:0:S`. */
+  /** Sends a notification: `set` with the value, or `delete`. The version is `{version}:0:S`. */
   notify(key: string, change: Change, version: number): void {
     const words =
       typeof change === 'object' && 'set' in change ? ['NOTIFY', 'SET', 'VALUE', change.set] : ['NOTIFY', 'DELETE']
@@ -122,7 +122,7 @@ export class FakeSession implements MqttSession {
   }
 }
 
-/** A client on a fake session, connected already, whose time stands still. */
+/** Creates a client on a fake session that is already connected, with a manual clock. */
 export function fakeStore(script: Script): { session: FakeSession; store: StateStore; clock: ManualClock } {
   const clock = new ManualClock()
   const session = new FakeSession(script)
@@ -143,7 +143,7 @@ function toWire({ payload, userProperties, messageExpiry }: OutboundRequest): Wi
   return { verb, key, rest, properties: userProperties, expiry: messageExpiry }
 }
 
-// `*2\r\n$3\r\nGET\r\n$1\r\na\r\n`, where a word may hold anything.
+// Parses text such as `*2\r\n$3\r\nGET\r\n$1\r\na\r\n`, in which a word may contain any bytes.
 function wordsOf(payload: string): string[] {
   const words: string[] = []
   for (let at = payload.indexOf('$'); at >= 0 && at < payload.length; ) {

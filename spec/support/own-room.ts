@@ -1,11 +1,11 @@
 import type { Publish } from '../../src/core/mqtt5/packets.js'
 import { envelopeOf, PublishEncoder, type WriteBuffer } from '../../src/core/mqtt5/publish-encoder.js'
 
-/** A PUBLISH of MQTT 5 in its own buffer; packet id 0 means QoS 0. */
+/** Encodes an MQTT 5 PUBLISH into a separate buffer. Packet id 0 means QoS 0. */
 export const publishPacket = (publish: Publish, packetId: number, encoder = new PublishEncoder()): Uint8Array =>
   written(room => encoder.encodeTo(publish.topic, publish, envelopeOf(packetId), room))
 
-/** Writes to a buffer that grows as needed. */
+/** Returns the bytes that `write` writes to a growing buffer. */
 export function written(write: (room: WriteBuffer) => void): Uint8Array {
   const room = new OwnRoom()
   write(room)

@@ -1,13 +1,13 @@
 import mqttPacket, { type IPublishPacket, type Packet } from 'mqtt-packet'
 import { INVOKE_TOPIC, responseTopicOf } from './topics.js'
 
-// MQTT packets without the encoder under test: well-formed ones by another library, and byte by byte, so that any of them
-// can be wrong.
+// MQTT packets without the encoder under test. Another library encodes well-formed packets, and the functions below
+// build packets byte by byte, so that any byte can be wrong.
 
 export type Version = 4 | 5
 export type Bytes = Uint8Array | readonly number[]
 
-/** The bytes of a well-formed packet. */
+/** Returns the bytes of a well-formed packet. */
 export const bytesOf = (packet: Packet, protocolVersion: Version = 5): Buffer =>
   mqttPacket.generate(packet, { protocolVersion })
 
@@ -16,28 +16,28 @@ const join = (...parts: readonly Bytes[]): Buffer => Buffer.concat(parts.map(par
 export const uint16 = (value: number): Buffer => Buffer.of(value >> 8, value & 0xff)
 const uint32 = (value: number): Buffer => join(uint16(value >>> 16), uint16(value & 0xffff))
 
-/** A variable byte integer (MQTT 5.0, section 1.5.5). */
+/** Encodes a variable byte integer (MQTT 5.0, section 1.5.5). */
 export const variable = (value: number): Buffer =>
   value < 128 ? Buffer.of(value) : join([(value % 128) | 128], variable(Math.floor(value / 128)))
 
-/** Bytes with their length before them. */
+/** Encodes bytes with a length prefix. */
 export const binary = (value: Bytes): Buffer => join(uint16(value.length), value)
-/** A string as UTF-8, or raw bytes, with a length prefix. */
+/** Encodes a string as UTF-8, or raw bytes, with a length prefix. */
 export const text = (value: string | Bytes): Buffer => binary(typeof value === 'string' ? Buffer.from(value) : value)
 
-/** A packet: its first byte, and what follows the length. */
+/** Encodes a packet from its first byte and the content after the length. */
 export function packet(header: number, ...parts: readonly Bytes[]): Buffer {
   const body = join(...parts)
   return join([header], variable(body.length), body)
 }
 
-/** Properties with their length before them. */
+/** Encodes properties with a length prefix. */
 export function properties(...all: readonly Bytes[]): Buffer {
   const body = join(...all)
   return join(variable(body.length), body)
 }
 
-/** Properties: identifier and value (MQTT 5.0, section 2.2.2.2). */
+/** Encoders of properties, each with identifier and value (MQTT 5.0, section 2.2.2.2). */
 export const PROPERTY = {
   payloadFormat: (value: number): Buffer => join([0x01, value]),
   messageExpiry: (s: number): Buffer => join([0x02], uint32(s)),
@@ -61,25 +61,25 @@ export const PROPERTY = {
 } as const
 
 export interface ConnectOptions {
-  /** Default true. */
+  /** Whether to start clean. The default is true. */
   readonly clean?: boolean
   readonly properties?: Bytes
   readonly will?: { readonly topic: string; readonly payload: Bytes; readonly properties?: Bytes }
   readonly username?: string
   readonly password?: string
-  /** Default 5. */
+  /** The protocol version. The default is 5. */
   readonly version?: number
-  /** The protocol name; default `MQTT`. */
+  /** The protocol name. The default is `MQTT`. */
   readonly name?: string
-  /** The client id with its length before it, instead of a right one. */
+  /** The client id with a length prefix, which replaces the correct encoding. */
   readonly encodedClientId?: Bytes
-  /** Instead of those that tell the truth. */
+  /** Replaces the correct flags. */
   readonly flags?: number
   /** Replaces the payload after the client id. */
   readonly rest?: Bytes
 }
 
-/** CONNECT without keep-alive. */
+/** Encodes a CONNECT without keep-alive. */
 export function connect(clientId: string, options: ConnectOptions = {}): Buffer {
   const { clean = true, version = 5, name = 'MQTT', will, username, password } = options
   const { properties: own = version === 5 ? properties() : [] } = options
@@ -111,7 +111,7 @@ export function publish(topic: string, payload: string | Uint8Array, options: Pu
 export const subscribe = (filters: readonly string[], id = 1, options = 0): Buffer =>
   packet(0x82, uint16(id), properties(), ...filters.map(filter => join(text(filter), [options])))
 
-/** AUTH; 0x19 re-authenticates, 0x18 continues. */
+/** Encodes an AUTH. 0x19 re-authenticates, and 0x18 continues. */
 export const auth = (method: string, data: string, reasonCode = 0x19): Buffer => {
   const { authenticationMethod, authenticationData } = PROPERTY
   return packet(0xf0, [reasonCode], properties(authenticationMethod(method), authenticationData(data)))
@@ -122,7 +122,7 @@ export const disconnect = (...own: readonly Bytes[]): Buffer => packet(0xe0, [0]
 export const PINGREQ = packet(0xc0)
 export const PINGRESP = packet(0xd0)
 
-/** A request to the store. */
+/** Encodes a request to the store. */
 export function request(clientId: string, payload: Uint8Array, id = 1, ...more: readonly Bytes[]): Buffer {
   const own = properties(
     PROPERTY.responseTopic(responseTopicOf(clientId)),
@@ -133,7 +133,7 @@ export function request(clientId: string, payload: Uint8Array, id = 1, ...more: 
   return publish(INVOKE_TOPIC, payload, { qos: 1, id, properties: own })
 }
 
-/** A request to the store as a packet; its correlation data is the packet id unless something else is given. */
+/** Creates the packet of a request to the store. The default of the correlation data is the packet id. */
 export const requestPacket = (
   clientId: string,
   payload: Buffer,
@@ -150,7 +150,7 @@ export const requestPacket = (
   properties: { responseTopic: responseTopicOf(clientId), correlationData: Buffer.from(`${messageId}`), ...more },
 })
 
-/** UTF-8 that is none: overlong, cut short, a surrogate, NUL (MQTT 5.0, section 1.5.4). */
+/** Invalid UTF-8: overlong, truncated, a surrogate, or NUL (MQTT 5.0, section 1.5.4). */
 export const NOT_UTF8 = {
   'an overlong slash': [0xc0, 0xaf],
   'half a character': [0x61, 0xe2, 0x82],

@@ -1,6 +1,9 @@
 import { DefaultReporter, type TestModule } from 'vitest/node'
 
-/** Says what failed and how many tests there were; a line for each file that is fine would be hundreds. */
+/**
+ * A reporter that prints failures and the number of tests. The default would print hundreds of lines for files that
+ * pass.
+ */
 export class QuietReporter extends DefaultReporter {
   protected override printTestModule(module: TestModule): void {
     if (!module.ok()) super.printTestModule(module)

@@ -13,13 +13,13 @@ import { textOf } from './words.js'
 
 export type UserProperties = Record<string, string | string[]>
 
-/** What a PUBLISH was answered with; code 0 for QoS 0, which has no answer. */
+/** The acknowledgement of a PUBLISH. Code 0 stands for QoS 0, which has no acknowledgement. */
 export interface Acknowledgement {
   readonly reasonCode: number
   readonly reasonString: string | undefined
 }
 
-/** A PUBLISH that came. */
+/** A received PUBLISH. */
 export class Received {
   readonly topic: string
   readonly payload: Buffer
@@ -35,7 +35,7 @@ export class Received {
     return textOf(this.payload)
   }
 
-  /** A user property. */
+  /** Returns a user property. */
   property(name: string): string | string[] | undefined {
     return this.packet.properties?.userProperties?.[name]
   }
@@ -55,7 +55,7 @@ export interface RawRequest {
   /** `null` omits the response topic. */
   readonly responseTopic?: string | null
   readonly correlationData?: Buffer | null
-  /** Message expiry, s. */
+  /** The message expiry in seconds. */
   readonly expiry?: number
 }
 
@@ -64,13 +64,13 @@ interface Pending {
   reject(error: Error): void
 }
 
-/** A client that knows only how to send a request and to wait for its response; everything else it got, it keeps. */
+/** A client that only sends requests and waits for their responses. It keeps all other received messages. */
 export class RawClient {
   readonly id: string
   readonly mqtt: MqttClient
   /** Received messages that are not responses to requests of this client. */
   readonly inbox: Received[] = []
-  /** Settles when the connection has ended, with the reason code of the server's DISCONNECT if there was one. */
+  /** Resolves when the connection has ended, with the reason code of the server's DISCONNECT if there was one. */
   readonly closed: Promise<number | undefined>
   readonly #pending = new Map<string, Pending>()
   readonly #waiting = new Set<() => void>()
@@ -93,11 +93,11 @@ export class RawClient {
     })
   }
 
-  /** Connects, without a subscription. Closed at the end of the test. */
+  /** Connects without a subscription. The client closes at the end of the test. */
   static async connect(url: string, id: string, options: IClientOptions = {}): Promise<RawClient> {
     const defaults: IClientOptions = { protocolVersion: 5, keepalive: 0, reconnectPeriod: 0 }
     const mqtt = connect(url, { ...defaults, ...options, clientId: id })
-    // Registered before the connection, as messages of a kept session may arrive with CONNACK.
+    // The handler is registered before the connection, because messages of a kept session may arrive with CONNACK.
     const client = new RawClient(id, mqtt)
     await new Promise<void>((resolve, reject) => {
       mqtt.once('connect', () => resolve())
@@ -108,14 +108,14 @@ export class RawClient {
     return client
   }
 
-  /** Connects and subscribes to the responses and, as the protocol asks for, to the notifications. */
+  /** Connects and subscribes to the responses and, as the protocol requires, to the notifications. */
   static async ready(url: string, id: string, options: IClientOptions = {}): Promise<RawClient> {
     const client = await RawClient.connect(url, id, options)
     await Promise.all([client.subscribe(responseTopicOf(id)), client.subscribe(notificationTopicOf(id))])
     return client
   }
 
-  /** The granted QoS, or the reason code of the refusal. */
+  /** Returns the granted QoS, or the reason code of the rejection. */
   async subscribe(filter: string, qos: 0 | 1 | 2 = 1): Promise<number> {
     return new Promise((resolve, reject) => {
       this.mqtt.subscribe(filter, { qos }, (error, _granted, packet) => {
@@ -131,7 +131,7 @@ export class RawClient {
     payload: Buffer | string,
     options: IClientPublishOptions = {},
   ): Promise<Acknowledgement> {
-    // mqtt.js would keep it for a connection that never comes.
+    // Otherwise mqtt.js would keep the message for a connection that is never established.
     if (!this.mqtt.connected) throw new Error(`${this.id} is not connected`)
     return new Promise((resolve, reject) => {
       this.mqtt.publish(topic, payload, { qos: 1, ...options }, (error, packet) => {
@@ -155,13 +155,13 @@ export class RawClient {
         ...(responseTopic === null ? {} : { responseTopic }),
         ...(correlationData === null ? {} : { correlationData }),
         ...(request.expiry === undefined ? {} : { messageExpiryInterval: request.expiry }),
-        // mqtt.js sends nothing at all when they are empty.
+        // mqtt.js sends no properties if they are empty.
         ...(Object.keys(userProperties).length === 0 ? {} : { userProperties }),
       },
     })
   }
 
-  /** Sends a request and waits for the response; rejects when the request is not accepted. */
+  /** Sends a request and waits for the response. Rejects if the request is not accepted. */
   async request(payload: Buffer, request: RawRequest = {}): Promise<Received> {
     const correlationData = request.correlationData ?? Buffer.from(`${this.id}-${++this.#count}`)
     const id = textOf(correlationData)
@@ -175,12 +175,12 @@ export class RawClient {
     return response
   }
 
-  /** Settles when everything that the server sent so far has arrived. */
+  /** Resolves when everything that the server has sent so far has arrived. */
   async settled(): Promise<void> {
     await this.request(Buffer.from('*2\r\n$3\r\nGET\r\n$6\r\nmarker\r\n'))
   }
 
-  /** Settles when the inbox has `count` messages. */
+  /** Resolves when the inbox has `count` messages. */
   async received(count: number): Promise<readonly Received[]> {
     while (this.inbox.length < count) await new Promise<void>(resolve => this.#waiting.add(resolve))
     return this.inbox

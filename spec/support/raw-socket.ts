@@ -3,17 +3,19 @@ import { onTestFinished } from 'vitest'
 import { PINGREQ, PINGRESP } from './packets.js'
 import { bytes } from './words.js'
 
-/** Maximum of recorded bytes. */
+/** The maximum number of recorded bytes. */
 const MAX_KEPT_BYTES = 1_048_576
 
-/** A TCP connection without any protocol, closed at the end of the test; it sends whatever it likes, and reads or does not. */
+/**
+ * A TCP connection without a protocol, which closes at the end of the test. It sends any bytes and can stop reading.
+ */
 export class RawSocket {
   readonly socket: Socket
-  /** Settles when the connection has ended, for any reason. */
+  /** Resolves when the connection has ended for any reason. */
   readonly closed: Promise<void>
-  /** Bytes that came. */
+  /** The number of received bytes. */
   received = 0
-  /** The bytes that came last. */
+  /** The bytes that were received last. */
   last: Buffer = Buffer.alloc(0)
   #first: Buffer[] = []
   readonly #waiting = new Set<() => void>()
@@ -50,7 +52,7 @@ export class RawSocket {
     return this.socket.destroyed
   }
 
-  /** Settles when the system has taken the bytes, or the connection has ended. */
+  /** Resolves when the operating system has accepted the bytes, or the connection has ended. */
   async send(...pieces: readonly (Uint8Array | string)[]): Promise<void> {
     for (const piece of pieces) {
       if (this.ended) return
@@ -59,25 +61,25 @@ export class RawSocket {
     }
   }
 
-  /** Settles when it holds or the connection has ended. */
+  /** Resolves when the condition holds or the connection has ended. */
   async until(holds: () => boolean): Promise<void> {
     await this.#until(holds)
   }
 
-  /** Returns the first received bytes, once there are `count` or the connection has ended. */
+  /** Returns the first received bytes when there are `count`, or when the connection has ended. */
   async first(count = 0): Promise<Buffer> {
     await this.until(() => this.received >= count)
     return Buffer.concat(this.#first)
   }
 
-  /** Settles when something comes, or the connection ends; rejects when it has ended. */
+  /** Resolves when data arrives or the connection ends. Rejects if the connection has already ended. */
   async hears(): Promise<void> {
     if (this.ended) throw new Error('The connection has ended')
     const before = this.received
     await this.until(() => this.received > before)
   }
 
-  /** Settles when the broker has processed everything that was sent, or has ended the connection. */
+  /** Resolves when the broker has processed everything that was sent, or has ended the connection. */
   async settled(): Promise<void> {
     this.last = Buffer.alloc(0)
     await this.send(PINGREQ)
@@ -93,7 +95,7 @@ export class RawSocket {
     this.socket.destroy()
   }
 
-  /** For subclasses that decode the bytes. */
+  /** Called with received bytes, for subclasses that decode them. */
   protected read(_data: Buffer): void {}
 
   async #until(holds: () => boolean): Promise<void> {

@@ -14,7 +14,7 @@ export const TERMS: RetainedOptions = {
   connection: { reconnect: { max: 20 } },
 }
 
-/** A broker with topics, a store, a sync between them over two links, and a client at each of the two. */
+/** Opens a broker with topics, a store, a sync between the two over two links, and a client of each. */
 export async function openTopics(options: Partial<RetainedOptions> = {}) {
   const { store: topics } = await openStore({ clock: systemClock })
   const { store: keys } = await openStore({ clock: systemClock })
@@ -40,7 +40,7 @@ function openBridge(client: StateStore, url: string, options: Partial<RetainedOp
   return { sync, status, errors, live }
 }
 
-/** What a topic has now; empty for nothing. */
+/** Returns the retained message of a topic, or an empty string if there is none. */
 export async function held(publisher: MqttClient, topic: string): Promise<string> {
   const marker = `marker/${randomUUID()}`
   let found = ''

@@ -4,22 +4,25 @@ import { onTestFinished } from 'vitest'
 import { listen } from './listen.js'
 import { bytesOf } from './packets.js'
 
-/** One connection, as the broker sees it. */
+/** One connection from the broker's point of view. */
 export interface BrokerSide {
-  /** Counted from 1. */
+  /** The number of the connection, counted from 1. */
   readonly number: number
   readonly socket: Socket
   readonly connect: IConnectPacket
   send(packet: Packet): void
 }
 
-/** A broker in the hands of a spec. */
+/** A broker that a spec controls. */
 export interface ScriptedBroker {
   readonly url: string
   readonly sides: readonly BrokerSide[]
 }
 
-/** Speaks MQTT 5 to every client: `connected` responds to CONNECT, `received` to later packets. */
+/**
+ * Starts a broker that speaks MQTT 5 with every client. `connected` responds to CONNECT, and `received` to later
+ * packets.
+ */
 export async function scriptedBroker(
   connected: (side: BrokerSide) => void,
   received: (side: BrokerSide, packet: Packet) => void = () => undefined,
@@ -36,7 +39,7 @@ export async function scriptedBroker(
       } else if (side) received(side, packet)
     })
     socket.on('data', data => parser.parse(data)).on('error', () => socket.destroy())
-    // Before the clients close, which would wait for an answer.
+    // Runs before the clients close, because they would wait for a response.
     onTestFinished(() => void socket.destroy())
   })
   return { url: `mqtt://127.0.0.1:${await listen(server)}`, sides }

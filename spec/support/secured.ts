@@ -10,7 +10,7 @@ export { as, backwards } from './backwards.js'
 export const openSecured = async (options: ServeOptions = {}) =>
   openStore({ authenticate: firstOf([backwards()]), ...options })
 
-/** The CONNACK reason code of a rejected client. */
+/** Returns the CONNACK reason code of a rejected client. */
 export async function turnedAway(url: string, id: string, options: Parameters<typeof RawClient.connect>[2] = {}) {
   return RawClient.connect(url, id, options).then(
     () => 'let in',
@@ -18,5 +18,5 @@ export async function turnedAway(url: string, id: string, options: Parameters<ty
   )
 }
 
-/** A timestamp that the store believes. */
+/** Returns a timestamp that the store accepts. */
 export const now = (clock: ManualClock): { timestamp: string } => ({ timestamp: `${clock.now()}:0:CLIENT` })

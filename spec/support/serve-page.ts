@@ -10,19 +10,19 @@ const PACKAGE = [
   { find: /^rx-statestore\/optimistic\/react$/, replacement: at('src/client/react/writable.ts') },
   { find: /^rx-statestore\/react$/, replacement: at('src/client/react/index.ts') },
 ]
-/** What bundlers take for a browser. */
+/** The build of mqtt that bundlers choose for a browser. */
 const MQTT = { find: /^mqtt$/, replacement: at('node_modules/mqtt/dist/mqtt.esm.js') }
 
-/** How a program is bundled. */
+/** The options for bundling a program. */
 export interface BundleOptions {
   readonly plugins?: readonly Plugin[]
-  /** For Node, with external packages, instead of a browser. Default `false`. */
+  /** Whether to bundle for Node, with external packages, instead of for a browser. Default `false`. */
   readonly isServer?: boolean
 }
 
 /**
- * Bundles a program, with this package under its name, and as developers run it: with everything that frameworks check
- * while somebody develops.
+ * Bundles a program in development mode, with all checks of the frameworks. The program can import this package by
+ * name.
  */
 export async function bundle(entry: string, { plugins = [], isServer = false }: BundleOptions = {}): Promise<string> {
   const built = await build({
@@ -41,7 +41,7 @@ export async function bundle(entry: string, { plugins = [], isServer = false }: 
   return chunk.code
 }
 
-/** Serves a page that runs a program, until the end of the test; the result is its address. */
+/** Serves a page that runs a program until the end of the test. Returns the address. */
 export async function servePage(program: string, body = '<main id="root"></main>'): Promise<string> {
   const head = '<meta charset="utf-8"><title>A page</title><link rel="icon" href="data:,">'
   const page = `<!doctype html><html lang="en">${head}${body}<script type="module" src="/program.js"></script></html>`

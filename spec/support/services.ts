@@ -3,30 +3,30 @@ import { existsSync } from 'node:fs'
 import { natsServer } from '../../scripts/nats-server.js'
 import { hasNodeRed } from '../../scripts/node-red.js'
 
-/** Something a suite needs besides Node. */
+/** A program other than Node that a suite requires. */
 export interface Service {
   readonly suite: string
   readonly needs: string
   readonly present: boolean
-  /** Files that are of no use without it, which then are not even read. */
+  /** The files that require this program. They are not even read without it. */
   readonly files: readonly string[]
 }
 
-/** Debian's headless build if available, which needs a quarter less CPU; `CHROMIUM` names another one. */
+/** Debian's headless build if available, which needs a quarter less CPU. `CHROMIUM` names another program. */
 export const CHROMIUM = process.env['CHROMIUM'] ?? chromium()
 
 const answers = (command: string): boolean => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0
-/** For a program whose version flag returns a failure. */
+/** Tests whether a command exists if its version flag returns a failure. */
 const exists = (command: string): boolean => spawnSync(command, ['-h'], { stdio: 'ignore' }).error === undefined
 
-/** Returns whether a command is available in a version, `major.minor`, or later. */
+/** Returns whether a command is available in the version `major.minor` or later. */
 function isFrom(least: string, command: string, ...args: readonly string[]): boolean {
   const { stdout = '' } = spawnSync(command, args, { encoding: 'utf8' })
   const [, version] = /(\d+\.\d+)/.exec(stdout ?? '') ?? []
   return version !== undefined && version.localeCompare(least, 'en', { numeric: true }) >= 0
 }
 
-/** Debian's is too old; the gate fetches this one. */
+/** Debian's version is too old. The gate downloads this one. */
 export const NATS_SERVER = natsServer()
 
 const RUNTIMES = new URL('../system/runtimes/node_modules/', import.meta.url).pathname
@@ -36,16 +36,16 @@ function chromium(): string {
   return existsSync(headless) ? headless : '/usr/bin/chromium'
 }
 
-/** A Node of another version, as `npm run runtimes` installs it. */
+/** Returns the path of another Node version, as `npm run runtimes` installs it. */
 export const runtimeOf = (version: number): string =>
   `${RUNTIMES}node-${version}-${process.platform}-${process.arch}/bin/node`
 
-/** The compiler of the oldest TypeScript that is supported. */
+/** The compiler of the oldest supported TypeScript. */
 export const OLDEST_TSC = `${RUNTIMES}typescript/bin/tsc`
 export const BUN = `${RUNTIMES}bun-${process.platform}-${process.arch}/bin/bun`
 export const DENO = `${RUNTIMES}deno-${process.platform}-${process.arch}/deno`
 
-/** The suites that need other programs than Node. */
+/** The programs other than Node that suites require. */
 export const SERVICES = {
   rust: {
     suite: 'interop: the official Rust client',
@@ -104,7 +104,7 @@ export const SERVICES = {
     suite: 'TLS: certificates, and what rests on them',
     needs: 'openssl',
     present: exists('openssl'),
-    // They make certificates from their first line on.
+    // These files create certificates while they load.
     files: [
       'spec/system/attacks/strangers.spec.ts',
       'spec/system/broker/foreign/mosquitto-tls.spec.ts',
@@ -153,13 +153,16 @@ export const SERVICES = {
   },
 } as const satisfies Record<string, Service>
 
-/** Specs that run only when a variable asks for them: they download hundreds of megabytes. */
+/** Specs that run only when a variable requests them, because they download hundreds of megabytes. */
 const BY_HAND = {
   HIVEMQ: 'spec/system/interop/hivemq.spec.ts',
   TOOLCHAINS: 'spec/system/frameworks/toolchains.spec.ts',
 }
 
-/** The files that this machine cannot run, after a line for each service it lacks; in CI that is a failure. */
+/**
+ * Returns the files that this machine cannot run, after printing a line for each missing service. In CI, a missing
+ * service is a failure.
+ */
 export function missingFiles(): readonly string[] {
   const missing = Object.values(SERVICES).filter(({ present }) => !present)
   for (const { suite, needs } of missing) console.info(`missing: ${needs} (${suite})`)

@@ -5,7 +5,7 @@ import { RawClient } from './raw-client.js'
 import { notificationTopicOf } from './topics.js'
 import { bytes, textOf } from './words.js'
 
-/** A store at an address, as the conformance suite asks it; its time is in the hands of the spec. */
+/** Opens the store at an address for the conformance suite. The spec controls the time of the store. */
 export async function targetAt(
   url: string,
   clock: Pick<ManualClock, 'advance'>,

@@ -12,7 +12,7 @@ import { RawSocket } from './raw-socket.js'
 
 type Of<C extends Packet['cmd']> = Extract<Packet, { cmd: C }>
 
-/** How long a broker may take over anything, ms of real time, whatever a spec does with time. */
+/** The time in milliseconds of real time that a broker may take for any operation, regardless of fake timers. */
 const PATIENCE_MS = 10_000
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = globalThis
 
@@ -21,10 +21,13 @@ const oneOf =
   (packet: Packet): packet is Of<C> =>
     packet.cmd === cmd
 
-/** An MQTT client on a foreign codec. It sends only what a spec says, and acknowledges nothing by itself. */
+/**
+ * An MQTT client with a codec of another library. It sends only packets of the spec, and acknowledges nothing
+ * automatically.
+ */
 export class TestClient extends RawSocket {
   readonly version: Version
-  /** Received packets that were not taken yet. */
+  /** The received packets that were not yet taken. */
   readonly packets: Packet[] = []
   onPacket = (packet: Packet): void => void this.packets.push(packet)
   #packetId = 0
@@ -43,7 +46,7 @@ export class TestClient extends RawSocket {
     return new TestClient(url, version)
   }
 
-  /** Connects, with a clean start by default, and returns the CONNACK with any reason code. */
+  /** Connects, with a clean start by default. Returns the CONNACK, whatever its reason code. */
   static async greet(
     url: string,
     clientId: string,
@@ -55,7 +58,7 @@ export class TestClient extends RawSocket {
     return [client, await client.next('connack')]
   }
 
-  /** Connects; rejects when the server does not want it. */
+  /** Connects. Rejects if the server refuses the connection. */
   static async connect(url: string, clientId: string, options: Partial<IConnectPacket> = {}): Promise<TestClient> {
     const [client, { reasonCode, returnCode }] = await TestClient.greet(url, clientId, options)
     if ((reasonCode ?? returnCode) !== 0) throw new Error(`CONNACK ${reasonCode ?? returnCode}`)
@@ -73,7 +76,7 @@ export class TestClient extends RawSocket {
     return super.send(Buffer.concat(pieces))
   }
 
-  /** Settles when it holds or the connection has ended; rejects when neither comes. */
+  /** Resolves when the condition holds or the connection has ended. Rejects if neither happens in time. */
   override async until(holds: () => boolean): Promise<void> {
     let isLate = false
     const timer = setRealTimeout(() => {
@@ -85,7 +88,9 @@ export class TestClient extends RawSocket {
     if (isLate) throw new Error(`no answer within ${PATIENCE_MS} ms`)
   }
 
-  /** Takes the next packet, or the next of a kind, skipping others. Rejects when the connection ends before. */
+  /**
+   * Takes the next packet, or the next packet of a kind while skipping others. Rejects if the connection ends first.
+   */
   async next(): Promise<Packet>
   async next<C extends Packet['cmd']>(cmd: C): Promise<Of<C>>
   async next(cmd?: Packet['cmd']): Promise<Packet> {
@@ -97,7 +102,7 @@ export class TestClient extends RawSocket {
     return found
   }
 
-  /** Takes the next packet of any kind, or says `closed`. */
+  /** Takes the next packet of any kind. Returns `closed` if the connection ends first. */
   async anything(): Promise<Packet | 'closed'> {
     await this.until(() => this.packets.length > 0)
     return this.packets.shift() ?? 'closed'
@@ -112,7 +117,7 @@ export class TestClient extends RawSocket {
     return this.all('publish')
   }
 
-  /** The same, once there are `count`. Rejects when the connection ends before. */
+  /** Returns the received packets of a kind as soon as there are `count`. Rejects if the connection ends first. */
   async came<C extends Packet['cmd']>(cmd: C, count = 1): Promise<Of<C>[]> {
     await this.until(() => this.all(cmd).length >= count)
     const all = this.all(cmd)
@@ -120,19 +125,19 @@ export class TestClient extends RawSocket {
     return all
   }
 
-  /** The reason that the server gives before it ends the connection; undefined when it says nothing. */
+  /** Returns the reason code that the server sends before it ends the connection, or undefined if it sends none. */
   async dismissed(): Promise<number | undefined> {
     await this.closed
     return this.all('disconnect')[0]?.reasonCode
   }
 
-  /** Settles when the server has processed everything that was sent, and its responses are here. */
+  /** Resolves when the server has processed everything that was sent, and its responses have arrived. */
   override async settled(): Promise<void> {
     this.send({ cmd: 'pingreq' })
     await this.next('pingresp')
   }
 
-  /** Takes all publishes that have come. */
+  /** Takes all received publishes. */
   async takePublishes(): Promise<IPublishPacket[]> {
     await this.settled()
     const publishes = this.publishes
@@ -140,12 +145,12 @@ export class TestClient extends RawSocket {
     return publishes
   }
 
-  /** What the publishes that have come say. */
+  /** Takes all received publishes and returns their payloads as text. */
   async texts(): Promise<string[]> {
     return (await this.takePublishes()).map(({ payload }) => payload.toString())
   }
 
-  /** The codes of the SUBACK. */
+  /** Subscribes and returns the codes of the SUBACK. */
   async subscribe(
     subscription: string | ISubscription | readonly ISubscription[],
     properties?: ISubscribePacket['properties'],
@@ -156,13 +161,16 @@ export class TestClient extends RawSocket {
     return (await this.next('suback')).granted
   }
 
-  /** The codes of the UNSUBACK. */
+  /** Unsubscribes and returns the codes of the UNSUBACK. */
   async unsubscribe(...filters: string[]): Promise<readonly number[]> {
     this.send({ cmd: 'unsubscribe', messageId: this.nextPacketId, unsubscriptions: filters })
     return (await this.next('unsuback')).granted
   }
 
-  /** Publishes and goes through with it. The reason code of the first acknowledgement; 0 for QoS 0. */
+  /**
+   * Publishes a message and completes its exchange. Returns the reason code of the first acknowledgement, or 0 for QoS
+   * 0.
+   */
   async publish(topic: string, payload: string | Buffer, options: Partial<IPublishPacket> = {}): Promise<number> {
     const messageId = this.nextPacketId
     const packet = { cmd: 'publish', qos: 0, dup: false, retain: false, topic, payload, messageId, ...options } as const
@@ -179,19 +187,19 @@ export class TestClient extends RawSocket {
     return reasonCode
   }
 
-  /** Acknowledges messages of QoS 1. */
+  /** Acknowledges messages with QoS 1. */
   acknowledge(...publishes: readonly IPublishPacket[]): void {
     this.send(...publishes.map(({ messageId = 0 }): Packet => ({ cmd: 'puback', messageId, reasonCode: 0 })))
   }
 
-  /** Says DISCONNECT. */
+  /** Sends DISCONNECT. */
   async disconnect(reasonCode = 0, sessionExpiryInterval?: number): Promise<void> {
     const properties = sessionExpiryInterval === undefined ? {} : { properties: { sessionExpiryInterval } }
     this.send({ cmd: 'disconnect', reasonCode, ...properties })
     await this.end()
   }
 
-  /** Closes the connection without DISCONNECT, after everything that was sent. */
+  /** Closes the connection without DISCONNECT after everything that was sent. */
   async end(): Promise<void> {
     this.socket.end()
     await this.closed

@@ -2,7 +2,7 @@ import type { Packet } from 'mqtt-packet'
 
 const proofOf = (token: string) => ({ authenticationMethod: 'K8S-SAT', authenticationData: Buffer.from(token) })
 
-/** CONNECT with a token. */
+/** Creates a CONNECT with a token. */
 export const connectWith = (token: string, clientId = 'c'): Packet => ({
   cmd: 'connect',
   protocolId: 'MQTT',
@@ -13,7 +13,7 @@ export const connectWith = (token: string, clientId = 'c'): Packet => ({
   properties: proofOf(token),
 })
 
-/** AUTH with a token; 0x19 re-authenticates, 0x18 continues. */
+/** Creates an AUTH with a token. 0x19 re-authenticates, and 0x18 continues. */
 export const authWith = (token: string, reasonCode = 0x19): Packet => ({
   cmd: 'auth',
   reasonCode,

@@ -1,4 +1,4 @@
-// The topics of the protocol, repeated so that specs do not rely on the code under test.
+// The topics of the protocol, repeated here so that specs do not rely on the code under test.
 
 export const INVOKE_TOPIC = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
 export const RESERVED = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
@@ -8,6 +8,6 @@ export const responseTopicOf = (clientId: string): string =>
 
 const hex = (text: string): string => Buffer.from(text, 'latin1').toString('hex').toUpperCase()
 
-/** The notification topic of a client for a key; without a key, the filter for all keys. */
+/** Returns the notification topic of a client for a key, or without a key the filter for all keys. */
 export const notificationTopicOf = (clientId: string, key?: string): string =>
   `${RESERVED}/${hex(clientId)}/command/notify/${key === undefined ? '+' : hex(key)}`

@@ -1,4 +1,4 @@
-/** The HTTP request with which a client asks for MQTT over WebSocket. */
+/** The HTTP request with which a client requests MQTT over WebSocket. */
 export const UPGRADE = [
   'GET / HTTP/1.1',
   'Host: localhost',
@@ -10,11 +10,11 @@ export const UPGRADE = [
   '\r\n',
 ].join('\r\n')
 
-/** Opcodes. */
+/** The opcodes of WebSocket frames. */
 export const TEXT = 1
 export const BINARY = 2
 
-/** A WebSocket frame of a client, masked with zeros (RFC 6455, section 5.2). */
+/** Encodes a client's WebSocket frame, masked with zeros (RFC 6455, section 5.2). */
 export function webSocketFrame(payload: Uint8Array | string, opcode = BINARY, isFinal = true): Buffer {
   const bytes = Buffer.from(payload)
   const { length } = bytes

@@ -6,31 +6,34 @@ import { ConnectionLostError } from '../../src/core/util/errors.js'
 import { found, marbleStore } from './marble-store.js'
 import type { Answer, WireRequest } from './operator-session.js'
 
-/** Time until the response, ms; the write is applied immediately. */
+/** The response time in milliseconds. The write is applied immediately. */
 const DELAY = 10
 const END = 200_000
 
-/** Options of the store. */
+/** The options of the store. */
 export interface WriteStore {
-  /** ms after which a write is notified; its response takes 10. Default 12. */
+  /** The time in milliseconds after which a write is notified. Its response takes 10. The default is 12. */
   readonly echo?: number
 }
 
-/** A state in a few words: `b pending`, `a refused: conflict`, `b pending late`. */
+/** Describes a state in a few words: `b pending`, `a refused: conflict`, `b pending late`. */
 export function inWords({ value, state, error, late }: OptimisticState<string>): string {
   const reason = error ? `: ${error.code}` : ''
   const lateness = late ? (late.sentAfter === undefined ? ' late' : ` sent ${late.sentAfter} late`) : ''
   return `${value ?? '-'} ${state}${reason}${lateness}`
 }
 
-/** A page that writes the key `k` of a store that has `a`, in the time of a marble test. */
+/** Opens a page on marble time that writes the key `k`, which has the value `a` in the store. */
 export function writeBench(m: Context, options: OptimisticOptions<string> = {}, { echo = 12 }: WriteStore = {}) {
   const { scheduler } = m
   let isUp = false
   let version = 1
   let record: { value: string; version: number } | undefined = { value: 'a', version }
   const sent: string[] = []
-  /** Verbs whose requests are lost on the way there, or done but not answered. */
+  /**
+   * The verbs whose requests are lost on the way to the store. Requests with the verbs below are executed without a
+   * response.
+   */
   const lost = new Set<string>()
   const unanswered = new Set<string>()
   const answers = new Map<string, string>()
@@ -64,7 +67,7 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     record = value === undefined ? undefined : { value, version }
   }
 
-  /** Changes the key from another client, with a notification after a delay, ms. */
+  /** Changes the key from another client, with a notification after a delay in milliseconds. */
   function notify(value: string | undefined, after = 0): void {
     change(value)
     const changedAt = version
@@ -87,12 +90,12 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
     store,
     view,
     state$: view.state$.pipe(map(inWords)),
-    /** What a write comes to, in words. */
+    /** Describes the outcome of a write in words. */
     result: (value: string): Observable<string> => view.set(value).pipe(map(({ outcome }) => `${value} ${outcome}`)),
     change,
     notify,
     sent,
-    /** Writes and reads of the page itself, with their time. */
+    /** Returns the SET requests of the page, with their times. */
     writes: () => sent.filter(request => request.includes(' SET ')),
     lost,
     unanswered,
@@ -103,5 +106,5 @@ export function writeBench(m: Context, options: OptimisticOptions<string> = {}, 
   }
 }
 
-/** Of an error its code. */
+/** Returns the code of an error. */
 export const codeOf = (error: unknown): string => (error instanceof StateStoreError ? error.code : String(error))

@@ -7,7 +7,8 @@ import { openAttached, untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
 
-// The broker disconnects the previous owner of a client id with reason code 142. For any other client, this reason is permanent.
+// The broker disconnects the previous owner of a client id with reason code 142. For any other client, this reason is
+// permanent.
 describe('a contested client id', () => {
   it('a store that took over during an outage keeps its keys and instance id after the previous store briefly reclaims the client id', {
     tags: 'slow',

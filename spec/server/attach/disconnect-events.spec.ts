@@ -7,7 +7,8 @@ import { RawClient } from '../../support/raw-client.js'
 import { notificationTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
-// The topic filter resembles those of EMQX and rmqtt, but the client that acts as the broker may publish to these topics.
+// The topic filter resembles those of EMQX and rmqtt, but the client that acts as the broker may publish to these
+// topics.
 const EVENTS = 'events/brokers/+/clients/+/disconnected'
 const EVENT = (clientId: string): string => `events/brokers/emqx@127.0.0.1/clients/${clientId}/disconnected`
 const PAYLOAD = JSON.stringify({ clientid: 'alice', reason: 'tcp_closed', disconnected_at: 1_700_000_000_000 })

@@ -5,7 +5,10 @@ const MB = 1_000_000
 const LARGE = 'x'.repeat(90_000)
 const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } }
 
-/** Opens a broker on which clients named `unauthenticated` never finish authentication, and an offline session with a queued message. */
+/**
+ * Opens a broker on which clients named `unauthenticated` never finish authentication, and an offline session with a
+ * queued message.
+ */
 function open() {
   const scene = openCore(
     {

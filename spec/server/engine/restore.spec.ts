@@ -185,7 +185,9 @@ const step = fc.record({
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** Collects the versions that a watch of each key observes. Fails unless each version is newer than the previous one. */
+/**
+ * Collects the versions that a watch of each key observes. Fails unless each version is newer than the previous one.
+ */
 class VersionObserver {
   readonly #seen = new Map<string, string>()
 

@@ -6,7 +6,10 @@ import { TestClient } from '../../support/test-client.js'
 import { responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
-/** The keep-alive in seconds. A client that is silent for one and a half times as long is disconnected (MQTT 5.0, section 3.1.2.10). */
+/**
+ * The keep-alive in seconds. A client that is silent for one and a half times as long is disconnected (MQTT 5.0,
+ * section 3.1.2.10).
+ */
 const KEEP_ALIVE = 10
 const A_WHILE = KEEP_ALIVE * 1_000
 

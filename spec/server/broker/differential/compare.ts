@@ -26,7 +26,9 @@ function firstDifference(
   return undefined
 }
 
-/** Shrinks a failing script by dropping steps as long as the script still fails. It first drops many steps at a time. */
+/**
+ * Shrinks a failing script by dropping steps as long as the script still fails. It first drops many steps at a time.
+ */
 export async function shrink(script: Script, targets: readonly [Target, Target]): Promise<Script> {
   let { steps } = script
   for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

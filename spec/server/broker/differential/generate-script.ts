@@ -39,8 +39,8 @@ const PLAIN: Options = { noLocal: false, retainAsPublished: false }
  * - a shared subscription receives retained messages (4.8.2);
  * - on a session takeover, the will of the old connection is lost or replaced by the new will (3.1.2.5, 3.1.4), so
  * scripts close such connections first;
- * - a delayed will waits for its delay although the session has ended (3.1.3.2.2), even by a clean start, and a will for
- * a group may be delivered to the client that left the will;
+ * - a delayed will waits for its delay although the session has ended (3.1.3.2.2), even by a clean start, and a will
+ *   for a group may be delivered to the client that left the will;
  * - a session resumed with a smaller receive maximum exceeds the maximum, and one acknowledgement may release several
  * messages (4.9-1, 4.9-2).
  */
@@ -106,9 +106,9 @@ class Generator {
     const kept = this.#flavour !== 'shared' && random.chance(0.7)
     const five = version === 5
     const clean = five ? random.chance(0.25) : !kept
-    // Scripts never lower the maximum packet size, because the brokers differ. For a QoS 2 message that no longer fits, our
-    // broker sends PUBREL (section 4.3.3), whereas Mosquitto sends nothing and keeps the packet id. The specs in `standard`
-    // test this case.
+    // Scripts never lower the maximum packet size, because the brokers differ. For a QoS 2 message that no longer fits,
+    // our broker sends PUBREL (section 4.3.3), whereas Mosquitto sends nothing and keeps the packet id. The specs in
+    // `standard` test this case.
     return {
       do: 'connect',
       client,

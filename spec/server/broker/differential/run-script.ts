@@ -165,7 +165,10 @@ class Run {
     })
   }
 
-  /** Breaks off an exchange only in a persistent session whose client acknowledges everything and has no will. See the QoS 2 method. */
+  /**
+   * Breaks off an exchange only in a persistent session whose client acknowledges everything and has no will. See the
+   * QoS 2 method.
+   */
   async #publishBroken({ client, message, when }: BrokenPublish, participant: Participant): Promise<void> {
     const { terms } = participant
     if (terms === undefined) return

@@ -15,7 +15,10 @@ export interface MessageProperties {
   readonly messageExpiryInterval?: number
 }
 
-/** A message to publish, immediately or as a will. The payload contains the message's number, which is unique in the script. */
+/**
+ * A message to publish, immediately or as a will. The payload contains the message's number, which is unique in the
+ * script.
+ */
 export interface Message {
   readonly number: number
   readonly topic: string
@@ -93,8 +96,9 @@ export type Step =
   | { readonly do: 'answer'; readonly client: ClientName }
 
 /**
- * The subject of a script. `disjoint`: no message matches two filters, so that windows and withheld acknowledgements can
- * be compared packet by packet. `overlapping`: filters of all kinds. `shared`: groups whose members are all connected.
+ * The subject of a script. `disjoint`: no message matches two filters, so that windows and withheld acknowledgements
+ * can be compared packet by packet. `overlapping`: filters of all kinds. `shared`: groups whose members are all
+ * connected.
  */
 export type Flavour = 'disjoint' | 'overlapping' | 'shared'
 

@@ -19,7 +19,10 @@ export interface Expected {
   readonly expiresAt: number | undefined
   /** Messages of one batch may arrive in any order. */
   readonly batch: number
-  /** Whether the broker may have discarded this message, because it was unsendable when another message of its batch was sent. */
+  /**
+   * Whether the broker may have discarded this message, because it was unsendable when another message of its batch was
+   * sent.
+   */
   isOptional?: boolean
 }
 
@@ -107,7 +110,8 @@ export class SessionModel {
     const candidates = list
       .filter((expected, i) => head === undefined || expected.batch === head.batch || i < list.indexOf(head))
       .filter(({ publication: { what, number: own } }) => (number === undefined ? what === 'empty' : own === number))
-    // The message may be expected several times, and the broker may have omitted an earlier copy. The packet decides which copy matches.
+    // The message may be expected several times, and the broker may have omitted an earlier copy. The packet decides
+    // which copy matches.
     const found = candidates.find(expected => differences(expected, packet, now).length === 0) ?? candidates[0]
     if (found === undefined) return undefined
     const before = [...this.expected, ...this.immediate].filter(({ qos }) => qos > 0 === packet.qos > 0)

@@ -63,7 +63,9 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
   }
 }
 
-/** Skipped cases: time steps so large that nodes check too often, and a clock that goes back, which log time never does. */
+/**
+ * Skipped cases: time steps so large that nodes check too often, and a clock that goes back, which log time never does.
+ */
 const SKIPPED = [
   'a time to live of months does not overflow',
   'the largest time to live never expires',

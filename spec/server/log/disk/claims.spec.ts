@@ -29,7 +29,10 @@ class SharedDirectory {
     if (stale !== undefined) this.files.set('lock', stale)
   }
 
-  /** Runs a process that claims the directory. The process is either killed after the given number of calls, or holds the directory for some time and releases it. */
+  /**
+   * Runs a process that claims the directory. The process is either killed after the given number of calls, or holds
+   * the directory for some time and releases it.
+   */
   async start(claim: string, calls: number): Promise<string | undefined> {
     this.living.add(claim)
     try {
@@ -91,7 +94,8 @@ describe('several processes that claim a directory at the same time', () => {
           const directory = new SharedDirectory(scheduler, stale)
           const all = Promise.all(callCounts.map(async (calls, i) => directory.start(`process ${i}`, calls)))
           await scheduler.waitFor(all)
-          // Regardless of what the other processes left behind, the next process gets the directory and leaves nothing behind.
+          // Regardless of what the other processes left behind, the next process gets the directory and leaves nothing
+          // behind.
           const next = directory.start('next', 1_000)
           await scheduler.waitFor(next)
           expect([await next, directory.files.has('lock')]).toEqual([undefined, false])

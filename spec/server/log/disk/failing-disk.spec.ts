@@ -36,7 +36,8 @@ describe.each(failures)('a $speed disk that fails with $code', ({ code, clock })
         expect(run.pictures.length - 1 + run.refusals.length).toBe(entries.length)
         const { engine } = await recover<never>(disk.killed(), {})
         const last = run.pictures.at(-1)
-        // An entry that was rejected after a failed flush may or may not be on disk, because its outcome was never reported.
+        // An entry that was rejected after a failed flush may or may not be on disk, because its outcome was never
+        // reported.
         const mayBeThere = run.refusals[0]?.problem === 'broken'
         if (!mayBeThere) expect(pictureOf(engine), `call ${at}`).toBe(last)
         if (!failed) break

@@ -25,8 +25,8 @@ interface NameChange {
 }
 
 /**
- * A disk in memory with a page cache. Any call may fail, and the process may be killed. After a power cut, any subset of
- * the unflushed sectors remains, files may have any length between the old and the new one, and the first changes of
+ * A disk in memory with a page cache. Any call may fail, and the process may be killed. After a power cut, any subset
+ * of the unflushed sectors remains, files may have any length between the old and the new one, and the first changes of
  * names remain, up to any point.
  */
 export class MemoryDisk implements Files {
@@ -42,7 +42,10 @@ export class MemoryDisk implements Files {
   /** Returns a number in [0, 1) that decides which sectors a failed flush writes. */
   chance: () => number = () => 0
 
-  /** Returns the disk as the next process finds it after this process was killed. A power cut can still lose unflushed data. */
+  /**
+   * Returns the disk as the next process finds it after this process was killed. A power cut can still lose unflushed
+   * data.
+   */
   killed(): MemoryDisk {
     return this.#copy(this.#now, this.#durableNames, this.#changes, content => ({
       bytes: content.bytes.slice(),
@@ -215,7 +218,10 @@ function afterFlush({ bytes, durable, dirty, truncatedTo }: Content, chance: () 
   return after
 }
 
-/** Returns the medium after a power cut or a failed flush, with any subset of the sectors and any length between the old and the new one. */
+/**
+ * Returns the medium after a power cut or a failed flush, with any subset of the sectors and any length between the old
+ * and the new one.
+ */
 function afterCut(content: Content, chance: () => number): Uint8Array {
   const { bytes, durable, truncatedTo } = content
   if (truncatedTo !== undefined && chance() < 0.5) return durable
