@@ -1,7 +1,7 @@
 // Three processes elect the leader of a pump station. The first leader is killed, and the next one is stopped.
 
 import { connect, Hlc, json, StateStoreError } from 'rx-statestore'
-import { fenced, lease } from 'rx-statestore/lease'
+import { fenced, watchHolder } from 'rx-statestore/lease'
 import { serve } from 'rx-statestore/server'
 import { firstValueFrom } from 'rxjs'
 import { check, heading, say } from '../transcript.js'
@@ -92,7 +92,7 @@ check('the handover was faster than the takeover', third.took < second.took, tru
 check('no other member wrote', writers, [first.leader.name, second.leader.name, third.leader.name])
 
 await third.leader.stop()
-check('the lease is free at the end', await firstValueFrom(lease(panel, STATION, LEASE).holder$), undefined)
+check('the lease is free at the end', await firstValueFrom(watchHolder(panel, STATION)), undefined)
 await panel.close()
 await server.close()
 heading(`Done: takeover ${second.took} ms, handover ${third.took} ms.`)

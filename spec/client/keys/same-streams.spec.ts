@@ -1,7 +1,6 @@
 import { isObservable, NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { number, systemClock } from '../../../src/client/index.js'
-import { lease } from '../../../src/client/lease/lease.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { optimistic } from '../../../src/client/optimistic/index.js'
 import { shadow } from '../../../src/client/shadow/index.js'
@@ -16,7 +15,6 @@ const HOLDERS: readonly (readonly [string, object, readonly string[]])[] = [
   ['store', store, ['status$', 'stats$', 'errors$']],
   ['key', store.key('k', number), ['entries$', 'value$', 'freshness$', 'errors$']],
   ['matching', matching(store, 'k*', number), ['entries$', 'map$', 'freshness$']],
-  ['lease', lease(store, 'k', { duration: 1_000 }), ['holder$']],
   ['optimistic', optimistic(store.key('k', number)), ['state$', 'value$']],
   ['shadow', shadow(store, 'k'), ['state$', 'delta$']],
   ['pub/sub client', new FakeSetting().client, ['status$', 'errors$', 'serverMessages$']],

@@ -1,10 +1,11 @@
-import { firstValueFrom, from, lastValueFrom } from 'rxjs'
+import { firstValueFrom, from, lastValueFrom, NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { ArgumentError, number, set, systemClock, text } from '../../../src/client/index.js'
 import { fenced, leadership, withLock } from '../../../src/client/lease/index.js'
-import { lease } from '../../../src/client/lease/lease.js'
+import { lease, watchHolder } from '../../../src/client/lease/lease.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
+import { fakeStore } from '../../support/operator-session.js'
 
 const OPTIONS = { duration: 10_000 }
 
@@ -46,17 +47,31 @@ describe('tryAcquire', () => {
   })
 })
 
-describe('holder$', () => {
-  it('holder$ emits the holder to any client and does not acquire the lease', async () => {
+describe('watchHolder', () => {
+  it('watchHolder emits the holder to any client and does not acquire the lease', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, observer] = [openClient(store.url), openClient(store.url)]
-    const seen = record(lease(observer, 'line', OPTIONS).holder$)
+    const seen = record(watchHolder(observer, 'line'))
     await seen.until(({ values }) => values.length === 1)
     const held = record(lease(a, 'line', { ...OPTIONS, holder: 'a' }))
     await seen.until(({ values }) => values.length === 2)
     held.unsubscribe()
     await seen.until(({ values }) => values.length === 3)
     expect(seen.values).toEqual([undefined, 'a', undefined])
+  })
+
+  it('watchHolder errors with `lock-key` for a key that is not a lock', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const client = openClient(store.url)
+    await firstValueFrom(client.set('line', '', text))
+    await expect(firstValueFrom(watchHolder(client, 'line'))).rejects.toMatchObject({ code: 'lock-key', key: 'line' })
+  })
+
+  it('watchHolder throws for anything but a store, and for an empty name', () => {
+    const { store } = fakeStore(() => NEVER)
+    // @ts-expect-error a lease is not a store
+    expect(() => watchHolder(lease(store, 'line', OPTIONS), 'line')).toThrow('Expected a store, got `[object Object]`')
+    expect(() => watchHolder(store, '')).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 })
 

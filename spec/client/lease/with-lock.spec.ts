@@ -1,4 +1,4 @@
-import { config, NEVER, Observable, of, Subject, take } from 'rxjs'
+import { config, NEVER, Observable, of, Subject, take, tap } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/keys/codec.js'
@@ -52,6 +52,24 @@ describe('withLock', () => {
       m.expect(withLock(held, () => work)).toBeObservable('------x--y-|')
       m.expect(work).toHaveSubscriptions('                -----^-----!')
       m.expect(held).toHaveSubscriptions('                ^----------!')
+    }),
+  )
+
+  it(
+    'operators between lease and work see every state before the work starts or stops',
+    marbles(m => {
+      const held = leaseOf(m, '--w--a---A--l--w--b--')
+      const seen: string[] = []
+      const shown$ = held.pipe(tap(({ status }) => seen.push(status)))
+      const work = (): Observable<string> =>
+        new Observable(() => {
+          seen.push('work')
+          return () => seen.push('end of work')
+        })
+      m.expect(withLock(shown$, work, { resume: true })).toBeObservable('---------------------')
+      m.flush()
+      const first = ['waiting', 'held', 'work', 'held', 'lost', 'end of work']
+      expect(seen).toEqual([...first, 'waiting', 'held', 'work'])
     }),
   )
 

@@ -1,6 +1,6 @@
 export { FencedStore, fenced } from './fenced.js'
 export { type Leadership, leadership } from './leadership.js'
-export { Lease, lease } from './lease.js'
+export { Lease, lease, watchHolder } from './lease.js'
 export type { LeaseOptions } from './lease-options.js'
 export type { Acquisition, LeaseState } from './lease-state.js'
 export { type LeaseLossReason, LeaseLostError, LockKeyError } from './lease-state.js'

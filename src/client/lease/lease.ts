@@ -5,10 +5,8 @@ import { checkOptionNames } from '../../core/util/check.js'
 import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
 import { type ClientHost, StateStore } from '../connect/client.js'
 import { bytes } from '../keys/codec.js'
-import { Key } from '../keys/key.js'
 import { ABORT_NAMES, type AbortOptions, abortable, checkSignal } from '../keys/options.js'
-import { KeySource } from '../keys/source.js'
-import { HOST } from '../keys/store-view.js'
+import { HOST, StoreView } from '../keys/store-view.js'
 import { toKeyName } from '../watch/key-name.js'
 import { acquireOrRenew, type ClaimResult, hasExpired, holderOf, releaseLease } from './acquire-or-renew.js'
 import { LeaseCandidate } from './lease-candidate.js'
@@ -29,8 +27,6 @@ const MIN_RECOMMENDED_DURATION_MS = 100
 export class Lease extends Observable<LeaseState> {
   /** The lock key. */
   readonly name: string
-  /** Emits the current holder, `undefined` while the lease is free. Acquires nothing; errors as the lease does. */
-  readonly holder$: Observable<string | undefined>
   readonly #key: KeyName
   readonly #settings: LeaseSettings
   readonly #host: ClientHost
@@ -47,10 +43,6 @@ export class Lease extends Observable<LeaseState> {
     this.#key = key
     this.#settings = settings
     this.#host = host
-    this.holder$ = new Key(new KeySource(key, bytes, host)).entries$.pipe(
-      map(({ value }) => value && holderOf(key, value)),
-      distinctUntilChanged(),
-    )
   }
 
   /**
@@ -120,4 +112,23 @@ export function lease(store: StateStore, name: string | Uint8Array, options: Lea
   if (options === undefined)
     throw new ArgumentError('Expected the duration of the lease, such as `lease(store, name, { duration: 10_000 })`')
   return new Lease(toKeyName(name), options, store[HOST])
+}
+
+/**
+ * Watches who holds a lease, without competing for it: emits the name of the holder, or `undefined` while the lease is
+ * free. Cold. Errors as the watch of a key does, and with `lock-key` when the key is not a lock. Throws `argument` for
+ * anything but a store, and for an empty name.
+ *
+ * @example
+ * ```ts
+ * watchHolder(store, 'line-1').subscribe(holder => console.log(holder ?? 'free'))
+ * ```
+ */
+export function watchHolder(store: StoreView, name: string | Uint8Array): Observable<string | undefined> {
+  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
+  const key = toKeyName(name)
+  return store.key(name, bytes).entries$.pipe(
+    map(({ value }) => value && holderOf(key, value)),
+    distinctUntilChanged(),
+  )
 }

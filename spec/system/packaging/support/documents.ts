@@ -40,9 +40,12 @@ export const DOCUMENTS: readonly Document[] = [
   },
   { file: 'docs/deploying.md', outputs: [/^\[ 'cellar', 'roof' \]\n$/] },
   { file: 'docs/security.md', outputs: [/^login accepted\nrefused write\nnot-authorized\n$/, /^$/] },
-  { file: 'docs/locking.md', outputs: [/^true\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/] },
+  {
+    file: 'docs/locking.md',
+    outputs: [/^true\n$/, /^held\ndone\n$/, /^mine until 59\d+\.?\d* ms from now\n$/, /^true\n$/],
+  },
   { file: 'docs/writing.md', outputs: [/^undefined connecting\n21 pending\n22 pending\n[\s\S]*applied \d+:/] },
-  { file: 'docs/requests.md', outputs: [/^first (.+)\nsecond \1\n21\n21\n$/, /^1000\n$/] },
+  { file: 'docs/requests.md', outputs: [/^first (.+)\nsecond \1\n21\n21\n$/, /^1000\n$/, /^3\n$/] },
   { file: 'docs/shadows.md', outputs: [/^turning to \{ setPoint: 21 \}\nsettled true\n$/] },
   { file: 'docs/testing.md', outputs: [/^heating at 22\n$/, /^20\n$/] },
   {
