@@ -1,71 +1,75 @@
-/** The clients of a case; each has its own connection. */
+/** The clients of a case, each of which has a separate connection. */
 export type ClientName = 'alice' | 'bob' | 'carol'
 
 /** A notification: `{ set: [key, value] }` or `{ delete: key }`. */
 export type NotifiedChange = { readonly set: readonly [key: string, value: string] } | { readonly delete: string }
 
-/** The notifications of a step by client; other clients get none. */
+/** The notifications of a step by client. Clients that are not listed receive none. */
 export type Notifications = Readonly<Partial<Record<ClientName, readonly NotifiedChange[]>>>
 
 /**
- * `none`; `new`: greater than every version before and than the request's timestamp; `same as {step}`: that of a step
- * before; or literally.
+ * The expected version: `none`; `new` for one greater than all earlier versions and than the request's timestamp;
+ * `same as {step}` for that of an earlier step; or a literal version.
  */
 export type VersionExpectation = 'none' | 'new' | `same as ${string}` | `${number}:${number}:StateStore`
 
-/** A clock in a request: ms, literal text, `version of {step}`, or `null` for none. */
+/** A clock in a request: a number of milliseconds, literal text, `version of {step}`, or `null` for none. */
 export type ClockValue = number | string | null
 
-/** A request and everything that follows from it. Every character of a text stands for one byte. */
+/** A request and all its consequences. Every character of a text stands for one byte. */
 export interface RequestStep {
-  /** Words separated by spaces; a list of words; or raw bytes in `payload`. */
+  /** The words separated by spaces, a list of words, or raw bytes in `payload`. */
   readonly send: string | readonly string[] | { readonly payload: string }
-  /** Default `alice`. */
+  /** The client. The default is `alice`. */
   readonly from?: ClientName
-  /** `__ts`; a number says how many ms the client's clock is ahead of the store's. Default 0. */
+  /**
+   * The property `__ts`. A number is how many milliseconds the client's clock is ahead of the store's. The default is
+   * 0.
+   */
   readonly ts?: ClockValue
-  /** `__ft`; a number counts ms from the start of the case. Default none. */
+  /** The property `__ft`. A number counts milliseconds from the start of the case. By default, there is none. */
   readonly ft?: ClockValue
-  /** Name under which later steps refer to the version of this one. */
+  /** The name by which later steps refer to the version of this step. */
   readonly as?: string
-  /** Payload of the response, in the field dialect. */
+  /** The payload of the response, in the field dialect. */
   readonly reply: string
   readonly version: VersionExpectation
-  /** Notifications, which all have the version of the response. */
+  /** The notifications, all of which have the version of the response. */
   readonly told?: Notifications
 }
 
 /**
- * Time passes, or an operator sets the store's wall clock; then watching clients get notifications with new versions.
+ * A step in which time passes or an operator sets the store's wall clock. Watching clients then receive notifications
+ * with new versions.
  */
 export type TimeStep =
   | { readonly advance: number; readonly told?: Notifications }
   | { readonly jump: number; readonly told?: Notifications }
 
-/** A whole scan, page by page until no token comes: which keys it finds, each once, in any order. */
+/** A complete scan, page by page until there is no token. It finds the given keys, each exactly once, in any order. */
 export interface ScanStep {
   readonly scan: string
   readonly finds: readonly string[]
-  /** Keys that a scan may or may not find, as they were created or deleted during it. */
+  /** The keys that a scan may or may not find, because they were created or deleted during the scan. */
   readonly mayFind?: readonly string[]
-  /** Runs after the first page, which must not be the last. */
+  /** The steps to run after the first page, which must not be the last page. */
   readonly meanwhile?: readonly (RequestStep | TimeStep)[]
-  /** Default `alice`. */
+  /** The client. The default is `alice`. */
   readonly from?: ClientName
 }
 
 export type Step = RequestStep | TimeStep | ScanStep
 
-/** How much a store may hold. */
+/** The limits of a store. */
 export interface Bounds {
   readonly maxKeys?: number
   readonly maxBytes?: number
 }
 
-/** The required behaviour of a store, as data. The store starts empty, at 1696374425000 ms. */
+/** The required behaviour of a store, as data. The store starts empty at 1696374425000 ms. */
 export interface ConformanceCase {
   readonly name: string
-  /** Default: none that a case comes near. */
+  /** The limits. The default limits are never reached by a case. */
   readonly bounds?: Bounds
   readonly steps: readonly Step[]
 }
@@ -76,16 +80,16 @@ export const DELETED = ':1\r\n'
 export const NOTHING = ':0\r\n'
 export const ABSENT = '$-1\r\n'
 
-/** Reply with a value. */
+/** Returns the reply with a value. */
 export const value = (text: string): string => `$${text.length}\r\n${text}\r\n`
 
-/** Reply with a page of a scan that is the last. */
+/** Returns the reply with the last page of a scan. */
 export const lastPage = (...keys: readonly string[]): string => `*1\r\n*${keys.length}\r\n${keys.map(value).join('')}`
 
-/** Reply with an error. */
+/** Returns the reply with an error. */
 export const error = (text: string): string => `-ERR ${text}\r\n`
 
-/** All 256 bytes. */
+/** A string of all 256 bytes. */
 export const EVERY_BYTE = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)).join('')
 
 export const CLOCK_SKEW = error(

@@ -1,6 +1,6 @@
 import { ABSENT, type ConformanceCase, DELETED, OK, REFUSED, SYNTAX, value } from './case.js'
 
-/** SET with NX and NEX, both forms (section 2 of the protocol page). */
+/** Cases of SET with NX and NEX, in both forms (section 2 of the protocol page). */
 export const CONDITIONS: readonly ConformanceCase[] = [
   {
     name: 'NX writes a key that does not exist',
@@ -10,7 +10,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NX is refused with the stored version when the key exists, also with the same value',
+    name: 'NX is rejected with the stored version when the key exists, even with the same value',
     steps: [
       { send: 'SET key value', reply: OK, version: 'new', as: 'write' },
       { send: 'SET key other NX', from: 'bob', reply: REFUSED, version: 'same as write' },
@@ -19,7 +19,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NX writes again after a delete',
+    name: 'NX writes again after the key was deleted',
     steps: [
       { send: 'SET key one NX', reply: OK, version: 'new' },
       { send: 'DEL key', reply: DELETED, version: 'new' },
@@ -34,7 +34,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NEX writes a key that holds the value being set',
+    name: 'NEX writes a key that already has the value being set',
     steps: [
       { send: 'SET key value', reply: OK, version: 'new' },
       { send: 'SET key value NEX', reply: OK, version: 'new', as: 'again' },
@@ -42,7 +42,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NEX is refused with the stored version when the key holds another value',
+    name: 'NEX is rejected with the stored version when the key has another value',
     steps: [
       { send: 'SET key value', reply: OK, version: 'new', as: 'write' },
       { send: 'SET key other NEX', from: 'bob', reply: REFUSED, version: 'same as write' },
@@ -58,7 +58,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NEX with a comparand writes a key that holds the comparand',
+    name: 'NEX with a comparand writes a key whose value equals the comparand',
     steps: [
       { send: 'SET key one', reply: OK, version: 'new' },
       { send: 'SET key two NEX one', reply: OK, version: 'new', as: 'second' },
@@ -66,7 +66,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NEX with a comparand is refused when the key holds another value, also the one being set',
+    name: 'NEX with a comparand is rejected when the key has another value, even the value being set',
     steps: [
       { send: 'SET key one', reply: OK, version: 'new', as: 'write' },
       { send: 'SET key one NEX two', reply: REFUSED, version: 'same as write' },
@@ -75,7 +75,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NEX with an empty comparand writes over an empty value alone',
+    name: 'NEX with an empty comparand overwrites only an empty value',
     steps: [
       { send: ['SET', 'key', ''], reply: OK, version: 'new' },
       { send: ['SET', 'key', 'full', 'NEX', ''], reply: OK, version: 'new', as: 'full' },
@@ -91,7 +91,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NEX after which PX and a number follow has no comparand',
+    name: 'NEX followed by PX and a number has no comparand',
     steps: [
       { send: 'SET key PX', reply: OK, version: 'new', as: 'write' },
       { send: 'SET key value NEX PX 100', reply: REFUSED, version: 'same as write' },
@@ -101,7 +101,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'the comparand of NEX may read like an option where nothing else makes sense',
+    name: 'the comparand of NEX may read like an option if no other interpretation is valid',
     steps: [
       { send: 'SET key PX', reply: OK, version: 'new' },
       { send: 'SET key NX NEX PX', reply: OK, version: 'new' },
@@ -111,7 +111,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'IFVER writes a key that has this very version',
+    name: 'IFVER writes a key that has exactly the given version',
     steps: [
       { send: 'SET key one', reply: OK, version: '1696374425000:1:StateStore', as: 'write' },
       { send: 'SET key two IFVER 1696374425000:1:StateStore', reply: OK, version: 'new', as: 'second' },
@@ -120,7 +120,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'IFVER is refused when there is no such key, whatever it had',
+    name: 'IFVER is rejected when the key does not exist, even with the version that it had',
     steps: [
       { send: 'SET key one IFVER 1:0:a', reply: REFUSED, version: 'none' },
       { send: 'SET key one', reply: OK, version: '1696374425000:1:StateStore' },
@@ -129,7 +129,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'IFVER requires a version, and excludes other conditions',
+    name: 'IFVER requires a version and cannot be combined with other conditions',
     steps: [
       { send: 'SET key one IFVER', reply: SYNTAX, version: 'none' },
       { send: 'SET key one IFVER 12', reply: SYNTAX, version: 'none' },
@@ -139,7 +139,7 @@ export const CONDITIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a refused SET changes neither value, version nor time to live',
+    name: 'a rejected SET changes neither value, version nor time to live',
     steps: [
       { send: 'SET key value PX 1000', reply: OK, version: 'new', as: 'write' },
       { advance: 900 },

@@ -48,11 +48,11 @@ const NOT_RESP3: Readonly<Record<string, string>> = {
   'a reply': '+OK\r\n',
 }
 
-/** The responses to invalid commands, and at the limits of the store (section 2 of the protocol page). */
+/** Cases of invalid commands and of the limits of the store (section 2 of the protocol page). */
 export const ERRORS: readonly ConformanceCase[] = [
   ...Object.entries(NOT_RESP3).map(
     ([name, payload]): ConformanceCase => ({
-      name: `${name}: a syntax error, and the connection stays open`,
+      name: `${name} is a syntax error, and the connection stays open`,
       steps: [
         { send: { payload }, reply: SYNTAX, version: 'none' },
         { send: 'GET k', reply: ABSENT, version: 'none' },
@@ -130,7 +130,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ['KEYNOTIFY', '', 'STOP'],
   ]),
   {
-    name: 'a full store refuses one more key, and still takes writes to the keys it has',
+    name: 'a full store rejects a new key but still accepts writes to its existing keys',
     bounds: { maxKeys: 2 },
     steps: [
       { send: 'SET one 1', reply: OK, version: 'new' },
@@ -144,7 +144,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a full store has room again after a delete',
+    name: 'a full store accepts a new key after a key is deleted',
     bounds: { maxKeys: 1 },
     steps: [
       { send: 'SET one 1', reply: OK, version: 'new' },
@@ -154,7 +154,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a full store has room again after an expiry',
+    name: 'a full store accepts a new key after a key expires',
     bounds: { maxKeys: 1 },
     steps: [
       { send: 'SET one 1 PX 10', reply: OK, version: 'new' },
@@ -164,8 +164,8 @@ export const ERRORS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a store that is full to the byte refuses what makes it larger, and takes what makes it smaller',
-    // A key takes some 600 bytes besides itself and its value.
+    name: 'a store that is full to the byte rejects writes that make it larger, and accepts writes that make it smaller',
+    // A key takes about 600 bytes in addition to its name and its value.
     bounds: { maxBytes: 20_000 },
     steps: [
       { send: `SET one ${'x'.repeat(9_000)}`, reply: OK, version: 'new' },
@@ -185,7 +185,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'watched keys count towards the limit, until they are no longer watched',
+    name: 'watched keys count towards the limit until they are no longer watched',
     bounds: { maxBytes: 12_000 },
     steps: [
       { send: `KEYNOTIFY ${'k'.repeat(9_000)}`, reply: OK, version: 'none' },
@@ -199,7 +199,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'the number of watches of a client is limited, for existing and absent keys',
+    name: 'the number of watches of a client is limited, for both existing and absent keys',
     bounds: { maxKeys: 2 },
     steps: [
       { send: 'KEYNOTIFY one', reply: OK, version: 'none' },

@@ -2,10 +2,10 @@ import { ABSENT, type ConformanceCase, DELETED, NOTHING, OK, REFUSED, value } fr
 
 const WATCH = { send: 'KEYNOTIFY key', from: 'bob', reply: OK, version: 'none' } as const
 
-/** Time to live: PX (section 2 of the protocol page). */
+/** Cases of the time to live, PX (section 2 of the protocol page). */
 export const EXPIRY: readonly ConformanceCase[] = [
   {
-    name: 'PX keeps a key for exactly the given number of ms',
+    name: 'PX keeps a key for exactly the given number of milliseconds',
     steps: [
       { send: 'SET key value PX 1000', reply: OK, version: 'new', as: 'write' },
       { advance: 999 },
@@ -39,7 +39,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'versions go on after the one of an expiry',
+    name: 'versions continue after the version of an expiry',
     steps: [
       WATCH,
       { send: 'SET key one PX 5', reply: OK, version: 'new', told: { bob: [{ set: ['key', 'one'] }] } },
@@ -59,7 +59,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'SET with PX may shorten the time to live',
+    name: 'SET with PX can shorten the time to live',
     steps: [
       WATCH,
       { send: 'SET key one PX 1000', reply: OK, version: 'new', told: { bob: [{ set: ['key', 'one'] }] } },
@@ -78,7 +78,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'GET does not prolong a life',
+    name: 'GET does not extend the time to live',
     steps: [
       { send: 'SET key value PX 1000', reply: OK, version: 'new', as: 'write' },
       { advance: 999 },
@@ -88,7 +88,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a key that was deleted and set again does not expire at the old time',
+    name: 'a key that was deleted and set again does not expire at the earlier time',
     steps: [
       WATCH,
       { send: 'SET key one PX 1000', reply: OK, version: 'new', told: { bob: [{ set: ['key', 'one'] }] } },
@@ -107,7 +107,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'keys expire in the order of their times, each once',
+    name: 'keys expire in the order of their times, and each expires once',
     steps: [
       WATCH,
       { send: 'KEYNOTIFY late', from: 'bob', reply: OK, version: 'none' },
@@ -118,7 +118,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'keys without PX stay when others go',
+    name: 'keys without PX remain when other keys expire',
     steps: [
       { send: 'SET key one PX 10', reply: OK, version: 'new' },
       { send: 'SET other two', reply: OK, version: 'new', as: 'other' },
@@ -127,7 +127,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NX and PX go together in either order',
+    name: 'NX and PX can be combined in either order',
     steps: [
       { send: 'SET key one NX PX 100', reply: OK, version: 'new', as: 'one' },
       { send: 'SET key two PX 100 NX', reply: REFUSED, version: 'same as one' },
@@ -138,7 +138,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'NEX, its comparand and PX go together in either order',
+    name: 'NEX with a comparand and PX can be combined in either order',
     steps: [
       { send: 'SET key one NEX zero PX 100', reply: OK, version: 'new' },
       { send: 'SET key two PX 200 NEX one', reply: OK, version: 'new', as: 'two' },
@@ -158,7 +158,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'the largest time to live never expires',
+    name: 'a key with the largest time to live never expires',
     steps: [
       { send: 'SET key value PX 9007199254740991', reply: OK, version: 'new', as: 'write' },
       { advance: 31_536_000_000 },

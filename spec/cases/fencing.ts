@@ -12,7 +12,7 @@ import {
   value,
 } from './case.js'
 
-/** A key `k` protected by the token of 5 s after the start. */
+/** A step that creates a key `k` protected by the token of 5 s after the start. */
 const PROTECTED = { send: 'SET k v', ft: 5_000, reply: OK, version: 'new', as: 'write' } as const
 const UNTOUCHED = { send: 'GET k', reply: value('v'), version: 'same as write' } as const
 
@@ -24,11 +24,11 @@ const WRITES = [
 
 const FOR_EVERY_WRITE = WRITES.flatMap(({ verb, send, reply }): ConformanceCase[] => [
   {
-    name: `${verb} of a protected key without a token is refused`,
+    name: `${verb} of a protected key without a token is rejected`,
     steps: [PROTECTED, { send, reply: TOKEN_REQUIRED, version: 'none' }, UNTOUCHED],
   },
   {
-    name: `${verb} of a protected key with an older token is refused`,
+    name: `${verb} of a protected key with an older token is rejected`,
     steps: [PROTECTED, { send, ft: 4_999, reply: TOKEN_STALE, version: 'none' }, UNTOUCHED],
   },
   {
@@ -40,14 +40,14 @@ const FOR_EVERY_WRITE = WRITES.flatMap(({ verb, send, reply }): ConformanceCase[
     steps: [PROTECTED, { send, ft: 5_001, reply, version: 'new' }],
   },
   {
-    name: `${verb} of an unprotected key needs no token`,
+    name: `${verb} of an unprotected key requires no token`,
     steps: [
       { send: 'SET k v', reply: OK, version: 'new' },
       { send, reply, version: 'new' },
     ],
   },
   {
-    name: `${verb} of an unprotected key may carry a token`,
+    name: `${verb} of an unprotected key may have a token`,
     steps: [
       { send: 'SET k v', reply: OK, version: 'new' },
       { send, ft: 1, reply, version: 'new' },
@@ -66,7 +66,7 @@ const FOR_EVERY_WRITE = WRITES.flatMap(({ verb, send, reply }): ConformanceCase[
     ],
   },
   {
-    name: `${verb} with a token more than 60 s ahead is refused, also for an unprotected key`,
+    name: `${verb} with a token more than 60 s ahead is rejected, even for an unprotected key`,
     steps: [
       { send: 'SET k v', reply: OK, version: 'new', as: 'write' },
       { send, ft: 60_001, reply: TOKEN_SKEW, version: 'none' },
@@ -75,7 +75,7 @@ const FOR_EVERY_WRITE = WRITES.flatMap(({ verb, send, reply }): ConformanceCase[
     ],
   },
   {
-    name: `${verb} with a malformed token is refused, also for an unprotected key`,
+    name: `${verb} with a malformed token is rejected, even for an unprotected key`,
     steps: [
       { send: 'SET k v', reply: OK, version: 'new', as: 'write' },
       { send, ft: 'token', reply: MALFORMED_TIMESTAMP, version: 'none' },
@@ -86,11 +86,11 @@ const FOR_EVERY_WRITE = WRITES.flatMap(({ verb, send, reply }): ConformanceCase[
   },
 ])
 
-/** Fencing tokens (section 4 of the protocol page). */
+/** Cases of fencing tokens (section 4 of the protocol page). */
 export const FENCING: readonly ConformanceCase[] = [
   ...FOR_EVERY_WRITE,
   {
-    name: 'a SET with a newer token raises the stored one',
+    name: 'a SET with a newer token replaces the stored token',
     steps: [
       PROTECTED,
       { send: 'SET k w', ft: 6_000, reply: OK, version: 'new' },
@@ -99,7 +99,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a SET with a token protects a key that had none',
+    name: 'a SET with a token protects a key that had no token',
     steps: [
       { send: 'SET k v', reply: OK, version: 'new' },
       { send: 'SET k w', ft: 5_000, reply: OK, version: 'new' },
@@ -107,7 +107,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a DEL or VDEL of no key with a token protects nothing',
+    name: 'a DEL or VDEL of an absent key with a token protects nothing',
     steps: [
       { send: 'DEL k', ft: 5_000, reply: NOTHING, version: 'none' },
       { send: 'VDEL k v', ft: 5_000, reply: NOTHING, version: 'none' },
@@ -116,7 +116,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'DEL drops the token with the key',
+    name: 'DEL deletes the token with the key',
     steps: [
       PROTECTED,
       { send: 'DEL k', ft: 5_000, reply: DELETED, version: 'new' },
@@ -125,7 +125,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'VDEL drops the token with the key',
+    name: 'VDEL deletes the token with the key',
     steps: [
       PROTECTED,
       { send: 'VDEL k v', ft: 6_000, reply: DELETED, version: 'new' },
@@ -133,7 +133,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'expiry needs no token and drops it with the key',
+    name: 'expiry requires no token and deletes the token with the key',
     steps: [
       { send: 'SET k v PX 100', ft: 5_000, reply: OK, version: 'new' },
       { advance: 100 },
@@ -153,7 +153,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a write refused by its condition does not raise the token',
+    name: 'a write that is rejected because of its condition does not replace the token',
     steps: [
       PROTECTED,
       { send: 'SET k w NX', ft: 6_000, reply: REFUSED, version: 'same as write' },
@@ -162,7 +162,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a write refused for its token changes neither value, token nor time to live',
+    name: 'a write that is rejected because of its token changes neither value, token nor time to live',
     steps: [
       { send: 'SET k v PX 1000', ft: 5_000, reply: OK, version: 'new', as: 'write' },
       { send: 'SET k w', reply: TOKEN_REQUIRED, version: 'none' },
@@ -174,11 +174,11 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'GET and KEYNOTIFY of a protected key need no token',
+    name: 'GET and KEYNOTIFY of a protected key require no token',
     steps: [PROTECTED, UNTOUCHED, { send: 'KEYNOTIFY k', reply: OK, version: 'none' }],
   },
   {
-    name: 'tokens of different keys have nothing to do with each other',
+    name: 'tokens of different keys are independent of each other',
     steps: [
       PROTECTED,
       { send: 'SET other v', reply: OK, version: 'new' },
@@ -186,7 +186,7 @@ export const FENCING: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'the lock recipe: a client that lost the lock can no longer write',
+    name: 'a client that lost its lock can no longer write with the token of the lock',
     steps: [
       { send: 'SET lock alice NEX PX 10000', reply: OK, version: 'new', as: 'lock A' },
       { send: 'SET lock bob NEX PX 10000', from: 'bob', reply: REFUSED, version: 'same as lock A' },

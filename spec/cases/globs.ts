@@ -8,7 +8,7 @@ const watches = (glob: string, from: 'alice' | 'bob' = 'bob') =>
 const stops = (glob: string, reply: string = OK) =>
   ({ send: `GLOBNOTIFY ${glob} STOP`, from: 'bob', reply, version: 'none' }) as const
 
-/** GLOBNOTIFY, an extension of this store, and its notifications. */
+/** Cases of GLOBNOTIFY, an extension of this store, and of its notifications. */
 export const GLOBS: readonly ConformanceCase[] = [
   {
     name: 'a client that watches a glob is notified of every matching key, including new keys, and of no other',
@@ -46,7 +46,7 @@ export const GLOBS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'the expiry of a key is notified to clients that watch a matching glob',
+    name: 'clients that watch a matching glob are notified of the expiry of a key',
     steps: [
       watches('k*'),
       { send: 'SET k1 v PX 100', reply: OK, version: 'new', told: { bob: [{ set: ['k1', 'v'] }] } },
@@ -54,7 +54,7 @@ export const GLOBS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a glob is notified until STOP, which returns whether it was watched',
+    name: 'a glob is notified until STOP, whose reply reports whether the glob was watched',
     steps: [
       stops('k*', NOTHING),
       watches('k*'),
@@ -66,7 +66,7 @@ export const GLOBS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a glob and the key of that very name are two things',
+    name: 'a glob and the key of the same name are watched independently',
     steps: [
       { send: 'KEYNOTIFY k*', from: 'bob', reply: OK, version: 'none' },
       { send: 'SET k1 v', reply: OK, version: 'new' },
@@ -76,7 +76,7 @@ export const GLOBS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a glob of more than 1,024 bytes, and an option that there is not, is a syntax error',
+    name: 'a glob of more than 1,024 bytes and an unknown option are syntax errors',
     steps: [
       { send: `GLOBNOTIFY ${'*'.repeat(1_025)}`, reply: SYNTAX, version: 'none' },
       { send: 'GLOBNOTIFY k* stop', reply: SYNTAX, version: 'none' },

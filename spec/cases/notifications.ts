@@ -19,7 +19,7 @@ const watches = (from: 'alice' | 'bob' | 'carol', key = 'k') =>
 const stops = (from: 'alice' | 'bob' | 'carol', reply: string, key = 'k') =>
   ({ send: `KEYNOTIFY ${key} STOP`, from, reply, version: 'none' }) as const
 
-/** KEYNOTIFY and its notifications (section 5 of the protocol page). */
+/** Cases of KEYNOTIFY and its notifications (section 5 of the protocol page). */
 export const NOTIFICATIONS: readonly ConformanceCase[] = [
   {
     name: 'a watching client is notified of a SET with its value and version',
@@ -46,7 +46,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a conditional write is notified like any other',
+    name: 'a watching client is notified of a conditional write as of any other write',
     steps: [
       watches('bob'),
       { send: 'SET k v NX', reply: OK, version: 'new', told: { bob: [{ set: ['k', 'v'] }] } },
@@ -88,7 +88,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'watching twice is watching once',
+    name: 'watching a key twice is the same as watching it once',
     steps: [
       watches('bob'),
       watches('bob'),
@@ -133,7 +133,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'there are no wildcards: *, # and + are keys like any others',
+    name: 'KEYNOTIFY has no wildcards: *, # and + are ordinary keys',
     steps: [
       watches('bob', '*'),
       watches('bob', '#'),
@@ -161,7 +161,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a request that changes nothing is not notified',
+    name: 'a watching client is not notified of a request that changes nothing',
     bounds: { maxKeys: 1 },
     steps: [
       watches('bob'),
@@ -179,7 +179,7 @@ export const NOTIFICATIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a SET beyond the quota is not notified',
+    name: 'a watching client is not notified of a SET beyond the quota',
     bounds: { maxKeys: 1 },
     steps: [
       watches('bob'),

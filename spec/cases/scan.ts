@@ -4,7 +4,7 @@ const set = (key: string, ...options: readonly string[]) =>
   ({ send: ['SET', key, 'v', ...options], reply: OK, version: 'new' }) as const
 const del = (key: string) => ({ send: ['DEL', key], reply: DELETED, version: 'new' }) as const
 
-/** Makes a key so long that ten of them exceed a page. */
+/** Returns a key so long that ten such keys exceed a page. */
 const long = (name: string): string => name.repeat(20_000)
 const LONG_KEYS = Array.from('abcdefghij', long)
 
@@ -22,7 +22,7 @@ const NO_TOKENS = [
   EVERY_BYTE,
 ]
 
-/** The keys of a store, and those that match a glob. */
+/** The keys of a store, and the keys that match a glob. */
 const KEYS = [
   'a',
   'b',
@@ -73,10 +73,10 @@ const GLOBS: readonly (readonly [glob: string, finds: readonly string[]])[] = [
   ['', []],
 ]
 
-/** SCAN (section 6 of the protocol page; the globs are those of Redis, with `!` besides `^`). */
+/** Cases of SCAN (section 6 of the protocol page). The globs are those of Redis, with `!` in addition to `^`. */
 export const SCAN: readonly ConformanceCase[] = [
   {
-    name: 'finds nothing in an empty store, and the keys of a filled one',
+    name: 'SCAN finds no keys in an empty store, and all keys in a filled one',
     steps: [
       { send: 'SCAN *', reply: lastPage(), version: 'none' },
       set('k'),
@@ -88,11 +88,11 @@ export const SCAN: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'matches globs byte by byte',
+    name: 'SCAN matches globs byte by byte',
     steps: [...KEYS.map(key => set(key)), ...GLOBS.map(([scan, finds]) => ({ scan, finds }))],
   },
   {
-    name: 'finds a key once, even if it was written several times',
+    name: 'SCAN finds a key once, even if the key was written several times',
     steps: [
       set('a'),
       set('b'),
@@ -104,22 +104,22 @@ export const SCAN: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'finds no expired key',
+    name: 'SCAN finds no expired key',
     steps: [set('a', 'PX', '10'), set('b', 'PX', '11'), { advance: 10 }, { scan: '*', finds: ['b'] }],
   },
   {
-    name: 'needs no fencing token',
+    name: 'SCAN requires no fencing token',
     steps: [
       { ...set('a'), ft: 0 },
       { scan: '*', finds: ['a'] },
     ],
   },
   {
-    name: 'finds keys that are too many for a page',
+    name: 'SCAN finds more keys than fit on one page',
     steps: [...LONG_KEYS.map(key => set(key)), { scan: '*', finds: LONG_KEYS }, { scan: 'c*', finds: [long('c')] }],
   },
   {
-    name: 'finds every key that exists during the whole scan, regardless of other changes',
+    name: 'SCAN finds every key that exists during the whole scan, regardless of other changes',
     steps: [
       ...LONG_KEYS.map(key => set(key)),
       {
@@ -131,7 +131,7 @@ export const SCAN: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'continues when the last found key was deleted',
+    name: 'SCAN continues when the last found key was deleted',
     steps: [
       ...LONG_KEYS.map(key => set(key)),
       {
@@ -143,14 +143,14 @@ export const SCAN: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'continues when the next key has expired',
+    name: 'SCAN continues when the next key has expired',
     steps: [
       ...LONG_KEYS.map(key => set(key, 'PX', key.startsWith('j') ? '20' : '10')),
       { scan: '*', finds: [long('j')], mayFind: LONG_KEYS.slice(0, 9), meanwhile: [{ advance: 10 }] },
     ],
   },
   {
-    name: 'rejects an invalid token, and continues with a valid one',
+    name: 'SCAN rejects an invalid token, and continues with a valid one',
     steps: [
       set('k'),
       ...NO_TOKENS.map(token => ({ send: ['SCAN', '*', token], reply: SYNTAX, version: 'none' }) as const),
@@ -158,7 +158,7 @@ export const SCAN: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'refuses a glob that is too long, and looks at clocks as GET does',
+    name: 'SCAN rejects a glob that is too long, and validates clocks as GET does',
     steps: [
       { send: ['SCAN', '*'.repeat(1_024)], reply: lastPage(), version: 'none' },
       { send: ['SCAN', '*'.repeat(1_025)], reply: SYNTAX, version: 'none' },

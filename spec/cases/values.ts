@@ -2,19 +2,22 @@ import { ABSENT, type ConformanceCase, DELETED, EVERY_BYTE, NOTHING, OK, REFUSED
 
 const LARGE = 'x'.repeat(100_000)
 
-/** SET, GET, DEL and VDEL of values, absent, empty and binary ones (sections 2 and 3 of the protocol page). */
+/** Cases of SET, GET, DEL and VDEL with absent, empty and binary values (sections 2 and 3 of the protocol page). */
 export const VALUES: readonly ConformanceCase[] = [
   {
-    name: 'SET answers +OK with a version, and GET the value with the same version',
+    name: 'SET replies +OK with a version, and GET returns the value with the same version',
     steps: [
       { send: 'SET key value', reply: OK, version: 'new', as: 'write' },
       { send: 'GET key', reply: value('value'), version: 'same as write' },
       { send: 'GET key', from: 'bob', reply: value('value'), version: 'same as write' },
     ],
   },
-  { name: 'GET of no key answers nil without a version', steps: [{ send: 'GET key', reply: ABSENT, version: 'none' }] },
   {
-    name: 'SET replaces the value and gives a new version',
+    name: 'GET of an absent key replies nil without a version',
+    steps: [{ send: 'GET key', reply: ABSENT, version: 'none' }],
+  },
+  {
+    name: 'SET replaces the value and assigns a new version',
     steps: [
       { send: 'SET key one', reply: OK, version: 'new' },
       { send: 'SET key two', from: 'bob', reply: OK, version: 'new', as: 'second' },
@@ -30,7 +33,7 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'an empty value is a value',
+    name: 'an empty value is distinct from an absent key',
     steps: [
       { send: ['SET', 'key', ''], reply: OK, version: 'new', as: 'write' },
       { send: 'GET key', reply: '$0\r\n\r\n', version: 'same as write' },
@@ -41,14 +44,14 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a value is any bytes, CRLF and zero among them',
+    name: 'a value may contain any bytes, including CRLF and zero',
     steps: [
       { send: ['SET', 'key', EVERY_BYTE], reply: OK, version: 'new', as: 'write' },
       { send: 'GET key', reply: `$256\r\n${EVERY_BYTE}\r\n`, version: 'same as write' },
     ],
   },
   {
-    name: 'a key is any bytes, CRLF and zero among them',
+    name: 'a key may contain any bytes, including CRLF and zero',
     steps: [
       { send: ['SET', EVERY_BYTE, 'value'], reply: OK, version: 'new', as: 'write' },
       { send: ['GET', EVERY_BYTE], reply: value('value'), version: 'same as write' },
@@ -66,7 +69,7 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'keys differ in case and in blanks',
+    name: 'keys that differ in case or blanks are different keys',
     steps: [
       { send: ['SET', 'key', 'one'], reply: OK, version: 'new' },
       { send: ['GET', 'KEY'], reply: ABSENT, version: 'none' },
@@ -74,7 +77,7 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: "a key may have a name of JavaScript's own",
+    name: 'a key may be named like a property of JavaScript objects',
     steps: [
       { send: 'GET __proto__', reply: ABSENT, version: 'none' },
       { send: 'SET __proto__ value', reply: OK, version: 'new', as: 'write' },
@@ -99,7 +102,7 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'DEL deletes a key and answers a new version',
+    name: 'DEL deletes a key and replies with a new version',
     steps: [
       { send: 'SET key value', reply: OK, version: 'new' },
       { send: 'DEL key', reply: DELETED, version: 'new' },
@@ -107,7 +110,7 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'DEL of no key answers 0 without a version',
+    name: 'DEL of an absent key replies 0 without a version',
     steps: [
       { send: 'DEL key', reply: NOTHING, version: 'none' },
       { send: 'SET key value', reply: OK, version: 'new' },
@@ -116,7 +119,7 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'DEL deletes that key alone',
+    name: 'DEL deletes only the given key',
     steps: [
       { send: 'SET one 1', reply: OK, version: 'new', as: 'one' },
       { send: 'SET two 2', reply: OK, version: 'new' },
@@ -125,7 +128,7 @@ export const VALUES: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'VDEL deletes a key that has the value',
+    name: 'VDEL deletes a key that has the given value',
     steps: [
       { send: 'SET key value', reply: OK, version: 'new' },
       { send: 'VDEL key value', from: 'bob', reply: DELETED, version: 'new' },
@@ -144,7 +147,7 @@ export const VALUES: readonly ConformanceCase[] = [
       { send: 'GET key', reply: value('value'), version: 'same as write' },
     ],
   },
-  { name: 'VDEL of no key answers 0', steps: [{ send: 'VDEL key value', reply: NOTHING, version: 'none' }] },
+  { name: 'VDEL of an absent key replies 0', steps: [{ send: 'VDEL key value', reply: NOTHING, version: 'none' }] },
   {
     name: 'VDEL compares binary values byte by byte',
     steps: [

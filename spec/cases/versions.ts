@@ -31,24 +31,24 @@ const MALFORMED = [
   '1696374425000:99999999999999999999:CLIENT',
 ]
 
-/** Versions are hybrid logical clocks (section 3 of the protocol page). */
+/** Cases of versions, which are hybrid logical clocks (section 3 of the protocol page). */
 export const VERSIONS: readonly ConformanceCase[] = [
   {
-    name: "the document's example: the same wall clock on both sides answers counter 1",
+    name: "a request with the wall clock of the store gets a version with counter 1, as in the protocol's example",
     steps: [
       { send: 'SET k v', ts: '1696374425000:0:CLIENT', reply: OK, version: '1696374425000:1:StateStore', as: 'write' },
       { send: 'GET k', ts: null, reply: value('v'), version: 'same as write' },
     ],
   },
   {
-    name: 'zero-padded clocks are read as numbers',
+    name: 'zero-padded clocks are parsed as numbers',
     steps: [
       { send: 'SET k v', ts: '001696374425000:00007:CLIENT', reply: OK, version: '1696374425000:8:StateStore' },
       { send: 'DEL k', ts: '001696374425000:00009:CLIENT', reply: DELETED, version: '1696374425000:10:StateStore' },
     ],
   },
   {
-    name: "a client clock behind the store's is fine: the version has the store's time",
+    name: "a client clock behind the store's is accepted, and the version has the store's time",
     steps: [
       { send: 'SET k 1', ts: -1, reply: OK, version: '1696374425000:0:StateStore' },
       { send: 'SET k 2', ts: -86_400_000, reply: OK, version: '1696374425000:1:StateStore' },
@@ -56,11 +56,11 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a counter of an earlier time does not matter',
+    name: 'a counter with an earlier time does not affect the version',
     steps: [{ send: 'SET k v', ts: '1696374424999:999:CLIENT', reply: OK, version: '1696374425000:0:StateStore' }],
   },
   {
-    name: "a client clock ahead of the store's is followed",
+    name: "a client clock ahead of the store's determines the version",
     steps: [
       { send: 'SET k 1', ts: '1696374435000:5:CLIENT', reply: OK, version: '1696374435000:6:StateStore' },
       { send: 'SET k 2', ts: 0, reply: OK, version: '1696374435000:7:StateStore' },
@@ -70,7 +70,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'the counter starts over when the wall clock moves on',
+    name: 'the counter restarts when the wall clock advances',
     steps: [
       { send: 'SET k 1', reply: OK, version: '1696374425000:1:StateStore' },
       { send: 'SET k 2', reply: OK, version: '1696374425000:2:StateStore' },
@@ -80,7 +80,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a client clock 59 s ahead is accepted, and the writes of others still get newer versions',
+    name: 'a client clock 59 s ahead is accepted, and later writes of other clients get newer versions',
     steps: [
       { send: 'SET k 1', ts: 59_000, reply: OK, version: '1696374484000:1:StateStore' },
       { send: 'SET k 2', from: 'bob', reply: OK, version: '1696374484000:2:StateStore', as: 'second' },
@@ -94,7 +94,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     steps: [{ send: 'SET k v', ts: 60_000, reply: OK, version: '1696374485000:1:StateStore' }],
   },
   {
-    name: 'a client clock 61 s ahead is refused, and nothing has changed',
+    name: 'a client clock 61 s ahead is rejected, and nothing changes',
     steps: [
       { send: 'SET k 1', reply: OK, version: 'new', as: 'write' },
       { send: 'SET k 2', ts: 61_000, reply: CLOCK_SKEW, version: 'none' },
@@ -106,7 +106,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'versions of all keys come from one clock',
+    name: 'the versions of all keys come from one clock',
     steps: [
       { send: 'SET one v', reply: OK, version: '1696374425000:1:StateStore' },
       { send: 'SET two v', reply: OK, version: '1696374425000:2:StateStore' },
@@ -115,7 +115,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'DEL and VDEL that deleted answer a version greater than their timestamp',
+    name: 'DEL and VDEL of an existing key reply with a version greater than their timestamp',
     steps: [
       { send: 'SET one v', reply: OK, version: 'new' },
       { send: 'SET two v', reply: OK, version: 'new' },
@@ -124,7 +124,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'GET, DEL, VDEL and KEYNOTIFY need no timestamp',
+    name: 'GET, DEL, VDEL and KEYNOTIFY require no timestamp',
     steps: [
       { send: 'SET one v', reply: OK, version: 'new', as: 'one' },
       { send: 'SET two v', reply: OK, version: 'new' },
@@ -135,7 +135,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'SET needs a timestamp',
+    name: 'SET requires a timestamp',
     steps: [
       { send: 'SET k v', ts: null, reply: MISSING_TIMESTAMP, version: 'none' },
       { send: 'SET k v NX', ts: null, reply: MISSING_TIMESTAMP, version: 'none' },
@@ -143,7 +143,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'refused writes and reads do not take a version',
+    name: 'rejected writes and reads do not use up a version',
     steps: [
       { send: 'SET k v', reply: OK, version: '1696374425000:1:StateStore', as: 'write' },
       { send: 'SET k w NX', reply: REFUSED, version: 'same as write' },
@@ -153,7 +153,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: "versions still grow when the store's wall clock is set back",
+    name: "versions still increase when the store's wall clock is set back",
     steps: [
       { send: 'SET k 1', reply: OK, version: '1696374425000:1:StateStore' },
       { jump: -30_000 },
@@ -162,7 +162,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'when the wall clock of the store is set back by a day, no request is rejected, and versions continue to rise',
+    name: 'when the wall clock of the store is set back by a day, no request is rejected, and versions continue to increase',
     steps: [
       { send: 'SET k 1', reply: OK, version: '1696374425000:1:StateStore', as: 'write' },
       { jump: -86_400_000 },
@@ -174,7 +174,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'when the wall clock was ahead for a while, versions continue from there until it has caught up',
+    name: 'after the wall clock was ahead, versions continue from that time until the clock has caught up',
     steps: [
       { jump: 120_000 },
       { send: 'SET k 1', reply: OK, version: '1696374545000:1:StateStore' },
@@ -187,7 +187,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a client that took its clock from versions is believed, and no clock that is further ahead',
+    name: 'a client clock taken from versions is accepted, but no clock that is further ahead',
     steps: [
       { jump: 86_400_000 },
       { send: 'SET k 1', reply: OK, version: '1696460825000:1:StateStore' },
@@ -198,7 +198,7 @@ export const VERSIONS: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'a key that a lock of that time protects can be written with its token',
+    name: "a key that is protected by a lock from the time when the clock was ahead can be written with the lock's token",
     steps: [
       { jump: 86_400_000 },
       { send: 'SET lock me NX PX 10000', reply: OK, version: '1696460825000:1:StateStore' },

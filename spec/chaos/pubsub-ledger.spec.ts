@@ -16,7 +16,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A message that the hub has acknowledged. */
+/** Registers a message that the hub has acknowledged. */
 function acked(group = GROUP): number {
   const id = ledger.register(1, group)
   vi.advanceTimersByTime(1)
@@ -37,7 +37,7 @@ it('a message that the hub acknowledged and no member received is reported as lo
   expect(judged()).toEqual([1, 0])
 })
 
-it('says of the last ones before the hub ended that its witness may have missed them', () => {
+it('a message that the hub acknowledged just before it ended counts as possibly missed by the witness, not as lost', () => {
   witnessed()
   acked()
   ledger.recordHubEnd()
@@ -45,7 +45,7 @@ it('says of the last ones before the hub ended that its witness may have missed 
   expect(judged()).toEqual([0, 1])
 })
 
-it('a message in flight when the hub ended is reported as such', () => {
+it('a message that was in flight when the hub ended counts as possibly missed by the witness', () => {
   const id = ledger.register(1, GROUP)
   ledger.recordHubEnd()
   vi.advanceTimersByTime(1)
@@ -53,21 +53,21 @@ it('a message in flight when the hub ended is reported as such', () => {
   expect(judged()).toEqual([0, 1])
 })
 
-it('does not when the witness saw a later one in the same life', () => {
+it('a message is reported as lost if the witness received a later message in the same life of the hub', () => {
   acked()
   witnessed()
   ledger.recordHubEnd()
   expect(judged()).toEqual([1, 0])
 })
 
-it('does not after the last end', () => {
+it('a message that the hub acknowledged after its last end is reported as lost', () => {
   ledger.recordHubEnd()
   vi.advanceTimersByTime(1)
   acked()
   expect(judged()).toEqual([1, 0])
 })
 
-it('does not of an event, which the hub takes itself', () => {
+it('an event, which the hub receives itself, is reported as lost even just before the hub ended', () => {
   acked(EVENT)
   ledger.recordHubEnd()
   expect(judged()).toEqual([1, 0])

@@ -7,7 +7,7 @@ const OTHER = 'chaos/17'
 const ABSENT: KeyState = { op: 'absent' }
 const set = (value: string, version: number): KeyState => ({ op: 'set', value, version })
 
-describe('judgeShown', () => {
+describe('compareState', () => {
   it('the judge accepts the stored value and version, or the absence of the key', () => {
     expect([compareState(set('a', 7), set('a', 7)), compareState({ op: 'delete', version: 3 }, ABSENT)]).toEqual([
       undefined,
@@ -26,7 +26,7 @@ describe('judgeShown', () => {
   })
 })
 
-describe('judgeGlobView', () => {
+describe('compareGlobView', () => {
   const stored = new Map([KEY, OTHER, 'chaos/2'].map(key => [key, key === KEY ? set('a', 7) : ABSENT]))
   const shows = (...entries: [string, KeyState][]) => {
     const entriesByKey = new Map(entries)
@@ -72,7 +72,7 @@ describe('judgeGlobView', () => {
         ]),
       },
     ],
-  ])('the judge rejects a watched glob that %s', (_, view) => {
+  ])('the judge rejects the view of a watched glob that %s', (_, view) => {
     expect(compareGlobView(view, stored)).toHaveLength(1)
   })
 })

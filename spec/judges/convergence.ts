@@ -10,8 +10,8 @@ const describe = (held: KeyState): string =>
   held.op === 'set' ? `${held.value?.slice(0, MAX_SHOWN)} with version ${held.version}` : 'nothing'
 
 /**
- * Returns the difference between what a watch shows and what the store holds after all activity has ended. `shown` is
- * `undefined` if the watch has shown nothing yet.
+ * Returns the difference between the final state of a watch and the final state of the store. `shown` is `undefined` if
+ * the watch has shown nothing yet.
  */
 export function compareState(shown: KeyState | undefined, held: KeyState): string | undefined {
   const isSame =

@@ -33,7 +33,7 @@ const deleted = (at: number, key: string): readonly unknown[] => [
   'count',
 ]
 
-/** The store's changes: one key exists, another is created, deleted and created again. */
+/** The changes of the store: one key exists, and another is created, deleted and created again. */
 const JOURNAL = [
   written(10, KEY, 'c9.0.1.0'),
   written(30, KEY, 'c9.0.2.0'),
@@ -57,7 +57,7 @@ const seen = (key: string, op: SeenGlobEntry['op'], value: string, version: numb
   isSure: true,
 })
 
-/** What a correct watcher sees; live at 20. */
+/** The entries of a correct watcher, which is live from 20. */
 const SEEN: readonly SeenGlobEntry[] = [
   seen(KEY, 'set', 'c9.0.1.0', 10),
   seen(KEY, 'set', 'c9.0.2.0', 30),
@@ -75,7 +75,7 @@ const swapped = (one: number, other: number): SeenGlobEntry[] =>
 const changed = (at: number, change: Partial<SeenGlobEntry>): SeenGlobEntry[] =>
   SEEN.map((entry, place) => (place === at ? { ...entry, ...change } : entry))
 
-/** Faulty watchers and the expected violations. */
+/** The entries of faulty watchers, with the expected violations. */
 const BROKEN: Record<string, readonly [entries: readonly SeenGlobEntry[], violation: RegExp]> = {
   'misses a change of an existing key': [without(1), /missed/],
   'misses the first change of a new key': [without(2), /missed/],
@@ -123,7 +123,7 @@ describe('GlobJudge', () => {
     expect(judged(entries).join()).toMatch(violation)
   })
 
-  it('the judge accepts missing first changes if a client watches the key separately as well', () => {
+  it('the judge accepts missing first changes if a client also watches the key separately', () => {
     expect(judged(without(2).map(entry => ({ ...entry, isSure: false })))).toEqual([])
   })
 })

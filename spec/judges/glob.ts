@@ -5,7 +5,7 @@ import { WatchJudge } from './watch.js'
 
 export type SeenGlobEntry = Seen & { key: string; isSure: boolean }
 
-/** Checks what one subscriber of a glob sees. The guarantees of each key are checked by a {@link WatchJudge}. */
+/** Checks the entries of one subscriber of a glob. A {@link WatchJudge} checks the guarantees of each key. */
 export class GlobJudge {
   #glob
   #history
@@ -13,11 +13,11 @@ export class GlobJudge {
   #keepsRegistrations
   #keys: Map<string, WatchJudge> = new Map()
   #existingKeys: Set<string> = new Set()
-  /** When the watch became live, if it is live, monotonic ms. */
+  /** The monotonic time in milliseconds at which the watch became live, if it is live. */
   #liveSince: number | undefined
 
   /**
-   * @param versions - of values, as returned to writers and shown to others
+   * @param versions - the versions of values, as returned to writers and shown to others
    * @param keepsRegistrations - whether registrations outlive connections because the store does not see them end
    */
   constructor(
@@ -32,7 +32,9 @@ export class GlobJudge {
     this.#versions = versions
   }
 
-  /** @param since - when the watch became live, monotonic ms; `undefined` if it is not live */
+  /**
+   * @param since - the monotonic time in milliseconds at which the watch became live, or `undefined` if it is not live
+   */
   setLive(since: number | undefined) {
     this.#liveSince = since
   }
@@ -60,7 +62,7 @@ export class GlobJudge {
   /**
    * Returns how many changes since the watch became live were not shown.
    *
-   * @param after - place of the change shown before, if known
+   * @param after - the position of the previously shown change, if known
    */
   #countMissed(key: string, after: number | undefined, until: number | undefined) {
     const since = this.#liveSince

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { findLeaseViolations } from './leases.js'
 
-describe('overlaps', () => {
+describe('findLeaseViolations', () => {
   const held = (holder: string, token: string, from: number, until: number) => ({
     lock: 'lock/1',
     holder,
@@ -16,7 +16,7 @@ describe('overlaps', () => {
     expect(findLeaseViolations([first, held('c1', '100:1:StateStore', 10, 20), other])).toEqual([])
   })
 
-  it('the judge rejects concurrent holders and tokens that do not rise', () => {
+  it('the judge rejects concurrent holders and tokens that are not newer', () => {
     expect(findLeaseViolations([first, held('c1', '101:0:StateStore', 9, 20)])).toMatchObject([
       expect.stringMatching(/at the same time/),
     ])

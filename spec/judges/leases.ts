@@ -1,6 +1,6 @@
 import { Hlc } from '../../src/core/hlc/hlc.js'
 
-/** A period in which a client believed to hold a lease. */
+/** A period in which a client believed that it held a lease. */
 export interface LeaseHolding {
   lock: string
   holder: string
@@ -11,7 +11,8 @@ export interface LeaseHolding {
 }
 
 /**
- * Returns the violations among the holders of leases: concurrent holders, or a token not newer than the previous one.
+ * Returns the violations among the holders of leases: concurrent holders, or a token that is not newer than the
+ * previous one.
  */
 export function findLeaseViolations(holdings: readonly LeaseHolding[]): string[] {
   const inOrder = [...holdings].sort((a, b) => a.from - b.from)

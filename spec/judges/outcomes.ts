@@ -1,9 +1,9 @@
-/** What a client knows about a completed request: it was applied, may have been applied, or never will be. */
+/** The knowledge of a client about a completed request: it was applied, may have been applied, or never will be. */
 export type Knowledge = 'done' | 'open' | 'not done'
 
 const TIMES = { done: [1, 1], open: [0, 1], 'not done': [0, 0] } as const
 
-/** Returns the minimum and maximum number of times a request may have been applied. */
+/** Returns the minimum and the maximum number of times that a request may have been applied. */
 export const possibleTimes = (knowledge: Knowledge): readonly [least: number, most: number] => TIMES[knowledge]
 
 /** Returns whether a request may have been applied this many times. */

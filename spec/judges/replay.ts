@@ -9,20 +9,20 @@ import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/mess
 
 export interface ReplayResult {
   messages: number
-  /** number of writes */
+  /** the number of writes */
   requests: number
   versions: ReadonlySet<string>
 }
 
 export interface ReplayOptions {
-  /** file with one message per line: position, time, bytes in base64 */
+  /** a file with one message per line: position, time, bytes in Base64 */
   log: string
-  /** output file: the journal that a single store would have written */
+  /** the output file: the journal that a single store would have written */
   journal: string
   prefix: string
-  /** when each version was first known to a client, monotonic ms */
+  /** the monotonic time in milliseconds at which each version first became known to a client */
   answered: ReadonlyMap<string, number>
-  /** wall time at monotonic time 0, ms */
+  /** the wall time at monotonic time 0, in milliseconds */
   epoch: number
   violations: Violations
 }
@@ -33,7 +33,7 @@ const LINES = 1_000
 
 /**
  * Replays the log by the rules of the nodes, and writes the journal that a single store would have written. A change
- * was committed between the time of its message and the first response to anything at or after it.
+ * was committed between the time of its message and the first response to any request at or after the change.
  */
 export async function replay({
   log,
@@ -44,7 +44,7 @@ export async function replay({
   violations,
 }: ReplayOptions): Promise<ReplayResult> {
   const noted: { position: number; record: readonly unknown[] | undefined; from: number }[] = []
-  /** Latest commit time of each message. */
+  /** The latest commit time of each message. */
   const latest: number[] = []
   const versions = new Set<string>()
   const tokens: Map<string, string> = new Map()
@@ -93,7 +93,7 @@ export async function replay({
     noted.push({ position, record: recordOf(request, 0), from })
   }
 
-  /** Checks that tokens of applied writes do not decrease. */
+  /** Checks that the tokens of applied writes do not decrease. */
   function checkToken(key: string, text: string | undefined) {
     const before = tokens.get(key)
     if (text === undefined) {
@@ -106,7 +106,7 @@ export async function replay({
   }
 }
 
-/** @param latest - by position; the minimum over all later positions applies */
+/** @param latest - the latest times by position; the minimum over all later positions applies */
 function writeJournal(
   path: string,
   noted: readonly { position: number; record: readonly unknown[] | undefined; from: number }[],
@@ -119,7 +119,7 @@ function writeJournal(
     const lines = noted.slice(begin, begin + LINES).flatMap(({ position, record, from }) => {
       if (record === undefined) return []
       const [type, , ...rest] = record
-      // JSON has no infinity.
+      // JSON cannot represent infinity.
       const at = Math.min(latest[position] ?? Number.MAX_VALUE, Number.MAX_VALUE)
       return [`${JSON.stringify([type, at, ...rest, from])}\n`]
     })

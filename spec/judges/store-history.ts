@@ -2,25 +2,25 @@ import { recordsOf } from '../../chaos/recorder.js'
 import { partsOf } from '../../chaos/values.js'
 import type { Violations } from '../../chaos/violations.js'
 
-/** A change of the store. `gone` is a deletion or an expiry; the journal shows an expiry only by its consequences. */
+/** A change of the store. `gone` is a deletion or an expiry. The journal shows an expiry only by its consequences. */
 export interface StoreChange {
   place: number
   instance: number
-  /** latest time at which it was applied, monotonic ms */
+  /** the latest monotonic time in milliseconds at which the change was applied */
   latest: number
-  /** earliest time at which it was applied */
+  /** the earliest time at which the change was applied */
   earliest: number
   op: 'set' | 'gone'
   value: string
   expires: boolean
 }
 
-/** Number of times a request reached a store, was certainly applied, and was answered again. */
+/** How many times a request reached a store, was certainly applied, and was answered again. */
 export type RequestTally = { reached: number; applied: number; repeated: number }
 
 /**
- * A line of a journal: the keys and values found at a start; a request and its outcome, with `again` if it was answered
- * before; or the expiry of a key.
+ * A line of a journal: the keys and values that a store found at its start; a request and its outcome, with `again` if
+ * the request was answered before; or the expiry of a key.
  */
 export type JournalLine =
   | readonly ['kept', at: number, keys: readonly (readonly [key: string, value: string, expires: boolean])[]]
@@ -41,12 +41,12 @@ type Answered = readonly [
 
 /** All changes of all stores, according to their journals. */
 export class StoreHistory {
-  /** By key, in the order of the stores. */
+  /** The changes by key, in the order of the stores. */
   #changes: Map<string, StoreChange[]> = new Map()
   #requests: Map<string, RequestTally> = new Map()
-  /** By key: how often it was found missing without an acknowledged deletion. */
+  /** How often each key was found missing without an acknowledged deletion. */
   #losses: Map<string, number> = new Map()
-  /** Newest value number of each writer. */
+  /** The newest value number of each writer. */
   #numbers: Map<string, number> = new Map()
   #violations
   #isDurable
@@ -55,8 +55,8 @@ export class StoreHistory {
   #instance = 0
 
   /**
-   * @param isDurable - whether a store recovers the keys of the previous one; all stores then count as one
-   * @param isLate - whether a value may arrive after later ones of its writer, because its request was abandoned and
+   * @param isDurable - whether a store recovers the keys of the previous store; all stores then count as one
+   * @param isLate - whether a value may arrive after later values of its writer, because its request was abandoned and
    * delayed in transit
    */
   constructor(violations: Violations, isDurable: boolean, isLate: (value: string) => boolean = () => false) {
@@ -81,7 +81,7 @@ export class StoreHistory {
     return this.#changes.get(key) ?? []
   }
 
-  /** Returns the last change of a key in the current store, apart from unseen expiries. */
+  /** Returns the last change of a key in the current store, except expiries that the journal does not show. */
   lastOf(key: string) {
     const last = this.#changes.get(key)?.at(-1)
     return last?.instance === this.#instance ? last : undefined
@@ -91,7 +91,7 @@ export class StoreHistory {
     return this.#requests.get(request) ?? { reached: 0, applied: 0, repeated: 0 }
   }
 
-  /** By key: how often it was found missing without an acknowledged deletion. */
+  /** How often each key was found missing without an acknowledged deletion. */
   get losses() {
     return this.#losses
   }
@@ -101,8 +101,8 @@ export class StoreHistory {
   }
 
   /**
-   * Compares the keys that a store recovered with the previous one. That store may have applied more than it answered;
-   * the client then has a request with an unknown outcome, otherwise this is a violation.
+   * Compares the keys that a store recovered with the previous store, which may have applied more than it answered. In
+   * that case, the client has a request with an unknown outcome. Otherwise the difference is a violation.
    */
   #compareRecovered(at: number, kept: Extract<JournalLine, readonly ['kept', ...unknown[]]>[2]) {
     const found = new Map(kept.map(([key, value, expires]) => [key, { value, expires }]))
@@ -128,7 +128,9 @@ export class StoreHistory {
     this.#add(key, at, 'gone', '', false)
   }
 
-  /** Records a repeated response, or one to a request that the previous store only applied before it was killed. */
+  /**
+   * Records a repeated response, or a response to a request that the previous store only applied before it was killed.
+   */
   #recordRepeated([, , client, verb, key, value]: readonly [string, ...Answered]) {
     const request = `${client} ${verb} ${key} ${value}`
     const known = this.requestsOf(request)
@@ -163,7 +165,7 @@ export class StoreHistory {
     } else if (verb !== 'SET' && outcome === 'count' && last?.op === 'set') this.#add(key, at, 'gone', '', false, from)
   }
 
-  /** Records the expiry implied by a condition that holds although the previous change contradicts it. */
+  /** Records the expiry that a satisfied condition implies although it contradicts the previous change. */
   #recordImpliedExpiry(key: string, last: StoreChange, at: number) {
     if (!last.expires) this.#violations.add('store', `a condition held against ${JSON.stringify(last)} of ${key}`)
     this.#add(key, at, 'gone', '', false)

@@ -9,7 +9,7 @@ import { Oracle } from '../simulation/oracle.js'
 const ROOT = new URL('../../', import.meta.url)
 const textOf = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8')
 
-it('every violation named in the table of watch properties is reported by the file named there', () => {
+it('the table of watch properties names for every violation a file that reports it', () => {
   const named = Array.from(textOf('docs/internals/watches.md').matchAll(/`(spec\/[^`]+)`: ((?:"[^"]+"(?:, )?)+)/g))
   const violations = named.flatMap(([, file = '', quoted = '']) =>
     Array.from(quoted.matchAll(/"([^"]+)"/g), ([, violation = '']) => ({ file, violation })),

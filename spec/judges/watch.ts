@@ -11,7 +11,7 @@ export interface Seen {
   source: 'snapshot' | 'notification' | 'resync'
 }
 
-/** Checks what one subscriber of a key sees against the guarantees of a watch, entry by entry. */
+/** Checks the entries of one subscriber of a key against the guarantees of a watch. */
 export class WatchJudge {
   #changes
   #versions
@@ -19,16 +19,16 @@ export class WatchJudge {
   #change: StoreChange | undefined
   #wasLive = false
   #keepsRegistrations
-  /** Whether the change is certain: a value may be written twice, and a deletion has no value. */
+  /** Whether the change is certain. It is not if a value was written twice, or for a deletion, which has no value. */
   #isCertain = false
   #isUnique = false
-  /** Newest version of the watched store, and which store that is. */
+  /** The newest version of the watched store, and the number of that store. */
   #newest = { life: -1, version: '' }
   #recentEntries: Seen[] = []
 
   /**
-   * @param changes - of the key
-   * @param versions - of values, as returned to writers and shown to others
+   * @param changes - the changes of the key
+   * @param versions - the versions of values, as returned to writers and shown to others
    * @param keepsRegistrations - whether registrations outlive connections because the store does not see them end
    */
   constructor(
@@ -50,7 +50,9 @@ export class WatchJudge {
     return violations.filter(violation => violation !== undefined)
   }
 
-  /** Position of the last change seen, -1 before the first; `undefined` if its value was written twice. */
+  /**
+   * The position of the last change seen, -1 before the first change, or `undefined` if its value was written twice.
+   */
   get position() {
     if (this.#change === undefined) return -1
     return this.#isUnique ? this.#change.place : undefined
@@ -106,7 +108,7 @@ export class WatchJudge {
     return violations
   }
 
-  /** @param unique - whether the value was written once */
+  /** @param unique - whether the value was written only once */
   #judgeVersion({ version, value }: Seen, instance: number, unique: boolean) {
     if (version === undefined) return 'a change without a version'
     const { life: before, version: newest } = this.#newest
@@ -121,7 +123,7 @@ export class WatchJudge {
   }
 
   /**
-   * No change may be missing after an entry of the same connection, except after an absent key: its absence has no
+   * No change may be missing after an entry of the same connection, except after an absent key. Its absence has no
    * version in the protocol, so that changes right after it may be merged (README, "Limits").
    */
   #judgeGap(seen: Seen, change: StoreChange) {

@@ -17,8 +17,8 @@ const KNOWN = {
 } as const satisfies Record<Outcome, Knowledge>
 
 /**
- * Checks every write: an acknowledged one reached a store once, one with an unknown outcome at most once, and a
- * definitely failed one never. Returns the versions of each value as returned to its writer.
+ * Checks every write: an acknowledged write reached a store exactly once, a write with an unknown outcome at most once,
+ * and a definitely failed write never. Returns the versions of each value as returned to its writer.
  */
 export async function checkWrites(recorder: Recorder, history: StoreHistory, violations: Violations) {
   const tallies: Map<string, Tally> = new Map()
@@ -57,8 +57,8 @@ export async function checkWrites(recorder: Recorder, history: StoreHistory, vio
 }
 
 /**
- * A key may be found missing without an acknowledged deletion as often as there are deletions or expiring writes with
- * an unknown outcome.
+ * Checks that a key was found missing without an acknowledged deletion at most as often as there were deletions or
+ * expiring writes with an unknown outcome.
  */
 function checkLosses(tallies: Map<string, Tally>, history: StoreHistory, violations: Violations) {
   const open: Map<string, number> = new Map()

@@ -15,7 +15,7 @@ const BY_SIMULATION: Readonly<Record<string, Mutants>> = {
   'faulty-engine': faultyEngine,
 }
 
-/** Every mutant. */
+/** All mutants. */
 export const CASES: readonly Case[] = Object.entries(BY_SIMULATION).flatMap(([simulation, files]) =>
   Object.entries(files).flatMap(([file, mutants]) =>
     Object.entries(mutants).map(([safeguard, mutant]) => ({ simulation, safeguard, file, mutant })),

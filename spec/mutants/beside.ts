@@ -1,9 +1,9 @@
 import type { Mutants } from './mutant.js'
 
-/** What keeps the promises of watched keys where the store is beside its broker. */
+/** The mutants of the code that upholds the guarantees of watched keys at an attached store. */
 export const beside: Mutants = {
   'src/client/connect/store-instance-monitor.ts': {
-    'the client notices another instance of the store by its answers': {
+    'the client detects another instance of the store by its responses': {
       seed: 1,
       code: "if (typeof instanceId !== 'string') return",
       becomes: 'return',

@@ -3,7 +3,7 @@ import type { Mutants } from './mutant.js'
 const SEND_AGAIN = 'item.delivery !== undefined && sender.publish(item.delivery, item.packetId, true)'
 const DETACH = 'const delayMs = 1000 * Math.min(will?.delay ?? 0, session.expirySeconds)'
 
-/** What keeps the promises of the MQTT broker. */
+/** The mutants of the code that upholds the guarantees of the MQTT broker. */
 export const broker: Mutants = {
   'src/server/broker/session/delivery-queue.ts': {
     'PUBREL is sent again': {
@@ -54,19 +54,19 @@ export const broker: Mutants = {
       code: 'if (!this.isConnected && !this.isPersistent) return',
       becomes: 'if (!this.isConnected) return',
     },
-    'a message expires': {
+    'an expired message is not sent': {
       seed: 11,
       code: 'this.deliveryQueue.deliver(delivery, this.isPersistent)',
       becomes: 'this.deliveryQueue.deliver({ ...delivery, expiresAt: undefined }, this.isPersistent)',
     },
   },
   'src/server/broker/routing/router.ts': {
-    'no-local subscriptions do not receive own messages': {
+    'no-local subscriptions do not receive messages of their own client': {
       seed: 19,
       code: 'route(message: Message, publisher: Subscriber | undefined): number {',
       becomes: 'route(message: Message, publisher: Subscriber | undefined): number {\n    publisher = undefined',
     },
-    'a subscription ends': {
+    'UNSUBSCRIBE ends a subscription': {
       seed: 17,
       code: 'remove(subscription: Subscription): void {\n    const { filter } = subscription',
       becomes: 'remove({ filter }: Subscription): void {\n    return',
@@ -78,7 +78,7 @@ export const broker: Mutants = {
     },
   },
   'src/server/broker/routing/retained-messages.ts': {
-    'a retained message is deleted': {
+    'an empty retained message deletes the previous one': {
       seed: 4,
       code: 'delete(topic: string): void {',
       becomes: 'delete(topic: string): void {\n    return',
@@ -108,7 +108,7 @@ export const broker: Mutants = {
       code: 'connect.cleanStart ? undefined : this.#sessions.get(clientId)',
       becomes: 'this.#sessions.get(clientId)',
     },
-    'a session is kept': {
+    'a persistent session outlives its connection': {
       seed: 3,
       code: 'session.expirySeconds = Math.min(connect.sessionExpiry, LIMIT.sessionExpirySeconds)',
       becomes: 'session.expirySeconds = 0',

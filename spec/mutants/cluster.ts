@@ -3,7 +3,7 @@ import type { Mutants } from './mutant.js'
 const NEXT = 'return row?.epoch === epoch && row.nextNumber === number ? row : undefined'
 const PUSH = "this.#send(isLast ? { kind: 'entry', body: piece, entry } : { kind: 'piece', body: piece })"
 
-/** What keeps the promises of nodes that share a log. */
+/** The mutants of the code that upholds the guarantees of nodes that share a log. */
 export const cluster: Mutants = {
   'src/server/log/cluster/node-table.ts': {
     'an entry is applied once': {
@@ -13,7 +13,7 @@ export const cluster: Mutants = {
     const known = this.#rows.get(nodeMessage.node)
     if (nodeMessage.kind !== 'start' && known?.epoch === nodeMessage.epoch && nodeMessage.number < known.nextNumber) return true`,
     },
-    'entries of a node are applied in their order': {
+    'entries of a node are applied in order': {
       seed: 1,
       code: NEXT,
       becomes: NEXT.replace('row.nextNumber === number', 'row.nextNumber <= number'),
@@ -80,7 +80,7 @@ export const cluster: Mutants = {
   },
 }
 
-/** What finds a node whose engine has made an error. */
+/** The mutants of the code that detects a node whose engine has made an error. */
 export const faultyEngine: Mutants = {
   'src/server/log/cluster/message-judge.ts': {
     'nodes compare digests': {

@@ -2,7 +2,7 @@ import type { Mutants } from './mutant.js'
 
 const REGISTRATION = 'defer(() => store.notifyGlob(glob, false, timeout)).pipe('
 
-/** What keeps the promises of watched globs. */
+/** The mutants of the code that upholds the guarantees of watched globs. */
 export const glob: Mutants = {
   'src/client/matching/register-glob.ts': {
     'existing keys are found by a scan': {
@@ -25,7 +25,7 @@ export const glob: Mutants = {
       becomes: `defer(() => (store.isRegistered ? of(undefined) : store.notifyGlob(glob, false, timeout))).pipe(
       tap(() => (store.isRegistered = true)),`,
     },
-    'a registration with late or lost answers is requested again': {
+    'a registration with late or lost responses is requested again': {
       seed: 6,
       code: "result === 'unanswered' ? registerLater$.pipe(startWith(result)) : of(result)",
       becomes: 'of(result)',
@@ -37,17 +37,17 @@ export const glob: Mutants = {
     },
   },
   'src/client/matching/glob-watch.ts': {
-    'the position of the registration tells new keys from old ones': {
+    'the position of the registration distinguishes new keys from old keys': {
       seed: 200,
       code: 'change.value &&\n      version.compareTo(this.#registeredAt) > 0',
       becomes: 'change.value',
     },
-    'a change with unknown history is doubted': {
+    'a change with unknown history is verified': {
       seed: 47,
       code: "this.#add(key, isFirst ? 'appeared' : 'changed')",
       becomes: "this.#add(key, 'appeared')",
     },
-    'the last observer that leaves ends the registration': {
+    'the registration ends when the last observer leaves': {
       seed: 2,
       code: 'return this.#isConnected && !this.#isRefused',
       becomes: 'return false',

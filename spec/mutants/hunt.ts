@@ -4,20 +4,20 @@ import { rolldown } from 'rolldown'
 const ROOT = new URL('../..', import.meta.url).pathname
 const ENTRY = '\0hunt'
 
-/** The first complaint that a simulation had. */
+/** The first complaint of a simulation. */
 export interface Catch {
   readonly seed: number
   readonly complaint: string
 }
 
-/** What a simulation is to try. */
+/** The schedules that a simulation should run. */
 export interface Hunt {
-  /** A file of `spec/simulation/suites`. */
+  /** The name of a file in `spec/simulation/suites`. */
   readonly simulation: string
   readonly seeds: readonly number[]
-  /** Replaced sources by absolute path. */
+  /** The replaced sources by absolute path. */
   readonly files: ReadonlyMap<string, string>
-  /** What the complaint has to contain; default any. */
+  /** The text that the complaint must contain. By default, any complaint counts. */
   readonly complaint?: string | undefined
 }
 
@@ -36,7 +36,7 @@ const entryOf = (simulation: string): string => `
   parentPort.postMessage(found)
 `
 
-/** A simulation bundled with its sources as one script. Packages are not bundled. */
+/** Bundles a simulation with its sources as one script. Packages are not bundled. */
 async function bundle(simulation: string, files: Hunt['files']): Promise<string> {
   const build = await rolldown({
     input: ENTRY,
@@ -57,10 +57,10 @@ async function bundle(simulation: string, files: Hunt['files']): Promise<string>
 }
 
 /**
- * Runs schedules of a simulation in a worker thread until it reports a violation. Each mutant is a fresh program, so
- * that nothing that it leaves behind reaches another one.
+ * Runs schedules of a simulation in a worker thread until the simulation reports a violation. Each mutant is a new
+ * program, so that its state does not affect other mutants.
  *
- * @param signal - ends the thread, as a mutant may loop endlessly
+ * @param signal - ends the thread, because a mutant may loop endlessly
  */
 export async function hunt(
   { simulation, seeds, files, complaint }: Hunt,

@@ -2,7 +2,7 @@ import type { Mutants } from './mutant.js'
 
 const CONTRADICTED = 'if (version === undefined || version.compareTo(this.token) > 0) this.#lose(reason)'
 
-/** What keeps the promises of leases. */
+/** The mutants of the code that upholds the guarantees of leases. */
 export const lease: Mutants = {
   'src/client/lease/acquire-or-renew.ts': {
     'the expiry is counted from before the request': {
@@ -14,7 +14,7 @@ export const lease: Mutants = {
           expiry: { monotonic: clock.monotonic() + duration, wall: clock.now() + duration },
         }`,
     },
-    'a late answer extends no lease that has expired': {
+    'a late response does not extend an expired lease': {
       seed: 5,
       code: 'clock.monotonic() >= monotonic || clock.now() >= wall',
       becomes: 'false',

@@ -3,32 +3,35 @@ import { join } from 'node:path'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 
-/** A change of one place of the source. */
+/** A change at one place of the source. */
 export interface Edit {
-  /** The exact text, which is in the file once. */
+  /** The exact text, which occurs exactly once in the file. */
   readonly code: string
-  /** The replacement; default empty. */
+  /** The replacement. The default is the empty string. */
   readonly becomes?: string
-  /** Default the file under which the mutant is listed. */
+  /** The changed file. The default is the file under which the mutant is listed. */
   readonly file?: string
 }
 
-/** A safeguard that is taken out, to show that a simulation complains about it. */
+/** The removal of a safeguard, which a simulation must detect. */
 export interface Mutant extends Edit {
-  /** The first schedule to try, which is known to detect the mutant. */
+  /** The first schedule to run, which is known to detect the mutant. */
   readonly seed: number
-  /** What the complaint has to contain, where another one would say nothing; default any. */
+  /**
+   * The text that the complaint must contain, if another complaint would prove nothing. By default, any complaint
+   * counts.
+   */
   readonly complaint?: string
-  /** More edits, where one does not take out the safeguard. */
+  /** Further edits, if one edit does not remove the safeguard. */
   readonly also?: readonly Edit[]
 }
 
-/** The mutants of one simulation: by file, and by what the safeguard ensures. */
+/** The mutants of one simulation, by file and by the guarantee that the safeguard ensures. */
 export type Mutants = Readonly<Record<string, Readonly<Record<string, Mutant>>>>
 
 /** A mutant with its names and the simulation that must detect it. */
 export interface Case {
-  /** A file of `spec/simulation/suites`. */
+  /** The name of a file in `spec/simulation/suites`. */
   readonly simulation: string
   readonly safeguard: string
   readonly file: string
@@ -36,8 +39,8 @@ export interface Case {
 }
 
 /**
- * The texts of the files that a mutant changes, by absolute path. Throws an error when one is not as the mutant
- * expects.
+ * Returns the texts of the files that a mutant changes, by absolute path. Throws an error if a file does not contain the
+ * expected code.
  */
 export function mutatedFiles({ safeguard, file: listed, mutant }: Case): ReadonlyMap<string, string> {
   const texts = new Map<string, string>()

@@ -10,7 +10,9 @@ const seedsTo = (last: number): number[] => Array.from({ length: last }, (_, i) 
 
 describe('mutants', { timeout: 240_000 }, () => {
   for (const each of CASES)
-    it.concurrent(`the simulation "${each.simulation}" complains unless ${each.safeguard}`, async ({ signal }) => {
+    it.concurrent(`the simulation "${each.simulation}" reports a violation unless ${each.safeguard}`, async ({
+      signal,
+    }) => {
       const { seed, complaint } = each.mutant
       const seeds = [seed, ...seedsTo(MAX_SCHEDULES)]
       const caught = await hunt({ simulation: each.simulation, seeds, files: mutatedFiles(each), complaint }, signal)

@@ -1,20 +1,20 @@
 import type { Mutants } from './mutant.js'
 
-// Removing only the clean start breaks no guarantee: changes queued by the previous node are recognised by their
-// identifier, or verified by a read. So these mutants remove a second safeguard as well.
+// Removing only the clean start violates no guarantee, because changes queued by the previous node are recognised by
+// their identifier or verified by a read. Therefore these mutants also remove a second safeguard.
 const WITHOUT_CLEAN_START = {
   file: 'src/client/session/addresses.ts',
   code: 'return this.#lastConnected !== undefined && this.#lastConnected !== this.current',
   becomes: 'return false',
 }
 
-/** What keeps the promises of watched keys where clients move between the nodes of a store. */
+/** The mutants of the code that upholds the guarantees of watched keys when clients move between nodes. */
 export const nodes: Mutants = {
   'spec/simulation/node.ts': {
-    'a node answers only when it has caught up': { seed: 24, code: 'if (this.#applied < this.#due) return' },
+    'a node responds only after it has caught up': { seed: 24, code: 'if (this.#applied < this.#due) return' },
   },
   'src/client/watch/reconcile.ts': {
-    'changes queued by an old node are avoided by a clean start, or doubted': {
+    'changes queued by an old node are avoided by a clean start or verified': {
       seed: 635,
       code: 'withoutEffects(state) : applyChange(state, event)',
       becomes: 'withoutEffects(state) : applyChange(state, { ...event, certain: true })',

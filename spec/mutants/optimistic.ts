@@ -2,7 +2,7 @@ import type { Mutants } from './mutant.js'
 
 const HAS_CHANGED = 'const hasChanged = sentPosition !== undefined && changeCount > sentPosition.changeCount'
 
-/** Mutants of the code that upholds the guarantees of optimistic writes. */
+/** The mutants of the code that upholds the guarantees of optimistic writes. */
 export const optimistic: Mutants = {
   'src/client/optimistic/confirmed-state.ts': {
     'a notification older than the known version is ignored': {
@@ -10,12 +10,12 @@ export const optimistic: Mutants = {
       code: 'return applyWatched(state, observation)',
       becomes: 'return applyWatched({ ...state, floor: undefined }, observation)',
     },
-    'an answer from an earlier connection is doubted': {
+    'a response from an earlier connection is verified': {
       seed: 470,
       code: 'return applyWrite(state, observation)',
       becomes: 'return applyWrite(state, { ...observation, from: { ...observation.from, epoch: state.epoch } })',
     },
-    'an answer older than the known version is ignored': {
+    'a response older than the known version is ignored': {
       seed: 103,
       code: 'return applyWrite(state, observation)',
       becomes: 'return applyWrite({ ...state, floor: undefined }, observation)',
@@ -85,11 +85,11 @@ export const optimistic: Mutants = {
     },
   },
   'src/client/connect/client.ts': {
-    'a client without a connection stays away once it is closed': {
+    'a closed client without a connection does not connect again': {
       seed: 2491,
       code: 'if (!isConnected) this.#stop()',
     },
-    'a client that loses its connection while it is closed stays away': {
+    'a client that loses its connection while closing does not connect again': {
       seed: 1_863_360_071,
       code: 'if (this.#isClosing) this.#stop()',
     },

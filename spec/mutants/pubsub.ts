@@ -1,6 +1,6 @@
 import type { Mutants } from './mutant.js'
 
-/** What keeps the promises of the pub/sub hub and its clients. */
+/** The mutants of the code that upholds the guarantees of the pub/sub hub and its clients. */
 export const pubsub: Mutants = {
   'src/pubsub/client/client-state-machine.ts': {
     'a client drops messages that it has received before': { seed: 1, code: 'return isNew', becomes: 'return true' },
@@ -22,7 +22,7 @@ export const pubsub: Mutants = {
       seed: 18,
       code: 'for (const request of this.#unacknowledged.values()) this.#transmit(request.data)',
     },
-    'a message sent again keeps its ackId': {
+    'a message that is sent again keeps its ackId': {
       seed: 9,
       code: 'for (const request of this.#unacknowledged.values()) this.#transmit(request.data)',
       becomes: `const sent = Array.from(this.#unacknowledged.values())
@@ -72,7 +72,7 @@ export const pubsub: Mutants = {
       seed: 4,
       code: 'this.#trustedAt = now + Math.min(TRUST_DELAY_MS, connectTimeout / 2, recoveryWindow / 2)',
     },
-    'a hub that answers no pings is sent a request': {
+    'a client sends a request to a hub that answers no pings': {
       seed: 6,
       code: "if (this.#pingSupport !== 'answered') this.#sendProbeRequest()",
     },
@@ -86,7 +86,7 @@ export const pubsub: Mutants = {
       code: "return this.#probedAt === undefined ? 'silent' : 'dead'",
       becomes: "if (this.#probedAt === undefined) return 'silent'\n    this.onActivity(now)\n    return undefined",
     },
-    'a hub that rejects pings gets no further ones': {
+    'a client sends no further pings to a hub that rejects pings': {
       seed: 7,
       code: "if (this.#pingSupport === 'unknown' && this.#hasPinged && VIOLATION_CODES.includes(code))\n      this.#pingSupport = 'refused'",
     },

@@ -1,18 +1,18 @@
 import type { Mutants } from './mutant.js'
 
-/** What keeps the promises of device shadows. */
+/** The mutants of the code that upholds the guarantees of device shadows. */
 export const shadow: Mutants = {
   'src/client/shadow/fields.ts': {
-    'a write keeps the fields that others have written': {
+    'a write keeps the fields that other clients have written': {
       seed: 6,
       code: 'if (!isMine) setField(result, name, fieldOf(theirs, name))',
     },
-    'a new patch does not send the fields of earlier ones again': {
+    'a new patch does not include the fields of earlier patches again': {
       seed: 6,
       code: 'changed?.has(name) ?? !isSame(fieldOf(mine, name), fieldOf(base, name))',
       becomes: 'Object.hasOwn(mine, name)',
     },
-    'a patch includes the fields of those that it superseded unsent': {
+    'a patch includes the fields of unsent patches that it superseded': {
       seed: 1,
       code: 'changed?.has(name)',
       becomes: '(changed && new Set(Array.from(changed).slice(0, 1)))?.has(name)',
@@ -31,7 +31,7 @@ export const shadow: Mutants = {
       code: 'if (isBusy || delta === undefined || subscriber.closed) return',
       becomes: 'if (delta === undefined || subscriber.closed) return',
     },
-    'a delta that comes while the device is busy is kept': {
+    'a delta that arrives while the device is busy is kept': {
       seed: 9,
       code: 'next = isEmpty(delta.delta) ? undefined : delta',
       becomes: 'next = isBusy || isEmpty(delta.delta) ? undefined : delta',

@@ -3,7 +3,7 @@ import { CASES } from './all.js'
 import { mutatedFiles } from './mutant.js'
 
 for (const each of CASES)
-  it(`the code by which ${each.safeguard} is in its file once ("${each.simulation}")`, () => {
+  it(`the code by which ${each.safeguard} occurs exactly once in its file ("${each.simulation}")`, () => {
     expect(mutatedFiles(each).size).toBeGreaterThan(0)
   })
 
@@ -11,13 +11,13 @@ describe('a mutant', () => {
   const mutant = { simulation: 'watch', safeguard: 'it holds', file: 'src/index.ts', mutant: { seed: 1, code: 'code' } }
   const file = 'src/client/watch/registry.ts'
 
-  it('a mutant of a missing file is rejected with the names of both', () => {
+  it('a mutant of a missing file is rejected with the names of the mutant and the file', () => {
     expect(() => mutatedFiles({ ...mutant, file: 'src/gone.ts' })).toThrow(
       'src/gone.ts does not exist: name the file that the mutant without "it holds" changes',
     )
   })
 
-  it('a mutant whose code does not occur is rejected with its name and file', () => {
+  it('a mutant whose code does not occur is rejected with the names of the mutant and the file', () => {
     expect(() => mutatedFiles({ ...mutant, file, mutant: { seed: 1, code: 'no such code' } })).toThrow(
       `${file} has the code of the mutant without "it holds" 0 times, not once; give the code as it is now:\nno such code`,
     )

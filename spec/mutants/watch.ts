@@ -1,6 +1,6 @@
 import type { Mutants } from './mutant.js'
 
-/** What keeps the promises of watched keys. */
+/** The mutants of the code that upholds the guarantees of watched keys. */
 export const watch: Mutants = {
   'src/client/watch/reconcile.ts': {
     'a change no newer than the value shown is ignored': {
@@ -12,32 +12,32 @@ export const watch: Mutants = {
       code: "hasRaced: state.phase === 'reading' || state.hasRaced,",
       becomes: 'hasRaced: false,',
     },
-    'a change that may have been queued is doubted': {
+    'a change that may have been queued is verified': {
       seed: 264,
       code: 'withoutEffects(state) : applyChange(state, event)',
       becomes: 'withoutEffects(state) : applyChange(state, { ...event, certain: true })',
     },
-    'a read alone ends no doubt': {
+    'a read without a confirmed change does not end verification': {
       seed: 264,
       code: 'state.isVerified || firstMatch >= 0',
       becomes: 'true || firstMatch >= 0',
     },
-    'a doubtful change is read': {
+    'an uncertain change causes a read': {
       seed: 5,
       code: 'return sendRead(patch(state, { held: [received] }))',
       becomes: 'return withoutEffects(state)',
     },
-    'changes are doubted after an answer without a version': {
+    'changes are verified after a response without a version': {
       seed: 1657,
       code: 'if (state.isUnordered || !isCertain)',
       becomes: 'if (!isCertain)',
     },
-    'changes are doubted when a key is watched again': {
+    'changes are verified when a key is watched again': {
       seed: 7650,
       code: 'isUnordered: event.rejoined',
       becomes: 'isUnordered: false',
     },
-    'changes that come during a read are judged after it': {
+    'changes that arrive during a read are evaluated after the read': {
       seed: 30,
       code: 'held: [...state.held, received].slice(-MAX_HELD_CHANGES)',
       becomes: 'held: NO_CHANGES',
@@ -47,12 +47,12 @@ export const watch: Mutants = {
       code: 'const isCertain = certain || state.isVerified',
       becomes: 'const isCertain = certain',
     },
-    'an absence is placed by its version': {
+    'an absence is ordered by its version': {
       seed: 33,
       code: 'const { value, version } = reading',
       becomes: 'const { value } = reading\n  const version = value && reading.version',
     },
-    'a watch is live only when it was read': {
+    'a watch becomes live only after its key was read': {
       seed: 1,
       complaint: 'the last earlier change was not emitted',
       code: "return state.phase === 'registering' ? sendRead(state) : withoutEffects(state)",
@@ -83,7 +83,7 @@ export const watch: Mutants = {
     },
   },
   'src/client/watch/registry.ts': {
-    'the last observer that leaves ends the registration': {
+    'the registration ends when the last observer leaves': {
       seed: 1,
       code: 'if (watch.registration === undefined) this.#requests.unregister(watch, this.#closed !== undefined)',
     },
@@ -103,12 +103,12 @@ export const watch: Mutants = {
     },
   },
   'src/client/requests/invoker.ts': {
-    'waiting for an answer ends when it can no longer come': {
+    'a request stops waiting when its response can no longer arrive': {
       seed: 44,
       code: 'return writes ?? NONE',
       becomes: 'return NONE',
     },
-    'an answer about one key gives up no write of another': {
+    'the response for one key does not abandon a write to another key': {
       seed: 253,
       code: 'const writes = this.#writes.get(subject)',
       becomes: 'const writes = Array.from(this.#writes.values()).flat()\n    this.#writes.clear()',

@@ -2,7 +2,7 @@ import { scheduleOf } from './generators.js'
 import { Random } from './random.js'
 import type { Action, Schedule } from './schedule.js'
 
-/** The generator of watch schedules that draws the rest of the schedule. */
+/** The number of the watch schedule generator that draws the rest of the schedule. */
 const WATCH_GENERATOR = 3
 
 const GENERATORS = [first]
@@ -13,7 +13,7 @@ export function besideScheduleOf(seed: number, generator: number = GENERATORS.le
   return generate(seed)
 }
 
-/** A store that is replaced while connections last, with or without its keys. */
+/** Returns a schedule with a store that is replaced while connections last, with or without its keys. */
 function first(seed: number): Schedule {
   const random = new Random(seed ^ 0xbe51de)
   const { kind, clients, conditions, actions } = scheduleOf(random.int(0, 2 ** 31), WATCH_GENERATOR)

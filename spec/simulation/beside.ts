@@ -4,7 +4,7 @@ import { SimBroker } from './broker.js'
 import type { SimConnection } from './connection.js'
 import type { Failover } from './schedule.js'
 
-/** A broker with an attached store, which may be replaced while connections last and announces its instance id. */
+/** A broker with an attached store, which announces its instance id and may be replaced while connections last. */
 export class BesideBroker extends SimBroker {
   #instances = 0
   #awayUntil = 0

@@ -7,10 +7,12 @@ import { RecordedEngine } from './history.js'
 import { oddReply } from './odd-reply.js'
 import type { Restart } from './schedule.js'
 
-/** Limit of the store's clock error, ms; beyond it the store would reject clients whose clock is right. */
+/**
+ * The limit of the store's clock error in milliseconds. Beyond it, the store would reject clients with correct clocks.
+ */
 const MAX_OFFSET_MS = 25_000
 
-/** MQTT 5.0, section 3.9.3: quota exceeded, which is transient. */
+/** Quota exceeded, which is transient (MQTT 5.0, section 3.9.3). */
 const QUOTA_EXCEEDED = 151
 
 type SubscribeDone = (reasonCodes: readonly number[]) => void
@@ -57,7 +59,7 @@ export class SimBroker {
     return kept !== undefined
   }
 
-  /** Handles a SUBSCRIBE: it takes effect after a delay, and then the SUBACK is sent. */
+  /** Handles a SUBSCRIBE, which takes effect after a delay and is then acknowledged. */
   subscribe(end: ClientEnd, filters: readonly string[], id: number | undefined, done: SubscribeDone): void {
     const { random, conditions } = this.setting
     this.#current(end)?.applyInOrder(connection => {
@@ -77,7 +79,7 @@ export class SimBroker {
     })
   }
 
-  /** Handles a request: sends PUBACK, then the responses of the store. */
+  /** Handles a request: sends PUBACK, and then the responses of the store. */
   publish(end: ClientEnd, request: OutboundRequest, acknowledged: () => void): void {
     const connection = this.#current(end)
     if (connection === undefined) return
@@ -110,7 +112,7 @@ export class SimBroker {
     if (connection) this.#drop(connection)
   }
 
-  /** Stops temporarily and drops all connections. Overlapping outages end with the last of them. */
+  /** Stops temporarily and drops all connections. Overlapping outages end with the last one. */
   restart(restart: Restart): void {
     const { time } = this.setting
     const { outage } = restart

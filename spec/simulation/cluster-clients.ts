@@ -11,23 +11,23 @@ export interface Operation {
   readonly key: string
   readonly words: readonly string[]
   readonly peer: Peer
-  /** Order among all calls and results of all clients. */
+  /** The position among all calls and results of all clients. */
   readonly start: number
   end: number | undefined
-  /** The reply; `undefined` if the store could not parse the request. */
+  /** The reply, or `undefined` if the store could not parse the request. */
   reply: string | undefined
   version: string | undefined
   position: string | undefined
-  /** The store said that the operation was not and never will be done. */
+  /** Whether the store reported that the operation was not and never will be executed. */
   isRejected: boolean
 }
 
 export interface Watch {
   readonly key: string
-  /** The last version that its node had applied at registration. */
+  /** The last version that the node had applied at registration. */
   readonly since: Hlc | undefined
   readonly notifications: { readonly version: string; readonly payload: string }[]
-  /** The last version that its node had applied when the connection ended. */
+  /** The last version that the node had applied when the connection ended. */
   until: Hlc | undefined
 }
 
@@ -100,10 +100,10 @@ export function requestArguments(
   if (type === 'get') return ['GET', key]
   if (type === 'del') return ['DEL', key]
   if (type === 'vdel') return ['VDEL', key, value]
-  // Some are split into several messages.
+  // Some requests are split into several messages.
   const padding = id % 7 === 0 ? 'x'.repeat(700) : ''
   const condition = { set: [], nx: ['NX'], nex: ['NEX'] }[type]
-  // With the same value, so that NEX sometimes applies.
+  // The value is sometimes the same, so that NEX applies.
   const written = type === 'nex' && id % 2 === 0 ? value : `value${id}${padding}`
   return ['SET', key, written, ...condition, ...(px === undefined ? [] : ['PX', String(px)])]
 }

@@ -12,9 +12,9 @@ import { textOf } from '../support/words.js'
 export interface KeyState {
   readonly version: Hlc | undefined
   readonly value: string | undefined
-  /** Expiry, ms since the Unix epoch. */
+  /** The expiry in milliseconds since the Unix epoch. */
   readonly expiresAt: number | undefined
-  /** The request that caused it; `undefined` for an expiry. */
+  /** The request that caused the change, or `undefined` for an expiry. */
   readonly operation: number | undefined
   readonly time: number
 }
@@ -57,11 +57,11 @@ function expectedStateOf(replica: MessageJudge, engine: Engine<never> | Engine<C
 
 /**
  * The expected outcome of the stream: the shipped replica and engine, applied to every committed message without
- * failures. Nodes and replies are judged by it.
+ * failures. Nodes and replies are compared with this outcome.
  */
 export class ClusterHistory {
   readonly violations: string[] = []
-  /** States of a key in order, beginning with its absence. */
+  /** The states of a key in order, beginning with its absence. */
   readonly keys = new Map<string, KeyState[]>()
   readonly outcomes = new Map<number, Outcome>()
   readonly replica = new MessageJudge()
@@ -80,7 +80,7 @@ export class ClusterHistory {
       const judged = this.replica.judge(message)
       if (judged.type === 'entry') this.#apply(decodeNodeEntry(judged.body, judged.time))
     } catch (error) {
-      // Nodes detect this too; what follows cannot be judged.
+      // Nodes also detect this message. Everything after it cannot be checked.
       this.violations.push(`the stream has a message that no node can apply: ${String(error)}`)
       this.#isStopped = true
       return
@@ -112,7 +112,7 @@ export class ClusterHistory {
     return states
   }
 
-  /** Number of changes of a key up to a version. */
+  /** Returns the number of changes of a key up to a version. */
   indexAt(key: string, version: Hlc): number {
     const states = this.statesOf(key)
     let index = states.length - 1

@@ -22,7 +22,7 @@ export interface ClusterSetting {
   answered(peer: Client, message: Incoming, content: Content): void
 }
 
-/** Shorter than shipped, for short schedules, ms. */
+/** The stall timeout in milliseconds. It is shorter than the shipped one, because schedules are short. */
 const STALL_TIMEOUT_MS = 1_500
 const SILENCE_MS = 3_000
 const RETRY_MS = 200
@@ -42,7 +42,7 @@ export class ClusterNode implements LogEvents {
   #server: StoreService | undefined
   #stream: SimStream | undefined
   #opening: Subscription | undefined
-  /** Increases when the node is killed. */
+  /** The number of the current process, which increases when the node is killed. */
   #process = 0
   #isAlive = false
   #availability: Availability = 'kept'
@@ -181,14 +181,14 @@ export class ClusterNode implements LogEvents {
     })
     this.#server.report(undefined)
     this.#compare()
-    // Other shared state stays equal from here on if it is equal now.
+    // If the other shared state is equal now, it stays equal from here on.
     if (!history.hasEqualSharedState(opened.judge))
       history.violations.push(`${this.name} starts with other shared state than the other nodes`)
   }
 
   #close(): void {
     this.#disconnectClients()
-    // Its state is discarded, unless it stopped because of it.
+    // The state is discarded, unless the node stopped because of the error.
     this.erred &&= this.failure !== undefined
     this.#server?.stop()
     this.#opening?.unsubscribe()
@@ -208,7 +208,7 @@ export class ClusterNode implements LogEvents {
     })
   }
 
-  /** The process of a node: after a kill, none of its code runs. */
+  /** Returns the clock of one process of a node. After a kill, this clock runs none of the process's code. */
   #clock(process: number): Clock {
     const clock = this.#setting.cluster.time.clock()
     return {

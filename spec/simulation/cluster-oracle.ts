@@ -12,7 +12,7 @@ interface PositionedOperation {
   readonly hasChanged: boolean
 }
 
-/** Tolerance for an expired key at the end, by log time, ms. */
+/** How long an expired key may still exist at the end, by log time, in milliseconds. */
 const MAX_OVERDUE_MS = 2_000
 
 export function* judge(
@@ -39,7 +39,7 @@ export function* judge(
   yield* judgeExpiries(history)
 }
 
-/** Where an operation took effect: the number of changes of its key at that time. */
+/** Returns the position at which an operation took effect: the number of changes of its key at that time. */
 function positionOf(
   history: ClusterHistory,
   operation: Operation,
@@ -62,12 +62,12 @@ function positionOf(
 }
 
 /**
- * Checks linearizability of a key. Its states are ordered by version, and every operation has a position in that order:
- * a write is its state, and anything else follows the state that it saw. Operations in the order of (position, the
- * write first, start) are a sequential history that a register allows, as replies were compared with those of the
- * positions. The history respects real time unless an operation ended before another one began that has a smaller
- * position, or the same one and is its write; and unless a read saw a write that was requested only after the read had
- * ended. Only these cases are searched for.
+ * Checks linearizability of a key. The states of the key are ordered by version, and every operation has a position in
+ * that order: a write is its own state, and any other operation follows the state that it saw. Replies were already
+ * compared with those of the positions. Therefore the operations in the order of (position, the write first, start) are
+ * a sequential history that a register allows. The history respects real time unless one of these cases occurs: an
+ * operation ended before another one began that has a smaller position, or that has the same position and is its write;
+ * or a read saw a write that was requested only after the read had ended. The check searches only for these cases.
  */
 function* judgeOrder(
   states: readonly KeyState[],
@@ -85,7 +85,10 @@ function* judgeOrder(
   }
 }
 
-/** Checks that a watch was notified of all changes after its registration that its node applied, in order and once. */
+/**
+ * Checks that a watch was notified exactly once and in order of all changes that its node applied after the
+ * registration.
+ */
 function* judgeNotifications(
   history: ClusterHistory,
   { clientId }: Peer,

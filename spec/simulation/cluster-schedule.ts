@@ -2,7 +2,7 @@ import { Random } from './random.js'
 
 export type RequestType = 'set' | 'nx' | 'nex' | 'del' | 'vdel' | 'get'
 
-/** An event for the clients and nodes of a store, or for the log they share. */
+/** An event for the clients and nodes of a store, or for the log that they share. */
 export type ClusterAction =
   | {
       readonly at: number
@@ -15,21 +15,21 @@ export type ClusterAction =
     }
   | { readonly at: number; readonly type: 'watch'; readonly client: number; readonly key: number }
   | { readonly at: number; readonly type: 'hop'; readonly client: number; readonly node: number }
-  /** The node is killed, and restarts after `for` ms. */
+  /** The node is killed, and restarts after `down` milliseconds. */
   | { readonly at: number; readonly type: 'crash'; readonly node: number; readonly down: number }
   | { readonly at: number; readonly type: StreamFault; readonly node: number; readonly duration: number }
   | { readonly at: number; readonly type: 'quorum lost'; readonly duration: number }
-  /** Another server leads the stream; its clock has this error, ms. */
+  /** Another server leads the stream. Its clock has the error `skew` in milliseconds. */
   | { readonly at: number; readonly type: 'leader'; readonly skew: number }
   | { readonly at: number; readonly type: 'clock'; readonly node: number; readonly offset: number }
-  /** The next snapshot fails, is written wrongly, or is read wrongly. */
+  /** The next snapshot fails, is written incorrectly, or is read incorrectly. */
   | { readonly at: number; readonly type: 'snapshot'; readonly what: 'fails' | 'damaged' | 'misread' }
   | { readonly at: number; readonly type: 'forget' }
 
 /**
- * `deaf`: messages are lost without a response; `mute`: their responses are; `late`: they arrive after they were given
- * up; `lossy`: some are lost, with an error; `doubled`: they arrive twice; `stalled`: the feed delivers nothing;
- * `broken`: it fails.
+ * `deaf`: messages are lost without a response; `mute`: responses are lost; `late`: messages arrive after their
+ * publisher gave up; `lossy`: some messages are lost with an error; `doubled`: messages arrive twice; `stalled`: the
+ * feed delivers nothing; `broken`: the feed fails.
  */
 export type StreamFault = 'deaf' | 'mute' | 'late' | 'lossy' | 'doubled' | 'stalled' | 'broken'
 
@@ -39,9 +39,9 @@ export interface ClusterSchedule {
   readonly clients: number
   readonly keys: number
   readonly latency: number
-  /** Messages after which a snapshot is written. */
+  /** The number of messages after which a snapshot is written. */
   readonly snapshots: number
-  /** Maximum message size of the stream, bytes: longer entries are split. */
+  /** The maximum message size of the stream in bytes. Longer entries are split. */
   readonly largest: number
   readonly end: number
   readonly actions: readonly ClusterAction[]
@@ -86,7 +86,7 @@ function first(seed: number): ClusterSchedule {
     Array.from({ length: random.int(0, most) }, make)
   const node = (): number => random.int(0, nodes - 1)
   const client = (): number => random.int(0, clients - 1)
-  // Requests are sent in bursts: only concurrent ones cause races.
+  // Requests are sent in bursts, because only concurrent requests cause races.
   const bursts = Array.from({ length: random.int(2, 6) }, at)
   const ask = (): ClusterAction => ({
     at: (bursts[random.int(0, bursts.length - 1)] ?? 0) + random.int(0, random.pick([0, 10, 100])),

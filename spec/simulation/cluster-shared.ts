@@ -2,19 +2,19 @@ import type { StreamMessage } from '../../src/server/log/cluster/stream.js'
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** A stream on virtual time, shared by all nodes of a simulation. */
+/** A stream on virtual time that all nodes of a simulation share. */
 export class SimCluster {
   readonly time: VirtualTime
   readonly random: Random
   readonly latency: number
   readonly largest: number
   readonly snapshots = new Map<string, Uint8Array[]>()
-  /** Called for each committed message, before any node. */
+  /** Called for each committed message, before any node receives it. */
   committed: (message: StreamMessage) => void = () => undefined
   skew = 0
   hasQuorum = true
   snapshotFate: 'fails' | 'damaged' | 'misread' | undefined
-  /** Corrupt snapshots: never all. */
+  /** The corrupt snapshots. There is always an intact one. */
   readonly damaged = new Set<string>()
   first = 1
   last = 0
@@ -29,7 +29,7 @@ export class SimCluster {
     this.largest = largest
   }
 
-  /** Commits a message, or recognises it by its id. */
+  /** Commits a message, or recognises a repeated one by its id. */
   put(bytes: Uint8Array, id: string | undefined): number {
     const known = id === undefined ? undefined : this.#ids.get(id)
     if (known !== undefined) return known

@@ -10,11 +10,11 @@ import {
 import type { StreamFault } from './cluster-schedule.js'
 import type { SimCluster } from './cluster-shared.js'
 
-/** ms after which publishing without a quorum or a response fails. */
+/** The time in milliseconds after which publishing without a quorum or a response fails. */
 const GIVE_UP_MS = 400
 const lostError = (): StreamError => new StreamError('lost', 'no answer')
 
-/** One node's connection to the stream, for one run of the node. */
+/** One node's connection to the stream during one run of the node. */
 export class SimStream implements Stream {
   readonly maxMessageBytes: number
   readonly #cluster: SimCluster

@@ -16,13 +16,13 @@ export interface ClusterResult {
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** Fault-free time before the final checks, ms. */
+/** The time without faults before the final checks, in milliseconds. */
 const RECOVERY_MS = 6_000
-/** Time without requests after that, ms. */
+/** The time without requests after the recovery, in milliseconds. */
 const QUIET_MS = 1_500
 
 /**
- * Runs a schedule of a store of several nodes.
+ * Runs a schedule of a store with several nodes.
  *
  * @param isFaulty - whether one engine makes an error that the nodes must detect
  */
@@ -38,7 +38,7 @@ class ClusterWorld {
   readonly #nodes: ClusterNode[]
   readonly #operations: Operation[] = []
   readonly #peers: Peer[] = []
-  /** The connection of each client, and the node it wants. */
+  /** The connection of each client, and the node to which the client wants to connect. */
   readonly #clients: { peer: Peer | undefined; node: number }[]
   readonly #waiting = new Map<number, () => void>()
   #runs = 0
@@ -71,7 +71,7 @@ class ClusterWorld {
     this.#time.runUntil(this.#schedule.end)
     this.#recover()
     this.#time.runUntil(this.#schedule.end + RECOVERY_MS)
-    // A recovered store serves all clients on all nodes and keys.
+    // A recovered store serves all clients on all nodes and for all keys.
     for (const [at] of this.#nodes.entries()) {
       const client = at % this.#clients.length
       this.#hop(client, at)
@@ -130,7 +130,7 @@ class ClusterWorld {
         })
         return
       case 'leader':
-        // A store that starts an hour early correctly rejects clients whose clock is right.
+        // A store that starts an hour early would correctly reject clients with correct clocks.
         if (this.#cluster.last > 0) this.#cluster.skew = action.skew
         return
       case 'clock': {

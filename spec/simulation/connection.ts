@@ -15,7 +15,7 @@ import type { VirtualTime } from './virtual-time.js'
 export interface OutgoingMessage {
   readonly message: InboundMessage
   readonly position: number
-  /** The key that a response is about, if responses are ordered per key. */
+  /** The key of a response, if responses are ordered per key. */
   readonly subject?: string | undefined
 }
 
@@ -34,7 +34,7 @@ export interface Session {
 
 export interface Setting {
   readonly kind: BrokerKind
-  /** The store does not notify of expired keys, as some stores. */
+  /** Whether the store does not notify of expired keys, like some other stores. */
   readonly silentExpiry?: boolean
   readonly time: VirtualTime
   readonly random: Random
@@ -44,7 +44,7 @@ export interface Setting {
   readonly instanceId?: { name: string }
 }
 
-/** A client's connection at the broker; delivers messages in the order that its kind of broker keeps. */
+/** A client's connection at the broker. It delivers messages in the order that its kind of broker keeps. */
 export class SimConnection implements Client {
   readonly clientId: string
   readonly end: ClientEnd
@@ -52,7 +52,7 @@ export class SimConnection implements Client {
   readonly #setting: Setting
   readonly #nextId: () => number
   readonly #position: () => number
-  /** Keys of requests by correlation data, if responses are ordered per key. */
+  /** The keys of requests by correlation data, if responses are ordered per key. */
   readonly #subjects = new Map<string, string>()
   readonly #last = new Map<string, number>()
   open = true
@@ -113,7 +113,7 @@ export class SimConnection implements Client {
     }
   }
 
-  /** Sends a message after a delay, unless it is acknowledged before. */
+  /** Sends a message after a delay, unless it is acknowledged before then. */
   transmit(id: number, delivered: OutgoingMessage, delay: number): void {
     this.#after(this.#orderOf(delivered), delay, () => {
       this.end.wire.down(() => {
@@ -123,7 +123,7 @@ export class SimConnection implements Client {
     })
   }
 
-  /** Applies SUBSCRIBE and UNSUBSCRIBE packets with a delay, one after the other. */
+  /** Applies SUBSCRIBE and UNSUBSCRIBE packets with a delay, one after another. */
   applyInOrder(task: (connection: this) => void): void {
     const { random, conditions } = this.#setting
     this.#after('subscriptions', random.int(0, conditions.brokerDelay), () => task(this))

@@ -9,7 +9,7 @@ interface DelayedTask {
   readonly task: () => void
 }
 
-/** The event loop of one client. While frozen, as by SIGSTOP or a long computation, it runs nothing. */
+/** The event loop of one client. While it is frozen, as by SIGSTOP or a long computation, it runs nothing. */
 export class EventLoop {
   readonly #time: VirtualTime
   #delayed: DelayedTask[] = []
@@ -32,10 +32,10 @@ export class EventLoop {
     this.clockWasSet = true
   }
 
-  /** Runs a task of the client, or queues it while frozen. */
+  /** Runs a task of the client, or queues the task while the loop is frozen. */
   readonly run = (task: () => void): void => this.#take({ kind: 'messages', task })
 
-  /** Freezes the loop temporarily, then runs all overdue tasks in order, one kind first. */
+  /** Freezes the loop temporarily. Then runs all overdue tasks in order, starting with one kind. */
   freeze(duration: number, first: ResumeOrder): void {
     if (this.#frozen) return
     this.#frozen = true

@@ -5,8 +5,8 @@ import { type Action, type BrokerKind, type ClientPlan, FAULTY_MS, MAX_KEYS, typ
 const FIRST_KEYS = 2
 
 /**
- * Generators of schedules, by number from 1. The schedule of a seed must not change, or regression seeds would become
- * meaningless: a generator that draws anything else gets a new number, and older ones stay.
+ * The generators of schedules, numbered from 1. The schedule of a seed must not change, because otherwise regression
+ * seeds would become meaningless. A generator that draws different values gets a new number, and the older ones stay.
  */
 const GENERATORS = [first, second, third, fourth]
 
@@ -55,8 +55,8 @@ function firstAction(random: Random, at: number, clients: number): Action {
 }
 
 /**
- * More of what caused failures: lost data with kept sessions, clocks set back, other orders, remounts, shared
- * connections.
+ * Adds more causes of earlier failures: lost data with kept sessions, clocks set back, other orders, remounts and
+ * shared connections.
  */
 function second(seed: number): Schedule {
   const random = new Random(seed)
@@ -78,7 +78,7 @@ function second(seed: number): Schedule {
   return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
 }
 
-/** Clocks accurate enough that the store rejects no client, even when its own is set back. */
+/** The clocks are accurate enough that the store rejects no client, even when the store's own clock is set back. */
 const secondClient = (random: Random): ClientPlan => ({
   keepSession: random.chance(0.75),
   cleanStart: random.chance(0.1),
@@ -90,7 +90,7 @@ const secondClient = (random: Random): ClientPlan => ({
 
 function secondAction(random: Random, at: number, clients: number): Action {
   const client = random.int(0, clients - 1)
-  // Races need a key with many changes.
+  // Races require a key with many changes.
   const key = random.pick([0, 0, 0, 1])
   const dice = random.int(1, 100)
   if (dice <= 30)
@@ -114,7 +114,9 @@ function secondAction(random: Random, at: number, clients: number): Action {
   }
 }
 
-/** Adds odd replies, half-kept sessions, lost queues, high latency, and clocks that are set at runtime. */
+/**
+ * Adds odd replies, sessions of which a part is lost, lost queues, high latency, and clocks that are set at runtime.
+ */
 function third(seed: number): Schedule {
   const random = new Random(seed ^ 0x3d)
   const { kind, ...base } = second(random.int(0, 2 ** 31))
@@ -139,7 +141,7 @@ function third(seed: number): Schedule {
   return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
 }
 
-/** In half of the schedules, handlers act reentrantly; in some, the store keeps order only per key. */
+/** Makes handlers act reentrantly in half of the schedules. In some schedules, the store keeps order only per key. */
 function fourth(seed: number): Schedule {
   const schedule = third(seed)
   const random = new Random(seed ^ 0xca11)
@@ -167,7 +169,7 @@ function thirdAction(random: Random, at: number, clients: number): Action {
   }
 }
 
-/** A key is deleted while its watcher is briefly gone, with a change still in flight. */
+/** Returns actions that delete a key while its watcher is briefly away, with a change still in flight. */
 function rewatchScene(random: Random, clients: number): Action[] {
   const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
   let at = random.int(500, FAULTY_MS - 500)
@@ -183,7 +185,7 @@ function rewatchScene(random: Random, clients: number): Action[] {
   ]
 }
 
-/** A store loses its data while the broker keeps the queued notifications. */
+/** Returns actions in which a store loses its data while the broker keeps the queued notifications. */
 function dataLossScene(random: Random, clients: number): Action[] {
   const client = random.int(0, clients - 1)
   const at = random.int(500, FAULTY_MS - 2_000)
@@ -211,7 +213,7 @@ function conditionsOf(random: Random): Conditions {
   }
 }
 
-/** Times of actions. They cluster around a few moments, since bursts cause races. */
+/** Returns a generator of action times, which cluster around a few moments because bursts cause races. */
 function burstsOf(random: Random, count: number): () => number {
   const moments = Array.from({ length: count }, () => random.int(0, FAULTY_MS - 1_000))
   return () =>

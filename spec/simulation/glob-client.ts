@@ -12,7 +12,7 @@ export interface Watcher {
   map: ReadonlyMap<string, string> | undefined
 }
 
-/** A subscriber of a single key, next to the globs; the oracle for keys judges its entries. */
+/** A subscriber of a single key in addition to the globs. The oracle for keys checks its entries. */
 export interface KeyWatcher {
   readonly subscription: Subscription
   shown: Entry<string> | undefined

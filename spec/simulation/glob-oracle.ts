@@ -3,28 +3,28 @@ import type { SeparateWatch } from './glob-session.js'
 import type { History } from './history.js'
 import { type EntryContext, type Guarantees, Oracle } from './oracle.js'
 
-/** Conditions of the guarantees of a watched glob, in addition to those of a key. */
+/** The conditions of the guarantees for a watched glob, in addition to those for a key. */
 export interface GlobGuarantees extends Guarantees {
-  /** Every change of a new key is emitted: the store notifies of keys, and all messages are ordered. */
+  /** Whether every change of a new key is emitted, because the store notifies of keys and all messages are ordered. */
   readonly everyChange: boolean
   fits(key: string): boolean
 }
 
 export interface GlobEntryContext extends EntryContext {
-  /** No other subscriber of this client has watched the key since the glob is complete. */
+  /** Whether no other subscriber of this client has watched the key since the glob became complete. */
   readonly isOnlyWatcher: boolean
-  /** Another glob of this client is scanned for, and has the key watched separately. */
+  /** How the key is watched separately for another glob of this client that the client scans for. */
   readonly separateWatch: SeparateWatch
-  /** The store notifies of new keys: it did not leave the registration unanswered repeatedly. */
+  /** Whether the store notifies of new keys, that is, did not repeatedly leave the registration unanswered. */
   readonly hasNotifications: boolean
 }
 
-/** Checks one subscriber of a glob. The entries of each key are left to the oracle for keys. */
+/** Checks one subscriber of a glob. The oracle for keys checks the entries of each key. */
 export class GlobOracle {
   readonly #history: History
   readonly #guarantees: GlobGuarantees
   readonly #keys = new Map<string, Oracle>()
-  /** Position in the history from which all changes are notified, while live. */
+  /** The position in the history from which all changes are notified while the glob is live. */
   #liveFrom: number | undefined
 
   constructor(history: History, terms: GlobGuarantees) {
@@ -32,7 +32,7 @@ export class GlobOracle {
     this.#guarantees = terms
   }
 
-  /** Position in the history from which all changes are notified; the end of the history if they are not. */
+  /** The position in the history from which all changes are notified, or the end of the history if they are not. */
   get liveFrom(): number {
     return this.#liveFrom ?? this.#history.all.length
   }
@@ -82,14 +82,15 @@ export class GlobOracle {
   }
 
   /**
-   * Position up to which changes may be merged; not for a key that was emitted before while live, as it is registered.
+   * Returns the position up to which changes may be merged. They may not be merged for a key that was emitted before
+   * while live, because that key is registered.
    */
   #mergedTo({ key, source }: Entry<string>, { to, isHandedOver }: SeparateWatch): number {
     const hadRegistration = source === 'resync' && this.#emittedTo(key) > this.liveFrom
     return hadRegistration && !isHandedOver ? 0 : to
   }
 
-  /** A key that appears while live appears with its first change. */
+  /** Checks that a key that appears while the glob is live appears with its first change. */
   #judgeFirstEntry(
     { key, version }: Entry<string>,
     { isCertain, position, isOnlyWatcher, hasNotifications }: GlobEntryContext,

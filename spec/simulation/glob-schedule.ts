@@ -5,12 +5,12 @@ import { type BrokerKind, type ClientPlan, FAULTY_MS } from './schedule.js'
 export const GLOB_KEYS = ['s/a', 's/b', 's/c', 't/a'] as const
 export const GLOBS = ['s/*', '*/a', '*'] as const
 
-/** An event in a glob simulation, `at` ms after the start. Numbers are indices of the lists above. */
+/** An event in a glob simulation, `at` milliseconds after the start. Numbers are indices of the lists above. */
 export type GlobAction = { readonly at: number } & (
   | { readonly type: 'watch' | 'unwatch'; readonly client: number; readonly glob: number }
   | { readonly type: 'watchKey' | 'unwatchKey'; readonly client: number; readonly key: number }
   | { readonly type: 'set' | 'delete' | 'expire'; readonly client: number; readonly key: number }
-  /** On a shared connection, the client closes and another one starts on it; any other connection is cut. */
+  /** On a shared connection, the client closes and another client starts on it. Any other connection is cut. */
   | { readonly type: 'cut' | 'reopen'; readonly client: number }
   | {
       readonly type: 'restart'
@@ -28,12 +28,15 @@ export interface GlobSchedule {
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
   readonly reentrancy?: number
-  /** Handlers also watch and leave keys, not only globs. */
+  /** Whether handlers also watch and leave keys, in addition to globs. */
   readonly handlersWatchKeys?: boolean
   readonly actions: readonly GlobAction[]
 }
 
-/** By number from 1. The schedule of a seed must not change: a generator that draws anything else gets a new number. */
+/**
+ * The generators, numbered from 1. The schedule of a seed must not change, so a generator that draws different values
+ * gets a new number.
+ */
 const GENERATORS = [first, second, third, fourth, fifth]
 
 export function globScheduleOf(seed: number, generator: number = GENERATORS.length): GlobSchedule {
@@ -52,8 +55,8 @@ function fourth(seed: number): GlobSchedule {
 }
 
 /**
- * In a third of the schedules, few keys appear and disappear constantly while overlapping globs get no response, and
- * afterwards.
+ * Adds a third of schedules in which few keys appear and disappear constantly while overlapping globs get no response,
+ * and also afterwards.
  */
 function third(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0x3610b)
@@ -88,7 +91,7 @@ function busyAction(random: Random, clients: number): GlobAction {
   return { at, type: 'cut', client }
 }
 
-/** Responses are so often lost, late or malformed that a store temporarily seems not to support globs. */
+/** Makes responses lost, late or malformed so often that a store temporarily seems not to support globs. */
 function second(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0x2610b)
   const { conditions, ...base } = first(random.int(0, 2 ** 31))
@@ -126,7 +129,7 @@ function first(seed: number): GlobSchedule {
 
 const globOf = (random: Random): number => random.int(0, GLOBS.length - 1)
 
-/** Clocks accurate enough that the store rejects no client, even when its own is set back. */
+/** The clocks are accurate enough that the store rejects no client, even when the store's own clock is set back. */
 const planOf = (random: Random): ClientPlan => ({
   keepSession: random.chance(0.7),
   cleanStart: random.chance(0.1),
@@ -157,7 +160,10 @@ function actionOf(random: Random, at: number, clients: number): GlobAction {
   }
 }
 
-/** A late notification of a single key arrives when a glob is watched, and changes in between were not notified. */
+/**
+ * Returns actions in which a late notification of a single key arrives when a glob is watched, although the changes in
+ * between were not notified.
+ */
 function overtaken(random: Random, clients: number): GlobAction[] {
   const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
   const key = random.int(0, GLOB_KEYS.length - 1)

@@ -9,15 +9,15 @@ interface PendingRequest {
   times: number
   at: number
   correlation: string
-  /** `late`: answered when the client gave up, or shortly before. */
+  /** Whether the registration was answered. `late` means shortly before or after the client gave up. */
   answered: boolean | 'late'
 }
 
-/** A key that is watched separately because its glob is scanned for. */
+/** A key that is watched separately because the client scans for its glob. */
 export interface SeparateWatch {
-  /** Position in the history up to which its changes may be merged. */
+  /** The position in the history up to which changes of the key may be merged. */
   readonly to: number
-  /** It may have used the registration of a glob that has ended. */
+  /** Whether the watch may have used the registration of a glob that has ended. */
   readonly isHandedOver: boolean
 }
 
@@ -28,7 +28,7 @@ interface PendingRead {
   readonly at: number
 }
 
-/** Registration attempts before a client falls back to scanning. */
+/** The number of registration attempts before a client falls back to scanning. */
 const MAX_ATTEMPTS = 3
 
 /** Derives from the messages whether a client must assume that its store does not notify by globs. */
@@ -46,7 +46,7 @@ export class GlobSession extends SimSession {
     this.#timeout = timeout
   }
 
-  /** Whether the store reported a glob as unsupported on this connection; it may have registered it anyway. */
+  /** Whether the store reported a glob as unsupported on this connection, although it may have registered the glob. */
   hasRefused = false
 
   /** Returns how a key is watched separately on this connection. */
@@ -54,7 +54,7 @@ export class GlobSession extends SimSession {
     return this.#separateWatches.get(key) ?? NEVER
   }
 
-  /** Whether the client gave up the registration, so that new keys may not be notified. */
+  /** Returns whether the client gave up the registration, so that new keys may not be notified. */
   hasGivenUp(glob: string): boolean {
     const request = this.#pending.get(glob)
     return request !== undefined && request.answered !== true && request.times >= MAX_ATTEMPTS
@@ -146,7 +146,7 @@ export class GlobSession extends SimSession {
   }
 }
 
-/** Error replies: globs unsupported, quota exceeded. */
+/** The error replies for unsupported globs and an exceeded quota. */
 const ERROR_REPLIES = ['-ERR syntax error\r\n', '-ERR the quota has been exceeded\r\n']
 const decoder = new TextDecoder()
 const idOf = (correlation: Uint8Array | undefined): string => String(correlation)

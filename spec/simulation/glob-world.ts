@@ -25,10 +25,10 @@ export interface GlobResult {
 }
 
 const TIMEOUT_MS = 1_000
-/** Outlasts every timeout, backoff and expiry of the faulty time. */
+/** Outlasts every timeout, backoff and expiry of the time with faults. */
 const SETTLE_MS = 90_000
 const TEARDOWN_MS = 5_000
-/** Outlasts the requests to a store that does not understand them. */
+/** Outlasts the requests to a store that does not support them. */
 const GIVE_UP_MS = 300_000
 const GLOB_OPTIONS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
 const EXPECTED_CODES = ['timeout', 'outcome-unknown', 'closed', 'connection-refused']
@@ -42,9 +42,12 @@ export class GlobWorld {
   readonly #clients: Client[] = []
   readonly #violations: string[] = []
   readonly #handlers: ReentrantHandlers
-  /** Clients and keys: the read of a separate watch may be pending when that has ended. */
+  /** Clients with keys whose separate watch has ended, although a read of this watch may still be pending. */
   readonly #watchedSeparately = new Set<string>()
-  /** Clients closed during odd replies, on connections that stay: a STOP that is sent only once may have failed. */
+  /**
+   * Clients that were closed during odd replies on connections that stay open. A STOP that is sent only once may have
+   * failed.
+   */
   readonly #closedDuringOddReplies = new Set<number>()
   #entries = 0
   #writes = 0
@@ -168,7 +171,7 @@ export class GlobWorld {
       watcher.subscription.add(subscription)
     } else if (type === 'unwatchKey') {
       const watcher = keys.get(name)
-      // First, as the callback may watch the key again.
+      // Deletes the name first, because the callback may watch the key again.
       keys.delete(name)
       watcher?.subscription.unsubscribe()
     } else if (type === 'delete') key.delete().subscribe({ error })

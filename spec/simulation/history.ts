@@ -8,7 +8,7 @@ export interface RecordedChange {
   readonly op: 'set' | 'delete'
   readonly value: string | undefined
   readonly version: string
-  /** The store instance; increases when data is lost. */
+  /** The number of the store instance, which increases when data is lost. */
   readonly instance: number
   readonly at: number
 }
@@ -20,12 +20,12 @@ export class History {
   readonly #now: () => number
   instance = 0
 
-  /** @param now - ms since the start, for simulations that need the times of changes */
+  /** @param now - the milliseconds since the start, for simulations that need the times of changes */
   constructor(now: () => number = () => 0) {
     this.#now = now
   }
 
-  /** Records a change, unless another node has made it before. Returns its position. */
+  /** Records a change unless another node has already made it. Returns the position of the change. */
   record({ key, notification, version }: KeyChange): number {
     const name = `${this.instance} ${version}`
     const known = this.#positions.get(name)
@@ -36,7 +36,10 @@ export class History {
     return this.all.push({ ...what, instance: this.instance, at: this.#now() }) - 1
   }
 
-  /** Positions of the changes of a key with a version; several if instances that lost their data reused it. */
+  /**
+   * Returns the positions of the changes of a key with a version. There are several if instances that lost their data
+   * reused the version.
+   */
   positionsOf(key: string, version: string): number[] {
     const positions: number[] = []
     for (let instance = 0; instance <= this.instance; instance++) {
@@ -46,7 +49,7 @@ export class History {
     return positions
   }
 
-  /** Position of the change with a version, by the latest instance that used it. */
+  /** Returns the position of the change with a version in the latest instance that used the version. */
   positionOf(version: string): number | undefined {
     for (let instance = this.instance; instance >= 0; instance--) {
       const position = this.#positions.get(`${instance} ${version}`)
@@ -60,7 +63,7 @@ export class History {
   }
 }
 
-/** The shipped engine, recorded by the history. */
+/** The shipped engine, whose changes the history records. */
 export class RecordedEngine<C> extends Engine<C> {
   readonly #history: History
   readonly #silentExpiry: boolean

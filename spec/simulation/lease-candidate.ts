@@ -23,7 +23,7 @@ type CandidateState = { readonly status: 'held' | 'waiting'; readonly holder: st
 
 const NONE: CandidateState = { status: 'none' }
 
-/** A candidate that requests the lease from time to time, by one of the APIs, and writes while it holds it. */
+/** A candidate that repeatedly requests the lease by one of the APIs, and writes while it holds the lease. */
 export class Candidate implements LeaseParticipant {
   readonly name: string
   readonly plan: CandidatePlan
@@ -31,7 +31,7 @@ export class Candidate implements LeaseParticipant {
   readonly #host: CandidateHost
   #run: Subscription | undefined
   #isWorking: Hlc | undefined
-  /** Token of its last holding, which may have ended. */
+  /** The token of the last holding, which may have ended. */
   #token: Hlc | undefined
   state = NONE
 
@@ -70,13 +70,13 @@ export class Candidate implements LeaseParticipant {
     const run = this.#run
     this.#run = undefined
     this.state = NONE
-    // First, as it must hold nothing from the moment it releases.
+    // Notifies the referee first, because the candidate must hold nothing from the moment it releases the lease.
     this.#host.referee.onUnsubscribe(this)
     run?.unsubscribe()
     if (this.#isWorking) this.#complain('continues to work after unsubscribing')
   }
 
-  /** Writes if it may, or deliberately with an old token. */
+  /** Writes if the candidate may, or deliberately with an old token. */
   write(isLate: boolean): void {
     if (this.#isWorking && !this.#host.referee.beliefOf(this)) this.#complain('works without holding the lease')
     const held = this.plan.means === 'withLock' ? this.#isWorking : this.state.status === 'held' && this.#token

@@ -10,20 +10,20 @@ const AWAKE_CHECK_MS = 50
 export interface LeaseParticipant {
   readonly name: string
   readonly isFrozen: boolean
-  /** Whether its clocks suggest that it slept. */
+  /** Whether the candidate's clocks suggest that its machine slept. */
   readonly wasClockSet: boolean
 }
 
-/** The belief of a candidate that received `held`, until it expires or is revoked. */
+/** The belief of a candidate that received `held`. It lasts until the lease expires or is revoked. */
 export interface Belief {
   readonly token: Hlc
   readonly holder: string
   readonly since: number
-  /** ms on virtual time; unknown for `leadership`. */
+  /** The expiry on virtual time in milliseconds. It is unknown for `leadership`. */
   readonly expiresAtMonotonic: number
 }
 
-/** Times at which guarantees do not hold, as the lock key was deleted or the store lost it. */
+/** A period in which guarantees do not hold, because the lock key was deleted or the store lost it. */
 interface Disturbance {
   readonly from: number
   until: number
@@ -32,18 +32,18 @@ interface Disturbance {
 interface RefereeHost {
   readonly time: VirtualTime
   readonly history: History
-  /** The longest lease of the simulation, ms: a holder may rely on a deleted lock key for that long. */
+  /** The longest lease of the simulation in milliseconds. A holder may rely on a deleted lock key for that long. */
   readonly longest: number
   readonly complain: (what: string) => void
 }
 
-/** Checks all states of all candidates of a lease. */
+/** Checks all states of all candidates for a lease. */
 export class Referee {
   readonly #host: RefereeHost
   readonly #beliefs = new Map<LeaseParticipant, Belief>()
   readonly #awaitedHolders = new Map<LeaseParticipant, string>()
   readonly #disturbances: Disturbance[] = []
-  /** Newest token of each store instance, and all tokens. */
+  /** The newest token of each store instance, and all tokens. */
   readonly #newest = new Map<number, Hlc>()
   readonly #tokens = new Set<string>()
   holdings = 0
@@ -61,7 +61,10 @@ export class Referee {
     return belief !== undefined && belief.expiresAtMonotonic > this.#host.time.now
   }
 
-  /** Call before the lock key may be deleted, and the returned function once it was deleted or no longer can be. */
+  /**
+   * Must be called before the lock key may be deleted. The returned function must be called when the key was deleted or
+   * can no longer be deleted.
+   */
   disturb(): () => void {
     const { time, longest } = this.#host
     const disturbance: Disturbance = { from: time.now, until: Number.POSITIVE_INFINITY }
@@ -71,19 +74,19 @@ export class Referee {
     }
   }
 
-  /** Whether the lock key may just have been deleted by force, so that a holder may not know yet. */
+  /** Whether the lock key may just have been deleted by force, so that a holder may not know about the deletion yet. */
   get isDisturbed(): boolean {
     return this.#disturbances.some(({ until }) => until >= this.#host.time.now)
   }
 
-  /** A candidate received a state. `exact`: with the time of its expiry. */
+  /** Records that a candidate received a state. `hasExpiry` tells whether the state includes its expiry. */
   onState(participant: LeaseParticipant, state: LeaseState, hasExpiry: boolean): void {
     if (state.status === 'held') this.#onHeld(participant, state, hasExpiry)
     else if (state.status === 'lost') this.#onLost(participant, state.cause.reason, hasExpiry)
     else this.#onWaiting(participant, state.holder)
   }
 
-  /** Its stream ended: before that, it must have received the loss of the lease. */
+  /** Checks, when a candidate's stream ends, that the candidate has received the loss of the lease. */
   onEnd(participant: LeaseParticipant): void {
     if (this.#beliefs.has(participant)) this.#complain(participant, 'its stream ended without the loss of the lease')
     this.onUnsubscribe(participant)

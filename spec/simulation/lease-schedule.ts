@@ -3,7 +3,7 @@ import type { Conditions } from './network.js'
 import { Random } from './random.js'
 import type { BrokerKind, ClientPlan } from './schedule.js'
 
-/** An event in a lease simulation, `at` ms after the start. */
+/** An event in a lease simulation, `at` milliseconds after the start. */
 export type LeaseAction = { readonly at: number } & (
   | { readonly type: 'subscribe' | 'unsubscribe' | 'write' | 'lateWrite'; readonly candidate: number }
   | { readonly type: 'cut' | 'takeover' | 'close' | 'delete'; readonly client: number }
@@ -25,7 +25,7 @@ export interface LeaseSchedule {
   readonly clients: readonly ClientPlan[]
   readonly candidates: readonly CandidatePlan[]
   readonly conditions: Conditions
-  /** The store does not notify of expired keys. */
+  /** Whether the store does not notify of expired keys. */
   readonly silentExpiry: boolean
   readonly losesData: boolean
   readonly reentrancy?: number
@@ -35,8 +35,8 @@ export interface LeaseSchedule {
 export const LEASE_FAULTY_MS = 5_000
 
 /**
- * Returns the schedule of a seed; generators work as in `generators.ts`. The second one adds kinds of brokers and
- * stores; with the third, handlers act reentrantly in half of the schedules.
+ * Returns the schedule of a seed. Generators work as in `generators.ts`. The second one adds kinds of brokers and
+ * stores. In the third one, handlers act reentrantly in half of the schedules.
  */
 export function leaseScheduleOf(seed: number, generator = 3): LeaseSchedule {
   const schedule = withKind(seed, generator)

@@ -29,14 +29,15 @@ interface Client extends LeaseClient {
 
 const TIMEOUT_MS = 1_000
 /**
- * ms until all clients are connected, pending requests have been answered or timed out, and watches are live: a late
- * response delays all later ones by 3,000, and a watch that failed five times waits up to 3,200 before it retries. The
- * key of a former holder expires one lease later, and a candidate that was not notified requests it after another one.
+ * The time in milliseconds until all clients are connected, pending requests have been answered or timed out, and
+ * watches are live. A late response delays all later ones by 3,000, and a watch that failed five times waits up to
+ * 3,200 before it retries. The key of a former holder expires one lease later, and a candidate that was not notified
+ * requests the lease after another lease.
  */
 const RECOVERY_MS = 6_500
 const LOCK_KEY = new TextEncoder().encode(LOCK)
 
-/** A store, clients that compete for one lease, and a network, on virtual time. */
+/** A store, clients that compete for one lease, and a network on virtual time. */
 export class LeaseWorld {
   readonly #schedule: LeaseSchedule
   readonly #setting: Setting
@@ -45,7 +46,7 @@ export class LeaseWorld {
   readonly #referee: Referee
   readonly #writes: LeaseWrites
   readonly #handlers: ReentrantHandlers
-  /** All candidates ever created; the latest of each plan acts. */
+  /** All candidates ever created. The latest candidate of each plan acts. */
   readonly #clients: Client[] = []
   readonly #candidates: Candidate[] = []
   readonly #violations: string[] = []
@@ -153,7 +154,7 @@ export class LeaseWorld {
     void store.close()
   }
 
-  /** The reentrant actions of a subscriber, for candidates of its process. */
+  /** Performs the reentrant actions of a subscriber, for candidates of its process. */
   #handled(client: Client): void {
     const own = this.#candidates.filter(one => one.client === client)
     const one = own[this.#setting.time.now % Math.max(1, own.length)]
@@ -179,7 +180,7 @@ export class LeaseWorld {
     this.#leaveAndReturn(client)
   }
 
-  /** Creates a client with the same id; candidates of the old one continue on it. */
+  /** Creates a client with the same id, on which the candidates of the old client continue. */
   #replace(index: number): void {
     const first = this.#candidates.length
     const subscribed = this.#candidates.filter(
@@ -203,14 +204,14 @@ export class LeaseWorld {
     return this.#remaining().find(({ state }) => state.status === 'held')
   }
 
-  /** Returns the lock key's holder; a restarted store without requests may keep an expired key. */
+  /** Returns the holder in the lock key. A restarted store without requests may keep an expired key. */
   #stored(): string | undefined {
     const record = this.#broker.engine.peek(LOCK_KEY)
     const valid = record && (record.expiresAt ?? 0) > this.#setting.time.clock().now()
     return valid ? new TextDecoder().decode(record.value) : undefined
   }
 
-  /** One candidate holds the lease, also in the store, and the others wait for it. */
+  /** Checks that one candidate holds the lease, also in the store, and the others wait for it. */
   #judgeOrder(when: string): void {
     const remaining = this.#remaining()
     const holder = this.#holder()
@@ -224,7 +225,7 @@ export class LeaseWorld {
     }
   }
 
-  /** The lock key is deleted: the watch notifies its holder. */
+  /** Deletes the lock key and checks that the watch notifies the holder. */
   #endByForce(): void {
     const { time } = this.#setting
     const client = this.#clients.find(({ closed }) => !closed)
@@ -271,6 +272,6 @@ export class LeaseWorld {
   readonly #complain = (what: string): void => void this.#violations.push(what)
 }
 
-/** Time for notifications to arrive without faults, and for a lease to find its next holder, ms. */
+/** The time in milliseconds in which notifications arrive without faults and a lease finds its next holder. */
 const SETTLE_MS = 20
 const HANDOVER_MS = 100

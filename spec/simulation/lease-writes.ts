@@ -25,7 +25,7 @@ export class LeaseWrites {
     this.#complain = complain
   }
 
-  /** Writes once, with the current token or an old one. */
+  /** Writes once with the current or an old token. */
   write(participant: LeaseParticipant, store: StateStore, token: Hlc): void {
     const value = `${this.#count++} ${participant.name} ${token}`
     const since = this.#referee.beliefOf(participant)?.since
@@ -66,7 +66,8 @@ export class LeaseWrites {
   }
 
   /**
-   * Excluded: a token from before a data loss was used after it, and is newer than those that the store now assigns.
+   * Excludes a token from before a data loss that was used after the loss and is newer than the tokens that the store
+   * now assigns.
    */
   #isOvertakenFromBefore(token: Hlc): boolean {
     const { all, instance } = this.#history
@@ -80,8 +81,8 @@ export class LeaseWrites {
   }
 
   /**
-   * A candidate that held the lease from before the write until after its response may write, unless the key was
-   * deleted by force.
+   * Checks a rejected write. A candidate that held the lease from before the write until after the response may write,
+   * unless the key was deleted by force.
    */
   #judgeRefusal(participant: LeaseParticipant, token: Hlc, since: number | undefined): void {
     const belief = this.#referee.beliefOf(participant)

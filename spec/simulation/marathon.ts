@@ -6,10 +6,10 @@ import { SUITES, type SuiteName } from './suites.js'
 interface Task {
   readonly suites: readonly SuiteName[]
   readonly first: number
-  /** Index of this core; each takes every `cores`-th block of seeds. */
+  /** The index of this core. Each core takes every `cores`-th block of seeds. */
   readonly core: number
   readonly cores: number
-  /** ms since the Unix epoch. */
+  /** The deadline in milliseconds since the Unix epoch. */
   readonly deadline: number
 }
 
@@ -17,7 +17,7 @@ interface Failure {
   readonly suite: SuiteName
   readonly seed: number
   readonly family: string
-  /** Shrunk; only for the first failure of a family on this core. */
+  /** The report of the shrunk schedule, only for the first failure of a family on this core. */
   readonly report: string | undefined
 }
 
@@ -45,7 +45,7 @@ for (let block = core; Date.now() < deadline; block += cores) {
       if (failure) failures.push(failure)
     }
     parentPort?.postMessage({ done: { [suite]: count }, failures })
-    // Unawaited promises settle between turns, and retain their whole world until then.
+    // Promises that are not awaited settle between turns, and retain their whole world until then.
     await nextTurn()
   }
 }

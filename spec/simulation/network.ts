@@ -1,27 +1,27 @@
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** Faults of the network and the broker. Times in ms, the rest probabilities. */
+/** The faults of the network and the broker. Times are in milliseconds, and all other values are probabilities. */
 export interface Conditions {
   latency: number
-  /** Delay of messages and SUBSCRIBE in the broker. */
+  /** The delay of messages and SUBSCRIBE in the broker. */
   brokerDelay: number
-  /** Additional delay of messages of a resumed session. */
+  /** The additional delay of messages of a resumed session. */
   queueDelay: number
   lostReply: number
   lateReply: number
   duplicate: number
-  /** A request gets an odd reply, whether or not it was executed. */
+  /** The probability that a request gets an odd reply, whether or not the request was executed. */
   oddReply?: number
-  /** A SUBSCRIBE is rejected transiently. */
+  /** The probability that a SUBSCRIBE is rejected transiently. */
   refusedFilter?: number
-  /** All messages queued for a kept session are lost. */
+  /** The probability that all messages queued for a kept session are lost. */
   lostQueue?: number
-  /** A queued message lacks its subscription identifier. */
+  /** The probability that a queued message lacks its subscription identifier. */
   lostIdentifier?: number
-  /** Additional delay with which a node applies entries of others. */
+  /** The additional delay with which a node applies entries of other nodes. */
   lag?: number
-  /** Delay until broker or client notice a dead connection. */
+  /** The delay until the broker or the client notices a dead connection. */
   notice: number
 }
 
@@ -40,7 +40,7 @@ export const FAULTLESS: Conditions = {
   notice: 1,
 }
 
-/** One TCP connection: data arrives in order, or not at all once it is cut. */
+/** One TCP connection. Data arrives in order, or not at all after the connection is cut. */
 export class Wire {
   readonly #time: VirtualTime
   readonly #random: Random

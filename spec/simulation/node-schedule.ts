@@ -2,7 +2,7 @@ import { scheduleOf } from './generators.js'
 import { Random } from './random.js'
 import type { Action, Schedule } from './schedule.js'
 
-/** The generator of watch schedules that draws the rest of the schedule. */
+/** The number of the watch schedule generator that draws the rest of the schedule. */
 const WATCH_GENERATOR = 3
 
 const GENERATORS = [first]
@@ -13,7 +13,7 @@ export function nodeScheduleOf(seed: number, generator: number = GENERATORS.leng
   return generate(seed)
 }
 
-/** Clients that move between nodes, some of which lag. Nodes never lose the log. */
+/** Returns a schedule with clients that move between nodes, some of which lag. Nodes never lose the log. */
 function first(seed: number): Schedule {
   const random = new Random(seed ^ 0x90de)
   const { kind, clients, conditions, actions } = scheduleOf(random.int(0, 2 ** 31), WATCH_GENERATOR)
@@ -22,7 +22,7 @@ function first(seed: number): Schedule {
     { length: random.int(1, 8) },
     (): Action => ({ at: random.int(0, 5_900), type: 'move', client: random.int(0, clients.length - 1) }),
   )
-  // A node does not notice that another client uses the id on another node.
+  // A node does not notice that another client uses the same id on another node.
   const kept = actions.filter(({ type }) => type !== 'takeover')
   const elsewhere = kept.map(
     (action): Action =>

@@ -7,7 +7,7 @@ export class SharedEntries {
   readonly entries: LogEntry[] = []
   readonly nodes: SimNode[] = []
 
-  /** The appending node has applied it; the others will. */
+  /** Appends an entry, which this node has already applied and the other nodes will apply. */
   append(entry: LogEntry, by: SimNode): void {
     this.entries.push(entry)
     for (const node of this.nodes) if (node !== by) node.follow()
@@ -15,16 +15,16 @@ export class SharedEntries {
 }
 
 /**
- * A broker whose store shares its log with others: it applies their entries after a delay, notifies its watchers then,
- * and answers requests only when it has caught up. It has separate sessions, queues and registrations.
+ * A broker whose store shares its log with other nodes. The node applies their entries after a delay, and then notifies
+ * its watchers. It answers requests only after it has caught up. Its sessions, queues and registrations are separate.
  */
 export class SimNode extends SimBroker {
   readonly #cluster: SharedEntries
-  /** Entries applied here, and those scheduled. */
+  /** The numbers of entries that this node has applied and scheduled. */
   #applied = 0
   #due = 0
   #caughtUp = 0
-  /** Requests received before that, in order. */
+  /** Requests received before the node has caught up, in order. */
   #waiting: (() => void)[] = []
 
   constructor(setting: Setting, cluster: SharedEntries) {

@@ -3,7 +3,7 @@ import type { Random } from './random.js'
 
 const encoder = new TextEncoder()
 
-/** Replies that fit no request: of another protocol, truncated, an unknown error, or of another request. */
+/** Replies that fit no request: of another protocol, truncated, with an unknown error, or for another request. */
 const ODD_REPLIES = [
   '',
   '!',
@@ -15,7 +15,7 @@ const ODD_REPLIES = [
   '-ERR syntax error\r\n',
 ].map(text => encoder.encode(text))
 
-/** Returns a faulty store's or broker's response to a request. */
+/** Returns the response of a faulty store or broker to a request. */
 export function oddReply(
   random: Random,
   { correlationData }: { readonly correlationData?: Uint8Array | undefined },

@@ -7,22 +7,24 @@ export interface UserWrite {
   readonly value: string
   readonly by: string
   readonly at: number
-  /** ms after which it must not be executed. */
+  /** The time in milliseconds after which the write must not be executed. */
   readonly limit: number
   readonly offline: boolean
   readonly policy: 'drop' | 'latest' | 'ask' | 'cas' | undefined
   readonly conflict: 'last' | 'refuse' | 'merge'
   readonly isKept: boolean
-  /** Other pages may send it too, or a storage that fails to remove it. */
+  /** Whether other pages may also send the write, or a storage may fail to remove it. */
   isShared: boolean
-  /** Version on the page when it was written, without own writes on top; `absent` if there was no key. */
+  /**
+   * The version on the page when the user wrote, without the user's own writes on top, or `absent` if there was no key.
+   */
   readonly seen: string | undefined
   outcome: string
   version: string | undefined
   sentLate: boolean
   /** The result of a merge, and its input. */
   merged: { readonly value: string; readonly theirs: string | undefined } | undefined
-  /** The user's answer about a late write; `undefined` if not asked. */
+  /** The user's answer about a late write, or `undefined` if the user was not asked. */
   answer: boolean | undefined
 }
 
@@ -42,7 +44,7 @@ export class PageOracle {
     return this.#last
   }
 
-  /** The page subscribes again, with the current state of the view. */
+  /** Records that the page subscribes again, and receives the current state of the view. */
   begin(): void {
     this.#last = undefined
   }
@@ -53,7 +55,7 @@ export class PageOracle {
     return complaint
   }
 
-  /** Only values of the store or the user are shown. */
+  /** Checks that only values of the store or the user are shown. */
   #judgeOrigin({ value, state, confirmed, version }: OptimisticState<string>): string | undefined {
     const { all } = this.#history
     const isOwn = value !== undefined && this.#writes.has(value)
@@ -67,7 +69,7 @@ export class PageOracle {
       : `says ${confirmed} has ${version}, which it has not`
   }
 
-  /** Confirmed values never get older. */
+  /** Checks that confirmed values never get older. */
   #judgeOrder({ version }: OptimisticState<string>): string | undefined {
     if (version === undefined) return undefined
     const position = Math.max(...this.#history.positionsOf(KEY, String(version)))
@@ -76,13 +78,13 @@ export class PageOracle {
     return position < before ? `went back to ${version}` : undefined
   }
 
-  /** After an own write nothing older is shown, unless it was not executed. */
+  /** Checks that after the user's own write nothing older is shown, unless the write was not executed. */
   #judgeOwnWrite({ value, version, confirmed, error, state }: OptimisticState<string>): string | undefined {
     const own = this.#last?.value
     if (own === undefined || value === own || !this.#writes.has(own)) return undefined
     const isPending = this.#last?.state === 'pending' || this.#last?.state === 'unknown'
     if (!isPending || value !== confirmed || state === 'pending') return undefined
-    // A page trusts an error that says the write was not executed.
+    // A page trusts an error which says that the write was not executed.
     if (this.#writes.get(own)?.isShared || ['quota-exceeded', 'syntax-error'].includes(error?.code ?? ''))
       return undefined
     const positions = this.#positionsOf(own)
@@ -102,7 +104,7 @@ export class PageOracle {
     )
   }
 
-  /** Position of the last deletion of the key, if that was later. */
+  /** Returns the position of the last deletion of the key if the deletion is later than the given position. */
   #deletedAfter(position: number): number {
     const { all } = this.#history
     const deletions = all.map(({ op, key }, i) => (op === 'delete' && key === KEY ? i : -1))

@@ -16,7 +16,7 @@ export const TIMEOUT_MS = 1_000
 export interface PageWorld {
   readonly broker: SimBroker
   readonly setting: Setting
-  /** Writes by value, including those made by a merge. */
+  /** The writes by value, including the writes that a merge made. */
   readonly writes: Map<string, UserWrite>
   readonly isOdd: boolean
   readonly isShared: (storage: number | undefined) => boolean
@@ -93,7 +93,7 @@ export class Page {
     subscription?.unsubscribe()
   }
 
-  /** Subscribes additionally, until the first state or until unsubscribed. */
+  /** Adds a subscription until the first state or until unsubscribed. */
   subscribeAgain(isOnce: boolean): void {
     const beside = new Subscription()
     this.#besides.add(beside)
@@ -107,7 +107,7 @@ export class Page {
     for (const beside of Array.from(this.#besides)) beside.unsubscribe()
   }
 
-  /** The page unsubscribed: checks that nothing remains. */
+  /** Unsubscribes the page and checks that nothing remains. */
   leave(): void {
     this.unsubscribe()
     this.unsubscribeExtra()
@@ -151,7 +151,7 @@ export class Page {
         this.#world.handled(this)
       },
     })
-    // Effects of a handler are emitted after the current state, and handlers cause more.
+    // The effects of a handler are emitted after the current state, and handlers cause more effects.
     if (isWithin || handlers.count > count) return
     if (offline && policy === 'drop' && write.outcome === 'pending')
       this.#complain(`${value} waits, though it was to be dropped`)
@@ -166,7 +166,7 @@ export class Page {
   }
 
   #seen(): string | undefined {
-    // Within a handler other subscribers may have newer states; all of them match the view.
+    // Within a handler, other subscribers may have newer states. All of these states match the view.
     const latest = this.#world.handlers.isWithin ? this.#view.state : this.oracle.shown
     const shown = this.isSubscribed ? latest : undefined
     if (shown?.state !== 'confirmed' && shown?.state !== 'refused') return undefined

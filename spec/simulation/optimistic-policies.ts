@@ -1,7 +1,10 @@
 import type { History, RecordedChange } from './history.js'
 import { KEY, type UserWrite } from './optimistic-oracle.js'
 
-/** Tolerance for a message beyond its deadline, ms: expiry is sent in whole seconds, and the network has latency. */
+/**
+ * How far a message may exceed its deadline, in milliseconds. The expiry is sent in whole seconds, and the network has
+ * latency.
+ */
 const MAX_DELAY_MS = 2_500
 
 /** Returns the outcomes of writes that contradict the history of the store. */
@@ -14,7 +17,7 @@ export function judgeWrites(writes: Iterable<UserWrite>, history: History): stri
   })
 }
 
-/** Possible effects on the store according to the result that the user received. */
+/** How often a write may have affected the store, by the result that the user received. */
 const POSSIBLE_COUNTS: Record<string, readonly number[]> = {
   applied: [1],
   'outcome-unknown': [0, 1],
@@ -63,7 +66,7 @@ function judgeCondition(write: UserWrite, change: RecordedChange, history: Histo
     return theirs === previous?.value ? undefined : `was merged with ${theirs}, but replaced ${previous?.value}`
   }
   const isConditional = write.conflict !== 'last' || (write.offline && write.policy === 'cas')
-  // Another page that shares the storage sent it under its own policy.
+  // Another page that shares the storage sent the write under its own policy.
   if (!isConditional || write.isShared || write.seen === undefined) return undefined
   const found = previous?.version ?? 'absent'
   return found === write.seen ? undefined : `replaced ${found}, but its user saw ${write.seen}`

@@ -5,15 +5,15 @@ import type { BrokerKind, ClientPlan, Restart } from './schedule.js'
 
 export const OPTIMISTIC_FAULTY_MS = 8_000
 
-/** An event in a simulation of writers, `at` ms after the start. */
+/** An event in a simulation of writers, `at` milliseconds after the start. */
 export type OptimisticAction = {
   readonly at: number
-} /** The user of a page writes; `times` in quick succession, as with a slider. */ & (
+} /** The user of a page writes, `times` in quick succession, as with a slider. */ & (
   | { readonly type: 'set'; readonly client: number; readonly times: number }
   /** The same client writes directly, bypassing the page. */
   | { readonly type: 'plain' | 'delete' | 'expiring'; readonly client: number }
   | { readonly type: 'blink'; readonly client: number; readonly pause: number }
-  /** The page is closed, and a new one opens after a while. */
+  /** The page is closed, and a new page opens after a pause. */
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
   | { readonly type: 'cut'; readonly client: number }
   | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
@@ -25,9 +25,9 @@ export interface WriterPlan extends ClientPlan {
   readonly offline: 'drop' | 'latest' | 'ask' | 'cas' | undefined
   /** In milliseconds. */
   readonly maxAge: number
-  /** Index of its storage, if any; pages may share one. */
+  /** The index of the page's storage, if it has one. Pages may share a storage. */
   readonly storage: number | undefined
-  /** Probability that its user approves late writes. */
+  /** The probability that the user approves late writes. */
   readonly approval: number
 }
 
@@ -42,7 +42,7 @@ export interface OptimisticSchedule {
 }
 
 /**
- * Returns the schedule of a seed; generators work as in `generators.ts`. With the second, handlers act reentrantly in
+ * Returns the schedule of a seed. Generators work as in `generators.ts`. In the second one, handlers act reentrantly in
  * half of the schedules.
  */
 export function optimisticScheduleOf(seed: number, generator = 2): OptimisticSchedule {

@@ -21,7 +21,7 @@ export class SimStorage {
     return this.#kept
   }
 
-  /** The storage as a page sees it, which may close before an operation is done. */
+  /** Returns the storage as a page sees it. The page may close before an operation is complete. */
   port(): WriteStorage {
     return {
       load: () => this.#later(() => this.#kept),

@@ -24,10 +24,10 @@ const SETTLE_MS = 75_000
 
 const TEARDOWN_MS = 60_000
 
-/** Time after which a storage has stored a write, ms. */
+/** The time in milliseconds after which a storage has stored a write. */
 const STORAGE_DELAY_MS = 100
 
-/** A store, pages that write one key, and a network, on virtual time. */
+/** A store, pages that write one key, and a network on virtual time. */
 export class OptimisticWorld {
   readonly #schedule: OptimisticSchedule
   readonly #setting: Setting
@@ -144,7 +144,7 @@ export class OptimisticWorld {
   #judgeLeftovers(): void {
     const { time } = this.#setting
     for (const page of this.#pages) page?.leave()
-    // A one-time subscriber without others leaves nothing either.
+    // A one-time subscriber that is the only subscriber must not leave anything behind either.
     for (const page of this.#pages) page?.subscribeAgain(true)
     time.runUntil(time.now + TEARDOWN_MS)
     for (const page of this.#everyone) {

@@ -4,21 +4,22 @@ import type { History } from './history.js'
 /** The known circumstances of an entry. */
 export interface EntryContext {
   /**
-   * Position in the history at which the store sent the message that caused the entry; missing for a late subscriber.
+   * The position in the history at which the store sent the message that caused the entry. It is missing for a late
+   * subscriber.
    */
   readonly position: number | undefined
-  /** Messages of this connection can be distinguished from those queued before. */
+  /** Whether messages of this connection can be distinguished from those queued before. */
   readonly isCertain: boolean
   /**
-   * A message of this connection carried the change: a read that finds it confirms it, and does not only replace an
-   * earlier value.
+   * Whether a message of this connection carried the change. A read that finds the change then confirms it, and does
+   * not only replace an earlier value.
    */
   readonly wasDelivered: boolean
 }
 
-/** Conditions of the guarantees in a simulation. */
+/** The conditions of the guarantees in a simulation. */
 export interface Guarantees {
-  /** The store sends the version of a not-found response. */
+  /** Whether the store sends the version of a not-found response. */
   readonly hasPositions: boolean
   readonly hasDuplicates: boolean
 }
@@ -29,13 +30,19 @@ export class Oracle {
   readonly #key: string
   readonly #guarantees: Guarantees
   #lastPosition: number | undefined
-  /** Where a read found no key, and that was emitted: later entries happened later. */
+  /** The position at which a read found no key and the absence was emitted. Later entries happened later. */
   #absentFrom: number | undefined
-  /** Where a later read found no key: earlier changes may be merged. */
+  /** The position at which a later read found no key. Earlier changes may be merged. */
   #mergedUntil: number | undefined
-  /** A change on this connection was confirmed by a read or certain: then all later ones are. */
+  /**
+   * Whether a read confirmed a change on this connection, or the change was certain. All later changes are then
+   * confirmed.
+   */
   #hasConfirmedChange = false
-  /** It joined an existing watch without a value; whether that was read since is unknown. */
+  /**
+   * Whether the subscriber joined an existing watch without a value. It is unknown whether the value has been read
+   * since.
+   */
   #isLateSubscriber = false
   #isLive = false
   #shown: Entry<string> | undefined
@@ -54,7 +61,7 @@ export class Oracle {
     return this.#isLive
   }
 
-  /** A late subscriber knows what another subscriber of the same watch knows. */
+  /** Gives a late subscriber the knowledge of another subscriber of the same watch. */
   joinLate(other: Oracle | undefined): void {
     this.#isLateSubscriber = other === undefined ? this.#shown?.op !== 'set' : other.#isLateSubscriber
     if (other === undefined) return
@@ -64,14 +71,15 @@ export class Oracle {
   }
 
   /**
-   * Records that the value became live, as read at a position in the history, or stale. Returns a violation, if any.
+   * Records that the value became stale, or became live after a read at a position in the history. Returns a violation,
+   * if any.
    */
   setLive(isLive: boolean, position: number | undefined): string | undefined {
     this.#isLive = isLive
     if (!isLive) this.#hasConfirmedChange = false
     if (!isLive || position === undefined) return undefined
     const complaint = this.#judgeVersion(position)
-    // A read that finds the key still absent emits nothing; a later notification may have overtaken it.
+    // A read that finds the key still absent emits nothing. A later notification may have overtaken the read.
     if (this.#shown !== undefined && this.#shown.op !== 'set')
       this.#mergedUntil = Math.max(position, this.#lastPosition === undefined ? 0 : this.#lastPosition + 1)
     return complaint
@@ -117,7 +125,7 @@ export class Oracle {
     return deletedAt < 0 ? 'the key existed' : undefined
   }
 
-  /** The last change before a position, or a later one, must be shown. */
+  /** Checks that the last change before a position, or a later change, is shown. */
   #judgeVersion(position: number): string | undefined {
     const { all, instance } = this.#history
     const before = this.#history.between(this.#key, 0, position).at(-1)
@@ -125,7 +133,7 @@ export class Oracle {
     if (before?.instance !== instance) return undefined
     const shownTo = Math.max(this.#lastPosition ?? -1, (this.#absentFrom ?? 0) - 1)
     if (shownTo >= all.lastIndexOf(before)) return undefined
-    // A not-found response without a version emits nothing: the notification of the deletion does.
+    // A not-found response without a version emits nothing, but the notification of the deletion does.
     if (before.op === 'delete' && !this.#guarantees.hasPositions) return undefined
     // A later deletion may have overtaken the response.
     const later = this.#history.between(this.#key, position, all.length)
@@ -145,14 +153,17 @@ export class Oracle {
     if (!this.#isLive || this.#mayMerge(context)) return undefined
     const absentFrom = this.#mergedUntil ?? this.#absentFrom
     const from = absentFrom ?? (this.#lastPosition === undefined ? position : this.#lastPosition + 1)
-    // Deleting a key that was not shown is not visible.
+    // The deletion of a key that was not shown is not visible.
     const wasShown = absentFrom === undefined
     const changes = this.#history.between(this.#key, from, position)
     const missing = wasShown || changes[0]?.op !== 'delete' ? changes : changes.slice(1)
     return missing.length > 0 ? `${missing.length} earlier changes were not emitted` : undefined
   }
 
-  /** As documented: a read decides about changes that cannot be ordered, and merges those in between. */
+  /**
+   * Returns whether changes may be merged. As documented, a read decides about changes that cannot be ordered, and
+   * merges those in between.
+   */
   #mayMerge({ isCertain }: EntryContext): boolean {
     const { hasPositions, hasDuplicates } = this.#guarantees
     const wasAbsent = this.#absentFrom !== undefined || this.#mergedUntil !== undefined

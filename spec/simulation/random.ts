@@ -1,4 +1,4 @@
-/** A reproducible random generator (mulberry32): the same seed gives the same numbers. */
+/** A reproducible random generator (mulberry32). The same seed gives the same numbers. */
 export class Random {
   #state: number
 
@@ -22,7 +22,7 @@ export class Random {
     return this.next() < probability
   }
 
-  /** As `chance`, but draws nothing for an undefined or zero probability, so that older schedules stay unchanged. */
+  /** Like `chance`, but draws nothing for an undefined or zero probability, so that older schedules stay unchanged. */
   chanceOf(probability: number | undefined): boolean {
     return probability !== undefined && probability > 0 && this.chance(probability)
   }

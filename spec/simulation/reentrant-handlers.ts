@@ -1,14 +1,14 @@
 import { config } from 'rxjs'
 import type { Random } from './random.js'
 
-/** Thrown by handlers. Any other error ends the process, as usual. */
+/** The error that handlers throw. Any other error ends the process, as usual. */
 class HandlerError extends Error {}
 
 config.onUnhandledError = (error: unknown) => {
   if (!(error instanceof HandlerError)) throw error
 }
 
-/** Bounds the reentrant calls of a simulation, as each may cause others. */
+/** The maximum number of reentrant calls in a simulation, each of which may cause others. */
 const MAX_ACTIONS = 60
 const MAX_DEPTH = 3
 
@@ -20,13 +20,13 @@ export class ReentrantHandlers {
   count = 0
   #depth = 0
 
-  /** @param chance - probability that a handler acts; `undefined` draws nothing */
+  /** @param chance - the probability that a handler acts; `undefined` draws nothing */
   constructor(random: Random, chance: number | undefined) {
     this.#random = random
     this.#chance = chance
   }
 
-  /** Whether a handler is running: other subscribers may not have been notified yet. */
+  /** Whether a handler is running, so that other subscribers may not have been notified yet. */
   get isWithin(): boolean {
     return this.#depth > 0
   }
@@ -35,7 +35,7 @@ export class ReentrantHandlers {
     this.#left = 0
   }
 
-  /** Called at the end of a handler: performs one of these actions, or throws. */
+  /** Called at the end of a handler. Performs one of the given actions, or throws. */
   handle(...actions: readonly [() => void, ...(() => void)[]]): void {
     if (this.#depth >= MAX_DEPTH || this.#left === 0 || !this.#random.chanceOf(this.#chance)) return
     this.#left--

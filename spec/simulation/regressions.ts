@@ -1,15 +1,15 @@
 import type { SuiteName } from './suites.js'
 
-/** Seeds that once failed, and their lesson. */
+/** Seeds that once failed, and the lesson from the failure. */
 export interface Regression {
   readonly description: string
   readonly suite: SuiteName
-  /** The generator that made the schedule of the seeds; see `generators.ts`. */
+  /** The generator that made the schedule of the seeds. See `generators.ts`. */
   readonly generator: number
   readonly seeds: readonly number[]
 }
 
-/** Every seed that ever failed; only add to it. */
+/** Every seed that ever failed. Seeds are only ever added. */
 export const REGRESSIONS: readonly Regression[] = [
   {
     description: 'notifications from before a data loss do not count as new',
@@ -170,32 +170,31 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [1_759_117_066],
   },
   {
-    description:
-      'a watch that read again never emitted an own write that was overwritten, and the page showed it forever',
+    description: 'a page stops showing an own write that was overwritten before its watch read again',
     suite: 'optimistic',
     generator: 1,
     seeds: [1_347, 2_441, 3_045, 8_224, 10_833],
   },
   {
-    description: 'a deletion notified on an earlier connection was emitted with its old version',
+    description: 'a deletion notified on an earlier connection is not emitted with its old version',
     suite: 'optimistic',
     generator: 1,
     seeds: [3_668, 7_291],
   },
   {
-    description: 'a write without a connection did not count as late while another one was removed from the storage',
+    description: 'a write without a connection counts as late even while another write is removed from the storage',
     suite: 'optimistic',
     generator: 1,
     seeds: [2_358],
   },
   {
-    description: 'replaced writes were stored one after the other, and a closed page left an old one',
+    description: 'replaced writes are not stored one after another, so that a closed page does not leave an old one',
     suite: 'optimistic',
     generator: 1,
     seeds: [44_473],
   },
   {
-    description: 'a write on top of a stored write was merged with an empty value',
+    description: 'a write on top of a stored write is not merged with an empty value',
     suite: 'optimistic',
     generator: 1,
     seeds: [6_118, 10_729],
@@ -207,7 +206,7 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [700_001_525],
   },
   {
-    description: 'no client received an error for a lost write, because the log rejected another one in flight',
+    description: 'a client receives an error for a lost write even if the log rejects another write in flight',
     suite: 'cluster',
     generator: 1,
     seeds: [458_935_349, 458_938_851],
@@ -258,42 +257,40 @@ export const REGRESSIONS: readonly Regression[] = [
   },
   {
     description:
-      'a client closed without a connection reconnected while it waited for its storage, and took over the next client of its name, whose watches ended',
+      'a client that is closed without a connection does not reconnect while it waits for its storage, and does not take over the next client of its name',
     suite: 'optimistic',
     generator: 2,
     seeds: [1_863_349_591, 2_491],
   },
   {
     description:
-      'a closing client that waited for its storage reconnected after a lost connection, and took over the next client of its name, whose watches ended',
+      'a closing client that waits for its storage does not reconnect after a lost connection, and does not take over the next client of its name',
     suite: 'optimistic',
     generator: 2,
     seeds: [1_863_360_071, 1_863_360_374],
   },
   {
-    description:
-      'a handler of status$ resubscribed a view that had just lost its last subscriber; the view then left its watch and showed nothing new',
+    description: 'a view that a handler of status$ resubscribes just after its last subscriber left keeps its watch',
     suite: 'optimistic',
     generator: 2,
     seeds: [473, 474, 843],
   },
   {
     description:
-      'a handler of status$ wrote on a lost connection before the view was notified of it; the write was sent late without being marked as late',
+      'a write that a handler of status$ makes on a lost connection is marked as late if it is sent late, even before the view is notified of the loss',
     suite: 'optimistic',
     generator: 2,
     seeds: [376],
   },
   {
     description:
-      'a handler notified of a superseded stored write wrote again, and the storage kept that write; the next page sent it although newer ones had been executed',
+      'the storage does not keep a superseded write that a handler made while another superseded write was reported',
     suite: 'optimistic',
     generator: 2,
     seeds: [755_569_363, 755_575_585],
   },
   {
-    description:
-      'a handler of errors$ unsubscribed a lease on a failed request; the lease was requested again and never released',
+    description: 'a lease that a handler of errors$ unsubscribes after a failed request is not requested again',
     suite: 'lease',
     generator: 3,
     seeds: [43, 184, 606, 633],

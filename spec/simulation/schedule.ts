@@ -1,47 +1,49 @@
 import type { Conditions } from './network.js'
 
-/** An action of a client on a key, `at` ms after the start. */
+/** An action of a client on a key, `at` milliseconds after the start. */
 export type KeyAction = { readonly at: number; readonly client: number; readonly key: number } & (
   | { readonly type: 'set'; readonly how: 'plain' | 'NX' | 'NEX' | 'PX' }
   | { readonly type: 'delete' | 'deleteIf' | 'watch' | 'unwatch' }
-  /** All subscribers leave, and return immediately, as components do, or after a pause, ms. */
+  /** All subscribers leave, and return either immediately, as components do, or after `pause` milliseconds. */
   | { readonly type: 'remount'; readonly pause: number }
 )
 
 export interface Restart {
-  /** The restarted node; default the only one. */
+  /** The restarted node. By default, the only one. */
   readonly node?: number
   readonly keepData: boolean
   readonly keepSessions: boolean
-  /** Clients whose sessions are lost although the others' are kept, one bit per client. */
+  /** The clients whose sessions are lost although those of the others are kept, one bit per client. */
   readonly forgotten?: number
-  /** ms until the store is back. */
+  /** The time in milliseconds until the store is available again. */
   readonly outage: number
-  /** By how many ms the store's wall clock was set back by then; forward if negative. */
+  /**
+   * How far the store's wall clock was set back before the restart, in milliseconds. Negative values set it forward.
+   */
   readonly clockBack?: number
 }
 
-/** An attached store stops, and after a while another one starts, without registrations. */
+/** An attached store stops, and another one starts later without registrations. */
 export interface Failover {
   readonly keepData: boolean
-  /** ms until the other one starts. */
+  /** The time in milliseconds until the other store starts. */
   readonly outage: number
   /** Whether the broker announces the outage. */
   readonly isAnnounced: boolean
 }
 
-/** An event in the simulation, `at` ms after the start. */
+/** An event in the simulation, `at` milliseconds after the start. */
 export type Action =
   | KeyAction
   | { readonly at: number; readonly type: 'cut'; readonly client: number }
   | { readonly at: number; readonly type: 'takeover'; readonly client: number }
-  /** A node disconnects a client, which connects to another one. */
+  /** A node disconnects a client, which then connects to another node. */
   | { readonly at: number; readonly type: 'move'; readonly client: number }
   /** The set of keys of the client's `watchAll`, one bit per key. */
   | { readonly at: number; readonly type: 'watchAll'; readonly client: number; readonly keys: number }
-  /** On a caller's connection: the client is closed, and another one is created on the same connection. */
+  /** On a caller's connection, the client is closed and another client is created on the same connection. */
   | { readonly at: number; readonly type: 'reopen'; readonly client: number }
-  /** The store's wall clock is set back at runtime by ms; forward if negative. */
+  /** The store's wall clock is set back at runtime by `back` milliseconds. Negative values set it forward. */
   | { readonly at: number; readonly type: 'clock'; readonly back: number }
   | ({ readonly at: number; readonly type: 'restart' } & Restart)
   | ({ readonly at: number; readonly type: 'failover' } & Failover)
@@ -50,22 +52,22 @@ export interface ClientPlan {
   readonly keepSession: boolean
   readonly cleanStart: boolean
   readonly clockOffset: number
-  /** Rate of its clocks; default 1. */
+  /** The rate of the client's clocks. The default is 1. */
   readonly clockRate?: number
-  /** The connection belongs to the caller. */
+  /** Whether the connection belongs to the caller. */
   readonly shared?: boolean
   /** In milliseconds. */
   readonly stopDelay?: number
 }
 
-/** Properties of broker and store. */
+/** The properties of a broker and its store. */
 export interface BrokerKind {
   readonly identifiers: boolean
-  /** The store sends the version of a not-found response. */
+  /** Whether the store sends the version of a not-found response. */
   readonly positions: boolean
   /**
    * The order that the broker keeps: of all messages of a connection, of responses and notifications separately, or per
-   * topic; or its store orders responses only per key.
+   * topic. With `key`, its store orders responses only per key.
    */
   readonly order: 'connection' | 'kind' | 'topic' | 'key'
 }
@@ -75,7 +77,7 @@ export interface Schedule {
   readonly kind: BrokerKind
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
-  /** Number of brokers that share the store; default one. */
+  /** The number of brokers that share the store. The default is one. */
   readonly nodes?: number
   readonly beside?: true
   readonly reentrancy?: number

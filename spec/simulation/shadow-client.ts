@@ -39,7 +39,7 @@ export class ShadowClient {
   #subscription: Subscription | undefined
   #following: Subscription | undefined
   readonly #besides = new Set<Subscription>()
-  /** Position of the desired value that was applied last, per field, and its store instance. */
+  /** For each field, the position of the desired value that was applied last, and its store instance. */
   readonly #done = new Map<Field, { readonly instance: number; readonly position: number }>()
   #isWorking = false
   isClosed = false
@@ -85,7 +85,7 @@ export class ShadowClient {
     subscription?.unsubscribe()
   }
 
-  /** Subscribes additionally, until the first state or until unsubscribed. */
+  /** Adds a subscription until the first state or until unsubscribed. */
   subscribeAgain(isOnce: boolean): void {
     const beside = new Subscription()
     this.#besides.add(beside)
@@ -194,9 +194,9 @@ export class ShadowClient {
     })
   }
 
-  /** Whether it knows on this connection that it has reported that. */
+  /** Returns whether the device knows on this connection that it has reported the value. */
   #hasReported(field: Field, value: number): boolean {
-    // From the views, as subscribers of the state may be notified after `follow`.
+    // Reads the views, because subscribers of the state may be notified after `follow`.
     const [report, wish] = [this.#shadow.reported.state, this.#shadow.desired.state]
     if (report.freshness.state !== 'live' || wish.freshness.state !== 'live') return false
     return report.confirmed?.[field] === value

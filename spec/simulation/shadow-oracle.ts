@@ -3,7 +3,7 @@ import { FIELDS, type Field } from './shadow-schedule.js'
 
 export type Document = Partial<Record<Field | 'measured', number>>
 
-/** A desired value, unique in the simulation. */
+/** A desired value, which is unique in the simulation. */
 export interface Wish {
   readonly field: Field
   readonly value: number
@@ -55,7 +55,7 @@ function judgeField(
   return former.has(after) ? `restores ${field} ${after}` : undefined
 }
 
-/** Position of the last change of a field, in the current store instance. */
+/** Returns the position of the last change of a field in the current store instance. */
 export function positionOf({ field, value }: Wish, history: History): number {
   const positions = history.all.map((change, at) => {
     const isIt =

@@ -8,15 +8,15 @@ export const SHADOW_FAULTY_MS = 6_000
 export const FIELDS = ['a', 'b', 'c'] as const
 export type Field = (typeof FIELDS)[number]
 
-/** An event for a device or its applications, `at` ms after the start. Client 0 is the device. */
+/** An event for a device or its applications, `at` milliseconds after the start. Client 0 is the device. */
 export type ShadowAction = { readonly at: number } & (
   | { readonly type: 'wish'; readonly client: number; readonly fields: readonly Field[]; readonly times: number }
   | { readonly type: 'delete'; readonly client: number; readonly of: 'desired' | 'reported' }
-  /** The process ends, and a new one starts after a while. */
+  /** The process ends, and a new process starts after a pause. */
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
   | { readonly type: 'cut'; readonly client: number }
   | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
-  /** The device reports a measurement periodically. @param every - ms */
+  /** The device reports a measurement periodically. @param every - the interval in milliseconds */
   | { readonly type: 'measure'; readonly client: 0; readonly times: number; readonly every: number }
   | ({ readonly type: 'restart' } & Restart)
 )
@@ -30,15 +30,18 @@ export interface ShadowSchedule {
   readonly kind: BrokerKind
   readonly clients: readonly ShadowPlan[]
   readonly conditions: Conditions
-  /** Probability that the device fails to apply a delta. */
+  /** The probability that the device fails to apply a delta. */
   readonly fails: number
-  /** Maximum duration of applying a delta, ms. */
+  /** The maximum duration of applying a delta, in milliseconds. */
   readonly work: number
   readonly reentrancy?: number
   readonly actions: readonly ShadowAction[]
 }
 
-/** By number from 1. The schedule of a seed must not change: a generator that draws anything else gets a new number. */
+/**
+ * The generators, numbered from 1. The schedule of a seed must not change, so a generator that draws different values
+ * gets a new number.
+ */
 const GENERATORS = [first, second, third]
 
 export function shadowScheduleOf(seed: number, generator: number = GENERATORS.length): ShadowSchedule {
@@ -52,7 +55,7 @@ function third(seed: number): ShadowSchedule {
   return random.chance(0.5) ? second(seed) : { ...second(seed), reentrancy: random.pick([0.05, 0.2, 0.5]) }
 }
 
-/** In half of the schedules the device reports more than the desired fields. */
+/** In half of the schedules, the device reports more than the desired fields. */
 function second(seed: number): ShadowSchedule {
   const random = new Random(seed ^ 0x25ad0)
   const schedule = first(random.int(0, 2 ** 31))

@@ -13,11 +13,11 @@ import { FIELDS, SHADOW_FAULTY_MS, type ShadowAction, type ShadowSchedule } from
 import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
 
-/** Outlasts pending requests, repeated reads, and a temporarily failing device. */
+/** Outlasts pending requests, repeated reads, and a device that fails temporarily. */
 const SETTLE_MS = 75_000
 const TEARDOWN_MS = 60_000
 
-/** A store, a device, its applications, and a network, on virtual time. */
+/** A store, a device, its applications and a network on virtual time. */
 class ShadowWorld {
   readonly #schedule: ShadowSchedule
   readonly #setting: Setting
@@ -136,7 +136,7 @@ class ShadowWorld {
     const { time } = this.#setting
     const { complain, broker } = this.#shared
     for (const client of this.#clients) client?.leave()
-    // A one-time subscriber without others leaves nothing either.
+    // A one-time subscriber that is the only subscriber must not leave anything behind either.
     for (const client of this.#clients) client?.subscribeAgain(true)
     time.runUntil(time.now + TEARDOWN_MS)
     for (const { name, store, loop, isClosed } of this.#everyone) {
@@ -167,7 +167,7 @@ class ShadowWorld {
     return documentOf(record && new TextDecoder().decode(record.value))
   }
 
-  /** All clients show the stored documents, and the device matches its desired state. */
+  /** Checks that all clients show the stored documents and that the device matches its desired state. */
   #judgeEnd({ name, shown, isIdle }: ShadowClient, desired: Document, reported: Document): void {
     const { complain } = this.#shared
     if (!isIdle) complain(`${name} is still busy at the end`)

@@ -10,13 +10,13 @@ export interface SessionOptions {
   readonly clientId: string
   readonly keepSession: boolean
   readonly cleanStart: boolean
-  /** Belongs to the caller and outlives the client. */
+  /** Whether the connection belongs to the caller and outlives the client. */
   readonly shared?: boolean | undefined
-  /** Runs tasks of the client's process, when it is not frozen; by default synchronously. */
+  /** Runs tasks of the client's process when the process is not frozen. By default, tasks run synchronously. */
   readonly run?: (task: () => void) => void
 }
 
-/** The MQTT client of a simulation: reconnects automatically, but does not resend. */
+/** The MQTT client of a simulation. It reconnects automatically but does not resend messages. */
 export class SimSession implements MqttSession {
   readonly clientId: string
   readonly isShared: boolean
@@ -33,7 +33,7 @@ export class SimSession implements MqttSession {
   delivering: OutgoingMessage | undefined
   /** Whether the broker kept no session of an earlier connection. */
   isNewSession = false
-  /** A message without its subscription identifier arrived on this connection. */
+  /** Whether a message without its subscription identifier arrived on this connection. */
   lacksIdentifiers = false
   readonly notified = new Set<string>()
 
@@ -103,7 +103,7 @@ export class SimSession implements MqttSession {
     listener?.closed(undefined)
   }
 
-  /** Cuts the connection; both sides notice independently. */
+  /** Cuts the connection. Both sides notice the cut independently. */
   cut(): void {
     const end = this.#end
     if (end === undefined || !end.wire.alive) return
@@ -148,7 +148,7 @@ export class SimSession implements MqttSession {
       if (sessionPresent === undefined) wire.cut()
       else wire.down(() => this.#run(() => this.#connected(end, sessionPresent)))
     })
-    // The client abandons a hanging attempt, and notices a broker that went down.
+    // The client abandons a hanging attempt, and notices that a broker went down.
     const watchdog = (): void => {
       if (this.#end !== end) return
       if (wire.alive) time.after(500, () => this.#run(watchdog))

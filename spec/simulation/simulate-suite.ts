@@ -2,11 +2,11 @@ import { expect, it } from 'vitest'
 import { effort, SEED } from '../support/effort.js'
 import type { Suite } from './suite.js'
 
-/** `npm run simulate` tries as many as time permits, for an hour every night. */
+/** The number of schedules. `npm run simulate` instead runs as many as time permits, for an hour every night. */
 const SCHEDULES = effort(1_000, 20)
 
 /**
- * Declares a spec that simulates schedules, starting with the seed of the run; `SEED=n` starts with a schedule that
+ * Declares a spec that simulates schedules, starting with the seed of the run. `SEED=n` starts with a schedule that
  * failed. Seeds that failed are added to `regressions.ts`.
  */
 export function simulateSuite(subject: string, suite: Suite): void {

@@ -2,11 +2,11 @@ import { Random } from './random.js'
 import type { Schedule } from './schedule.js'
 import { type SimulationResult, World } from './world.js'
 
-/** Runs a function whose randomness draws from the seed. */
+/** Runs a function whose random numbers are drawn from the seed. */
 export function seeded<T>(seed: number, run: () => T): T {
   const [chance, { stackTraceLimit }] = [Math.random, Error]
   Math.random = new Random(seed).next
-  // Nothing reads the stacks of expected errors, and capturing them takes a seventh of the time.
+  // Nothing reads the stack traces of expected errors, and capturing them takes a seventh of the time.
   Error.stackTraceLimit = 0
   try {
     return run()
@@ -18,7 +18,7 @@ export function seeded<T>(seed: number, run: () => T): T {
 
 export const simulate = (schedule: Schedule): SimulationResult => seeded(schedule.seed, () => new World(schedule).run())
 
-/** Removes actions from a schedule while it still fails. */
+/** Removes actions from a schedule as long as the schedule still fails. */
 export function shrink<S extends { readonly actions: readonly unknown[] }>(schedule: S, fails: (of: S) => boolean): S {
   let smallest = schedule
   for (let i = 0; i < smallest.actions.length; ) {
@@ -28,7 +28,7 @@ export function shrink<S extends { readonly actions: readonly unknown[] }>(sched
       continue
     }
     smallest = candidate
-    // An action that was needed before may be removable now.
+    // An action that was necessary before may now be removable.
     i = 0
   }
   return smallest

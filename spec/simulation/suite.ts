@@ -7,9 +7,9 @@ export interface Scheduled {
 }
 
 export interface Suite {
-  /** Returns the violations of a seed, by the latest generator by default. */
+  /** Returns the violations of a seed. The default is the latest generator. */
   violations(seed: number, generator?: number): readonly string[]
-  /** Returns a readable report of a failure, with the smallest schedule that fails the same way. */
+  /** Returns a readable report of a failure, with the smallest schedule that fails in the same way. */
   report(seed: number, generator?: number): string
 }
 
@@ -24,7 +24,7 @@ export function suiteOf<S extends Scheduled>(
   }
 }
 
-/** Returns the text of a violation without the names and numbers of its seed, to group equal failures. */
+/** Returns the text of a violation without the names and numbers of its seed, so that equal failures can be grouped. */
 export const normalizeViolation = (violation: string): string =>
   violation
     .replace(/^\d+ ms /, '')

@@ -13,7 +13,7 @@ export class VirtualTime {
     return Math.floor(this.#now)
   }
 
-  /** Returns a clock with an offset of its wall time, ms, and a rate relative to other clocks. */
+  /** Returns a clock with an offset of its wall time in milliseconds, and a rate relative to other clocks. */
   clock(offset = 0, rate = 1): Clock {
     return {
       now: () => START_MS + Math.floor(this.now * rate) + offset,
@@ -25,12 +25,12 @@ export class VirtualTime {
     }
   }
 
-  /** Schedules a task; tasks of the same time run in the order of scheduling. */
+  /** Schedules a task. Tasks of the same time run in the order in which they were scheduled. */
   after(delay: number, task: () => void): Deadline<() => void> {
     return this.#queue.add(this.now + Math.max(0, Math.ceil(delay)) + ++this.#sequence * 1e-7, task)
   }
 
-  /** Advances to `end`, ms since the start. */
+  /** Advances to `end`, in milliseconds since the start. */
   runUntil(end: number): void {
     for (let next = this.#queue.peek(); next !== undefined && next.at < end + 1; next = this.#queue.peek()) {
       this.#queue.remove(next)

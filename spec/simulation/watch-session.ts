@@ -6,10 +6,10 @@ import { type SessionOptions, SimSession } from './sim-session.js'
 
 export interface SessionJudge {
   readonly timeout: number
-  /** Answered requests may be repeated, for example because some replies are odd. */
+  /** Whether answered requests may be repeated, for example because some replies are odd. */
   readonly isAskedAgain: boolean
   readonly complain: (what: string) => void
-  /** The store's response to the SET of a value has reached the client that sent it. */
+  /** Called when the store's response to the SET of a value has reached the client that sent it. */
   readonly answered: (value: string) => void
 }
 

@@ -5,7 +5,7 @@ import { json } from '../../src/client/keys/json.js'
 import { deleteIf, deleteKey, get, set } from '../../src/client/keys/operators/operators.js'
 import { fakeStore } from '../support/operator-session.js'
 
-// What does not compile has to fail at once, too, for callers without types.
+// Arguments that do not compile must also fail immediately for callers without types.
 
 const { store } = fakeStore(() => NEVER)
 const key = store.key('k', text)
@@ -15,29 +15,29 @@ const argument = (message: unknown = expect.any(String)) => expect.objectContain
 const missing = (operator: string, needed: string) =>
   argument(`Expected ${operator}(key, options?) or ${operator}(store, ${needed}, options?)`)
 
-describe('an operator on a store without a function for keys', () => {
-  it('set', () => {
+describe('an operator on a store without a function that returns the key', () => {
+  it('set throws an argument error', () => {
     // @ts-expect-error a store needs to be told the key of an item
     expect(() => set(store)).toThrow(missing('set', 'keyOf, codec or toValue'))
     // @ts-expect-error options are no function for keys
     expect(() => set(store, { concurrency: 2 })).toThrow(missing('set', 'keyOf, codec or toValue'))
   })
 
-  it('get', () => {
+  it('get throws an argument error', () => {
     // @ts-expect-error a store needs to be told the key of an item
     expect(() => get(store)).toThrow(missing('get', 'keyOf, codec'))
     // @ts-expect-error a fixed key is written store.key('k', codec)
     expect(() => get(store, 'k', text)).toThrow(missing('get', 'keyOf, codec'))
   })
 
-  it('deleteKey', () => {
+  it('deleteKey throws an argument error', () => {
     // @ts-expect-error a store needs to be told the key of an item
     expect(() => deleteKey(store)).toThrow(missing('deleteKey', 'keyOf'))
     // @ts-expect-error options are no function for keys
     expect(() => deleteKey(store, { timeout: 5 })).toThrow(missing('deleteKey', 'keyOf'))
   })
 
-  it('deleteIf', () => {
+  it('deleteIf throws an argument error', () => {
     // @ts-expect-error a store needs to be told the key of an item
     expect(() => deleteIf(store)).toThrow(missing('deleteIf', 'keyOf, codec or toValue'))
     // @ts-expect-error a fixed key is written store.key('k', codec)
@@ -45,23 +45,23 @@ describe('an operator on a store without a function for keys', () => {
   })
 })
 
-describe('an operator on a store without what values are made of', () => {
-  it('set', () => {
+describe('an operator on a store without a codec', () => {
+  it('set throws an argument error', () => {
     // @ts-expect-error neither a codec nor a function for values
     expect(() => set(store, keyOf)).toThrow(missing('set', 'keyOf, codec or toValue'))
   })
 
-  it('get', () => {
+  it('get throws an argument error', () => {
     // @ts-expect-error no codec
     expect(() => get(store, keyOf)).toThrow(missing('get', 'keyOf, codec'))
   })
 
-  it('deleteIf', () => {
+  it('deleteIf throws an argument error', () => {
     // @ts-expect-error neither a codec nor a function for values
     expect(() => deleteIf(store, keyOf)).toThrow(missing('deleteIf', 'keyOf, codec or toValue'))
   })
 
-  it('but with options in that place', () => {
+  it('an operator with options instead of a codec throws an argument error', () => {
     // @ts-expect-error options are no codec
     expect(() => set(store, keyOf, { concurrency: 2 })).toThrow(argument())
     // @ts-expect-error options are no codec
@@ -85,12 +85,12 @@ describe('an operator without a key and without a store', () => {
     ['set, with a name', () => set('k')],
     // @ts-expect-error null is no key
     ['get, with null', () => get(null)],
-  ])('%s', (_, call) => {
+  ])('%s throws an argument error', (_, call) => {
     expect(call).toThrow(argument())
   })
 })
 
-describe('wrong options of an operator, at the call and not item by item', () => {
+describe('an operator with invalid options', () => {
   it.each([
     ['concurrency', () => set(key, { concurrency: 0 })],
     ['buffer', () => set(store, keyOf, text, { buffer: 0 })],
@@ -108,18 +108,18 @@ describe('wrong options of an operator, at the call and not item by item', () =>
     ['fencingToken of set', () => set(key, { fencingToken: 'none' })],
     ['fencingToken of deleteKey', () => deleteKey(store, keyOf, { fencingToken: '1:2' })],
     ['fencingToken of deleteIf', () => deleteIf(key, { fencingToken: '' })],
-  ])('%s', (_, call) => {
+  ])('%s throws an argument error when the operator is called', (_, call) => {
     expect(call).toThrow(argument())
   })
 
-  it('a mode for errors that does not exist', () => {
+  it('an unknown mode for errors throws an argument error', () => {
     // @ts-expect-error there are `throw` and `emit`
     expect(() => set(key, { onError: 'ignore' })).toThrow(argument())
   })
 })
 
 describe('a value that is not of its key’s type', () => {
-  it('is the error of set and deleteIf', async () => {
+  it('set and deleteIf reject with an argument error', async () => {
     // @ts-expect-error the key holds numbers
     await expect(store.key('k', number).set('21.5')).rejects.toEqual(argument())
     // @ts-expect-error the key holds numbers
@@ -132,7 +132,7 @@ describe('a value that is not of its key’s type', () => {
     await expect(store.set('k', 1, text)).rejects.toEqual(argument())
   })
 
-  it('is refused by the compiler alone where JSON can say it', () => {
+  it('only the compiler rejects the value if JSON can represent it', () => {
     const point = store.key('k', json<{ x: number }>())
     // @ts-expect-error x is a number
     expect(() => point.set({ x: '1' })).not.toThrow()
@@ -141,8 +141,8 @@ describe('a value that is not of its key’s type', () => {
   })
 })
 
-describe('a key that is none', () => {
-  it('is refused by the call, or is the error of the request', async () => {
+describe('an invalid key', () => {
+  it('is rejected by the call, or is the error of the request', async () => {
     // @ts-expect-error a key is a text or bytes
     expect(() => store.key(7, text)).toThrow(argument())
     // @ts-expect-error a key is needed

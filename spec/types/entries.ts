@@ -1,4 +1,4 @@
-// Compiled, never run: code that the compiler must reject, for all entries except the client.
+// Code that the compiler must reject, for all entry points except the client. It is compiled but never run.
 
 import { of } from 'rxjs'
 import { expectTypeOf } from 'vitest'

@@ -1,4 +1,4 @@
-// Compiled, never run: what types keys and codecs have, and what the compiler refuses.
+// The types of keys and codecs, and code that the compiler must reject. It is compiled but never run.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { map, type Observable } from 'rxjs'

@@ -1,4 +1,4 @@
-// Compiled, never run: what types the operators have, and what the compiler refuses.
+// The types of operators, and code that the compiler must reject. It is compiled but never run.
 
 import { firstValueFrom, type Observable, of } from 'rxjs'
 import { expectTypeOf } from 'vitest'
@@ -154,7 +154,7 @@ export function items(): void {
   const celsius = (reading: Reading): number => reading.celsius
   // @ts-expect-error a value is a text or bytes, not a number: use a codec
   readings.pipe(set(store, r => r.id, celsius))
-  // What an item is makes no difference to an operator that only needs its key.
+  // An operator that only needs the key accepts items of any type.
   of('x', undefined, {}).pipe(get(numbers))
   of('x', undefined, {}).pipe(deleteKey(numbers))
 }

@@ -1,4 +1,4 @@
-// Compiled, never run: what components get, and what the compiler refuses.
+// The types that components receive, and code that the compiler must reject. It is compiled but never run.
 
 import { expectTypeOf } from 'vitest'
 import {

@@ -1,4 +1,5 @@
-// Compiled, never run: each optional option accepts `undefined`, as environment variables may be undefined.
+// Every optional option accepts `undefined`, because environment variables may be undefined. This file is compiled but
+// never run.
 
 import type {
   AbortOptions,

@@ -2,5 +2,5 @@ import { clusterScheduleOf } from '../cluster-schedule.js'
 import { simulateCluster } from '../cluster-world.js'
 import { suiteOf } from '../suite.js'
 
-/** Nodes of a store that share a log. */
+/** Simulates nodes of a store that share a log. */
 export const suite = suiteOf(clusterScheduleOf, schedule => simulateCluster(schedule))

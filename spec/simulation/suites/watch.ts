@@ -2,5 +2,5 @@ import { scheduleOf } from '../generators.js'
 import { simulate } from '../simulate.js'
 import { suiteOf } from '../suite.js'
 
-/** Watched keys of clients at one broker. */
+/** Simulates watched keys of clients at one broker. */
 export const suite = suiteOf(scheduleOf, simulate)

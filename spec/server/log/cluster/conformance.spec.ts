@@ -68,12 +68,12 @@ async function nodes({ clock, clients, bounds }: TargetOptions): Promise<Target>
  */
 const SKIPPED = [
   'a time to live of months does not overflow',
-  'the largest time to live never expires',
-  'a client that took its clock from versions is believed, and no clock that is further ahead',
-  'a key that a lock of that time protects can be written with its token',
+  'a key with the largest time to live never expires',
+  'a client clock taken from versions is accepted, but no clock that is further ahead',
+  "a key that is protected by a lock from the time when the clock was ahead can be written with the lock's token",
   // The memory of watches is local to a node.
-  'watched keys count towards the limit, until they are no longer watched',
-  'when the wall clock was ahead for a while, versions continue from there until it has caught up',
+  'watched keys count towards the limit until they are no longer watched',
+  'after the wall clock was ahead, versions continue from that time until the clock has caught up',
 ]
 
-conformanceSuite('Nodes that share a log, each client at another one', 'field', nodes, SKIPPED)
+conformanceSuite('Nodes that share a log, with each client at a different node', 'field', nodes, SKIPPED)
