@@ -1,4 +1,5 @@
-// Compares three nodes on three NATS servers with NATS KV on the same servers and three members of etcd, on one disk.
+// Compares three nodes on three NATS servers with NATS KV on the same servers and with three members of etcd, all on
+// the same disk.
 import { measureFailover } from './cluster/failover.js'
 import { startNatsServers } from './cluster/nats-servers.js'
 import { startNode, startNodes } from './cluster/nodes.js'

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 /**
  * Returns the CPU time of all threads of a process, ms; `NaN` on systems other than Linux. Other load on the machine
- * affects it less than elapsed time.
+ * affects CPU time less than elapsed time.
  *
  * @param {number} pid
  */

@@ -37,7 +37,7 @@ const unknown = only.filter(name => !(name in SECTIONS))
 if (unknown.length > 0) fail(`Unknown sections: ${unknown.join(', ')}`)
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => process.exit(130))
 
-// Each server and each folder adds an exit listener.
+// The limit is raised because each server and each folder adds an exit listener.
 process.setMaxListeners(50)
 const started = performance.now()
 /** @type {Record<string, import('./report.js').Table[]>} */
@@ -53,12 +53,12 @@ const seconds = Math.round((performance.now() - started) / 1000)
 console.log(`\n${seconds} s, ${effort.rounds} rounds, Node ${process.version}, ${availableParallelism()} cores`)
 if (missing.length > 0) {
   console.log(`Not compared with ${missing.join('; ')}`)
-  // In CI, everything is installed.
+  // In CI, everything must be installed.
   if (process.env['CI'] === 'true') process.exitCode = 1
 }
 const results = { ...effort, seconds, node: process.version, cores: availableParallelism(), missing, sections }
 writeFileSync(new URL('./results.json', import.meta.url), `${JSON.stringify(results, null, 2)}\n`)
-// etcd3 keeps reconnecting after its close.
+// Exits, because etcd3 keeps reconnecting even after it is closed.
 process.exit()
 
 function readArguments() {

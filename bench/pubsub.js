@@ -22,7 +22,8 @@ const RECOVERIES = 12
  *
  * @typedef {object} Receiver
  * @property {string} name
- * @property {(count: number) => Promise<void>} run - requests `count` messages in batches; resolves with the last
+ * @property {(count: number) => Promise<void>} run - requests `count` messages in batches and resolves with the last
+ * one
  * @property {() => Promise<unknown>} close
  */
 
@@ -114,7 +115,7 @@ export async function measurePubSub(effort) {
 /** @param {'json' | 'protobuf'} protocol @param {{ hub: string, plain: string }} urls @param {import('./rounds.js').Effort} effort */
 async function measureRate(protocol, urls, effort) {
   const receivers = [ours(urls.hub, protocol), await plain(`${urls.plain}/${protocol}`, 'ws', () => undefined)]
-  // An application must also parse the frames.
+  // A further plain client parses the frames, as an application must.
   if (protocol === 'json') receivers.push(await plain(`${urls.plain}/json`, 'ws and JSON.parse', JSON.parse))
   const all = await takeTurns(`messages, ${protocol}`, receivers, effort, 10 * BATCH_SIZE)
   for (const { close } of receivers) await close()

@@ -1,7 +1,7 @@
 import { median, perSecond, progress, spread, times } from './report.js'
 
 /**
- * Duration of a measurement.
+ * The duration of a measurement.
  *
  * @typedef {object} Effort
  * @property {boolean} quick
@@ -16,7 +16,7 @@ import { median, perSecond, progress, spread, times } from './report.js'
  */
 
 /**
- * Doubles the count until a run is long enough to measure the rate. Also warms up.
+ * Doubles the count until a run is long enough to measure the rate, which also warms up the runner.
  *
  * @param {Runner} runner @param {number} minCount @param {number} ms
  * @returns {Promise<number>} count that takes about `ms`

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { bytes, printTable } from './report.js'
 
-/** Dependencies that the application provides, or that no browser loads. */
+/** Dependencies that the application provides or that no browser loads. */
 const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^react($|\/)/, /^ws$/]
 /** Entries that are measured together; code that they share counts once. */
 const COMBINATIONS = [

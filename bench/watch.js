@@ -92,7 +92,7 @@ class WatchBench {
   }
 
   /**
-   * Uses a new client, so that leftovers of the previous round are not measured.
+   * Runs a round with a new client, so that leftovers of the previous round are not measured.
    *
    * @param {number} round
    */
@@ -134,7 +134,7 @@ class WatchBench {
     this.timings.push(/** @type {Record<Phase, number>} */ (took))
   }
 
-  /** Returns the heap per key with a separate subscription for each, bytes. @param {string} clientId */
+  /** Returns the heap per key if each key has a separate subscription, bytes. @param {string} clientId */
   async #subscribeEach(clientId) {
     const { names, server } = this
     const store = connect(server.url, { clientId })

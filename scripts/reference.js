@@ -2,7 +2,7 @@
 // item first, and removes members that only the package itself uses.
 
 /**
- * A heading with everything below it.
+ * A heading and all content below it.
  *
  * @typedef {{ title: string, level: number, anchors: string[], body: string[], children: Section[] }} Section
  * @typedef {readonly (readonly [title: string, names: readonly string[]])[]} Groups

@@ -1,4 +1,4 @@
-// Runs aedes as a separate process. The argument is the name of its package in bench/clients.
+// Runs aedes as a separate process. The argument is the name of the aedes package in bench/clients.
 import { createServer } from 'node:net'
 import { load } from '../clients/load.js'
 

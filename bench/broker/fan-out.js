@@ -14,7 +14,8 @@ const WARM_UP_CHANGES = 20
 const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
 
 /**
- * Opens a connection that watches the key and calls `onChange` at each change; resolves to a function that closes it.
+ * Opens a connection that watches the key and calls `onChange` at each change. Resolves to a function that closes the
+ * connection.
  *
  * @typedef {(url: string, number: number, onChange: () => void) => Promise<() => unknown>} Watch
  */
@@ -133,7 +134,7 @@ export async function measureFanOut(stores, effort) {
 }
 
 /**
- * Returns the median change of each store, for each round.
+ * Returns the median duration and CPU times of a change, by round and store.
  *
  * @param {readonly WatchedStore[]} stores
  * @param {import('../rounds.js').Effort} effort

@@ -31,7 +31,11 @@ class TopicLoad {
     for (const peer of [publisher, ...subscribers]) peer.onData = () => this.#pump()
   }
 
-  /** Resolves when all subscribers have received `count` messages. @param {number} count @returns {Promise<void>} */
+  /**
+   * Publishes `count` messages. Resolves when all subscribers have received them.
+   *
+   * @param {number} count @returns {Promise<void>}
+   */
   run(count) {
     this.#sent = 0
     this.#unsent = count
@@ -93,7 +97,7 @@ export class PubSubLoad {
     return new PubSubLoad(topics)
   }
 
-  /** Resolves when at least `count` messages were delivered. @param {number} count */
+  /** Publishes at least `count` messages. Resolves when all of them are delivered. @param {number} count */
   run(count) {
     return Promise.all(this.topics.map(topic => topic.run(Math.ceil(count / this.topics.length))))
   }

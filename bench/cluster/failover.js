@@ -41,7 +41,7 @@ export async function measureFailover(nats, nodes, effort) {
   ]
   /** @type {import('../report.js').Table} */
   const table = { title: 'Failover, time until clients write again', rows: [] }
-  // NATS takes 4 to 9 s to elect another leader.
+  // A quick run skips failures of NATS, which takes 4 to 9 s to elect another leader.
   for (const [killed, kill] of effort.quick ? failures.slice(0, 1) : failures) {
     /** @type {number[]} */
     const took = []
@@ -73,7 +73,7 @@ async function leaderOf(nodes) {
 }
 
 /**
- * Writes sequentially until it is stopped.
+ * Writes sequentially until the returned `stop` is called.
  *
  * @param {import('rx-statestore').Key<string>} key
  */

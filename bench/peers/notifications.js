@@ -1,4 +1,4 @@
-// Measures the time from a change in one client to its notification in others.
+// Measures the time from a change by one client to its notification at other clients.
 import { median, ms, progress, quantile, spread, times } from '../report.js'
 
 /** Number of clients that are opened concurrently. */

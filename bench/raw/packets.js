@@ -17,7 +17,7 @@ function packet(header, parts) {
   return Buffer.concat([Buffer.of(header), length(body.length), body])
 }
 
-/** Encodes an empty property list, which MQTT 3.1.1 lacks. @param {4 | 5} version */
+/** Encodes an empty property list, or nothing for MQTT 3.1.1, which has no properties. @param {4 | 5} version */
 const noProperties = version => Buffer.alloc(version === 5 ? 1 : 0)
 
 /** Encodes a CONNECT with clean start and without keep-alive. @param {string} clientId @param {4 | 5} version */
@@ -33,7 +33,7 @@ export const subscribePacket = (filter, qos = 0, version = 5) =>
   packet(0x82, [Buffer.of(0, 1), noProperties(version), text(filter), Buffer.of(qos)])
 
 /**
- * Encodes a PUBLISH; `idAt` is the offset of its packet id.
+ * Encodes a PUBLISH. `idAt` in the result is the offset of the packet id.
  *
  * @param {string} topic
  * @param {0 | 1} qos
@@ -47,7 +47,7 @@ export function publishPacket(topic, qos, payload, version) {
 }
 
 /**
- * Encodes a request to the store; `idAt` is the offset of its packet id.
+ * Encodes a request to the store. `idAt` in the result is the offset of the packet id.
  *
  * @param {string} clientId
  * @param {readonly string[]} command

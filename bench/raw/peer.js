@@ -110,7 +110,11 @@ export class RawPeer {
   }
 }
 
-/** Returns the end of the packet at `start`; `Infinity` if its length is incomplete. @param {Buffer} bytes @param {number} start */
+/**
+ * Returns the end of the packet at `start`, or `Infinity` if the length is incomplete.
+ *
+ * @param {Buffer} bytes @param {number} start
+ */
 function packetEnd(bytes, start) {
   let length = 0
   for (let i = 1; ; i++) {

@@ -26,7 +26,7 @@ function retry(token: string): void {
 start(takeToken(tokenSources))
 // A URL with a new token may be entered in the address bar of an open page.
 addEventListener('hashchange', () => location.hash.startsWith('#token=') && start(takeToken(tokenSources)))
-// A proper DISCONNECT releases the session immediately.
+// Closes the store properly, because a DISCONNECT releases the session immediately.
 addEventListener('pagehide', () => open?.close())
 addEventListener('pageshow', ({ persisted }) => persisted && start(takeToken(tokenSources)))
 // Loads the remaining views on the first input, so that they are available if the server fails.

@@ -17,7 +17,7 @@ say('store', `listens on ${server.url}`)
 const panel = connect(server.url, { clientId: 'panel' })
 /** @type {import('rx-statestore').Key<import('./station.js').Speed>} */
 const speed = panel.key(SPEED, json())
-/** Successive writers of the speed. @type {string[]} */
+/** The successive writers of the speed. @type {string[]} */
 const writers = []
 speed.value$.subscribe(value => {
   if (value !== undefined && value.by !== writers.at(-1)) writers.push(value.by)

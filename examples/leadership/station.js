@@ -1,4 +1,4 @@
-/** The lease of the leader. */
+/** Name of the leader's lease. */
 export const STATION = 'pump-station'
 /** The key that only the leader may write. */
 export const SPEED = 'pump-station\\speed'
@@ -6,7 +6,7 @@ export const SPEED = 'pump-station\\speed'
 export const LEASE = { duration: 1_500 }
 
 /**
- * A role as reported by a member.
+ * The role that a member reports.
  *
  * @typedef {{ role: 'leader', token: string } | { role: 'follower', leader?: string | undefined }} RoleReport
  */

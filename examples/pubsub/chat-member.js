@@ -1,12 +1,11 @@
 import { connectPubSub } from 'rx-statestore/pubsub'
 import { say } from '../transcript.js'
 
-/** The group of the chat. */
 export const GROUP = 'kitchen'
 
 /** A member of the group that records its messages. */
 export class ChatMember {
-  /** Received messages, in order. @type {unknown[]} */
+  /** The received messages, in order. @type {unknown[]} */
   received = []
   /** @type {import('rx-statestore/pubsub').Gap[]} */
   gaps = []

@@ -1,6 +1,6 @@
 // The physics of a small room: one zone that stores heat, loses it through its walls, and has a heater.
 
-/** A second of real time is a minute in the room, so that changes are visible. */
+/** Speed of time in the room: a second of real time is a minute, so that changes are visible. */
 const PACE = 60
 /** Temperature outside, °C. */
 const OUTSIDE = 7

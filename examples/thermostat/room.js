@@ -20,7 +20,7 @@ const TICK = 500
 const TICKS_PER_POINT = 4
 /** Number of points in the history: five minutes. */
 const POINTS = 150
-/** The set point of a room without one. */
+/** The initial set point. */
 const SET_POINT = 21
 /** @type {import('./keys.js').Mode} */
 const MODE = 'boost'

@@ -98,7 +98,7 @@ function explained(error: unknown, status: Status | undefined, { broker, timeout
   return new Failure(EXIT.failed, `cannot reach ${broker} within ${timeout} ms: ${cause}`, { cause: error })
 }
 
-/** Returns whether the client was rejected, or its connection closed permanently. */
+/** Returns whether the client was rejected or its connection was closed permanently. */
 export const isPermanentEnd = (error: unknown): error is StateStoreError =>
   error instanceof ConnectionRefusedError || (error instanceof ClosedError && error.cause !== undefined)
 

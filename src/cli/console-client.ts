@@ -112,7 +112,7 @@ async function successful(answer: IncomingMessage): Promise<IncomingMessage> {
   )
 }
 
-/** Reads a response as text, up to about `maxLength` characters. */
+/** Reads a response as text. Stops after about `maxLength` characters. */
 export async function textOf(answer: IncomingMessage, maxLength = MAX_TEXT_LENGTH): Promise<string> {
   let text = ''
   for await (const chunk of answer.setEncoding('utf8')) {

@@ -21,7 +21,6 @@ const CONSOLE = {
   },
 } satisfies OptionTable
 
-/** Flags of commands that serve a console. */
 export type ConsoleServerFlags = GivenOptions<typeof CONSOLE> & { readonly console?: number }
 
 export function addConsoleFlags(command: Command): void {

@@ -9,7 +9,6 @@ import { jsonLine, jsonTime, keyMember } from './json.js'
 import { type KeyArgument, keyOfWord, keysOf, nameOf } from './key-text.js'
 import { readValue } from './value.js'
 
-/** Flags of commands that delete. */
 export interface DeleteFlags extends ConnectionFlags {
   readonly ft?: Hlc
 }

@@ -158,7 +158,7 @@ async function modeOf(file: string): Promise<number | undefined> {
   }
 }
 
-/** Writes to a temporary file that replaces the target when it is complete. */
+/** Writes to a temporary file, which replaces the target when the dump is complete. */
 class FileTarget implements DumpTarget {
   readonly name: string
   readonly #partPath: string
@@ -200,7 +200,7 @@ class FileTarget implements DumpTarget {
   }
 }
 
-// Pipes and devices do not support `sync`.
+// Ignores the error of `sync` on pipes and devices, which do not support it.
 function ignoreUnsupported(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && (error.code === 'EINVAL' || error.code === 'ENOTSUP'))) throw error
 }

@@ -11,7 +11,7 @@ export const EXIT = {
   notMet: 3,
   /** The lock was lost while the command ran. */
   lost: 4,
-  /** A damaged directory was recovered in part. */
+  /** A damaged directory was recovered only in part. */
   incomplete: 5,
 } as const
 
@@ -29,7 +29,6 @@ export class Failure extends Error {
   }
 }
 
-/** Returns the exit code for an error that a command threw. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof Failure) return error.exitCode
   return error instanceof ArgumentError ? EXIT.usage : EXIT.failed

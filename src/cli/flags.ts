@@ -3,7 +3,7 @@ import { Hlc } from '../client/index.js'
 import type { GivenOptions, OptionEntry, OptionKind, OptionTable } from '../core/util/options.js'
 import { EXIT, Failure } from './failure.js'
 
-/** Flags of every command that talks to a store. */
+/** Flags of every command that connects to a store. */
 export interface ConnectionFlags {
   readonly url?: string
   readonly clientId?: string
@@ -23,7 +23,6 @@ export interface ConsoleFlags {
   readonly consoleTokenFile?: string
 }
 
-/** Flags of commands with a value. */
 export interface ValueFlags {
   readonly hex?: true
   readonly file?: string
@@ -67,11 +66,11 @@ export function addConnectionFlags(command: Command, hidden: boolean, clientId =
   return command
 }
 
-/** Adds `--console` for commands that use it instead of a broker. */
+/** Adds `--console` for commands that can use a console instead of a broker. */
 export const addConsoleFlag = (command: Command): Command =>
   command.addOption(consoleOption().conflicts('url')).addOption(consoleTokenOption())
 
-/** Adds `--console` for commands that use it in addition to a broker. */
+/** Adds `--console` for commands that can use a console in addition to a broker. */
 export const addConsoleBeside = (command: Command): Command =>
   command.addOption(consoleOption()).addOption(consoleTokenOption())
 
@@ -124,7 +123,7 @@ export function refuseOthers(table: OptionTable, flags: object, needed: string):
     throw new Failure(EXIT.usage, `${flagOf(name, entry)} requires ${needed}`)
 }
 
-/** Returns the parser of a flag; repeated flags of a list are collected. */
+/** Returns the parser of a flag. For a list, the values of repeated flags are collected. */
 export function parserOf<T>(kind: OptionKind<T>) {
   return (text: string, before: unknown): unknown => {
     const item = kind.read(text)

@@ -25,7 +25,7 @@ export interface Io {
   readonly signal$: Observable<NodeJS.Signals>
   /** Standard input, which can be read once. */
   readonly stdin: AsyncIterable<Uint8Array>
-  /** Starts a process with the stdio of this one. On failure it throws, or the process emits `error`. */
+  /** Starts a process with the stdio of this one. If the start fails, throws, or the process emits `error`. */
   spawn(command: string, args: readonly string[], options: SpawnOptions): ChildProcess
 }
 
@@ -57,7 +57,7 @@ export function processIo(): Io {
   }
 }
 
-/** Writes data. Rejects when the write fails, for instance because the reader of a pipe has exited. */
+/** Writes data. Rejects if the write fails, for instance because the reader of a pipe has exited. */
 export const print = (sink: Sink, data: string | Uint8Array): Promise<void> =>
   new Promise((resolve, reject) => {
     sink.write(data, error => (error ? reject(error) : resolve()))

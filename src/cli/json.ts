@@ -4,7 +4,6 @@ import { fromUtf8, toHex } from '../core/util/bytes.js'
 /** Control and bidirectional characters that JSON does not escape. */
 const UNSAFE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
-/** Formats a line of NDJSON. */
 export const jsonLine = (members: object): string =>
   `${JSON.stringify(members).replace(UNSAFE, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`
 

@@ -34,7 +34,7 @@ export function keyLine(key: KeyArgument): string {
   return text === undefined || isUnsafe(text) || QUOTED.test(text) ? ansiQuoted(key) : text
 }
 
-/** Parses a line of `keys`. */
+/** Parses a line of the output of `keys`. */
 export function keyOfLine(line: string): KeyArgument {
   const [, quoted] = QUOTED.exec(line) ?? []
   if (quoted === undefined) return line
@@ -48,7 +48,7 @@ export function keyOfLine(line: string): KeyArgument {
   return textOf(bytes) ?? new Uint8Array(bytes)
 }
 
-/** Parses the keys among a command's arguments; `-` reads them from standard input. */
+/** Parses the keys among the arguments of a command. `-` reads keys from standard input. */
 export async function keysOf(args: readonly string[], io: Io): Promise<readonly KeyArgument[]> {
   const keys: KeyArgument[] = []
   for (const word of args) {
@@ -67,7 +67,10 @@ export const nameOf = (key: KeyArgument): string => (typeof key === 'string' ? k
 /** Returns whether an argument is quoted as `$'...'`, and therefore not a glob. */
 export const isQuoted = (word: string): boolean => QUOTED.test(word)
 
-/** Parses an argument: plain text, or bytes as `$'\xFF\x00'`. Throws {@link Failure} if it is ambiguous. */
+/**
+ * Parses an argument, which is plain text, or bytes as `$'\xFF\x00'`. Throws {@link Failure} if the argument is
+ * ambiguous.
+ */
 export function keyOfWord(word: string): KeyArgument {
   if (!word.includes(REPLACEMENT)) return keyOfLine(word)
   throw new Failure(
@@ -98,7 +101,7 @@ function textOf(key: KeyArgument): string | undefined {
   }
 }
 
-/** Adds double quotes with escapes around `$'...'`, which the shell removes without expanding the inside. */
+/** Adds double quotes with escapes around `$'...'`. The shell removes the quotes without expanding the text inside. */
 function quotedTwice(key: KeyArgument): string {
   const inner = ansiQuoted(key).replaceAll('!', '\\x21')
   return `"${inner.replace(/\\\\|[$`"]/g, found => (found.length === 2 ? '\\\\\\\\' : `\\${found}`))}"`

@@ -61,7 +61,7 @@ class LockRun {
   readonly #connection: CliConnection
   readonly #io: Io
   readonly #state$ = new ReplaySubject<LeaseState>(1)
-  /** The holder of the lock, while this command waits for it. */
+  /** The holder of the lock while this command waits for the lock. */
   #currentHolder: string | undefined
 
   constructor(lease: Lease, options: LockRunOptions, { connection, io }: LockRunEnvironment) {
@@ -88,7 +88,7 @@ class LockRun {
     }
   }
 
-  /** Resolves to the lease, or to the exit code if a signal came first. */
+  /** Resolves to the lease, or to an exit code if a signal arrives first. */
   #acquired(): Promise<Held | number> {
     return firstValueFrom(
       merge(
@@ -241,7 +241,7 @@ export class Child {
   readonly #port: ChildPort
   readonly #process: ChildProcess
 
-  /** Throws {@link Failure} if the process cannot be created. */
+  /** Starts the process. Throws {@link Failure} if it cannot be created. */
   constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv, port: ChildPort) {
     this.#port = port
     try {

@@ -95,7 +95,7 @@ const leaseOptions = ({ duration = DEFAULT_DURATION, renewEvery, holder = random
 
 const randomHolder = (): string => `${hostname()}/${toHex(randomBytes(6)).toLowerCase()}`
 
-// --no-wait also limits the time for reaching the broker.
+// With --no-wait, the timeout of requests also limits the time to reach the broker.
 const runOptionsOf = (
   { wait, waitTimeout, grace = DEFAULT_GRACE, json }: LockFlags,
   timeout: number,

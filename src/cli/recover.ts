@@ -71,7 +71,6 @@ const WHY: Record<Extract<Omission, { type: 'write' }>['why'], string> = {
   repeat: 'it may repeat a missing write',
 }
 
-/** Formats the omitted records as a table. */
 export function omissionTable(omissions: readonly Omission[], io: Io): string[] {
   if (omissions.length === 0) return []
   const { bold } = colorsFor(io.stdout, io.env)
@@ -110,7 +109,6 @@ function keyWords(keys: readonly Uint8Array[]): string {
   return [...firstKeys, ...(keys.length > MAX_KEYS ? [`and ${keys.length - MAX_KEYS} more`] : [])].join(' ')
 }
 
-/** Formats an omitted record as a line of NDJSON. */
 export function omissionJson(omission: Omission): string {
   if (omission.type === 'replies') return jsonLine({ leftOut: 'replies', file: omission.file })
   if (omission.type === 'write') {
@@ -124,12 +122,10 @@ export function omissionJson(omission: Omission): string {
   return jsonLine({ leftOut: 'entries', first, last, ...extent, keys })
 }
 
-/** Formats the totals as a line of NDJSON. */
 export function summaryJson({ omissions, ...totals }: RecoveryReport): string {
   return jsonLine({ ...totals, leftOut: omissions.length })
 }
 
-/** Formats the totals as text. */
 export function summaryLines(report: RecoveryReport, to: string, io: Io): string[] {
   const { dim, green, yellow } = colorsFor(io.stdout, io.env)
   const { keys, position, entries, omissions, lostKeys, torn, isEndKnown, strays } = report

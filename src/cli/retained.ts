@@ -167,7 +167,7 @@ function connectionMessages(connection: CliConnection, sync: RetainedSync, topic
   return merge(
     connectionProblems(connection, live$),
     sync.status$.pipe(
-      // `greet` reports the start.
+      // The start is reported by `greet`.
       skipWhile(({ state }) => state === 'connecting' || state === 'live'),
       map(status => {
         if (status.state === 'live') return `syncing ${topics} again`

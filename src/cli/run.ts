@@ -21,7 +21,7 @@ Example:
 /** Flags that are answered without loading a command, because scripts use them to detect the program. */
 const VERSION_FLAGS = ['--version', '-V']
 
-/** Runs the command line with its arguments, without the name of the program; resolves to the exit code. */
+/** Runs the command line with its arguments, without the name of the program. Resolves to the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   const program = programOf(io, await commandsFor(args))
   try {

@@ -204,7 +204,7 @@ function greeting(
 
 export type Seed = readonly DumpLine[]
 
-/** Reads a JSON object of values by key. Strings are stored unquoted, other values as JSON text. */
+/** Reads a JSON object of values by key. Strings are stored without quotes, and all other values as JSON text. */
 export async function readSeed(file: string): Promise<Seed> {
   const content = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new Failure(EXIT.usage, `cannot read the seed: ${reason(cause)}`, { cause })

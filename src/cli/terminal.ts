@@ -26,7 +26,7 @@ export function colorsFor(sink: Sink, env: Environment): Colors {
   return createColors(sink.isTTY === true && TERM !== 'dumb')
 }
 
-/** Formats a count: `1 key`, `2 keys`. */
+/** Formats a count with its noun, such as `1 key` or `2 keys`. */
 export const counted = (count: number, singular: string, plural = `${singular}s`): string =>
   `${count} ${count === 1 ? singular : plural}`
 
@@ -39,7 +39,7 @@ export function timeOfDay(now: number): string {
 }
 
 export const GAP = '  '
-/** Minimum width of a value for other columns to be shown. */
+/** Minimum width of a value, below which other columns are dropped. */
 const MIN_WIDTH_BESIDE_COLUMNS = 24
 /** Minimum width of a value in any terminal. */
 const MIN_WIDTH = 12

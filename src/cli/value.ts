@@ -21,7 +21,7 @@ export async function readValue(argument: string | undefined, { hex, file }: Val
   return decoded
 }
 
-/** Writes a value: exact bytes to files and pipes, a line to a terminal or with --hex. */
+/** Writes a value, as exact bytes to files and pipes, and as a line to a terminal or with --hex. */
 export async function writeValue(value: Uint8Array, { hex, file }: ValueFlags, io: Io): Promise<void> {
   const data = hex ? `${toHex(value)}\n` : value
   if (file === undefined || file === STANDARD_STREAM) {

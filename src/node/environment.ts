@@ -48,7 +48,7 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
     sessionExpiry: readSeconds(env, 'AIO_MQTT_SESSION_EXPIRY', MAX_UINT32),
     cleanStart: readFlag(env, 'AIO_MQTT_CLEAN_START'),
     authentication: token,
-    // Kubernetes replaces the file long before the token expires.
+    // The file is read again each time, because Kubernetes replaces it long before the token expires.
     credentials: token && (() => ({ username, password, authentication: readToken(env) })),
   }
   // An undefined member would hide the option of another source when options are merged.
@@ -69,7 +69,7 @@ function checkRequires(env: Environment, name: string, other: string): void {
   throw new ArgumentError(`${name} requires ${other}`)
 }
 
-// Deployment templates leave unused variables empty.
+// An empty variable is treated as missing, because deployment templates leave unused variables empty.
 const read = (env: Environment, name: string): string | undefined => env[name] || undefined
 
 function readFileVariable(env: Environment, name: string): Buffer | undefined {

@@ -89,7 +89,7 @@ async function readWrite(path: string): Promise<StoredWrite | undefined> {
     const known = { ...(seen !== undefined && { seen }), ...(base !== undefined && { base: fromBase64(base) }) }
     return { id, at, value: fromBase64(value), ...known }
   } catch (error) {
-    // Another process has removed it.
+    // Another process has removed the file.
     if (isAbsent(error)) return undefined
     throw error
   }
@@ -113,7 +113,7 @@ function checkContent(content: unknown, path: string): Content {
   return { id, at, value, seen, base }
 }
 
-/** Makes a rename or removal durable. Windows cannot open directories. */
+/** Makes a rename or removal durable, except on Windows, which cannot open directories. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, 'r')

@@ -17,7 +17,7 @@ import { backoff } from '../../../src/core/util/backoff.js'
 import type { StoreFacts, StreamLine } from '../../../src/server/console/contract.js'
 import { type Api, ApiError } from './api.js'
 
-/** Events of the connection to the server; `refused` is final. */
+/** An event of the connection to the server; `refused` is the last one. */
 export type FeedEvent =
   | { readonly type: 'open'; readonly facts: StoreFacts }
   | { readonly type: 'line'; readonly line: StreamLine }

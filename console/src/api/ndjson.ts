@@ -5,7 +5,7 @@ export class NdjsonReader {
   readonly #decoder = new TextDecoder()
   #incompleteLine = ''
 
-  /** Returns the lines completed by a chunk. Throws `SyntaxError` for invalid JSON. */
+  /** Returns the lines that a chunk completes. Throws `SyntaxError` for invalid JSON. */
   read(chunk: Uint8Array): readonly unknown[] {
     const lines = (this.#incompleteLine + this.#decoder.decode(chunk, { stream: true })).split('\n')
     this.#incompleteLine = lines.pop() ?? ''

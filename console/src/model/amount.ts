@@ -5,10 +5,10 @@ const MEASURED = new Intl.NumberFormat('en', { maximumSignificantDigits: 6 })
 /** Formats a count, such as `2,000`. */
 export const formatCount = (n: number): string => COUNT.format(n)
 
-/** Formats a count in little space, such as `12.4K`. */
+/** Formats a count in a compact form, such as `12.4K`. */
 export const formatCompact = (n: number): string => (n < 10_000 ? COUNT.format(n) : SHORT.format(n))
 
-/** Formats a count with its noun: `1 key`, `2 keys`. */
+/** Formats a count with its noun, such as `1 key` or `2 keys`. */
 export const pluralize = (n: number, noun: string, plural = `${noun}s`): string =>
   `${formatCount(n)} ${n === 1 ? noun : plural}`
 

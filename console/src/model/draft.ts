@@ -9,7 +9,7 @@ export interface Draft {
   readonly name: string
   readonly type: ValueType
   readonly text: string
-  /** Time to live, seconds; empty for none. */
+  /** Time to live in seconds; empty for none. */
   readonly expires: string
   readonly condition: Condition
   readonly token: string
@@ -56,7 +56,7 @@ export function startDraft(value?: Uint8Array, expiresIn?: number): Draft {
   }
   if (value === undefined || value.length > MAX_EDITABLE_BYTES) return blank
   const type = TYPE_OF[previewValue(value).kind]
-  // A text area would convert each CR to a line feed.
+  // A value with CR is not edited as text, because a text area would convert each CR to a line feed.
   const isText = type !== 'hex' && !value.includes(CR) && decodeReadable(value) !== undefined
   if (!isText) return { ...blank, type: 'hex', text: hexPairs(value) }
   const text = displayText(value)
@@ -64,7 +64,7 @@ export function startDraft(value?: Uint8Array, expiresIn?: number): Draft {
   return { ...blank, type, text: isPrettyPrinted ? prettyJson(text) : text, isPrettyPrinted }
 }
 
-/** Validates JSON while it is typed; text, numbers and hex are validated on submit. */
+/** Returns the problem of JSON while it is being typed. Text, numbers and hex are validated on submit. */
 export function liveProblem({ type, text }: Draft): string | undefined {
   return type === 'json' && text.trim() !== '' ? parseValue(type, text).problem : undefined
 }
@@ -79,7 +79,7 @@ export function needsHex({ type, text }: Draft): boolean {
   return bytes?.includes(CR) === true && decodeReadable(bytes) !== undefined
 }
 
-/** Converts the text to another type, if it can be represented. */
+/** Converts the text to another type if that type can represent it. */
 export function convertDraft(draft: Draft, type: ValueType): Draft {
   const { bytes } = parseDraftValue(draft.type, draft.text, draft.isPrettyPrinted)
   if (bytes === undefined || type === draft.type) return { ...draft, type }

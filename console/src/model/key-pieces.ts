@@ -5,7 +5,7 @@ export interface KeyPiece {
   readonly isSymbol: boolean
 }
 
-/** Leading and trailing spaces, control characters, line breaks and bidirectional controls. */
+/** Matches leading and trailing spaces, control characters, line breaks and bidirectional controls. */
 const INVISIBLE = /(^ +| +$|[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff])/u
 const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 

@@ -12,7 +12,7 @@ export interface KeyRow {
   readonly setSize: number
 }
 
-/** A row for a common prefix of keys up to a `/`, which can be collapsed. */
+/** A row for a common prefix of keys up to a `/`, which the user can collapse. */
 export interface BranchRow extends Omit<KeyRow, 'listed'> {
   readonly keys: number
   readonly isOpen: boolean
@@ -35,7 +35,7 @@ interface Branch {
   readonly content: (ListedKey | Branch)[]
 }
 
-/** Returns the prefixes of a key that end in `/`; none for a binary key. */
+/** Returns the prefixes of a key that end in `/`. A binary key has none. */
 export function pathsOf({ name, binary }: ListedKey): readonly string[] {
   const paths: string[] = []
   if (binary) return paths

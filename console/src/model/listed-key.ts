@@ -3,7 +3,7 @@ import { fromHex, fromUtf8 } from '../../../src/core/util/bytes.js'
 export interface ListedKey {
   /** The key in Base16. */
   readonly id: string
-  /** The key as text, or as `0x` and Base16 unless it is UTF-8. */
+  /** The key as text, or as `0x` and Base16 if it is not UTF-8. */
   readonly name: string
   readonly binary: boolean
 }
@@ -17,12 +17,12 @@ export function toListedKey(id: string): ListedKey {
   }
 }
 
-/** Returns the key as the library expects it. */
+/** Returns the key in the form that the library expects. */
 export const libraryKey = ({ id, name, binary }: ListedKey): string | Uint8Array =>
   binary ? (fromHex(id) ?? new Uint8Array()) : name
 
 const BY_NAME = new Intl.Collator('en', { numeric: true })
 
-/** Sorts by name, with `line-9` before `line-10`. */
+/** Sorts keys by name, with `line-9` before `line-10`. */
 export const sortByName = (keys: readonly ListedKey[]): readonly ListedKey[] =>
   Array.from(keys).sort((a, b) => BY_NAME.compare(a.name, b.name) || (a.id < b.id ? -1 : 1))

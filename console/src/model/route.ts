@@ -3,7 +3,7 @@ export type Route =
   | { readonly view: 'clients' }
   | { readonly view: 'store' }
 
-/** Parses a URL fragment; defaults to the keys view. */
+/** Parses a URL fragment. The default is the keys view. */
 export function toRoute(fragment: string): Route {
   const [, view, id] = /^#?\/(keys|clients|store)(?:\/([0-9A-F]{2,}))?$/.exec(fragment) ?? []
   if (view === 'clients' || view === 'store') return { view }

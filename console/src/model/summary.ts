@@ -11,7 +11,7 @@ interface Numbers {
   readonly values: readonly number[]
 }
 
-/** Summarizes a non-empty series with ascending times; the last value holds until `now`. */
+/** Summarizes a non-empty series with ascending times. The last value holds until `now`. */
 export function summaryOf({ times, values }: Numbers, now: number): Summary {
   const end = Math.max(now, times.at(-1) ?? now)
   let [min, max, weighted] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0]

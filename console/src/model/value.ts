@@ -33,7 +33,7 @@ export function decodeReadable(bytes: Uint8Array): string | undefined {
 /** Formats bytes as hex pairs, such as `00 FF`. */
 export const hexPairs = (bytes: Uint8Array): string => toHex(bytes).replace(/..(?=.)/g, '$& ')
 
-// All control characters except line breaks and tabs.
+// Matches all control characters except line breaks and tabs.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 

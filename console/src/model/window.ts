@@ -38,13 +38,16 @@ export function visibleRows({ scrollTop, height, tops }: Viewport, overscan = 6)
   return { first: Math.max(0, Math.min(first, last)), end: last }
 }
 
-/** Returns the scroll position that shows a row completely, changing it only if needed. */
+/** Returns the scroll position that shows a row completely, and changes the position only if needed. */
 export function scrollToShow(row: number, { scrollTop, height, tops }: Viewport): number {
   const [top = 0, end = 0] = tops.slice(row, row + 2)
   return top < scrollTop ? top : Math.max(scrollTop, end - height)
 }
 
-/** Returns the index of a row by its key, or the last known index while the key is missing; -1 without rows. */
+/**
+ * Returns the index of a row by its key, or the last known index while the key is missing. Returns -1 if there are no
+ * rows.
+ */
 export function currentRow(keys: readonly { readonly id: string }[], id: string | undefined, last: number): number {
   const found = keys.findIndex(key => key.id === id)
   return found === -1 ? Math.min(last, keys.length - 1) : found

@@ -65,12 +65,12 @@ export class Actions {
     )
   }
 
-  /** Watches a key, across reconnects to the store. */
+  /** Watches a key. The watch continues across reconnects to the store. */
   watch(key: ListedKey): Observable<Entry<Uint8Array>> {
     return this.#console.store$.pipe(switchMap(store => store.key(libraryKey(key), bytes).entries$))
   }
 
-  /** Writes a value. Cold; errors with the store's error. */
+  /** Writes a value. Cold. Errors with the store's error. */
   set(name: string | Uint8Array, value: Uint8Array, options: SetOptions): Observable<SetResult> {
     return this.#runOnce(store => store.key(name, bytes).set(value, options))
   }

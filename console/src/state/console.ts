@@ -162,7 +162,7 @@ export function openConsole(base: string, token: string, clientId: string): Cons
     },
     navigate: route => {
       location.hash = toFragment(route)
-      // The browser's event fires later, and the caller may need the view immediately.
+      // Sets the route directly, because the browser's event fires later and the caller may need the view immediately.
       route$.next(route)
     },
     close: () => lifetime.unsubscribe(),

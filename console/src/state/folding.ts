@@ -13,7 +13,7 @@ const STORAGE_KEY = 'rx-statestore console tree'
 const MAX_REMEMBERED = 500
 const MAX_PATH_CHARS = 500
 
-/** The layout of keys, remembered in this browser. */
+/** The layout of keys, which is remembered in this browser. */
 export class Folding {
   readonly fold$: BehaviorSubject<FoldState>
   readonly #storage: Pick<Storage, 'getItem' | 'setItem'>

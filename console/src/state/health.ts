@@ -20,7 +20,7 @@ export interface ConnectionHealth {
   readonly why?: string | undefined
 }
 
-/** Derives the health; `before` provides the start of the current state. */
+/** Derives the health. `before` provides the start of the current state. */
 export function healthOf(
   { feed, status, frozenUntil, why: absence }: ConnectionHealth,
   before: Health,

@@ -15,7 +15,7 @@ export interface HistoryChange {
   readonly bytes: number
 }
 
-/** Numeric values and their times, for the chart; ms on the store's clock. */
+/** Numeric values for the chart, and their times in ms on the store's clock. */
 export interface Series {
   readonly times: readonly number[]
   readonly values: readonly number[]
@@ -42,7 +42,7 @@ export const EMPTY_HISTORY: KeyHistory = {
 export const MAX_CHANGES = 200
 export const MAX_NUMBERS = 2_000
 
-/** Records the changes of a key, dropping the oldest. */
+/** Records the changes of a key, and drops the oldest ones. */
 export class HistoryRecorder {
   #changes: HistoryChange[] = []
   #times: number[] = []

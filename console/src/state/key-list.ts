@@ -40,7 +40,7 @@ export interface Scannable {
 /** Number of keys that are loaded initially and with each "Load more", because the store may have a million. */
 export const KEY_PAGE_SIZE = 2_000
 
-/** Interval of updates during a listing, and delay after a failure. */
+/** Interval of updates during a listing, and delay after a failure, ms. */
 const PROGRESS_MS = 150
 const RETRY_MS = 1_000
 

@@ -43,7 +43,7 @@ export class RowCache {
     const before = this.#rows.get(id)
     if (before === undefined) return
     const { op, value } = entry
-    // A row displayed earlier starts with its previous value.
+    // A row that was displayed earlier starts with its previous value.
     const isUnchanged = before.entry === undefined || String(before.entry.version) === String(entry.version)
     const changeTimes = isUnchanged
       ? before.changeTimes

@@ -26,7 +26,7 @@ export interface RowSources {
   readonly now: () => number
 }
 
-/** Minimum intervals between renderings, and between requests for facts. */
+/** Minimum interval between renderings, and minimum delay between requests for facts, ms. */
 const RENDER_MS = 80
 const FACTS_DELAY_MS = 250
 

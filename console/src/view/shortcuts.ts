@@ -18,7 +18,10 @@ export function listenForShortcuts(page: Document, console: Console): () => void
   return () => page.removeEventListener('keydown', onKeyDown)
 }
 
-/** Returns whether an arrow key moves the focus into the list: from the search, or if nothing has the focus. */
+/**
+ * Returns whether an arrow key moves the focus into the list, which it does from the search or if nothing has the
+ * focus.
+ */
 function entersList({ key, target }: KeyboardEvent, page: Document): boolean {
   const fromSearch = target instanceof HTMLElement && target.id === 'search'
   const fromNowhere = target === page.body && (key === 'ArrowDown' || key === 'ArrowUp')
@@ -46,7 +49,8 @@ function focusSearch(page: Document, { navigate }: Console): void {
   }
   if (page.querySelector('#search')?.checkVisibility()) focus()
   else {
-    // The search is missing in other views, and hidden behind the open key on small screens.
+    // Opens the keys view first, because the search is missing in other views, and hidden behind the open key on small
+    // screens.
     navigate({ view: 'keys' })
     requestAnimationFrame(focus)
   }

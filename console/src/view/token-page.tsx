@@ -7,7 +7,7 @@ export interface TokenPageProps {
   onToken(token: string): void
 }
 
-/** Asks for a missing or rejected token. */
+/** Asks the user for the token if it is missing or was rejected. */
 export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
   const [token, setToken] = useState('')
   const input = useRef<HTMLInputElement>(null)

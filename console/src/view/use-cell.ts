@@ -1,7 +1,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks'
 import type { BehaviorSubject, Observable } from 'rxjs'
 
-/** Returns the latest value of a cell and renders again when it changes. */
+/** Returns the latest value of a cell, and renders the component again when the value changes. */
 export const useCell = <T>(cell: BehaviorSubject<T>): T => useObservable(cell, cell.value)
 
 /** Returns the latest value of an observable, which must be the same object in every rendering. */

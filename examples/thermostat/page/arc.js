@@ -1,4 +1,5 @@
-// The arc of the dial: three quarters of a circle, open at the bottom. Angles in degrees, clockwise from three o'clock.
+// The arc of the dial: three quarters of a circle, open at the bottom. Angles are in degrees, clockwise from three
+// o'clock.
 
 const FROM = 135
 /** The centre of the drawing, in units of the drawing, which is twice as wide. */

@@ -20,7 +20,10 @@ const KEYS = {
   End: MAX - MIN,
 }
 
-/** A round dial for touch, mouse, keyboard and buttons. It shows the given value, and emits the wanted one. */
+/**
+ * A round dial for touch, mouse, keyboard and buttons. The dial shows the given value and emits the values that the
+ * user wants.
+ */
 export class Dial {
   /**
    * Emits every turn, as a stream of values that ends when the user lets go.

@@ -16,7 +16,7 @@ import { Chart } from './chart.js'
 import { find } from './find.js'
 import { filled, gapAt, pointOf, recent } from './points.js'
 
-/** Redraw interval of the chart, which moves with time, ms. */
+/** Interval at which the chart is redrawn, ms, because it moves with time. */
 const FRAME = 250
 
 /**

@@ -11,7 +11,7 @@ module.exports = async RED => {
       /** @type {ReturnType<typeof connect> | undefined} */
       let store
 
-      // Connects on first use: an unused config node opens no connection.
+      // Connects on first use, so that an unused config node opens no connection.
       node.open = () => {
         if (store !== undefined) return store
         const urls = String(url ?? '').split(',')

@@ -28,15 +28,16 @@ export interface ClientSettings {
 }
 
 /**
- * A connection to a state store: typed keys, one-shot reads and writes, and the state of the connection. Created by
- * {@link connect}.
+ * A connection to a state store. Gives access to typed keys, one-shot reads and writes, and the state of the
+ * connection. Created by {@link connect}.
  */
 export class StateStore extends StoreView implements AsyncDisposable {
   override readonly [HOST]: ClientHost
   /** MQTT client id. */
   readonly clientId: string
   /**
-   * State of the connection, starting with the latest. Completes after `closed`, which late subscribers also receive.
+   * Emits the state of the connection, starting with the latest. Completes after `closed`, which late subscribers also
+   * receive.
    */
   readonly status$: Observable<Status>
   /**
@@ -291,7 +292,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     return new ClosedError(`The connection closed permanently: ${cause.message}`, { cause })
   }
 
-  /** Ends all streams: first watches, which complete, then requests, which fail. */
+  /** Ends all streams. Watches complete first, then requests fail. */
   #endStreams(cause: StateStoreError | undefined): void {
     const error = this.#closeError(cause)
     if (cause) this.#errors$.next(error)
@@ -311,7 +312,7 @@ export interface ClientHost extends KeyHost {
 
 /**
  * State of the connection to the broker. `url` is the current address, or the next to try, without user, password and
- * query; undefined over a caller's MqttClient.
+ * query; undefined for a caller's MqttClient.
  */
 export type Status =
   | { readonly state: 'connecting'; readonly url?: string | undefined }
@@ -322,8 +323,8 @@ export type Status =
       /** Why the connection was lost or the last attempt failed. */
       readonly cause: StateStoreError
       /**
-       * 1 for the first attempt after a stable connection, counted over all addresses; undefined if a caller's
-       * MqttClient reconnects.
+       * Number of the attempt: 1 for the first one after a stable connection, counted over all addresses; undefined if
+       * a caller's MqttClient reconnects.
        */
       readonly attempt: number | undefined
       /** Wall time of the next attempt, ms since the Unix epoch. */
@@ -331,7 +332,7 @@ export type Status =
     }
   | {
       readonly state: 'closed'
-      /** Undefined after `close()`. */
+      /** Why the connection was closed; undefined after `close()`. */
       readonly cause: StateStoreError | undefined
     }
 

@@ -18,7 +18,10 @@ import { StateStore } from './client.js'
 
 const MAX_CLIENT_ID_BYTES = 2_048
 const MAX_KEEP_ALIVE_MS = 65_535_000
-/** More than a store of this package accepts from a client, because a notification also contains the key. */
+/**
+ * Larger than the packets that a store of this package accepts from a client, because a notification also contains the
+ * key.
+ */
 const DEFAULT_MAX_PACKET_BYTES = 32 * 1024 * 1024
 /** The maximum of MQTT: the largest variable byte integer (MQTT 5.0, section 1.5.5) plus the fixed header. */
 const MAX_PACKET_BYTES = 268_435_460
@@ -27,7 +30,7 @@ const MAX_PACKET_BYTES = 268_435_460
 export interface ClientOptions {
   /** Request timeout, ms. Default 10,000. */
   readonly timeout?: number | undefined
-  /** Maximum number of pending requests, queued or sent; further requests fail with `overflow`. Default 65,536. */
+  /** Maximum number of pending requests, queued or sent. Further requests fail with `overflow`. Default 65,536. */
   readonly maxQueued?: number | undefined
   /** Time that a watch outlives its last subscriber, ms. A delay saves registrations when views remount. Default 0. */
   readonly stopDelay?: number | undefined
@@ -58,13 +61,13 @@ export interface ConnectOptions extends ClientOptions {
   readonly keepAlive?: number | undefined
   /**
    * Sends keep-alives with the page's timers instead of a worker: required if the content security policy lacks
-   * `worker-src blob:`. Timers are throttled in hidden tabs, so set `keepAlive` to three minutes. Default `false`; no
-   * effect outside of pages.
+   * `worker-src blob:`. Timers are throttled in hidden tabs, so set `keepAlive` to three minutes. Default `false`. Has
+   * no effect outside of pages.
    */
   readonly nativeTimers?: boolean | undefined
   /**
-   * How long the broker keeps the session of a lost connection, ms, so that pending responses arrive; `Infinity` for no
-   * limit. Default one hour.
+   * Time that the broker keeps the session of a lost connection, ms, so that pending responses arrive; `Infinity` for
+   * no limit. Default: one hour.
    */
   readonly sessionExpiry?: number | undefined
   /** Discards a session that an earlier process with this client id left at the broker. Default `false`. */
@@ -87,8 +90,8 @@ export interface ConnectOptions extends ClientOptions {
   /** Replaces `reconnect`: returns the delay in ms, or `false` to give up, which closes the client with the cause. */
   readonly reconnectStrategy?: ReconnectStrategy | undefined
   /**
-   * Follows server references (MQTT 5.0, section 4.11) to any broker, sending it all credentials; the scheme stays.
-   * Default `false`: only to the given addresses.
+   * Follows server references (MQTT 5.0, section 4.11) to any broker, and sends it all credentials. The scheme stays
+   * the same. Default `false`: the client follows references only to the given addresses.
    */
   readonly followReferences?: boolean | undefined
   /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
@@ -207,7 +210,7 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
     return new StateStore(session, settings)
   } catch (cause) {
     session.close()
-    // Certificates and keys are parsed when the session opens.
+    // The options were rejected because certificates and keys are parsed when the session opens.
     throw new ArgumentError(`Cannot connect to ${urls.join(', ')} with these options: ${reason(cause)}`, { cause })
   }
 }
@@ -227,7 +230,7 @@ function checkPacketSize(maxPacketSize: number): void {
   throw new ArgumentError(`Expected \`maxPacketSize\` to be at most ${MAX_PACKET_BYTES}, got \`${maxPacketSize}\``)
 }
 
-// MQTT limits the keep-alive to 16 bits and the session expiry to 32, both in seconds.
+// MQTT limits the keep-alive to 16 bits and the session expiry to 32 bits, both in seconds.
 function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: number, backoff: BackoffOptions): void {
   checkPositiveInteger('keepAlive', keepAlive)
   if (keepAlive > MAX_KEEP_ALIVE_MS) {
@@ -255,7 +258,7 @@ function checkClientId(clientId: string): void {
 
 const randomId = (): string => `rx-statestore-${toHex(randomBytes(8)).toLowerCase()}`
 
-/** Each address costs an attempt per round and a little memory. */
+/** The number is limited because each address costs an attempt per round and a little memory. */
 const MAX_URLS = 32
 
 const SCHEMES = ['mqtt:', 'mqtts:', 'ws:', 'wss:', 'tcp:', 'ssl:', 'tls:']

@@ -50,7 +50,8 @@ export class StoreInstanceMonitor {
     if (instanceId !== '' && instanceId !== AWAY) this.#observe(instanceId)
     else if (!this.#isAway) {
       this.#isAway = true
-      // An earlier client on this connection or session may have caused the subscription; subscribe for this client.
+      // The message may be due to the subscription of an earlier client on this connection or session, so this client
+      // subscribes as well.
       this.#subscribe()
       this.#events.changed(false)
     }

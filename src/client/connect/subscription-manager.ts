@@ -45,7 +45,7 @@ export class SubscriptionManager {
       if (this.#isOpen) this.#events.notificationsReady(connection)
     }
     const desired = [this.#subscriptionFor('responses', onGranted), this.#subscriptionFor('notifications', onGranted)]
-    // Some brokers end the connection over an unsupported wildcard.
+    // Some brokers end the connection because of an unsupported wildcard.
     this.#subscribeRetry.subscribe(subscriptionId, info.hasWildcards ? desired : desired.slice(0, 1))
     if (!info.hasWildcards) this.#events.refused('notifications', wildcardsNotSupported(), true)
   }

@@ -3,8 +3,8 @@ import { checkHas } from '../../core/util/check.js'
 import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
 
 /**
- * Converts the values of a key to bytes and back. `encode` throws for a value it cannot encode. `decode` throws for bytes
- * it cannot decode, or returns a fallback value.
+ * Converts the values of a key to bytes and back. `encode` throws for a value that it cannot encode. `decode` throws
+ * for bytes that it cannot decode, or returns a fallback value.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ const PROMISE_ADVICE =
 
 const isPromise = (value: unknown): boolean => typeof Object(value).then === 'function'
 
-/** Reads the internal type, which a faked name or prototype does not change. */
+/** Returns the internal type of a typed array, which a faked name or prototype does not change. */
 const getTypedArrayTag: unknown = Reflect.getOwnPropertyDescriptor(
   Object.getPrototypeOf(Uint8Array.prototype),
   Symbol.toStringTag,
@@ -75,7 +75,7 @@ function checkAttached({ length, buffer }: Uint8Array): void {
   }
 }
 
-/** Raw bytes, unchanged. */
+/** A codec for raw bytes, which stay unchanged. */
 export const bytes: Codec<Uint8Array> = {
   encode(value) {
     if (!isBytes(value))
@@ -89,7 +89,7 @@ export const bytes: Codec<Uint8Array> = {
   decode: value => value,
 }
 
-/** UTF-8 text. */
+/** A codec for UTF-8 text. */
 export const text: Codec<string> = {
   encode(value) {
     if (typeof value !== 'string' || !isWellFormed(value)) throw wrongType('a well-formed string', value)
@@ -100,7 +100,7 @@ export const text: Codec<string> = {
 
 const DECIMAL = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i
 
-/** A finite number, as decimal text such as `21.5`. */
+/** A codec for a finite number, which is stored as decimal text such as `21.5`. */
 export const number: Codec<number> = {
   encode(value) {
     if (typeof value !== 'number' || !Number.isFinite(value)) throw wrongType('a finite number', value)
@@ -115,7 +115,7 @@ export const number: Codec<number> = {
   },
 }
 
-/** `true` or `false`. */
+/** A codec for `true` and `false`. */
 export const boolean: Codec<boolean> = {
   encode(value) {
     if (typeof value !== 'boolean') throw wrongType('a boolean', value)

@@ -35,7 +35,7 @@ export function jsonLines(schema?: StandardSchemaV1): Codec<readonly unknown[]> 
 const codecs = /* @__PURE__ */ new WeakMap<object, Codec<readonly unknown[]>>()
 
 const LF = 10
-/** Space, tab and CR. */
+/** The bytes of space, tab and CR. */
 const BLANK: ReadonlySet<number> = /* @__PURE__ */ new Set([32, 9, 13])
 const LINE_END = /* @__PURE__ */ Uint8Array.of(LF)
 

@@ -70,7 +70,7 @@ function stringify(value: unknown): string | undefined {
 function validate(schema: StandardSchemaV1, value: unknown): unknown {
   const result = schema['~standard'].validate(value)
   if ('then' in result) {
-    // Avoids an unhandled rejection.
+    // Handles a rejection, which nothing else would handle.
     result.then(undefined, () => undefined)
     throw new PayloadError('The schema validates asynchronously, which a codec cannot wait for')
   }
@@ -87,8 +87,9 @@ function formatIssue({ message, path }: StandardSchemaV1.Issue): string {
 const LOSSY_TYPES = [Map, Set, WeakMap, WeakSet, ArrayBuffer, RegExp, Error, Promise] as const
 
 /**
- * Throws {@link ArgumentError}, with the path, for values that `JSON.stringify` would silently change or omit. `undefined`
- * properties may be omitted, like optional ones. For values with `toJSON`, such as a Date, its result is checked.
+ * Throws {@link ArgumentError}, with the path, for values that `JSON.stringify` would silently change or omit.
+ * `undefined` properties may be omitted, like optional ones. For values with `toJSON`, such as a Date, the result of
+ * `toJSON` is checked.
  */
 function checkLossless(value: unknown): void {
   checkValue(value, '', new Set())

@@ -27,7 +27,7 @@ import {
 } from './options.js'
 import { EntryListener, FreshnessListener, type KeyHost, type KeySource, SOURCE, ValueListener } from './source.js'
 
-// Operators have no `signal`: they are cancelled by unsubscribing.
+// Only requests have a `signal`. Operators are cancelled by unsubscribing.
 const GET_REQUEST = { ...GET_NAMES, ...ABORT_NAMES }
 const SET_REQUEST = { ...SET_NAMES, ...ABORT_NAMES }
 const DELETE_REQUEST = { ...DELETE_NAMES, ...ABORT_NAMES }
@@ -37,7 +37,7 @@ export interface SetResult {
   readonly key: string
   /** `false` if the condition of the write did not hold. */
   readonly applied: boolean
-  /** Version of the value now stored: the written one, or the one that made the condition fail. */
+  /** Version of the stored value, which is the written value or the one that made the condition fail. */
   readonly version: Hlc | undefined
 }
 
@@ -85,9 +85,9 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * Emits the latest entry, then every change with rising versions. Hot: all subscribers of the key share one registration,
-   * which ends with the last of them. Continues after reconnects. Errors only with `not-authorized`, `request-rejected` or
-   * `closed`; completes when the client is closed.
+   * Emits the latest entry, then every change with rising versions. Hot: all subscribers of the key share one
+   * registration, which ends with the last subscriber. Continues after reconnects. Errors only with `not-authorized`,
+   * `request-rejected` or `closed`; completes when the client is closed.
    */
   get entries$(): Observable<Entry<T>> {
     this.#entries$ ??= new Observable(subscriber => new EntryListener(this[SOURCE], subscriber).join())
@@ -139,8 +139,9 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * Reads the key once. Subscribe to or await the result, see {@link StoreRequest}. Errors with `argument` for wrong options,
-   * `timeout`, `decode`, `aborted`, `no-store`, `closed`, or an error of the store. An absent key is an entry, not an error.
+   * Reads the key once. Subscribe to the result or await it; see {@link StoreRequest}. Errors with `argument` for wrong
+   * options, `timeout`, `decode`, `aborted`, `no-store`, `closed`, or an error of the store. An absent key is an entry,
+   * not an error.
    */
   get(options: RequestOptions & AbortOptions = {}): StoreRequest<Entry<T>> {
     return new StoreRequest(() => {
@@ -161,9 +162,9 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * Writes the value. Subscribe to or await the result, see {@link StoreRequest}. Errors with `argument` for wrong options or
-   * a value that does not encode, `timeout` or `no-store` (not written), `outcome-unknown` or `aborted` (may be written, if
-   * it was sent), `closed`, or an error of the store.
+   * Writes the value. Subscribe to the result or await it; see {@link StoreRequest}. Errors with `argument` for wrong
+   * options or a value that does not encode, `timeout` or `no-store` (not written), `outcome-unknown` or `aborted`
+   * (possibly written, if the request was sent), `closed`, or an error of the store.
    */
   set(value: T, options: SetOptions & AbortOptions = {}): StoreRequest<SetResult> {
     return new StoreRequest(() => {
@@ -178,12 +179,12 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
     })
   }
 
-  /** Deletes the key; errors as {@link set} does. */
+  /** Deletes the key. Errors as {@link set} does. */
   delete(options: DeleteOptions & AbortOptions = {}): StoreRequest<DeleteResult> {
     return this.#deletion('delete', options, ({ store }, key, token, timeout) => store.delete(key, token, timeout))
   }
 
-  /** Deletes the key if it has this value; errors as {@link set} does. */
+  /** Deletes the key if it has this value. Errors as {@link set} does. */
   deleteIf(value: T, options: DeleteOptions & AbortOptions = {}): StoreRequest<DeleteResult> {
     const { codec } = this[SOURCE]
     return this.#deletion('deleteIf', options, ({ store }, key, token, timeout) =>

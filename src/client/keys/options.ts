@@ -31,7 +31,7 @@ export interface SetOptions extends DeleteOptions {
    * not part of the protocol; other stores answer `syntax-error`.
    */
   readonly ifVersion?: Hlc | string | undefined
-  /** Time to live in ms, a positive integer. A write without it makes the key permanent. */
+  /** Time to live in ms, a positive integer. A write without this option makes the key permanent. */
   readonly expiresIn?: number | undefined
   /** Asks the broker to keep the key on disk. */
   readonly persist?: boolean | undefined
@@ -49,7 +49,7 @@ export const SET_NAMES: OptionNames<SetOptions> = {
   persist: true,
 }
 
-/** Option names of the protocol and other stores, for error messages. */
+/** Option names of the protocol and of other stores, for error messages. */
 export const ALIASES: ForeignOptionNames = {
   px: 'expiresIn',
   ttl: 'expiresIn',

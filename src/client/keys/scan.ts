@@ -44,7 +44,7 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
     if (warning) host.warn('glob', warning)
   }
 
-  /** Iterates over the keys; throws the errors of the observable. */
+  /** Iterates over the keys. Throws the errors of the observable. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Key<T>, void> {
     const { signal, page: fetchPage } = this.#checkOptions()
     let token: Uint8Array | undefined
@@ -89,7 +89,7 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
 }
 
 /**
- * Returns a glob that matches exactly this text. Use it for names that are not known in advance, or that contain `\`.
+ * Returns a glob that matches exactly this text. Required for names that are not known in advance or that contain `\`.
  *
  * @example
  * ```ts

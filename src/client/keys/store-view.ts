@@ -16,13 +16,16 @@ export type Keys<K> = Iterable<K> | Observable<Iterable<K>>
 /** Internal: the client of a view. */
 export const HOST: unique symbol = Symbol('host')
 
-/** Reads, writes and watches keys: a client, or a view of it whose writes carry a fencing token. */
+/**
+ * Reads, writes and watches keys. A client is a store view, and so is a view of a client whose writes carry a fencing
+ * token.
+ */
 export abstract class StoreView {
   abstract readonly [HOST]: KeyHost
 
   /**
-   * Returns a handle of a key; nothing is sent. The codec of its values is `number`, `text`, `boolean`, `bytes`, `json()` or
-   * a custom one. Throws `argument` for an empty key and for anything but a codec.
+   * Returns a handle of a key, without sending anything. The codec of the values is `number`, `text`, `boolean`,
+   * `bytes`, `json()` or a custom one. Throws `argument` for an empty key and for anything but a codec.
    *
    * @example
    * ```ts

@@ -15,10 +15,9 @@ export class FencedStore extends StoreView {
 }
 
 /**
- * Returns a view of the client whose writes carry the token (`__ft`), through its keys and through operators. A key written
- * with a newer token rejects the write: `fencing-token-stale`. A key written with a token rejects later writes without one,
- * until it is deleted or expires.
- * Throws `argument` for anything but a token.
+ * Returns a view of the client whose writes carry the token (`__ft`), through its keys and through operators. A key
+ * written with a newer token rejects the write with `fencing-token-stale`. A key written with a token rejects later
+ * writes without a token, until the key is deleted or expires. Throws `argument` for anything but a token.
  *
  * @example
  * ```ts
@@ -27,7 +26,7 @@ export class FencedStore extends StoreView {
  */
 export function fenced(store: StoreView, token: Hlc | string): FencedStore {
   if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
-  // `checkToken` accepts `undefined`.
+  // This check is needed because `checkToken` accepts `undefined`.
   if (token === undefined) throw new ArgumentError('Expected a fencing token, got `undefined`')
   const host = store[HOST]
   return new FencedStore({

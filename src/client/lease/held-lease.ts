@@ -7,7 +7,7 @@ import type { LeaseLossReason } from './lease-state.js'
 
 export interface HeldLeaseHost {
   readonly clock: Clock
-  /** ms, from sending a request to the expiry that it sets. */
+  /** Time from the sending of a request to the expiry that the request sets, ms. */
   readonly duration: number
   readonly renewEvery: number
   readonly claim: () => Observable<ClaimResult>
@@ -50,7 +50,7 @@ export class HeldLease {
     return this.#confirmed.expiry.monotonic
   }
 
-  /** Handles an entry of the watch that does not name this holder: the lease is lost unless the entry is older. */
+  /** Handles an entry of the watch that does not name this holder. The lease is lost unless the entry is older. */
   onContradiction(version: Hlc | undefined, reason: LeaseLossReason): void {
     if (version === undefined || version.compareTo(this.token) > 0) this.#lose(reason)
   }

@@ -11,7 +11,7 @@ export type Leadership =
       readonly role: 'leader'
       /** Holder name of this member's lease. */
       readonly leader: string
-      /** Fencing token for writes of the leader, see {@link fenced}. */
+      /** Fencing token for the writes of the leader; see {@link fenced}. */
       readonly token: Hlc
     }
   | {

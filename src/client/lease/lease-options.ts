@@ -9,7 +9,7 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /** Options of {@link lease}. */
 export interface LeaseOptions {
-  /** Time in ms after which the lease expires unless renewed; at least 2, typically a few thousand. */
+  /** Time after which the lease expires unless it is renewed, ms; at least 2, typically a few thousand. */
   readonly duration: number
   /**
    * Interval between renewals in ms, less than `duration`. Default: a third of `duration`, so that two renewals may
@@ -17,8 +17,8 @@ export interface LeaseOptions {
    */
   readonly renewEvery?: number | undefined
   /**
-   * Holder name, visible to all clients. Default: the client id and a random part per subscription. Subscribers with the
-   * same name hold the lease simultaneously, so set it only if it is certainly unique.
+   * Holder name, visible to all clients. Default: the client id and a random part per subscription. Subscribers with
+   * the same name hold the lease simultaneously, so set a name only if it is certainly unique.
    */
   readonly holder?: string | undefined
 }

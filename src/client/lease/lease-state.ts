@@ -6,20 +6,20 @@ export type LeaseState =
   | {
       readonly status: 'held'
       /**
-       * Fencing token of this holding: the version of the lock key at acquisition. It does not change with renewals, so
-       * reordered writes of one holding do not fence each other off, and the next holder's token is newer than all of
-       * their versions. (State store protocol, "Locking and fencing tokens".)
+       * Fencing token of this holding: the version of the lock key at acquisition. Renewals do not change the token, so
+       * reordered writes of one holding do not fence each other off, and the token of the next holder is newer than the
+       * versions of all these writes (state store protocol, "Locking and fencing tokens").
        */
       readonly token: Hlc
       /**
-       * When the lease expires unless renewed: ms on the monotonic clock (`performance.now()`), counted from before the
-       * request was sent. Every renewal emits a later time.
+       * Time when the lease expires unless it is renewed, ms on the monotonic clock (`performance.now()`), counted from
+       * before the request was sent. Every renewal emits a later time.
        */
       readonly expiresAtMonotonic: number
       readonly holder: string
     }
   | { readonly status: 'waiting'; readonly holder: string }
-  /** Lost; the lease is being requested again. */
+  /** The lease was lost and is being requested again. */
   | { readonly status: 'lost'; readonly cause: LeaseLostError }
 
 /** The result of {@link Lease.tryAcquire}. */

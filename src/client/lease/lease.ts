@@ -16,13 +16,13 @@ import { type Acquisition, LeaseLostError, type LeaseState } from './lease-state
 const MIN_RECOMMENDED_DURATION_MS = 100
 
 /**
- * A lease on a lock key, as an observable of its state. Made by {@link lease}. Each subscriber requests, awaits, holds and
- * renews the lease; unsubscribing releases it. Cold: every subscription is a separate holder, so `share` it with
+ * A lease on a lock key, as an observable of its state. Made by {@link lease}. Each subscriber requests, awaits, holds
+ * and renews the lease; unsubscribing releases it. Cold: every subscription is a separate holder, so `share` it with
  * subscribers that only observe.
  *
- * The lease is lost if `duration` passes after the last confirmed renewal was sent, even without a connection; then it is
- * requested again. Every holding has a fencing token; see {@link withLock} and {@link fenced}. Errors with `lock-key` when
- * the key is not a lock, `not-authorized` or `closed`; completes when the client is closed.
+ * The lease is lost if `duration` passes after the last confirmed renewal was sent, even without a connection. It is
+ * then requested again. Every holding has a fencing token; see {@link withLock} and {@link fenced}. Errors with
+ * `lock-key` when the key is not a lock, `not-authorized` or `closed`; completes when the client is closed.
  */
 export class Lease extends Observable<LeaseState> {
   /** The lock key. */
@@ -31,7 +31,7 @@ export class Lease extends Observable<LeaseState> {
   readonly #settings: LeaseSettings
   readonly #host: ClientHost
 
-  /** Use {@link lease}. */
+  /** Use {@link lease} instead. */
   constructor(key: KeyName, options: LeaseOptions, host: ClientHost) {
     const settings = checkLeaseOptions(options)
     if (settings.duration < MIN_RECOMMENDED_DURATION_MS) {
@@ -98,8 +98,8 @@ const acquired = ({ version, expiry }: ClaimResult, holder: string): Acquisition
 })
 
 /**
- * Returns a lease on a lock key, see {@link Lease}. Cold: sends nothing before it is subscribed. Throws `argument` for
- * anything but a client of `connect`, an empty name or wrong options.
+ * Returns a lease on a lock key; see {@link Lease}. Cold: nothing is sent before the first subscription. Throws
+ * `argument` for anything but a client of `connect`, an empty name or wrong options.
  *
  * @example
  * ```ts

@@ -131,7 +131,7 @@ class Work<O extends ObservableInput<unknown>> implements Unsubscribable {
     try {
       this.#running.unsubscribe()
     } finally {
-      // After unsubscribing, so that an error caused by the abort is not emitted.
+      // Aborts after unsubscribing, so that an error caused by the abort is not emitted.
       aborter?.abort(cause)
     }
   }

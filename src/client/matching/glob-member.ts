@@ -15,7 +15,7 @@ interface Group {
  */
 export class GlobMember implements WatchObserver {
   readonly key: KeyName
-  /** The entry reported last; `undefined` before the key existed. */
+  /** The last reported entry; `undefined` before the key existed. */
   raw: RawEntry | undefined = undefined
   watch: Watch | undefined = undefined
   readonly #group: Group
@@ -75,7 +75,10 @@ export class GlobMember implements WatchObserver {
 }
 
 const MAX_TOMBSTONES = 1_000
-/** Bounds the cost of each change while the oldest tombstones cannot be forgotten. */
+/**
+ * Maximum number of tombstones that are checked per trim. Bounds the cost of each change while the oldest tombstones
+ * cannot be forgotten.
+ */
 const MAX_CHECKED_PER_TRIM = 8
 
 /** Deleted keys of a glob in order of deletion, remembered so that older changes are not emitted. */
@@ -94,7 +97,10 @@ export class KeyTombstones {
     this.#members.delete(member)
   }
 
-  /** Forgets the oldest tombstones beyond the limit: `maxKeys / 4`, at most 1,000. Those still needed move to the end. */
+  /**
+   * Forgets the oldest tombstones beyond the limit: `maxKeys / 4`, at most 1,000. Tombstones that are still needed move
+   * to the end.
+   */
   trim(maxKeys: number, forget: (member: GlobMember) => boolean): void {
     const limit = Math.min(MAX_TOMBSTONES, Math.ceil(maxKeys / 4))
     for (let checked = 0; checked < MAX_CHECKED_PER_TRIM && this.#members.size > limit; checked++) {

@@ -14,7 +14,7 @@ import type {
 import { MAX_STOP_ATTEMPTS } from '../watch/watch-requests.js'
 import { type GlobHost, type GlobOptions, GlobWatch } from './glob-watch.js'
 
-/** All watched globs of a client, with one registration each, renewed on every connection. */
+/** All watched globs of a client. Each has one registration, which is renewed on every connection. */
 export class GlobRegistry implements WatchedGlobs {
   readonly #options: RegistryOptions
   readonly #watches: KeyWatches
@@ -41,7 +41,9 @@ export class GlobRegistry implements WatchedGlobs {
     }
   }
 
-  /** Watches the keys that match a glob. With several observers, the largest `maxKeys` and shortest interval apply. */
+  /**
+   * Watches the keys that match a glob. With several observers, the largest `maxKeys` and the shortest interval apply.
+   */
   join(glob: Uint8Array, options: GlobOptions, observer: GlobObserver): void {
     if (this.#watches.endIfClosed(observer)) return
     const id = toHex(glob)

@@ -16,7 +16,7 @@ import type { SharedRegistration } from '../watch/watch.js'
 import { GlobMember, KeyTombstones } from './glob-member.js'
 import { registerGlob } from './register-glob.js'
 
-/** The notification topic of a longer key would exceed the limit of MQTT. */
+/** Maximum length of a key, because the notification topic of a longer key would exceed the limit of MQTT. */
 const MAX_KEY_BYTES = 30_000
 
 /** A watched glob of a client. Tracks the keys of the glob, each of which has a watch in the registry. */
@@ -39,7 +39,7 @@ export class GlobWatch implements SharedRegistration {
   /** Whether a key was synced on this connection and no longer is. */
   #hasUnsynced = false
   #synced = 0
-  /** Store version at registration: a newer change of an unknown key is the first one since. */
+  /** The store's version at registration. A newer change of an unknown key is its first change since then. */
   #registeredAt: Hlc | undefined
 
   constructor(glob: Uint8Array, options: RegistryOptions, host: GlobHost) {
@@ -160,7 +160,7 @@ export class GlobWatch implements SharedRegistration {
     if (error.code !== 'not-authorized') this.#host.failed(error)
   }
 
-  /** Whether the store notifies by globs; assumed until it rejects the registration. */
+  /** Whether the store notifies by globs. Assumed to be true until the store rejects the registration. */
   get #canNotify(): boolean {
     return this.#isConnected && !this.#isUnsupported
   }

@@ -15,7 +15,7 @@ import type { GlobOptions } from './glob-watch.js'
 
 /** Options of {@link matching}. */
 export interface MatchingOptions {
-  /** Maximum number of keys; with more, the watch ends with `overflow`. Default 10,000. */
+  /** Maximum number of keys. With more keys, the watch ends with `overflow`. Default 10,000. */
   readonly maxKeys?: number | undefined
   /**
    * Interval in ms at which a store that does not notify of new keys is scanned; the store of this package does notify.
@@ -29,10 +29,10 @@ const NAMES: OptionNames<MatchingOptions> = { maxKeys: true, scanInterval: true 
 
 /**
  * The keys of a store that match a glob, watched together. Made by {@link matching}. Sends nothing before the first
- * subscription. All its observables share one registration, which ends with the last subscriber and is renewed after
- * reconnects. They complete when the client is closed, and error with `overflow` when more than `maxKeys` keys match,
- * `unknown-command` when the store can neither notify by globs nor list keys, `syntax-error` when it cannot parse the glob,
- * and with any other error that ends the watch of a key.
+ * subscription. All observables of a matching share one registration, which ends with the last subscriber and is
+ * renewed after reconnects. The observables complete when the client is closed, and error with `overflow` when more
+ * than `maxKeys` keys match, `unknown-command` when the store can neither notify by globs nor list keys, `syntax-error`
+ * when it cannot parse the glob, and with any other error that ends the watch of a key.
  */
 export class Matching<T> {
   readonly #glob: Uint8Array
@@ -42,8 +42,8 @@ export class Matching<T> {
   readonly #entries = new WeakMap<RawEntry, Entry<T>>()
 
   /**
-   * Emits the latest entry of every existing key, then every change once, with rising versions per key: `set` for new keys,
-   * `delete` for removed ones, `absent` when a read found the key missing or is no longer permitted.
+   * Emits the latest entry of every existing key, then every change once, with rising versions per key: `set` for new
+   * keys, `delete` for removed ones, `absent` when a read found that the key is missing or must no longer be read.
    */
   readonly entries$: Observable<Entry<T>> = this.#observe(subscriber => ({ entry: entry => subscriber.next(entry) }))
 
@@ -84,7 +84,7 @@ export class Matching<T> {
     freshness: freshness => subscriber.next(freshness),
   }))
 
-  /** Use {@link matching}. */
+  /** Use {@link matching} instead. */
   constructor(glob: string | Uint8Array, codec: Codec<T>, options: MatchingOptions, host: KeyHost) {
     checkOptionNames('matching', options, NAMES)
     const { maxKeys = 10_000, scanInterval = 5_000 } = options
@@ -98,7 +98,7 @@ export class Matching<T> {
     if (warning) host.warn('glob', warning)
   }
 
-  /** Identifies equal watches. */
+  /** Returns values that identify equal watches. */
   get [GLOB](): readonly [host: KeyHost['registry'], glob: string, terms: string, codec: Codec<T>] {
     return [this.#host.registry, toHex(this.#glob), Object.values(this.#limits).join(), this.#codec]
   }

@@ -16,11 +16,11 @@ export interface ConfirmedState {
   readonly known: StoreValue | undefined
   /** Counts connections and store instances. Versions rise within one epoch. */
   readonly epoch: number
-  /** Newest version of this epoch; older observations are outdated. */
+  /** The newest version of this epoch. Older observations are outdated. */
   readonly floor: Hlc | undefined
   /** Whether a response arrived that the watch has not emitted yet. */
   readonly isAheadOfWatch: boolean
-  /** How often `known` changed. */
+  /** Number of changes of `known`. */
   readonly changeCount: number
 }
 

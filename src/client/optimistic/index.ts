@@ -22,11 +22,11 @@ export class Optimistic<T> {
   /** Name of the key. */
   readonly name: string
   /**
-   * The state to show, immediately and on every change. Watches the key, and ends with that watch. Outcomes of writes
-   * are part of the state and never end the stream.
+   * Emits the state to show, immediately and on every change. Watches the key, and ends with that watch. The outcomes
+   * of writes are part of the state and never end the stream.
    */
   readonly state$: Observable<OptimisticState<T>>
-  /** Values of {@link state$}, starting with the first that was read or written. */
+  /** Emits the values of {@link state$}, starting with the first one that was read or written. */
   readonly value$: Observable<T | undefined>
   readonly #writeController: WriteController<T>
 
@@ -39,7 +39,7 @@ export class Optimistic<T> {
     this.value$ = this.state$.pipe(
       filter(({ state }) => state !== 'connecting'),
       map(({ value }) => value),
-      // The store's notification decodes a written value again.
+      // A written value is decoded again when the store notifies of it.
       distinctUntilChanged((before, now) => hasSameContent(before, now)),
     )
   }
@@ -52,7 +52,7 @@ export class Optimistic<T> {
   /**
    * Writes a value and shows it immediately, once subscribed or awaited (see {@link StoreRequest}). Use {@link next} if
    * the result does not matter. Unsubscribing withdraws a write that has not been sent. Errors with `conflict`,
-   * `offline` and the errors of {@link Key.set}; {@link state$} shows them too.
+   * `offline` and the errors of {@link Key.set}; {@link state$} also shows these errors.
    *
    * @example
    * ```ts
@@ -64,7 +64,8 @@ export class Optimistic<T> {
   }
 
   /**
-   * Writes a value now; {@link state$} shows the outcome. Bound, so it can be passed as a callback.
+   * Writes a value immediately; {@link state$} shows the outcome. The function is bound, so it can be passed as a
+   * callback.
    *
    * @example
    * ```ts
@@ -77,10 +78,10 @@ export class Optimistic<T> {
 }
 
 /**
- * Creates a writable view of a key. It shows writes immediately, confirms them with the version from the store, and
- * reverts them if they are refused. One write is in flight at a time and the newest one waits; writes in between are
- * `superseded`. The view never falls back to an earlier value in the meantime. Throws `argument` if `key` is not a key,
- * and for invalid options.
+ * Creates a writable view of a key. The view shows writes immediately, confirms them with the version from the store,
+ * and reverts them if they are refused. One write is in flight at a time and the newest one waits; writes in between
+ * are `superseded`. The view never falls back to an earlier value in the meantime. Throws `argument` if `key` is not a
+ * key, and for invalid options.
  *
  * @example
  * ```ts

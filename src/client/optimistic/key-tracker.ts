@@ -14,7 +14,7 @@ import {
 } from './confirmed-state.js'
 import type { UserWrite } from './user-write.js'
 
-/** The watch should confirm an own write within this time, ms; otherwise the key is read, with backoff. */
+/** Time within which the watch should confirm an own write, ms. Otherwise the key is read, with backoff. */
 const ECHO_TIMEOUT_MS = 1_000
 const MAX_ECHO_TIMEOUT_MS = 30_000
 

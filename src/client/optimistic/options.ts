@@ -29,7 +29,7 @@ export interface LateWrite<T> {
   readonly current: T | undefined
 }
 
-/** How a key is written; `docs/writing.md` helps to choose. */
+/** How a key is written. `docs/writing.md` explains the choice. */
 export interface OptimisticOptions<T> {
   /**
    * What happens if another client changed the key since the user saw it. `last` (default): the write overwrites the
@@ -45,7 +45,7 @@ export interface OptimisticOptions<T> {
    * that the user saw.
    */
   readonly offline?: 'drop' | 'latest' | 'ask' | 'cas' | undefined
-  /** Maximum wait for the connection, ms; older writes are not sent. Default 60,000. */
+  /** Maximum wait for the connection, ms. Older writes are not sent. Default 60,000. */
   readonly maxAge?: number | undefined
   /** With `offline: 'ask'`: decides whether to send a late write. Called after the key has been read again. */
   readonly ask?: ((write: LateWrite<T>) => ObservableInput<boolean>) | undefined

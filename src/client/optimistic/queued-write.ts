@@ -90,7 +90,7 @@ export class QueuedWrite<T> {
     if (this.#userWrite === write) this.#remove()
   }
 
-  /** Fails the queued write; the storage keeps it. */
+  /** Fails the queued write, which the storage keeps. */
   end(error: StateStoreError): void {
     const write = this.#userWrite
     if (write) this.#clear()
@@ -193,7 +193,7 @@ export class QueuedWrite<T> {
     this.#isClaiming = true
     const failed = (error: StateStoreError): void => {
       this.#isClaiming = false
-      // Another process could find it in the storage and send it again.
+      // Another process could find the write in the storage and send it again.
       if (this.#userWrite === write) this.#refuse(write, error)
       this.#listener.retry()
     }

@@ -18,7 +18,7 @@ export interface StateInputs<T> {
   readonly freshness: Freshness
 }
 
-/** Builds states; returns the same object until something changes. */
+/** Builds states. Returns the same object until something changes. */
 export class StateBuilder<T> {
   readonly #source: KeySource<T>
   #bytes: Uint8Array | undefined

@@ -6,9 +6,9 @@ import type { Freshness } from '../watch/freshness.js'
 export interface LateWriteInfo {
   /** Wall time of the write, ms since the Unix epoch. */
   readonly since: number
-  /** Delay until it was sent, ms; undefined while it waits. */
+  /** Delay until the write was sent, ms; undefined while the write waits. */
   readonly sentAfter: number | undefined
-  /** Whether an earlier process or page wrote it. */
+  /** Whether an earlier process or page made the write. */
   readonly restored: boolean
 }
 
@@ -26,9 +26,9 @@ export interface OptimisticState<T> {
   readonly confirmed: T | undefined
   /** Version of `confirmed`. */
   readonly version: Hlc | undefined
-  /** Why the last write failed or its outcome is unknown, or that the store's value does not decode. */
+  /** Why the last write failed or why its outcome is unknown, or the error of a store value that does not decode. */
   readonly error: StateStoreError | undefined
-  /** Set if the write shown, or the last confirmed one, waited for the connection. */
+  /** Set if the shown write or the last confirmed one waited for the connection. */
   readonly late: LateWriteInfo | undefined
   /** Whether `confirmed` is current. */
   readonly freshness: Freshness
@@ -38,8 +38,8 @@ export interface OptimisticState<T> {
 export interface OptimisticResult<T> {
   readonly key: string
   /**
-   * `applied`: the store applied it. `superseded`: a newer write of this view replaced it before it was sent.
-   * `withdrawn`: `ask` declined it.
+   * `applied`: the store applied the write. `superseded`: a newer write of this view replaced the write before it was
+   * sent. `withdrawn`: `ask` declined the write.
    */
   readonly outcome: 'applied' | 'superseded' | 'withdrawn'
   /** The written value, or the result of the merge. */

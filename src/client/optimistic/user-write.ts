@@ -99,7 +99,7 @@ export function writeBase<T>(
   shown: UserWrite<T> | undefined,
   known: StoreValue | undefined,
 ): Pick<UserWrite<T>, 'seen' | 'base'> {
-  // While a write is shown, the user last saw the value it replaces.
+  // While a write is shown, the user last saw the value that the write replaces.
   const seen = shown ? shown.seen : known
   if (waiting) return { seen, base: waiting.base }
   return { seen, base: shown ? shown.encoded : known?.bytes }

@@ -14,7 +14,7 @@ const MAX_MERGES = 16
 /** Errors after which a write may have been applied: the response was lost or unreadable. */
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown', 'payload', 'hlc', 'service-unknown'])
 
-/** Exactly one of these occurs per sent write. */
+/** The outcomes of a sent write, exactly one of which occurs. */
 export interface WriteSenderListener<T> {
   /** @param value - the written value, or the result of the merge */
   applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void

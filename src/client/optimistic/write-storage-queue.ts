@@ -35,7 +35,7 @@ interface RequestListener<R> {
   readonly failed: (error: StateStoreError) => void
 }
 
-/** Requests to the storage of a key, executed in order. */
+/** Executes requests to the storage of a key in order. */
 export class WriteStorageQueue {
   readonly #storage: WriteStorage | undefined
   readonly #key: KeyName
@@ -169,7 +169,10 @@ export class WriteStorageQueue {
 
 const isTimeout = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'timeout'
 
-/** Rejects records of other programs or earlier versions: without a valid time, a write could be sent at any age. */
+/**
+ * Validates a stored write. Records of other programs or earlier versions are rejected, because a write without a valid
+ * time could be sent at any age.
+ */
 function validate(write: StoredWrite): StoredWrite {
   const { id, value, at, seen, base } = Object(write)
   const isSeenValid = seen === undefined || seen === null || typeof seen === 'string'

@@ -1,6 +1,6 @@
 import type { ObservableInput } from 'rxjs'
 
-/** A write that waits for the connection, in storage. */
+/** A stored write that waits for the connection. */
 export interface StoredWrite {
   /** Unique among the writes of a key. */
   readonly id: string
@@ -24,8 +24,8 @@ export interface WriteStorage {
   /** Saves a write, replacing any other of the key. */
   save(key: string, write: StoredWrite): ObservableInput<unknown>
   /**
-   * Removes a write and returns whether it existed. Of concurrent callers, even in several processes, exactly one gets
-   * `true`.
+   * Removes a write and returns whether it existed. Exactly one of several concurrent callers, even in different
+   * processes, gets `true`.
    */
   remove(key: string, id: string): ObservableInput<boolean>
 }
@@ -33,8 +33,8 @@ export interface WriteStorage {
 const OBJECT_STORE = 'writes'
 
 /**
- * Stores waiting writes in IndexedDB. They outlive the page, and of several pages of one origin exactly one sends them.
- * Use one name per state store of the origin.
+ * Stores waiting writes in IndexedDB. The writes outlive the page, and exactly one of several pages of an origin sends
+ * them. Use a separate name for each state store of the origin.
  *
  * @param name - of the database; default `rx-statestore`
  * @example

@@ -10,12 +10,13 @@ import type { Freshness } from '../watch/freshness.js'
 import { type Equality, selectAll, useSelected } from './use-selected.js'
 
 /**
- * Watches all keys that match a glob, or a list of keys, while the component is mounted, and renders the component again
- * after every change. All components share one watch per client. Without a source nothing is watched, and the snapshot is
- * `connecting`. Keys, codecs, errors and server rendering work as in {@link useKey}.
+ * Watches all keys that match a glob, or a list of keys, while the component is mounted, and renders the component
+ * again after every change. All components share one watch per client. Without a source nothing is watched, and the
+ * snapshot is `connecting`. Keys, codecs, errors and server rendering work as in {@link useKey}.
  *
  * @param source - the result of {@link matching}, or an array of keys; either may be created while rendering
- * @param select - returns the part of the snapshot that the component uses; it renders only when that part changes
+ * @param select - returns the part of the snapshot that the component uses; the component renders only when that part
+ * changes
  * @param equal - compares two parts; default `Object.is`
  * @example
  * ```tsx
@@ -64,7 +65,7 @@ function useStableArray(items: readonly unknown[]): readonly unknown[] {
 
 const readUnknown = (): typeof UNKNOWN => UNKNOWN
 
-/** The state of several keys. Immutable; the same object until something changes. */
+/** The state of several keys. Immutable, and the same object until something changes. */
 export interface KeysSnapshot<T> {
   /** Values by key name, of all existing keys whose value decodes. */
   readonly values: ReadonlyMap<string, T>

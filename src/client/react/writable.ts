@@ -16,7 +16,7 @@ import {
 
 /** The state of a key that a component writes. */
 export interface WritableSnapshot<T> extends OptimisticState<T> {
-  /** Whether the response of the store is pending or was lost: state `pending` or `unknown`. */
+  /** Whether the response of the store is pending or was lost, which are the states `pending` and `unknown`. */
   readonly isPending: boolean
 }
 
@@ -24,13 +24,14 @@ export interface WritableSnapshot<T> extends OptimisticState<T> {
 export type Writable<T> = readonly [value: T | undefined, set: (value: T) => void, snapshot: WritableSnapshot<T>]
 
 /**
- * Watches a key and writes it optimistically: a new value is rendered immediately, and reverted with an error if the store
- * rejects it. `set` is the same function while the key is the same; the outcome of a write is in the snapshot.
+ * Watches a key and writes it optimistically: a new value is rendered immediately, and reverted with an error if the
+ * store rejects it. `set` stays the same function while the key stays the same. The outcome of a write is in the
+ * snapshot.
  *
- * Key and options may be created while rendering. Functions in the options may change at any time, and the first `storage`
- * is kept; changing any other option creates a new view. Components that pass the same view of {@link optimistic} share its
- * writes. A component that passes a key has a private view: a write pending at unmount continues, but the next component
- * does not show it. Without a key nothing is watched, and `set` does nothing.
+ * Key and options may be created while rendering. Functions in the options may change at any time, and the first
+ * `storage` is kept; changing any other option creates a new view. Components that pass the same view of
+ * {@link optimistic} share its writes. A component that passes a key has a private view: a write pending at unmount
+ * continues, but the next component does not show it. Without a key nothing is watched, and `set` does nothing.
  *
  * @example
  * ```tsx
@@ -75,7 +76,7 @@ function useView<T>(
   return key instanceof Optimistic ? key : created
 }
 
-/** Returns the options whose functions call the latest rendered ones. */
+/** Returns the options with functions that call the ones of the latest rendering. */
 function withLatestCallbacks<T>(options: OptimisticOptions<T>, latest: Latest<T>): OptimisticOptions<T> {
   const { conflict, ask } = options
   const merge = (mine: T, theirs: T | undefined, base: T | undefined): T => {

@@ -20,14 +20,17 @@ const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'GLOBNOTIFY'
 
 export interface StoredValue {
   readonly value: Uint8Array
-  /** `undefined` if the store does not send versions. */
+  /** Version of the value; `undefined` if the store does not send versions. */
   readonly version: Hlc | undefined
 }
 
 export interface ReadResult {
-  /** `undefined` if the key does not exist. */
+  /** The value; `undefined` if the key does not exist. */
   readonly value: Uint8Array | undefined
-  /** Version of the value. For a missing key, the latest version the store has assigned to any key, if it sends one. */
+  /**
+   * Version of the value. For a missing key, the latest version that the store has assigned to any key, if the store
+   * sends it.
+   */
   readonly version: Hlc | undefined
 }
 
@@ -136,7 +139,7 @@ export class StoreCommands {
     })
   }
 
-  /** SCAN: emits a page of the keys that match a glob, the first or the one after `token`. */
+  /** SCAN: emits a page of the keys that match a glob, which is the first page or the one after `token`. */
   scan(glob: Uint8Array, token: Uint8Array | undefined, timeout: number): Observable<ScanPage> {
     return this.#invoke({ verb: 'SCAN', glob, token }, { timeout }, readPage)
   }

@@ -28,11 +28,11 @@ interface InvokerOptions {
 }
 
 const OK = '200'
-/** MQTT 5.0, section 3.4.2.1. */
+/** The reason code of a PUBACK when no subscriber received the message (MQTT 5.0, section 3.4.2.1). */
 const NO_MATCHING_SUBSCRIBERS = 16
 /** Time within which a broker that waited for buffer space sends more data, ms. */
 const REFILL_MS = 20
-/** Maximum message expiry of MQTT, 32 bits, s. */
+/** Maximum message expiry of MQTT, an integer of 32 bits, s. */
 const MAX_EXPIRY_S = 2 ** 32 - 1
 /**
  * Upper bound of a request's size without its payload, bytes: a dozen texts of at most 65,535 bytes each. Only packets
@@ -118,7 +118,7 @@ export class Invoker {
     this.#disconnectCause = cause
     this.#epoch++
     this.#unacknowledged = 0
-    // The next connection creates new inquiries.
+    // Removes the inquiries, because the next connection creates new ones.
     for (const inquiry of Array.from(this.#inquiries)) this.#remove(inquiry)
     const toResend: PendingRequest[] = []
     for (const pending of this.#sentInOrder()) {
@@ -140,7 +140,7 @@ export class Invoker {
     }
   }
 
-  /** Handles a message on the response topic; drops responses without a request. */
+  /** Handles a message on the response topic. Drops responses without a request. */
   received(message: InboundMessage): void {
     const slot = this.#correlation.slotOf(message.correlationData)
     const pending = slot === undefined ? undefined : this.#sent.get(slot)
@@ -316,7 +316,7 @@ class Correlation {
     return bytes
   }
 
-  /** Returns the slot; `undefined` for another client's correlation data. */
+  /** Returns the slot, or `undefined` for another client's correlation data. */
   slotOf(bytes: Uint8Array | undefined): number | undefined {
     if (bytes?.length !== CORRELATION_BYTES) return undefined
     for (let i = 0; i < SLOT_OFFSET; i++) if (bytes[i] !== this.#origin[i]) return undefined

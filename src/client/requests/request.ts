@@ -15,7 +15,7 @@ export interface RpcRequest {
   /** Key for error messages; undefined for requests without a single key. */
   readonly key: string | undefined
   readonly payload: Uint8Array
-  /** Timeout, ms, including time in the queue. */
+  /** Timeout, including the time in the queue, ms. */
   readonly timeout: number
   /** Whether the request may be sent again after a lost connection, as reads may and writes must not. */
   readonly isRepeatable: boolean
@@ -39,7 +39,7 @@ export interface PendingRequest {
   readonly expiresAt: number
   /** Set until the request completes. */
   deadline: Deadline<PendingRequest> | undefined
-  /** Set when sent: the slot among sent requests, and a unique number. */
+  /** Set when the request is sent: its slot among the sent requests, and a unique number. */
   slot: number
   id: number | undefined
   epoch: number
@@ -76,7 +76,7 @@ declare module '../../core/util/errors.js' {
 /**
  * The broker is reachable, but no state store is subscribed to requests, so the request had no effect. Watches continue
  * and find the store once it starts. Brokers that do not report missing subscribers (MQTT 5.0, section 3.4.2.1, reason
- * code 16) leave requests to their timeout.
+ * code 16) let requests run into their timeout.
  */
 export class NoStoreError extends StateStoreError {
   override readonly name = 'NoStoreError'

@@ -20,12 +20,12 @@ export type { RetainedOptions, RetainedStats, RetainedStatus } from './options.j
 
 const MAX_PACKET_BYTES = 16 * 1024 * 1024
 const RECEIVE_MAXIMUM = 1_024
-/** How long the broker keeps messages while the sync is disconnected, ms. */
+/** Time that the broker keeps messages while the sync is disconnected, ms. */
 const SESSION_EXPIRY_MS = 3_600_000
 
-/** Keeps topics of a broker and keys of a store in sync; created by {@link retained}. */
+/** Keeps topics of a broker and keys of a store in sync. Created by {@link retained}. */
 export class RetainedSync implements AsyncDisposable {
-  /** Status of the sync, immediately and on every change; completes after `closed`. */
+  /** Emits the status of the sync, immediately and on every change. Completes after `closed`. */
   readonly status$: Observable<RetainedStatus>
   /**
    * Emits the errors of values that are rejected or exceed a limit, while all other values continue, and the first

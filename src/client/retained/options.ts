@@ -92,21 +92,21 @@ export function toSettings(options: RetainedOptions): RetainedSettings {
 
 /** Status of a retained sync. */
 export type RetainedStatus =
-  /** Connecting for the first time, or reading retained messages. */
+  /** The sync is connecting for the first time, or reading retained messages. */
   | { readonly state: 'connecting' }
   /** All retained messages have been received. */
   | { readonly state: 'live' }
   /** The broker of the topics is disconnected. */
   | { readonly state: 'reconnecting'; readonly cause: StateStoreError }
-  /** Final; `cause` is undefined after `close()`. */
+  /** The final state. `cause` is undefined after `close()`. */
   | { readonly state: 'closed'; readonly cause: StateStoreError | undefined }
 
 /** Counters of a sync. */
 export interface RetainedStats {
-  /** Known topics. */
+  /** Number of known topics. */
   readonly topics: number
-  /** Keys written or deleted. */
+  /** Number of keys that were written or deleted. */
   readonly written: number
-  /** Messages published. */
+  /** Number of messages that were published. */
   readonly published: number
 }

@@ -29,7 +29,7 @@ export class SyncTask {
   }
 }
 
-/** Maximum number of concurrent transfers; enough to use the bandwidth between two machines. */
+/** Maximum number of concurrent transfers, which is enough to use the bandwidth between two machines. */
 const MAX_RUNNING = 64
 
 /**
@@ -88,7 +88,7 @@ export class SyncQueue {
   }
 
   #dispatch(): void {
-    // Synchronous tasks complete within this loop.
+    // Tasks that complete synchronously call this method while the loop below is running.
     if (this.#isDispatching) return
     this.#isDispatching = true
     for (let task = this.#nextTask(); task !== undefined; task = this.#nextTask()) this.#run(task)

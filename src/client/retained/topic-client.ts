@@ -22,7 +22,7 @@ export interface TopicEvents {
   closed(cause: StateStoreError | undefined): void
 }
 
-/** User property with the id of the sync and the message number. */
+/** User property that contains the id of the sync and the message number. */
 const ORIGIN = 'rx-statestore-retained'
 /** No subscriber received the message, which is retained anyway (MQTT 5.0, section 3.4.2.1). */
 const NO_MATCHING_SUBSCRIBERS = 16
@@ -59,7 +59,7 @@ export class TopicClient {
     })
   }
 
-  /** Publishes a retained message; completes on PUBACK, and never if the connection is lost first. */
+  /** Publishes a retained message. Completes on PUBACK, and never if the connection is lost first. */
   publish(topic: string, payload: Uint8Array, number: number): Observable<never> {
     return new Observable(subscriber => {
       this.#session.publish(

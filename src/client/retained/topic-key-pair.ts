@@ -27,13 +27,13 @@ export class TopicKeyPair {
   /** Last watched or written value of the key. */
   keyValue: Value
   version: Hlc | undefined
-  /** Forces a write of an unchanged value, to renew its expiry. */
+  /** Whether to write even an unchanged value, to renew its expiry. */
   mustRewrite = false
   /** The newest change of the key during a write to it. */
   deferredEntry: Entry<Uint8Array> | undefined
   /** Set if the broker does not accept the value, which then is not published until the key changes. */
   isExcluded = false
-  /** Consecutive disconnects while only this message was in flight. */
+  /** Number of consecutive disconnects while only this message was in flight. */
   losses = 0
   lastPublished = 0
   hasForeignMessage = false
@@ -95,7 +95,7 @@ export interface SyncActions {
 
 const MAX_BYTES = 256 * 1024 * 1024
 
-/** All pairs, limited in number and bytes. */
+/** All pairs, whose number and bytes are limited. */
 export class TopicKeyPairs {
   readonly #pairs = new StringMap<TopicKeyPair>()
   readonly #maxPairs: number
@@ -111,7 +111,10 @@ export class TopicKeyPairs {
     return this.#pairs.size
   }
 
-  /** Returns the pair of a topic, creating it if needed; reports too many pairs and then returns `undefined`. */
+  /**
+   * Returns the pair of a topic, and creates it if needed. If there are too many pairs, reports that and returns
+   * `undefined`.
+   */
   getOrCreate(topic: string, key: string): TopicKeyPair | undefined {
     const known = this.#pairs.get(topic)
     if (known !== undefined) return known
@@ -124,7 +127,7 @@ export class TopicKeyPairs {
     return pair
   }
 
-  /** Stores a value; reports an exceeded memory limit and then returns `false`. */
+  /** Stores a value. If the memory limit is exceeded, reports that and returns `false`. */
   tryStore(pair: TopicKeyPair, side: 'topicValue' | 'keyValue', value: Value): boolean {
     const other = side === 'topicValue' ? pair.keyValue : pair.topicValue
     // Equal bytes are stored once.

@@ -21,9 +21,9 @@ import { TopicClient } from './topic-client.js'
 import { isSameValue, laterVersion, type TopicKeyPair, TopicKeyPairs } from './topic-key-pair.js'
 
 const EMPTY_PAYLOAD = new Uint8Array()
-/** Consecutive disconnects after which the only message in flight is considered the cause. */
+/** Number of consecutive disconnects after which the only message in flight is considered the cause. */
 const MAX_LOSSES = 3
-/** Maximum number of remembered topics that made the broker close the connection; the oldest are forgotten. */
+/** Maximum number of remembered topics that made the broker close the connection. The oldest topics are forgotten. */
 const MAX_REJECTED_TOPICS = 1_000
 
 interface TopicKeySyncOptions {
@@ -39,8 +39,8 @@ interface TopicKeySyncEvents {
 }
 
 /**
- * Syncs topics and keys. The broker's order decides the value of a topic: the broker sends back this sync's messages,
- * which reveals messages of other clients in between. Own writes are recognised by version.
+ * Syncs topics and keys. The order at the broker decides the value of a topic. The broker sends back the messages of
+ * this sync, which reveals messages of other clients in between. Own writes are recognised by version.
  */
 export class TopicKeySync {
   readonly #store: StoreView
@@ -120,7 +120,7 @@ export class TopicKeySync {
     else if (this.#isSynced && pair.topicValue && this.#settings.expiresIn !== undefined) this.#forceWrite(pair)
   }
 
-  /** Writes the key even if its known value is equal, so that a value published again does not expire. */
+  /** Writes the key even if its known value is equal, so that a value that is published again does not expire. */
   #forceWrite(pair: TopicKeyPair): void {
     pair.mustRewrite = true
     this.#toKeys.enqueue(pair.toKey)

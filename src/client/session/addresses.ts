@@ -60,7 +60,7 @@ export class AddressRouter {
     this.#addressRotation.next()
   }
 
-  /** Returns whether the reference named a usable address. */
+  /** Follows a server reference. Returns whether it names a usable address. */
   followServerReference(reference: unknown): boolean {
     return this.#addressRotation.followServerReference(reference, this.#options.followReferences)
   }
@@ -78,7 +78,7 @@ export class AddressRouter {
       username,
       password,
       clean: cleanStart || this.#mustStartClean || this.#addressRotation.isAddressChanged,
-      // An unresponsive broker must not block the attempts at the others.
+      // An unresponsive broker must not block the attempts at the other brokers.
       connectTimeout:
         this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_ATTEMPT_TIMEOUT_MS * 2 ** round),
     })
@@ -161,8 +161,8 @@ export class AddressRotation {
   }
 
   /**
-   * Returns whether the reference named a usable address, which {@link next} then selects. `allowOthers` permits hosts
-   * outside the list.
+   * Follows a server reference. Returns whether it names a usable address, which {@link next} then selects.
+   * `allowOthers` permits hosts outside the list.
    */
   followServerReference(reference: unknown, allowOthers: boolean): boolean {
     const { current } = this

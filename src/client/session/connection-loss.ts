@@ -11,7 +11,7 @@ export interface ConnectionLoss {
   readonly error: ConnectionLostError
   readonly reasonCode: number | undefined
   readonly wasConnected: boolean
-  /** Server reference of the broker, unvalidated. */
+  /** The unvalidated server reference of the broker. */
   readonly serverReference: unknown
   /**
    * Whether to retry the same address. False after an unavailable or silent broker; after a dropped connection, the

@@ -30,13 +30,13 @@ export const backoffStrategy =
 
 export interface ReconnectSettings {
   readonly strategy: ReconnectStrategy
-  /** Called before every attempt to connect. Default: the credentials of the options. */
+  /** Returns the credentials. Called before every attempt to connect. Default: the credentials of the options. */
   readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
   /** Whether to reconnect after another client has taken over the client id. Default: never. */
   readonly shouldReclaimClientId?: () => boolean
   /**
    * Whether to reconnect after any DISCONNECT of an accepted connection, unless another client took over the client id
-   * or the broker moved. Permanent refusals are repeated in CONNACK. Default `false`.
+   * or the broker moved. The broker repeats a permanent refusal in CONNACK. Default `false`.
    */
   readonly isPersistent?: boolean
   /** Backoff of the strategy, if any, which supplies the random source and the spread of attempts. */
@@ -48,18 +48,18 @@ interface ConnectionManagerEvents {
   gaveUp(cause: StateStoreError): void
 }
 
-/** A connection that lasted this long resets the attempt count, ms. */
+/** Time after which a connection resets the attempt count, ms. */
 const STABLE_AFTER_MS = 5_000
 
-/** Maximum delay before the next of several addresses, ms. */
+/** Maximum delay before an attempt at the next of several addresses, ms. */
 const MAX_SPREAD_MS = 100
 
 /** Maximum time in which the network may still deliver an old CONNECT, ms. */
 const LATE_CONNECT_MS = 60_000
 
 /**
- * Decides when, where and with which credentials to connect. A round tries all addresses in quick succession; once all
- * have failed, the strategy decides the pause.
+ * Decides when, where and with which credentials to connect. A round tries all addresses in quick succession. Once all
+ * addresses have failed, the strategy determines the pause.
  */
 export class ConnectionManager {
   readonly #router: AddressRouter

@@ -144,7 +144,7 @@ export class Inbox {
     const message = this.#decode(frame)
     if (message === undefined) return false
     if (message.topicAlias !== undefined) throw aliasError(message.topicAlias)
-    // mqtt.js keeps the state of QoS 2.
+    // QoS 2 is left to mqtt.js, which keeps its state.
     if (message.qos === 2) return false
     this.#events.published(message)
     return true
@@ -181,7 +181,7 @@ const FOREIGN_PREFIXES: readonly (readonly [beginning: Uint8Array, what: string]
  */
 const MQTT_FIRST_BYTES = [0x20, 0xf0, 0xe0]
 
-/** Describes the protocol of a server by its first bytes; `undefined` for MQTT. */
+/** Describes the protocol of a server by its first bytes. Returns `undefined` for MQTT. */
 export function foreignProtocol(first: Uint8Array): string | undefined {
   const [, what] = FOREIGN_PREFIXES.find(([prefix]) => prefix.every((byte, at) => first[at] === byte)) ?? []
   if (what !== undefined) return `the server speaks ${what}`

@@ -34,8 +34,8 @@ export interface MqttJsStream {
 }
 
 /**
- * The members of an mqtt.js `MqttClient` that this package uses. Structural, so that a client of another copy or
- * version of mqtt.js fits.
+ * The members of an mqtt.js `MqttClient` that this package uses. The type is structural, so that clients of other
+ * copies and versions of mqtt.js match.
  *
  * @example
  * ```ts

@@ -21,7 +21,7 @@ export type Tap = (chunk: Uint8Array, pass: (chunk: Uint8Array) => boolean) => b
  */
 export const hasStreamBuilder = (client: object): boolean => typeof Reflect.get(client, 'streamBuilder') === 'function'
 
-/** Calls `made` with every new stream of a client that {@link hasStreamBuilder}. */
+/** Calls `made` with every new stream of a client for which {@link hasStreamBuilder} is true. */
 export function onStream(client: object, made: (stream: unknown) => void): void {
   const build: unknown = Reflect.get(client, 'streamBuilder')
   if (typeof build !== 'function') return

@@ -13,7 +13,7 @@ export interface Authentication {
   readonly expiresAt?: number | undefined
 }
 
-/** Credentials of a client; undefined fields are not sent. */
+/** Credentials of a client. Undefined fields are not sent. */
 export interface Credentials {
   readonly username?: string | undefined
   readonly password?: string | undefined
@@ -43,7 +43,7 @@ export interface MqttConnectOptions extends Credentials {
   /** Maximum number of unacknowledged inbound messages. Default: the maximum of MQTT. */
   readonly receiveMaximum?: number | undefined
   readonly will?: Will | undefined
-  /** Retain As Published: whether live messages keep their retain flag (MQTT 5.0, section 3.8.3.1). Default `false`. */
+  /** Whether live messages keep their retain flag (Retain As Published; MQTT 5.0, section 3.8.3.1). Default `false`. */
   readonly retainAsPublished?: boolean | undefined
 }
 
@@ -115,6 +115,6 @@ export function withCredentials(options: IClientOptions, credentials: Credential
   })
 }
 
-// mqtt.js treats an undefined option as set.
+// Removes undefined options, which mqtt.js treats as set.
 const omitUndefined = (options: object): IClientOptions =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

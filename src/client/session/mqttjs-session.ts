@@ -43,7 +43,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   readonly clientId: string
   readonly isShared: boolean
   readonly #client: MqttJsClient
-  /** `undefined` for a caller's client. */
+  /** The connection manager; `undefined` for a caller's client. */
   readonly #connectionManager: ConnectionManager | undefined
   readonly #clock: Clock
   readonly #publisher: Publisher
@@ -106,14 +106,14 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     })
     this.#detach = () => {
       detach()
-      // A socket may fail later, and an 'error' without a listener ends the process.
+      // The socket may fail later, and an 'error' event without a listener ends the process.
       if (!this.isShared) client.on('error', () => undefined)
     }
     if (this.#connectionManager) {
       this.#stopWakeChecks = onWake(this.#clock, () => this.#onWake())
       this.#connectionManager.start()
     }
-    // For a client that is already connected, assume that the broker resumed its session.
+    // If the client is already connected, the session is assumed to be a resumed one.
     if (client.connected) this.#onConnected(true, client.serverProperties)
   }
 
@@ -229,7 +229,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#inbox?.releaseHeld()
   }
 
-  /** Drops an unusable connection. A broker may leave it open after DISCONNECT (MQTT 5.0, section 3.14.4). */
+  /**
+   * Drops an unusable connection. A broker may leave the connection open after DISCONNECT (MQTT 5.0, section 3.14.4).
+   */
   #abort(error: Error, reasonCode?: number): void {
     this.#lossDetails.setCause(error, reasonCode)
     // Only the caller may end its connection.

@@ -1,4 +1,4 @@
-// Default import: the browser build has no named exports.
+// A default import, because the browser build has no named exports.
 import mqtt, { type MqttClient } from 'mqtt'
 import { randomOf } from '../../core/util/backoff.js'
 import { checkHas, checkObject } from '../../core/util/check.js'

@@ -15,7 +15,7 @@ const FIRST_REFUSAL = 128
 
 /**
  * Publishes over the connection of an mqtt.js client but bypasses its store, which would resend unacknowledged messages
- * after a reconnect and so apply a write twice.
+ * after a reconnect and so could apply a write twice.
  */
 export class Publisher {
   readonly #client: MqttJsClient
@@ -163,7 +163,7 @@ export class WriteCoalescer implements WriteBuffer {
   }
 }
 
-/** Packet ids for PUBLISH: 16 bits and not zero (MQTT 5.0, section 2.2.1). */
+/** Packet ids for PUBLISH, which have 16 bits and are not zero (MQTT 5.0, section 2.2.1). */
 export interface PacketIds {
   /** Returns a free id, or `undefined` if all ids are in use. */
   allocate(): number | undefined

@@ -1,4 +1,4 @@
-// Default import: the browser build has no named exports.
+// A default import, because the browser build has no named exports.
 import mqtt from 'mqtt'
 
 /** Returns the name of a reason code (MQTT 5.0, section 2.4), or `reason 7` if unknown. */

@@ -5,8 +5,8 @@ export interface InboundMessage extends Publish {
   /** Subscription identifiers; empty if the broker does not send any. */
   readonly subscriptionIds: readonly number[]
   /**
-   * Set in a {@link ServiceSession}, which acknowledges by `packetId`. With Retain As Published, live messages keep
-   * their `retain` flag.
+   * `packetId` and `qos` are set in a {@link ServiceSession}, which acknowledges by `packetId`. With Retain As
+   * Published, live messages keep their `retain` flag.
    */
   readonly packetId?: number
   readonly qos?: 0 | 1 | 2
@@ -48,7 +48,7 @@ export interface Retry {
   readonly at: number
 }
 
-/** Events of a session; none follow `closed`. */
+/** Events of a session. No event follows `closed`. */
 export interface SessionListener {
   connected(info: ConnectionInfo): void
   disconnected(cause: StateStoreError, retry: Retry | undefined): void
@@ -98,7 +98,7 @@ export interface ServiceSession extends Pick<MqttSession, 'clientId' | 'open' | 
   unsubscribe(filters: readonly string[], done: () => void): void
   acknowledge(packetId: number): void
   sizeOf(message: Publish): number
-  /** Publishes with QoS 1 while connected; `done` is never called if the connection is lost first. */
+  /** Publishes with QoS 1 while connected. `done` is never called if the connection is lost first. */
   publish(message: Publish, done: Done, retain?: boolean): void
   /** @param keep - whether the broker keeps the session for the next client with this id */
   close(keep?: boolean): void

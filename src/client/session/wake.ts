@@ -24,7 +24,7 @@ export function onWake(clock: Clock, task: () => void): () => void {
   return () => cancel()
 }
 
-/** Pings the broker; calls `onDead` if no packet arrives in time. */
+/** Pings the broker. Calls `onDead` if no packet arrives in time. */
 export function checkAlive(client: MqttJsClient, clock: Clock, onDead: () => void): void {
   const cancelTimeout = clock.schedule(WAKE_TIMEOUT_MS, onDead)
   client.once('packetreceive', cancelTimeout)

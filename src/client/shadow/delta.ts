@@ -5,7 +5,7 @@ import { difference, isSame } from './fields.js'
 
 /** The changes that a device must make. */
 export interface Delta<T> {
-  /** Fields with their desired values; empty if there is nothing to do. */
+  /** Fields with their desired values; empty if nothing must be changed. */
   readonly delta: Partial<T>
   /** Version of the desired state. */
   readonly version: Hlc | undefined

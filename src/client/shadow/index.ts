@@ -23,18 +23,18 @@ export interface ShadowState<T> {
   readonly reported: Partial<T> | undefined
   /** Desired fields that differ from the reported state. */
   readonly delta: Partial<T>
-  /** Full state of the last change to each document. */
+  /** The full state of each document, with the outcome of its last change. */
   readonly wish: OptimisticState<Partial<T>>
   readonly report: OptimisticState<Partial<T>>
 }
 
-/** The desired and reported state of a device; created by {@link shadow}. */
+/** The desired and reported state of a device. Created by {@link shadow}. */
 export class Shadow<T extends object> {
   /** Desired state: the key `{name}/desired`. */
   readonly desired: Optimistic<Partial<T>>
   /** Reported state: the key `{name}/reported`. */
   readonly reported: Optimistic<Partial<T>>
-  /** The shadow for applications, immediately and on every change. */
+  /** Emits the shadow for applications, immediately and on every change. */
   readonly state$: Observable<ShadowState<T>>
   /**
    * Emits the changes that the device must make, whenever they change. The delta is based on confirmed states, once
@@ -96,9 +96,10 @@ export class Shadow<T extends object> {
 }
 
 /**
- * Creates the shadow of a device: its desired and reported state in two keys, as JSON objects, and the difference.
- * Concurrent writes to different fields are all kept, a device that was offline finds the current desired state, and
- * versions keep rising after a deletion. Throws `argument` if `store` or `name` is invalid, and for invalid options.
+ * Creates the shadow of a device, which consists of its desired and reported state, as JSON objects in two keys, and
+ * the difference between them. Concurrent writes to different fields are all kept. A device that was offline finds the
+ * current desired state. Versions keep rising after a deletion. Throws `argument` if `store` or `name` is invalid, and
+ * for invalid options.
  *
  * @param schema - Standard Schema of a document, in which every field may be missing
  * @example
@@ -149,7 +150,7 @@ function checkDocument<D extends object>(document: D): D {
   throw new ArgumentError(`Expected the document to be a JSON object, got \`${formatValue(document)}\``)
 }
 
-/** Applies one delta at a time, skipping to the latest. */
+/** Applies one delta at a time and then skips to the latest one. */
 function follow<T extends object, R>(
   delta$: Observable<Delta<T>>,
   apply: (delta: Delta<T>) => ObservableInput<Partial<T>>,

@@ -4,7 +4,7 @@ import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
 const MAX_ERRORS_PER_WINDOW = 10
 const WINDOW_MS = 10_000
 
-/** Reports at most ten errors per code in ten seconds: ten thousand rejected watches share one cause. */
+/** Reports at most ten errors per code in ten seconds, because ten thousand rejected watches share one cause. */
 export class ErrorRateLimiter {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #onError: (error: StateStoreError) => void

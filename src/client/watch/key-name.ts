@@ -2,7 +2,10 @@ import type { KeyName } from '../../core/protocol/commands.js'
 import { fromHex, fromUtf8, isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
-/** Converts a name to a key. Throws {@link ArgumentError} unless it is non-empty, well-formed text or bytes. */
+/**
+ * Converts a name to a key. Throws {@link ArgumentError} unless the name is non-empty, well-formed text or non-empty
+ * bytes.
+ */
 export function toKeyName(name: string | Uint8Array): KeyName {
   if (typeof name !== 'string' && !(name instanceof Uint8Array)) {
     throw new ArgumentError(

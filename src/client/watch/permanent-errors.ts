@@ -38,7 +38,9 @@ const UNEXPECTED_RESPONSES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** Returns whether an error is caused by network, load or clocks, so that a later write may succeed. */
 export const isTransient = (error: unknown): boolean => error instanceof StateStoreError && TRANSIENT.has(error.code)
 
-/** Returns whether a retry cannot succeed; true for errors other than `StateStoreError`, which are bugs of this client. */
+/**
+ * Returns whether a retry cannot succeed. True for errors other than `StateStoreError`, which are bugs of this client.
+ */
 export function isPermanentError(error: unknown): boolean {
   if (!(error instanceof StateStoreError)) return true
   if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) return true

@@ -64,7 +64,7 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
 
 const withoutEffects = (state: WatchState): Step => ({ state, emit: NO_ENTRIES, send: undefined })
 
-/** Sends GET. Its response will be newer than any change received before. */
+/** Sends GET, whose response will be newer than any change received before. */
 const sendRead = (state: WatchState): Step => ({
   state: patch(state, {
     phase: 'reading',
@@ -170,7 +170,7 @@ function applyChange(state: WatchState, { change, certain }: ReceivedChange): St
 const requestRead = (state: WatchState): Step =>
   state.phase === 'live' ? sendRead(state) : withoutEffects(patch(state, { needsRead: true }))
 
-/** Handles a change that cannot be ordered: only a read sent after it can confirm it. */
+/** Handles a change that cannot be ordered. Only a read that is sent after the change can confirm it. */
 function verifyChange(state: WatchState, received: ReceivedChange): Step {
   const { version } = received.change
   if (state.phase !== 'live')

@@ -30,8 +30,8 @@ export interface WatchedConnection {
 const OWN_REGISTRATION: JoinDetails = { registration: undefined, discovery: 'found' }
 
 /**
- * All watched keys of a client: one registration per key at the store, renewed on every connection. Executes the steps that
- * `reconcile` returns.
+ * All watched keys of a client. Each key has one registration at the store, which is renewed on every connection.
+ * Executes the steps that `reconcile` returns.
  */
 export class Registry implements KeyWatches {
   readonly #options: RegistryOptions
@@ -185,7 +185,7 @@ export class Registry implements KeyWatches {
     this.#forgetConnection()
   }
 
-  /** Fails all watches, and new ones until the connection ends: the broker rejected the notification topic. */
+  /** Fails all watches, and new ones until the connection ends, because the broker rejected the notification topic. */
   reject(error: StateStoreError): void {
     this.#rejection = error
     this.#errors.report(error)

@@ -18,7 +18,7 @@ export interface JoinDetails {
   readonly discovery: Discovery
 }
 
-/** The watched globs of a client, as its key watches see them. */
+/** The interface of a client's watched globs for its key watches. */
 export interface WatchedGlobs {
   connected(): void
   /** @param lostAt - ms since the Unix epoch */
@@ -27,18 +27,18 @@ export interface WatchedGlobs {
   onChange(change: UnmatchedChange): void
 }
 
-/** The key watches of a client, as its watched globs see them. */
+/** The interface of a client's key watches for its watched globs. */
 export interface KeyWatches {
-  /** Joins a key; a new watch uses the shared registration. */
+  /** Joins the watch of a key. A new watch uses the shared registration. */
   joinShared(key: KeyName, observer: WatchObserver, details: JoinDetails): Watch | undefined
   /** Handles the store's confirmation of the shared registration, which includes this key. */
   confirmShared(key: KeyName, registration: SharedRegistration): void
-  /** Replaces the shared registration of a key by another one, or by a private one if there is no other. */
+  /** Replaces the shared registration of a key by another shared one, or by a private one if there is none. */
   replaceShared(key: KeyName, registration: SharedRegistration, other: SharedRegistration | undefined): void
   /** Ends the observer if the client was closed or rejected, and returns whether it did so. */
   endIfClosed(observer: Pick<WatchObserver, 'error' | 'complete'>): boolean
   report(error: StateStoreError): void
-  /** Leaves a key. @param stopDelay - ms until the watch ends if it has no other observer */
+  /** Leaves the watch of a key. @param stopDelay - time until a watch without other observers ends, ms */
   leave(key: KeyName, observer: WatchObserver, stopDelay?: number): void
   /** Returns the newest version of a key known on this connection, or `unsettled` during a read. */
   floorOf(key: KeyName): Hlc | undefined | 'unsettled'

@@ -151,8 +151,8 @@ export class WatchRequests {
 const MAX_PAUSE_MS = 700
 
 /**
- * Shared retry timer of watches that found no store at the broker. One of them retries with backoff, and all others follow
- * its first response: ten thousand watches send as few requests as a single one.
+ * The shared retry timer of watches that found no store at the broker. One watch retries with backoff, and all others
+ * follow its first response, so that ten thousand watches send as few requests as a single one.
  */
 export class NoStoreRetry {
   readonly #clock: Clock
@@ -223,7 +223,7 @@ export class RequestWindow<K> {
     this.#limit = limit
   }
 
-  /** Starts a request when a slot is free; the slot is released when the returned subscription ends. */
+  /** Starts a request when a slot is free. The slot is released when the subscription that `start` returns ends. */
   enqueue(owner: K, start: () => Subscription): void {
     const request = { owner, start }
     this.#waiting.set(owner, request)
@@ -240,7 +240,7 @@ export class RequestWindow<K> {
     this.#queue.clear()
   }
 
-  // A request that ends synchronously calls this reentrantly; the outer loop uses the slot it frees.
+  // A request that ends synchronously calls this method reentrantly; the outer loop uses the slot that it frees.
   #startNext(): void {
     if (this.#isStarting) return
     this.#isStarting = true

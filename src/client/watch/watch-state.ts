@@ -35,7 +35,7 @@ export interface WatchState {
    * from this store instance and newer, because notifications of a key arrive in order (MQTT 5.0, section 4.6).
    */
   readonly isVerified: boolean
-  /** Whether the last read cannot be ordered relative to notifications: a change received now may be older. */
+  /** Whether the last read cannot be ordered relative to notifications, so that a change received now may be older. */
   readonly isUnordered: boolean
   /** Whether a certain change was applied since GET was sent, so the response may be older. */
   readonly hasRaced: boolean
@@ -52,14 +52,14 @@ export interface WatchState {
   readonly entry: RawEntry | undefined
 }
 
-/** `certain`: the change was sent on this connection, not queued before. */
+/** A received change. `certain` means that it was sent on this connection and not queued before. */
 export interface ReceivedChange {
   readonly change: NotifiedChange
   readonly certain: boolean
 }
 
 export type WatchEvent =
-  /** `rejoined`: changes notified to an earlier watch of the key may still arrive. */
+  /** `rejoined`: whether changes that were notified to an earlier watch of the key may still arrive. */
   | { readonly type: 'connected'; readonly rejoined: boolean }
   | { readonly type: 'disconnected' }
   /** The store must be asked whether it still has the registration. */
@@ -69,7 +69,7 @@ export type WatchEvent =
   | { readonly type: 'appeared' }
   | { readonly type: 'registered' }
   | { readonly type: 'read'; readonly reading: ReadResult }
-  /** `certain`: sent on this connection, not queued before. */
+  /** `certain`: whether the change was sent on this connection and not queued before. */
   | { readonly type: 'notified'; readonly change: NotifiedChange; readonly certain: boolean }
 
 export const NO_CHANGES: readonly ReceivedChange[] = []

@@ -29,13 +29,13 @@ const NO_NOTIFICATIONS: (() => void)[] = []
 /** One watched key of a client. Kept small, because a client may have ten thousand watches. */
 export class Watch {
   readonly key: KeyName
-  /** The shared registration that serves this watch; `undefined` if it has a private one. */
+  /** The shared registration that serves this watch; `undefined` if the watch has a private one. */
   registration: SharedRegistration | undefined
   state: WatchState = INITIAL
   /** The pending request, or the delay before its retry. */
   request: { unsubscribe(): void } | undefined = undefined
   isEnded = false
-  // Copied on write: observers may join and leave while they are notified.
+  // The list is copied on write, because observers may join and leave while they are notified.
   #observers = NO_OBSERVERS
   #isNotifying = false
   /** Notifications that observers cause during a notification, delivered after it. */
@@ -101,8 +101,8 @@ export class Watch {
   }
 
   /**
-   * Notifies an observer that has just joined. As in {@link notify}, notifications that it causes are queued behind it:
-   * otherwise it would receive the older entry last.
+   * Notifies an observer that has just joined. As in {@link notify}, notifications that it causes are queued behind
+   * this one; otherwise it would receive the older entry last.
    */
   notifyOne(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
     if (!this.has(observer)) return

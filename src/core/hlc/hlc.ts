@@ -4,8 +4,8 @@ import { HlcError } from '../util/errors.js'
 const DIGIT_ZERO = 48
 
 /**
- * A hybrid logical clock reading: the version of a value, or a fencing token.
- * Wire form `{wallClock}:{counter}:{nodeId}` (state store protocol, "Versioning and hybrid logical clocks").
+ * A hybrid logical clock reading, used as the version of a value or as a fencing token. The wire form is
+ * `{wallClock}:{counter}:{nodeId}` (state store protocol, "Versioning and hybrid logical clocks").
  *
  * @example
  * ```ts
@@ -24,8 +24,8 @@ export class Hlc {
   readonly nodeId: string
 
   /**
-   * Throws {@link HlcError} (`malformed`) if a number is not a safe unsigned integer, or the node id is empty or
-   * contains `:`.
+   * Creates a reading. Throws {@link HlcError} (`malformed`) if a number is not a safe unsigned integer, or the node id
+   * is empty or contains `:`.
    */
   constructor(wallClock: number, counter: number, nodeId: string) {
     if (!isUnsigned(wallClock) || !isUnsigned(counter) || nodeId === '' || nodeId.includes(':')) {
@@ -36,7 +36,10 @@ export class Hlc {
     this.nodeId = nodeId
   }
 
-  /** Parses the wire form. Accepts zero-padded numbers, which the official clients send. Throws {@link HlcError}. */
+  /**
+   * Parses the wire form. Accepts zero-padded numbers, which the official clients send. Throws {@link HlcError} for
+   * malformed text.
+   */
   static parse(text: string): Hlc {
     const wallClockEnd = text.indexOf(':')
     const counterEnd = text.indexOf(':', wallClockEnd + 1)
@@ -118,7 +121,7 @@ export function readHlc(reader: ByteReader): Hlc | undefined {
 export const MAX_DRIFT_MS = 60_000
 
 /**
- * A node's hybrid logical clock: every reading is greater than all earlier and merged ones.
+ * The hybrid logical clock of a node. Every reading is greater than all earlier and all merged readings.
  *
  * @example
  * ```ts

@@ -10,12 +10,12 @@ export const FLAG = { retain: 0b0001, qos: 0b0110, qos1: 0b0010, dup: 0b1000 } a
 /** Fixed header flags of PUBREL, SUBSCRIBE and UNSUBSCRIBE (MQTT 5.0, section 2.1.3). */
 export const FIXED_FLAGS = 0b0010
 
-/** Maximum bytes of a variable byte integer (MQTT 5.0, section 1.5.5). */
+/** Maximum length of a variable byte integer, bytes (MQTT 5.0, section 1.5.5). */
 export const MAX_VARINT_BYTES = 4
 
 export const MAX_VARINT = 0xfff_ffff
 
-/** Maximum bytes of type and length of a packet (MQTT 5.0, section 2.1.4). */
+/** Maximum length of the type and length of a packet, bytes (MQTT 5.0, section 2.1.4). */
 export const MAX_HEADER_BYTES = 1 + MAX_VARINT_BYTES
 
 export function putUint16(bytes: Uint8Array, at: number, value: number): number {

@@ -39,8 +39,8 @@ export class FrameCutter {
   }
 
   /**
-   * Returns the next complete packet. Throws {@link PacketError} if its length is malformed or beyond the maximum, on
-   * this and every later call.
+   * Returns the next complete packet. Throws {@link PacketError} on this and every later call if the length of the
+   * packet is malformed or beyond the maximum.
    */
   next(): Uint8Array | undefined {
     const end = this.#firstPacketEnd()

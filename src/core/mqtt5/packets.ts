@@ -6,13 +6,13 @@ export type Version = 4 | 5
 /** Quality of service (MQTT 5.0, section 4.3). */
 export type Qos = 0 | 1 | 2
 
-/** User properties in the order received; names may repeat (MQTT 5.0, section 2.2.2.2). */
+/** User properties in the received order. Names may repeat (MQTT 5.0, section 2.2.2.2). */
 export type UserProperties = readonly (readonly [name: string, value: string])[]
 
 /** The message that the broker publishes if the client disconnects abnormally (MQTT 5.0, section 3.1.2.5). */
 export interface Will extends Incoming {
   readonly retain: boolean
-  /** s */
+  /** In seconds. */
   readonly delay: number
   /** Encoded properties that a PUBLISH forwards unchanged, without delay and expiry. */
   readonly carried: Uint8Array
@@ -127,7 +127,7 @@ export interface Ping {
 export interface Disconnect {
   readonly type: 'disconnect'
   readonly reasonCode: ReasonCode
-  /** s */
+  /** In seconds. */
   readonly sessionExpiry?: number | undefined
   readonly reasonString?: string | undefined
   readonly userProperties?: UserProperties | undefined
@@ -150,7 +150,7 @@ export type ClientPacket = Connect | Acknowledgement | Subscribe | Unsubscribe |
 /** Packets of a broker except PUBLISH, which `PublishEncoder` encodes. */
 export type ServerPacket = Connack | Acknowledgement | SubscriptionAcknowledgement | Ping | Disconnect | Auth
 
-/** User properties by name; a repeated name has an array. */
+/** User properties by name. A repeated name has an array of values. */
 export type PropertiesByName = Readonly<Record<string, string | readonly string[]>>
 
 /** Content of a PUBLISH (MQTT 5.0, section 3.3). */
@@ -159,7 +159,7 @@ export interface Content {
   readonly contentType?: string | undefined
   readonly responseTopic?: string | undefined
   readonly correlationData?: Uint8Array | undefined
-  /** s */
+  /** In seconds. */
   readonly messageExpiry?: number | undefined
   readonly userProperties: PropertiesByName
   /** Further user properties that many messages share. The same object is encoded only once. */

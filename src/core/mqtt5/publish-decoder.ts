@@ -22,7 +22,7 @@ import {
 import * as REASON from './reason-codes.js'
 import { checkTopicName } from './topic.js'
 
-/** Longer strings are unlikely to repeat, unless they are topics. */
+/** Maximum lengths of cached strings and topics. Longer strings are unlikely to repeat, unless they are topics. */
 const MAX_CACHED_LENGTH = 24
 const MAX_CACHED_TOPIC_LENGTH = 256
 
@@ -34,7 +34,7 @@ type MutablePublish = { -readonly [K in keyof InboundPublish]: InboundPublish[K]
 export interface PublishDecoderOptions {
   /** Protocol version of the connection. Default 5. */
   readonly version?: Version
-  /** The peer; only a server sends subscription identifiers. Default `client`. */
+  /** The sender of the packets. Only a server sends subscription identifiers. Default `client`. */
   readonly sender?: 'client' | 'server'
   /** A topic whose messages are not forwarded, so that their `carried` stays empty. */
   readonly endTopic?: string | undefined
@@ -273,7 +273,10 @@ export class StringCache {
   }
 }
 
-/** Samples positions where strings usually differ: the middle and the end, and every other digit of Base16. */
+/**
+ * Returns the cache slot of a string. Samples positions where strings usually differ: the middle, the end, and every
+ * other digit of Base16.
+ */
 function slotOf(bytes: Uint8Array, at: number, length: number): number {
   const last = at + length - 1
   const sum = length * 31 + (bytes[last] ?? 0) * 7 + (bytes[last - 2] ?? 0) * 19 + (bytes[at + (length >> 1)] ?? 0)

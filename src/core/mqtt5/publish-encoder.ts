@@ -25,7 +25,7 @@ const ALIAS_SIZE = 3
 
 /**
  * Encodes PUBLISH packets (MQTT 5.0, section 3.3). mqtt-packet, which mqtt.js uses, writes each packet in about thirty
- * pieces, which takes a third of a busy process's time; here a packet is one piece. Throws {@link ArgumentError} if a
+ * pieces, which takes a third of a busy process's time. Here a packet is one piece. Throws {@link ArgumentError} if a
  * packet cannot be encoded (a string of more than 65,535 bytes, a packet of more than 256 MiB).
  *
  * @example

@@ -1,15 +1,18 @@
 import { utf8 } from '../util/bytes.js'
 import { protocolError } from './packet-error.js'
 
-/** Returns whether a topic name is valid: not empty, without wildcards (MQTT 5.0, sections 4.7.1 and 4.7.3). */
+/**
+ * Returns whether a topic name is valid, which means not empty and without wildcards (MQTT 5.0, sections 4.7.1 and
+ * 4.7.3).
+ */
 export const isTopicName = (text: string): boolean => text !== '' && !text.includes('#') && !text.includes('+')
 
 /** Prefix of a shared subscription (MQTT 5.0, section 4.8.2). */
 export const SHARE_PREFIX = '$share/'
 
 /**
- * Returns whether a topic filter is valid: `#` is the last level, `+` a whole one (MQTT 5.0, section 4.7.1), and a
- * shared subscription has a name without wildcards followed by a filter (section 4.8.2).
+ * Returns whether a topic filter is valid. `#` must be the last level and `+` a whole level (MQTT 5.0, section 4.7.1).
+ * A shared subscription must have a name without wildcards, followed by a filter (section 4.8.2).
  */
 export function isTopicFilter(text: string): boolean {
   if (!text.startsWith(SHARE_PREFIX)) return hasWildcardsInPlace(text)

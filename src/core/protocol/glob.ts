@@ -69,7 +69,7 @@ export function literalPrefix(glob: Uint8Array): string {
   return prefix
 }
 
-/** Advances by one byte, whose moves begin at `row`; returns whether any position is reachable. */
+/** Advances by one byte, whose moves begin at `row`. Returns whether any position is reachable. */
 function step(reached: Uint32Array, moves: Uint32Array, stays: Uint32Array, row: number): boolean {
   let [carry, any] = [0, 0]
   for (let word = 0; word < reached.length; word++) {
@@ -148,7 +148,7 @@ class GlobReader {
     return this.#glob[this.#at + offset]
   }
 
-  /** Reads the end of a range; a `-` at the end of a class is literal. */
+  /** Reads the end of a range. A `-` at the end of a class is literal. */
   #rangeEnd(): number | undefined {
     const end = this.#peek(1)
     if (this.#peek() !== HYPHEN || end === undefined || end === CLOSE) return undefined

@@ -33,7 +33,7 @@ const SET = utf8('SET')
 const VALUE = utf8('VALUE')
 const DELETE = { field: utf8('DELETE'), documented: utf8('DEL') } as const
 
-/** Encodes a notification; the store always includes the value of a SET. */
+/** Encodes a notification. The store always includes the value of a SET. */
 export function encodeNotification(notification: Notification, dialect: Dialect = 'field'): Uint8Array {
   if (notification.op === 'delete') return encodeArray([NOTIFY, DELETE[dialect]])
   if (notification.value === undefined) return encodeArray([NOTIFY, SET])

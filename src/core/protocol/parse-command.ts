@@ -6,7 +6,7 @@ import type { Command, SetCommand, WriteCommand } from './commands.js'
 import { compileGlob, type Glob } from './glob.js'
 import type { KnownServiceErrorCode } from './service-errors.js'
 
-/** A malformed request; `code` is the error that the store replies with. */
+/** A malformed request. `code` is the error in the store's reply. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly code: KnownServiceErrorCode
@@ -47,7 +47,7 @@ const MAX_ITEMS = 16
 
 const MAX_COUNT_DIGITS = 18
 
-/** Reads the number in `*number\r`; returns 0 for another beginning, which is rejected later. */
+/** Reads the number in `*number\r`. Returns 0 for any other beginning, which is rejected later. */
 function declaredItems(payload: Uint8Array): number {
   let items = 0
   for (let at = 1; at <= MAX_COUNT_DIGITS && payload[0] === 0x2a; at++) {
@@ -136,8 +136,8 @@ type SetOptions = Pick<SetCommand, 'condition' | 'px'>
 
 const NO_OPTIONS: SetOptions = { condition: undefined, px: undefined }
 
-// `NEX` may be followed by a comparand or by the next option, without a marker: the next word is an option if the rest
-// then parses, otherwise the comparand.
+// `NEX` may be followed by a comparand or by the next option, without a marker. The next word is an option if the rest
+// then parses; otherwise it is the comparand.
 function parseSetOptions(options: readonly Uint8Array[]): SetOptions {
   const parsed = readOptions(options, NO_OPTIONS)
   if (parsed === undefined) throw new CommandError('syntax-error')

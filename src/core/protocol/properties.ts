@@ -33,11 +33,11 @@ export const PROPERTY = {
   instance: '__life',
   /** The reason on the notification of a DELETE: `deleted` or `expired`. An extension. */
   reason: 'reason',
-  /** `true` on a SET requests that the broker keeps the key on disk. */
+  /** `true` on a SET asks the broker to keep the key on disk. */
   persist: 'aio-persistence',
 } as const
 
-/** RPC version of this library; other major versions are rejected. */
+/** RPC version of this library. Other major versions are rejected. */
 export const PROTOCOL_VERSION = '1.0'
 
 /** RPC status of a response. A reply `-ERR ...` also has the status `ok`, because the store processed the request. */

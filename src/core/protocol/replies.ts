@@ -9,7 +9,7 @@ import { type KnownServiceErrorCode, SERVICE_ERRORS, serviceError } from './serv
  */
 export type Dialect = 'field' | 'documented'
 
-/** A page of keys found by SCAN. Without a token it is the last one. An empty page may have a token. */
+/** A page of keys that SCAN found. A page without a token is the last one. An empty page may have a token. */
 export interface ScanPage {
   readonly keys: readonly Uint8Array[]
   /** An opaque token for the request of the next page. */
@@ -21,7 +21,7 @@ export type Reply =
   | { readonly type: 'value'; readonly value: Uint8Array }
   | { readonly type: 'absent' }
   | { readonly type: 'count'; readonly count: 0 | 1 }
-  /** A condition (NX, NEX, the value of VDEL) did not hold. */
+  /** A condition (NX, NEX or the value of VDEL) did not hold. */
   | { readonly type: 'refused' }
   | (ScanPage & { readonly type: 'page' })
   | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
@@ -84,7 +84,7 @@ export function readDeleted(payload: Uint8Array, key: string): boolean {
   return reply.value === 1
 }
 
-/** Reads the reply to KEYNOTIFY: `false` only for a STOP without a registration. */
+/** Reads the reply to KEYNOTIFY. Returns `false` only for a STOP without a registration. */
 export function readWatched(payload: Uint8Array, key: string): boolean {
   const reply = readReply(payload, key)
   if (reply.type === 'simple' && reply.text === 'OK') return true

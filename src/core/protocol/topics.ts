@@ -14,7 +14,7 @@ export const RESERVED_RESPONSE_PREFIX = `clients/${STORE_TOPIC}`
  */
 export const INSTANCE_TOPIC = 'rx-statestore/v1/life'
 
-/** Payload when no store serves; an empty payload means the same, but some brokers reject empty wills. */
+/** The payload when no store serves. An empty payload means the same, but some brokers reject empty wills. */
 export const AWAY = 'away'
 
 /**
@@ -32,6 +32,6 @@ export const notificationPrefix = (clientId: string): string =>
 
 export const notificationFilter = (clientId: string): string => `${notificationPrefix(clientId)}+`
 
-/** Returns whether a response topic is allowed; the store disconnects a client that uses a forbidden one. */
+/** Returns whether a response topic is allowed. The store disconnects a client that uses a forbidden one. */
 export const isAllowedResponseTopic = (topic: string): boolean =>
   topic !== INVOKE_TOPIC && !topic.startsWith(RESERVED_RESPONSE_PREFIX)

@@ -14,8 +14,7 @@ const [ARRAY, BLOB] = [0x2a, 0x24]
 const [ZERO, NINE] = [0x30, 0x39]
 const MAX_PLAIN_COUNT_BYTES = 9
 const MAX_DEPTH = 4
-// The shortest array item is "+\r
-// ".
+// The shortest array item is "+\r\n".
 const MIN_ITEM_BYTES = 3
 
 /**

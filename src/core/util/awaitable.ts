@@ -51,7 +51,7 @@ class Attempt<T> extends AsyncSubject<T> {
   readonly subscription = new Subscription()
 }
 
-/** Shares one subscription to the source among all subscribers, until it fails or all have left. */
+/** Shares one subscription to the source among all subscribers, until the source fails or all subscribers have left. */
 function shareAttempt<T>(source: Observable<T>): (subscriber: Subscriber<T>) => void {
   let current: Attempt<T> | undefined
   return subscriber => {

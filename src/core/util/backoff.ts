@@ -1,10 +1,10 @@
-/** Delays between attempts; see {@link backoff}. All times in ms. */
+/** Delays between attempts; see {@link backoff}. All times are in ms. */
 export interface BackoffOptions {
   /** Delay before the first retry, ms. Default 100. */
   readonly initial?: number | undefined
   /** Maximum delay, ms. Default 30,000. */
   readonly max?: number | undefined
-  /** Random numbers in [0, 1). Default `Math.random`. */
+  /** Returns random numbers in [0, 1). Default `Math.random`. */
   readonly random?: (() => number) | undefined
 }
 

@@ -55,7 +55,7 @@ export class ByteWriter {
     this.#at += 4 + written
   }
 
-  /** Writes a string of one byte per code unit. */
+  /** Writes a string with one byte per code unit. */
   binary(text: string): void {
     this.uint32(text.length)
     this.#reserve(text.length)
@@ -70,7 +70,7 @@ export class ByteWriter {
     this.#at += bytes.length
   }
 
-  /** Starts again in the same memory; earlier views see the new data. */
+  /** Starts again in the same memory, so that earlier views see the new data. */
   reset(): void {
     this.#at = 0
   }
@@ -89,7 +89,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads data written by a `ByteWriter`. Throws `damaged` if it is malformed. */
+/** Reads data that a `ByteWriter` wrote. Throws `damaged` if the data is malformed. */
 export class ByteReader {
   readonly #bytes: Uint8Array
   readonly #view: DataView

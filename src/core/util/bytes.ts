@@ -25,7 +25,7 @@ export function putAscii(bytes: Uint8Array, from: number, text: string): number 
   return length
 }
 
-/** Returns whether a string can be encoded as UTF-8; a lone surrogate would silently become U+FFFD. */
+/** Returns whether a string can be encoded as UTF-8. A lone surrogate would silently become U+FFFD. */
 export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)
 
 /** Decodes UTF-8. Throws {@link PayloadError} if the bytes are malformed. */
@@ -37,10 +37,10 @@ export function fromUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Decodes text for people: malformed UTF-8 becomes replacement characters. */
+/** Decodes text for display. Malformed UTF-8 becomes replacement characters. */
 export const displayText = (bytes: Uint8Array): string => lossyDecoder.decode(bytes)
 
-/** Encodes upper-case Base16 (RFC 4648, section 8), as in notification topics. */
+/** Encodes bytes as upper-case Base16 (RFC 4648, section 8), the form in notification topics. */
 export function toHex(bytes: Uint8Array): string {
   const digits = new Uint8Array(2 * bytes.length)
   for (let i = 0; i < bytes.length; i++) {
@@ -52,7 +52,7 @@ export function toHex(bytes: Uint8Array): string {
   return toBinaryString(digits)
 }
 
-/** Decodes Base16 in either case; returns `undefined` for other text. */
+/** Decodes Base16 in upper or lower case. Returns `undefined` for other text. */
 export function fromHex(hex: string): Uint8Array | undefined {
   if (hex.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(hex)) return undefined
   const bytes = new Uint8Array(hex.length / 2)
@@ -96,7 +96,7 @@ export function fromBinaryString(text: string): Uint8Array {
   return bytes
 }
 
-// Spreading would iterate over the bytes one by one.
+// `Reflect.apply` is used because spreading would iterate over the bytes one by one.
 const charactersOf = (codes: Uint8Array): string => Reflect.apply(String.fromCharCode, undefined, codes)
 
 /** Returns unguessable random bytes, for ids and correlation data. */

@@ -16,7 +16,7 @@ export interface Clock {
   afterInput?(task: () => void): void
 }
 
-/** Runs a task after the event loop has processed the data it has read; without Node, after the current task. */
+/** Runs a task after the event loop has processed the data that it has read; without Node, after the current task. */
 export const afterIo: (task: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 
 // For longer delays, setTimeout fires immediately (32-bit overflow).

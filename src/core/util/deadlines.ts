@@ -51,7 +51,7 @@ export class DeadlineQueue<T> {
     this.#siftDown(last)
   }
 
-  /** Removes and returns the earliest item that is due; otherwise returns `undefined`. */
+  /** Removes and returns the earliest item if it is due; otherwise returns `undefined`. */
   takeDue(now: number): T | undefined {
     const first = this.#heap[0]
     if (first === undefined || first.at > now) return undefined

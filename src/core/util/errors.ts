@@ -1,4 +1,4 @@
-/** Codes of errors; other folders add theirs by declaration merging. */
+/** Codes of errors. Other folders add their codes by declaration merging. */
 export interface ErrorCodes extends Record<ServiceErrorCode, true> {
   argument: true
   timeout: true
@@ -132,8 +132,8 @@ export class ClosedError extends StateStoreError {
 }
 
 /**
- * The caller's `AbortSignal` was aborted; `cause` is the signal's reason. As with unsubscribing, nothing more is sent,
- * and a write that was sent may have been applied. Named like the platform's own error.
+ * The caller's `AbortSignal` was aborted; `cause` is the signal's reason. As after unsubscribing, nothing more is sent,
+ * and a write that was sent may have been applied. The error has the same name as the platform's own error.
  */
 export class AbortError extends StateStoreError {
   override readonly name = 'AbortError'

@@ -1,7 +1,10 @@
 const HOST = /^(\[[0-9a-f:.]{2,45}\]|[0-9a-z._-]{1,253})(:[0-9]{1,5})?$/
 const ADDRESS = /^(\[[0-9a-f:.]+\]|(\d{1,3}\.){3}\d{1,3})$/
 
-/** Returns the name or address in a `Host` header, in lower case without the port; `undefined` if malformed. */
+/**
+ * Returns the name or address in a `Host` header, in lower case and without the port, or `undefined` for a malformed
+ * header.
+ */
 export const nameOf = (host: string): string | undefined => HOST.exec(host.toLowerCase())?.[1]
 
 /** Returns whether a name is an address, which DNS cannot redirect. */

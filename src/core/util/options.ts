@@ -11,7 +11,7 @@ export interface OptionKind<T> {
   /** Whether the value is a list, of which a text is one item. */
   readonly isList?: true
   is(value: unknown): value is T
-  /** Parses a text; the result may be invalid. */
+  /** Parses a text. The result may be invalid. */
   read(text: string): unknown
 }
 
@@ -25,7 +25,7 @@ export interface OptionEntry<T> {
   readonly default?: T
   /** Description of the default in help. If undefined, help shows the value. */
   readonly without?: string
-  /** Description. An option without one is not a flag. */
+  /** The description in help. An option without a description is not a flag. */
   readonly help?: string
   /** The flag, if it is not `--` followed by the name. */
   readonly flag?: string

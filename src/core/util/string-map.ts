@@ -18,10 +18,10 @@ const MAX_HASHED_LENGTH = 16_383
  * ```
  */
 export class StringMap<V extends NonNullable<unknown>> {
-  /** Values by the rest of the key after the pieces that led here. */
+  /** Values by the rest of the key after the pieces that lead to this map. */
   readonly #values = new Map<string, V>()
   #nextPieces: Map<string, StringMap<V>> | undefined
-  /** Number of long keys; maintained only in the outermost map. */
+  /** Number of long keys, which is maintained only in the outermost map. */
   #longKeyCount = 0
 
   get size(): number {

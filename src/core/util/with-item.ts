@@ -1,4 +1,4 @@
-/** An item of a stream and the result of its request: emitted by operators with `withItem: true`. */
+/** An item of a stream and the result of its request, which operators with `withItem: true` emit. */
 export interface ItemResult<T, R> {
   readonly item: T
   readonly result: R

@@ -40,7 +40,7 @@ export function toDumpLine({ key, value, version, expiresAt, fencingToken }: Dum
   }
 }
 
-/** Header and trailer of a dump; the trailer is missing from a truncated dump. */
+/** Header and trailer of a dump. A truncated dump has no trailer. */
 const FIRST_LINE = '{"dump":1}'
 const formatLastLine = (keys: number, sum: number): string => `{"end":{"keys":${keys},"crc32":"${hex(sum)}"}}`
 const hex = (sum: number): string => sum.toString(16).padStart(8, '0')
@@ -213,7 +213,7 @@ function textOf(bytes: Uint8Array): string | undefined {
   try {
     return fromUtf8(bytes)
   } catch {
-    // Any bytes are a valid key or value.
+    // Bytes that are not UTF-8 are a valid key or value.
     return undefined
   }
 }

@@ -28,7 +28,7 @@ export class RateLimiter {
     return Math.max(this.#paidAt - now, 0)
   }
 
-  /** Returns the amount that needs no wait; negative while waiting. */
+  /** Returns the amount that can be charged without a wait. The amount is negative while the sender must wait. */
   available(now: number): number {
     return (now - Math.max(this.#paidAt, now - BURST_MS)) * this.#perMs
   }

@@ -3,10 +3,13 @@ import { networkOf } from './network.js'
 
 /** Number of failures per address without a delay, because people mistype. */
 const FREE_FAILURES = 5
-/** Delay after the next failure, doubled with each further one, and its maximum, ms. */
+/**
+ * Delay after the first failure beyond the free ones, ms, which each further failure doubles, and the maximum delay,
+ * ms.
+ */
 const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
-/** Failures expire after this time, ms. */
+/** Time after which failures expire, ms. */
 const FAILURE_EXPIRY_MS = 600_000
 /**
  * Maximum number of tracked addresses, and of tracked names with a successful login. The least recent ones are dropped.

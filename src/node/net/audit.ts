@@ -6,7 +6,7 @@ import type { Clock } from '../../core/util/clock.js'
  * and each text has at most 256 characters.
  */
 export interface AuditEvent {
-  /** ISO 8601, such as `2026-01-02T12:15:16.017Z`. */
+  /** Time of the event in ISO 8601, such as `2026-01-02T12:15:16.017Z`. */
   readonly time: string
   /**
    * `order`: an operation by a user of the console. `cut`: `count` connections ended because of a limit. `suppressed`:
@@ -16,7 +16,7 @@ export interface AuditEvent {
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly address?: string | undefined
-  /** `mqtt`, `mqtts`, `ws`, `wss`, `console` or `hub`. */
+  /** The listener: `mqtt`, `mqtts`, `ws`, `wss`, `console` or `hub`. */
   readonly listener?: string | undefined
   /** Outcome of a login. */
   readonly outcome?: 'accepted' | 'refused' | undefined

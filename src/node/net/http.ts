@@ -42,7 +42,11 @@ export function mountOn<A extends readonly unknown[]>(
   }
 }
 
-/** Returns whether a request is for a path or below it. @param path - without a trailing slash; empty for all */
+/**
+ * Returns whether a request is for a path or below it.
+ *
+ * @param path - path without a trailing slash; empty for all requests
+ */
 export function isBelow(path: string, { url = '' }: IncomingMessage): boolean {
   const [requestPath = ''] = url.split('?')
   return requestPath === path || requestPath.startsWith(`${path}/`)

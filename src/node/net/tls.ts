@@ -4,7 +4,7 @@ import { createSecureContext, type Server, type TLSSocket, type TlsOptions } fro
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { connectionName } from '../limits/network.js'
 
-/** Certificates and key of a server, as PEM texts. */
+/** The certificates and the key of a server, as PEM texts. */
 export interface TlsMaterial {
   /** The server certificate, followed by the intermediate ones. */
   readonly cert: string

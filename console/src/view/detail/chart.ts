@@ -9,7 +9,7 @@ export interface Chart {
   close(): void
 }
 
-/** CSS pixels. */
+/** Height of the chart, CSS pixels. */
 const HEIGHT = 150
 const MIN_SPAN_MS = 5_000
 
@@ -19,7 +19,7 @@ export function drawChart(container: HTMLElement): Chart {
   const plot = new UPlot(options, [[], []], container)
   const observer = new ResizeObserver(() => plot.setSize({ width: container.clientWidth, height: HEIGHT }))
   observer.observe(container)
-  // Colours depend on the theme, which may change.
+  // The chart is repainted when the theme changes, because its colours depend on the theme.
   const scheme = matchMedia('(prefers-color-scheme: dark)')
   const repaint = (): void => plot.redraw(false, true)
   const themes = new MutationObserver(repaint)

@@ -22,7 +22,7 @@ export interface DeleteDialogProps {
   onClose(): void
 }
 
-/** Deletes a key if it still has the displayed value; a changed value must be accepted first. */
+/** Deletes a key if it still has the displayed value. The user must accept a changed value first. */
 export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX.Element {
   const { rows$ } = useConsole()
   const actions = useActions()

@@ -9,7 +9,7 @@ export interface FieldProps {
   readonly label: string
   readonly hint?: ComponentChildren
   readonly problem?: string | undefined
-  /** Renders the input with attributes that link it to its label and hint. */
+  /** Renders the input. The attributes link the input to its label and hint. */
   render(attributes: InputAttributes): JSX.Element
 }
 

@@ -45,7 +45,9 @@ interface SetFormProps extends SetDialogProps {
   readonly entry: Entry<Uint8Array> | undefined
 }
 
-/** Warns about concurrent changes, and writes only over the displayed value unless the user chooses to overwrite. */
+/**
+ * Warns about concurrent changes. Replaces only the displayed value, unless the user chooses to overwrite any value.
+ */
 function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
   const { toasts, rows$, now, stats$ } = useConsole()
   const isExpiryUnknown = useCell(stats$).last?.startedAt === undefined && listed !== undefined

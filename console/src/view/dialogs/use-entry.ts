@@ -5,7 +5,7 @@ import type { ListedKey } from '../../model/listed-key.js'
 import { useActions } from '../use-actions.js'
 import { useObservable } from '../use-cell.js'
 
-/** Returns the latest entry of a key, watched while the view is mounted. */
+/** Returns the latest entry of a key, which is watched while the view is mounted. */
 export function useEntry(key: ListedKey | undefined): Entry<Uint8Array> | undefined {
   const actions = useActions()
   const entries$ = useMemo(

@@ -6,11 +6,11 @@ export interface WriteState<T> {
   readonly isBusy: boolean
   readonly problem: ErrorText | undefined
   fail(problem: ErrorText): void
-  /** Starts the write; `done` receives the response. */
+  /** Starts the write. `done` receives the response. */
   start(write: Observable<T>, done: (answer: T) => void): void
 }
 
-/** Tracks one write. Closing the dialog unsubscribes from it, but does not undo it. */
+/** Tracks one write. Closing the dialog unsubscribes from the write, but does not undo it. */
 export function useWrite<T>(): WriteState<T> {
   const [isBusy, setBusy] = useState(false)
   const [problem, fail] = useState<ErrorText>()

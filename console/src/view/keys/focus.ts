@@ -1,6 +1,6 @@
 export const focusSearch = (page: Document): void => page.querySelector<HTMLElement>('#search')?.focus()
 
-/** Focuses the active row, or the search if there is none. */
+/** Focuses the active row, or the search if there is no active row. */
 export function focusList(page: Document): void {
   const row = page.querySelector<HTMLElement>('.grid-body [tabindex="0"]')
   if (row === null) focusSearch(page)

@@ -24,8 +24,8 @@ const BRANCH = { wide: 34, narrow: 46 }
 const HEAD_HEIGHT = 30
 
 /**
- * Shows the keys as a grid or a tree, in which arrow keys move and Enter opens. Only the visible rows and the focused
- * row are rendered. The focused row keeps the focus when it is scrolled out of view.
+ * Shows the keys as a grid or a tree, in which arrow keys move the focus and Enter opens a key. Only the visible rows
+ * and the focused row are rendered. The focused row keeps the focus when it is scrolled out of view.
  */
 export function Grid({ list, open }: { readonly list: KeyList; readonly open: string | undefined }): JSX.Element {
   const { rows$, now$, health$, visible$, dialog$, navigate } = useConsole()

@@ -10,7 +10,7 @@ export interface Tree {
   setOpen(branches: readonly BranchRow[], isOpen: boolean): void
 }
 
-/** Lays out the keys. Search results start with all branches open. */
+/** Returns the keys as a tree or a list. Search results start with all branches open. */
 export function useTree({ keys, glob }: KeyList): Tree {
   const { folding } = useConsole()
   const fold = useCell(folding.fold$)

@@ -9,7 +9,7 @@ import { ALIASES, checkSetOptions, checkTimeout, type SetOptions } from '../opti
 import type { StoreView } from '../store-view.js'
 import { type PipelineOptions, pipeline } from './pipeline.js'
 
-/** An item and its key, computed once: `keyOf` may have side effects. */
+/** An item and its key, which is computed once because `keyOf` may have side effects. */
 interface Keyed<T, V> {
   readonly item: T
   readonly key: Key<V> | undefined
@@ -123,9 +123,9 @@ export interface OperatorOptions<E extends ErrorMode, L extends boolean = boolea
   readonly withItem?: W | undefined
 }
 
-/** A failed request that does not end the stream: with `onError: 'emit'` or `latest`. */
+/** A failed request that does not end the stream, because of `onError: 'emit'` or `latest`. */
 export interface Failure<T = unknown> {
-  /** Empty if `keyOf` threw. */
+  /** The key of the request; empty if `keyOf` threw. */
   readonly key: string
   /** The source item of the request. */
   readonly item: T

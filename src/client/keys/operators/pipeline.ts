@@ -30,7 +30,7 @@ interface Slot<T, R> {
   readonly key: unknown
   isDone: boolean
   result: { readonly value: R } | undefined
-  /** Unset if the request ended synchronously. */
+  /** The request; unset if it ended synchronously. */
   request: Unsubscribable | undefined
 }
 
@@ -81,7 +81,7 @@ class Pipeline<T, R> implements Unsubscribable {
   readonly #unstarted = new Queue<Slot<T, R>>()
   /** Number of items that are not started, and of results that wait for an earlier one. */
   #buffered = 0
-  /** With `latest`: the waiting item per key, and the keys with a request in flight. */
+  /** With `latest`, the waiting item of each key, and the keys that have a request in flight. */
   readonly #newest = new Map<unknown, QueuedItem<T, R>>()
   readonly #busyKeys = new Set<unknown>()
   #running = 0
@@ -227,7 +227,7 @@ export interface QueueHandle<T> {
 }
 
 /**
- * A doubly linked queue with removal of any item in constant time.
+ * A doubly linked queue that removes any item in constant time.
  *
  * @example
  * ```ts
