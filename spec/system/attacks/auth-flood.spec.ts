@@ -13,7 +13,7 @@ const [CONNACK, DISCONNECT, AUTH] = [0x20, 0xe0, 0xf0]
 const [ACCEPTED, PROTOCOL_ERROR] = [0, 0x82]
 const BATCH_SIZE = 20_000
 
-/** The test authenticator accepts any password again, so the data is arbitrary. */
+/** The test authenticator accepts any password, so the data may be arbitrary. */
 const REAUTHENTICATION = auth(METHOD, 'x')
 const byMethod = properties(PROPERTY.authenticationMethod(METHOD))
 const connectPacket = (id: string): Buffer => connect(id, { ...as('mallory'), properties: byMethod })
@@ -25,13 +25,13 @@ async function connectAuthenticated(scene: Scene, id: string): Promise<RawSocket
   return attacker
 }
 
-/** Returns type and reason code of the packet at an offset, which must be shorter than 128 bytes. */
+/** Returns the type and the reason code of the packet at an offset. The packet must be shorter than 128 bytes. */
 const codeOf = (bytes: Buffer, at = 0): readonly unknown[] => {
   const type = bytes[at]
   return [type, bytes[at + (type === CONNACK ? 3 : 2)]]
 }
 
-/** Returns type and reason code of the last packet before the connection ended. */
+/** Returns the type and the reason code of the last packet before the connection ended. */
 async function lastPacketOf(attacker: RawSocket): Promise<readonly unknown[]> {
   await attacker.closed
   let [at, next] = [0, 0]
@@ -70,9 +70,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<voi
   },
 }
 
-describe('a flood of AUTH', () => {
+describe('a flood of AUTH packets', () => {
   it.each(Object.entries(ATTACKS))(
-    'a flood of AUTH %s does not delay other clients',
+    'a flood of AUTH packets %s does not delay other clients',
     async (_, attack) => {
       const scene = await openScene({ policy: SOME_RIGHTS })
       await scene.runAttack(

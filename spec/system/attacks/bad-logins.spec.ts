@@ -15,7 +15,7 @@ const GUESSES = 200
 const CLIENTS = 119
 const TO_THE_END = { mustComplete: true, maxAttackMs: 30_000, maxSlowdown: 3 }
 
-/** Concurrent connections. */
+/** The number of concurrent connections. */
 const BATCH = 20
 
 async function runInBatches<T>(count: number, task: (n: number) => Promise<T>): Promise<readonly T[]> {

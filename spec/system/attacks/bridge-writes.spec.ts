@@ -6,7 +6,7 @@ import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
 import { bundle, type Program } from '../../support/bundle.js'
 
 const MB = 1024 * 1024
-/** Permitted growth of the process: the limit of the bridge plus uncollected garbage. */
+/** The permitted growth of the process: the limit of the bridge plus uncollected garbage, in MB. */
 const MAX_GROWTH_MB = 200
 const CONNECTIONS = 4
 const FRAMES = 30
@@ -38,7 +38,7 @@ const write = (key: string, value: unknown) => ({
   data: { key, value },
 })
 
-/** Returns the sorted durations of pings, ms. */
+/** Returns the sorted durations of pings, in ms. */
 async function measurePings(client: RawPubSubClient, count: number): Promise<number[]> {
   const durations: number[] = []
   for (let i = 0; i < count; i++) {
@@ -66,7 +66,7 @@ describe('writes through a bridge whose store is unreachable', () => {
       const quiet = p99Of(await measurePings(innocent, 100))
       const before = await ask('down')
       const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
-      // Such a value takes many times more memory parsed than as text.
+      // A value of empty arrays takes many times more memory parsed than as text.
       const value = Array.from({ length: 100_000 }, () => [])
       const frame = write('k', value)
       const flood = attackers.map(async ({ socket }) => {
@@ -98,7 +98,7 @@ describe('pending writes of a bridge', () => {
     cancel: () => cancelled.push(userId ?? connectionId),
   })
 
-  it('writes of other users evict the newest ones of a user with many connections', () => {
+  it('the bridge evicts the newest writes of a user with many connections to accept writes of other users', () => {
     cancelled = []
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 100; i++) pending.tryAdd(write(String(i), 10, 'mallory'))
@@ -111,13 +111,13 @@ describe('pending writes of a bridge', () => {
     expect(pending.costBytes).toBe(MAX)
   })
 
-  it('a new user can write regardless of the number of other users', () => {
+  it('the bridge accepts writes of a new user regardless of the number of other users', () => {
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 50; i++) while (pending.tryAdd(write(String(i), 1)));
     expect([pending.tryAdd(write('newcomer', 1)), pending.costBytes]).toEqual([true, MAX])
   })
 
-  it('a connection has at most a thousand pending writes, which count until they are removed', () => {
+  it('a connection has at most a thousand pending writes, each of which counts until it is removed', () => {
     const pending = new PendingWrites()
     const writes = Array.from({ length: 1_001 }, () => write('a', 1))
     expect(writes.filter(each => pending.tryAdd(each))).toHaveLength(1_000)

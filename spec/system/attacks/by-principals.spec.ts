@@ -173,7 +173,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
 
 describe('an attacker', () => {
   it.each(Object.entries(POLICIES))(
-    'an attacker %s does not affect other clients by all known attacks together',
+    'an attacker %s who combines all known attacks does not affect other clients',
     {
       timeout: 60_000,
     },

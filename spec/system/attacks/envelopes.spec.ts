@@ -39,7 +39,7 @@ const forged = (kind: 'start' | 'entry', keys?: LogKeys): Uint8Array =>
   )
 
 const FOREIGN_KEYS = new LogKeys([utf8('a foreign key')], 'attacked')
-/** Each of these once ended all nodes, again after every restart. */
+/** Each of these messages once ended all nodes, and did so again after every restart. */
 const MESSAGES = [
   message(2),
   message(1),
@@ -49,7 +49,10 @@ const MESSAGES = [
   forged('start', FOREIGN_KEYS),
 ]
 
-/** Returns the 99th percentile of rounds, ms: a client writes and reads a value, and a watch at another node emits it. */
+/**
+ * Returns the 99th percentile of the durations of rounds, in ms. In a round, a client writes and reads a value, and a
+ * watch at another node emits it.
+ */
 async function measureRounds(
   writer: StateStore,
   seenValues: readonly (string | undefined)[],
@@ -78,7 +81,7 @@ describe('a client that may publish to the log', () => {
     ['without a key', undefined],
     ['with a key', [KEY]],
   ])(
-    'a client that may publish to the log of nodes %s neither ends them nor delays their clients',
+    'a client that may publish to the log of nodes %s does not end these nodes and does not delay their clients',
     { timeout: TIMEOUT_MS },
     async (_, keys) => {
       const name = `attacked-${keys === undefined ? 'plain' : 'signed'}`

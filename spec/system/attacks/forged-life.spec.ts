@@ -20,11 +20,11 @@ beforeEach(async () => {
   url = broker.url
 })
 
-describe('a forged announcement of another store, at a broker where any client may publish it', () => {
+describe('a forged announcement of another store, at a broker where every client may publish announcements', () => {
   it.each([
     ['a life', 'forged', false],
-    ['a life that is retained', 'forged', true],
-    ['that the store is away', 'away', true],
+    ['a retained announcement of an instance', 'forged', true],
+    ['an announcement that the store is unavailable', 'away', true],
   ])('a forged announcement of another store neither ends nor empties the store: %s', async (_, payload, retain) => {
     const store = await openAttached(url)
     const states = record(store.state$)
@@ -44,7 +44,7 @@ describe('a forged announcement of another store, at a broker where any client m
     expect(attacker.inbox.filter(message => message.text !== payload).length).toBeLessThan(20)
   })
 
-  it('a forged announcement of another store delays a restarted store that finds it retained, but does not empty it', async () => {
+  it('a retained forged announcement of another store delays a restarted store but does not empty it', async () => {
     const link = await layLink(url)
     const store = await openAttached(link.url)
     const states = record(store.state$)
@@ -61,7 +61,7 @@ describe('a forged announcement of another store, at a broker where any client m
 })
 
 describe('two stores with different client ids that both serve', () => {
-  it('two active stores with different client ids detect each other by a request, and one of them steps back', async () => {
+  it('two active stores with different client ids detect each other by a request, and one of them becomes a standby', async () => {
     const open = async (clientId: string) => {
       const store = await attach(url, { clientId, reconnect: RECONNECT })
       onTestFinished(async () => store.close())

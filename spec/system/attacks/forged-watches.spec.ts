@@ -12,7 +12,7 @@ import { Bystander, prepareInnocents } from './support/beside.js'
 
 const MAX_WATCHES = 100
 
-/** As in docs/any-broker.md. */
+/** The access rules of docs/any-broker.md. */
 const ACL = [
   'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
   'pattern read clients/%u/services/statestore/#',
@@ -36,7 +36,7 @@ beforeEach(async () => {
   url = broker.url
 })
 
-/** A store with a clock that can be advanced. */
+/** Opens a store with a clock that can be advanced. */
 async function openStore() {
   let advancedMs = 0
   const clock: Clock = { ...systemClock, monotonic: () => performance.now() + advancedMs }
@@ -49,8 +49,8 @@ async function openStore() {
   }
 }
 
-describe('watches in the name of clients that do not exist', () => {
-  it('forged watches end immediately and leave the limit of watches to others', async () => {
+describe('watches in the names of clients that do not exist', () => {
+  it('forged watches end immediately and leave the limit of watches to other clients', async () => {
     const { store } = await openStore()
     const bystander = await Bystander.start(url)
     const attacker = await RawClient.connect(url, 'mallory')
@@ -62,7 +62,7 @@ describe('watches in the name of clients that do not exist', () => {
     await bystander.expectUnharmed()
   })
 
-  it('forged watches do not end the watches of the client whose name was used', async () => {
+  it('forged watches do not end the watches of the client whose name they use', async () => {
     const { store } = await openStore()
     const client = openClient(url, { clientId: 'panel-7' })
     const entries = record(client.key('a', text).entries$)
@@ -75,7 +75,7 @@ describe('watches in the name of clients that do not exist', () => {
     expect(store.stats.watches).toBe(21)
   })
 
-  it('forged watches end for disconnected clients when the limit is reached, but not for silent ones', async () => {
+  it('when the limit is reached, forged watches end for disconnected clients, but not for silent ones', async () => {
     const { store, pass } = await openStore()
     const silent = await RawClient.ready(url, 'silent')
     await silent.request(command('KEYNOTIFY a'))
@@ -93,7 +93,7 @@ describe('watches in the name of clients that do not exist', () => {
 })
 
 describe('watches in invented names, with subscriptions that the ACL of Mosquitto denies', () => {
-  it('forged watches with denied subscriptions are limited to a thousand per key and do not delay writes to it', {
+  it('forged watches with denied subscriptions are limited to a thousand per key and do not delay writes of that key', {
     timeout: 120_000,
   }, async () => {
     const broker = await Mosquitto.start({ acl: ACL })

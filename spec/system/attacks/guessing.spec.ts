@@ -7,10 +7,10 @@ import { openScene, prepareScenes } from './support/scene.js'
 prepareScenes()
 
 const [CONNACK, ACCEPTED, RATE] = [0x20, 0, 0x9f]
-/** Concurrent attempts, repeated after the first rejections. */
+/** The number of concurrent attempts, which are repeated after the first rejections. */
 const GUESSES = 300
 
-it('Password guesses from an address do not delay users that have logged in from there before', async () => {
+it('Password guesses from an address do not delay users who have logged in from that address before', async () => {
   const scene = await openScene({ policy: SOME_RIGHTS })
   await scene.runAttack(
     async () => {

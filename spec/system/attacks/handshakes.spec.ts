@@ -6,7 +6,7 @@ import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()
 
-/** Would exhaust the connections of an address if they stayed open. */
+/** The number of handshakes, which would exhaust the connections of an address if they stayed open. */
 const HANDSHAKES = 1_010
 const AT_ONCE = 101
 /** The first bytes of a ClientHello. */

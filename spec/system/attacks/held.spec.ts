@@ -19,7 +19,7 @@ prepareScenes()
 const KIB = 1024
 const MIB = 1024 * KIB
 const BOUNDS = { maxBufferedBytes: 64 * MIB }
-/** Offline sessions, each with enough queued data to be worth evicting. */
+/** The number of offline sessions, each with enough queued data to be worth evicting. */
 const OFFLINE_SESSIONS = 20
 const MESSAGES = 10
 const PAYLOAD = Buffer.alloc(10 * KIB, 'x')
@@ -30,7 +30,7 @@ const topic = (n: number): string => `mallory/away/${n}`
 const MALLORY: ConnectOptions = as('mallory')
 const INNOCENT: ConnectOptions = as('innocent')
 
-/** An innocent user with many offline sessions, each with a queued message. */
+/** Creates many offline sessions of an innocent user, each with a queued message. */
 async function createOfflineSessions(scene: Scene): Promise<void> {
   for (const n of numbers(OFFLINE_SESSIONS)) {
     const client = await scene.connect(connect(`sleeper-${n}`, { ...INNOCENT, properties: PERSISTENT }))
@@ -60,7 +60,7 @@ async function expectResumed(scene: Scene, messages: number): Promise<void> {
   expect(lost, 'sleepers').toEqual([])
 }
 
-/** Each attack is repeated until it has sent enough data, whether or not the store accepts it. */
+/** Attacks that are each repeated until enough data was sent, whether or not the store accepts it. */
 const ATTACKS: Readonly<Record<string, (scene: Scene, n: number) => Promise<unknown>>> = {
   'a CONNECT of unauthenticated clients': async scene => {
     const attacker = await scene.open()

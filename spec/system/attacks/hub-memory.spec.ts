@@ -12,7 +12,7 @@ const send = async (attacker: RawSocket, frames: readonly object[]): Promise<voi
   attacker.send(Buffer.concat(frames.map(jsonFrame)))
 
 describe('the memory of a hub that a user can occupy', () => {
-  it('sessions in a thousand groups with long names take bounded memory after they disconnect', async () => {
+  it('sessions in a thousand groups with long names take a limited amount of memory after they disconnect', async () => {
     const scene = await openHubScene({ maxWaitingBytes: 32 * MIB, maxByteRatePerUser: 16 * MIB })
     const before = await scene.memory()
     await scene.runAttack(async () => {
@@ -31,7 +31,7 @@ describe('the memory of a hub that a user can occupy', () => {
     expect((await scene.stats()).waitingBytes).toBeLessThan(5 * MIB)
   })
 
-  it("memory pressure ends the attacker's sessions, not those that share messages with others", async () => {
+  it('memory pressure ends the sessions of the attacker, but not sessions that share messages with others', async () => {
     const scene = await openHubScene({ maxWaitingBytes: 16 * MIB, maxByteRatePerUser: 1024 * MIB })
     await scene.runAttack(async () => {
       const sender = await scene.connect({ user: 'sender', mayAll: true })
@@ -51,7 +51,7 @@ describe('the memory of a hub that a user can occupy', () => {
     })
   })
 
-  it('detached anonymous sessions of one address do not keep other clients out', async () => {
+  it('detached anonymous sessions of one address do not keep other clients from connecting', async () => {
     const scene = await openHubScene({ maxConnections: 120, maxConnectionsPerAddress: 60 })
     await scene.runAttack(async () => {
       for (let n = 0; n < 200; n++) {

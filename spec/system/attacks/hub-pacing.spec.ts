@@ -5,13 +5,18 @@ import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
 prepareHubScenes()
 
-/** Longest pause of a sender for a member, ms. */
+/** The longest pause of a sender for a member, in ms. */
 const MAX_PAUSE_MS = 4_000
 /** One more message than a member may leave unacknowledged before senders wait for it. */
 const BURST = 751
-/** Messages of the innocent member before the attacker acknowledges; few compared to the burst. */
+/**
+ * The number of messages to the innocent member before the attacker acknowledges, which is small compared to the burst.
+ */
 const MEANWHILE = 10
-/** Delay between two of them; shorter ones could make the attacker lag with these messages too, ms. */
+/**
+ * The delay between two of these messages, in ms. With a shorter delay, the attacker could lag with these messages as
+ * well.
+ */
 const PAUSE_MS = 20
 
 const send = async (attacker: RawSocket, ...frames: readonly object[]): Promise<void> =>
@@ -25,7 +30,7 @@ const lastSequenceId = ({ last }: RawSocket): number =>
   )
 
 describe('a group member that acknowledges late', () => {
-  it('lagging in one group does not hold other senders of the shared group', async () => {
+  it('a member that lags in one group does not hold senders of a group it shares with other members', async () => {
     const scene = await openHubScene({}, PAUSE_MS)
     const { worst } = await scene.runAttack(async () => {
       const [member, accomplice] = await scene.connectAll(2, n => ({ user: `mallory-${n}`, mayAll: true }))
@@ -35,7 +40,7 @@ describe('a group member that acknowledges late', () => {
       let acknowledged = 0
       for (let round = 1; round <= 5; round++) {
         await accomplice.send(repeated(message, BURST * message.length))
-        // If the innocent member were held, these would arrive only after the longest pause.
+        // If the innocent member were held, these messages would arrive only after the longest pause.
         await member.until(() => lastSequenceId(member) >= acknowledged + BURST + MEANWHILE)
         acknowledged = lastSequenceId(member)
         await send(member, { type: 'sequenceAck', sequenceId: acknowledged })

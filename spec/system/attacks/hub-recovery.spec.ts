@@ -9,15 +9,15 @@ interface Claim {
   readonly token: string
 }
 
-/** The claim in the first frame of a session. */
+/** Returns the claim in the first frame of a session. */
 function claimOf(text: string): Claim {
   const [, connectionId = ''] = /"connectionId":"([^"]+)"/.exec(text) ?? []
   const [, token = ''] = /"reconnectionToken":"([^"]+)"/.exec(text) ?? []
   return { connectionId, token }
 }
 
-describe('recovery claims', () => {
-  it('claims are audited, and invalid ones delay neither a valid one nor a member', async () => {
+describe('recovery claims of an attacker', () => {
+  it('recovery claims are audited, and invalid claims delay neither a valid claim nor a member', async () => {
     const scene = await openHubScene()
     await scene.runAttack(async () => {
       const victim = await scene.connect({ user: 'victim' })

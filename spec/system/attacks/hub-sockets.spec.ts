@@ -5,12 +5,12 @@ import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
 
-/** More than a hub allows besides its sessions. */
+/** The number of sockets, which is more than a hub allows besides its sessions. */
 const SOCKETS = 2_500
 const MOST_HELD = 2_100
 const HEAD = Buffer.from('GET /client/hubs/chat HTTP/1.1\r\nHost: localhost\r\nX: ')
 
-it('silent sockets do not keep clients from connecting to a hub', { timeout: 60_000 }, async () => {
+it('Silent sockets do not keep clients from connecting to a hub', { timeout: 60_000 }, async () => {
   const scene = await openScene({ hub: true })
   const { hub } = scene.store.addresses
   await scene.runAttack(

@@ -6,7 +6,7 @@ import { openHubScene, prepareHubScenes } from './support/hub-scene.js'
 
 prepareHubScenes()
 
-/** Duration of a flood, ms. */
+/** The duration of a flood, in ms. */
 const FLOOD_MS = nightly(5_000, 2_500)
 const CONNECTIONS = 8
 const KIB = 1024
@@ -26,7 +26,7 @@ describe('a flood from a user without rights', () => {
     ['pings in protobuf', protobufFrame('4a 00'), PROTOBUF_SUBPROTOCOL],
     ['pings in 500 fragments', Buffer.concat(PING_FRAGMENTS), undefined],
     ['WebSocket pings', webSocketFrame(Buffer.alloc(0), 9), undefined],
-    ['joins that are refused', jsonFrame({ type: 'joinGroup', group: 'g', ackId: 1 }), undefined],
+    ['joins that are rejected', jsonFrame({ type: 'joinGroup', group: 'g', ackId: 1 }), undefined],
     ['pings of a megabyte with 100,000 members', jsonFrame(`{"type":"ping",${MEMBERS}}`), undefined],
     [
       'events of a megabyte with 100,000 members',

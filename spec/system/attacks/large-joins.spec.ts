@@ -29,7 +29,7 @@ describe('joins and leaves of the group of a large key', () => {
     await holder.waitForFrame(frame => frame['group'] === GROUP)
     const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
     for (const { socket } of attackers) {
-      // Received messages are ignored.
+      // The attackers ignore received messages.
       socket.removeAllListeners('message')
       for (let i = 1; i <= JOINS; i++) {
         socket.send(JSON.stringify({ type: 'joinGroup', group: GROUP }))

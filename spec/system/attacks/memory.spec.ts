@@ -9,16 +9,19 @@ prepareScenes()
 
 const KIB = 1024
 const MIB = 1024 * KIB
-/** Memory limit under attack. */
+/** The memory limit under attack, in bytes. */
 const MEMORY_LIMIT = nightly(64, 16) * MIB
-/** Exceeds that limit but not the heap: the store must reject it and not crash. */
+/**
+ * The bytes sent in an attack. They exceed the memory limit but not the heap, so that the store must reject them and
+ * not crash.
+ */
 const ATTACK_BYTES = nightly(400, 100) * MIB
 const LIMITS = { maxBufferedBytes: MEMORY_LIMIT }
 /** The limit plus caches, pools and code. */
 const BOUNDS = { maxHeldBytes: LIMITS.maxBufferedBytes + 32 * MIB }
 const PAYLOAD = Buffer.alloc(64 * KIB, 'x')
 
-/** Sends packets one after the other until a number of bytes is sent or the connection has ended. */
+/** Sends packets one after the other until `bytes` bytes are sent or the connection has ended. */
 async function sendUpTo(attacker: RawSocket, bytes: number, next: (n: number) => Buffer): Promise<void> {
   for (let [sent, n] = [0, 1]; sent < bytes && !attacker.ended; n++) {
     const piece = next(n)
@@ -28,8 +31,8 @@ async function sendUpTo(attacker: RawSocket, bytes: number, next: (n: number) =>
   }
 }
 
-describe('unbounded storage', () => {
-  it('unbounded storage is prevented for values: a full store rejects them and accepts more after a deletion', {
+describe('memory limits of a store', () => {
+  it('a full store rejects values and accepts more after a deletion', {
     timeout: 60_000,
   }, async () => {
     const scene = await openScene({ maxBytes: MEMORY_LIMIT })
@@ -53,7 +56,7 @@ describe('unbounded storage', () => {
     await scene.expectRecovered()
   })
 
-  it('unbounded storage is prevented for watched keys, which end with their connection', async () => {
+  it('the store limits watched keys, which end with their connection', async () => {
     const scene = await openScene({ maxBytes: MEMORY_LIMIT })
     const key = 'k'.repeat(20_000)
     await scene.runAttack(async () => {
@@ -65,7 +68,7 @@ describe('unbounded storage', () => {
     await scene.expectRecovered()
   })
 
-  it('unbounded storage is prevented for retained messages', async () => {
+  it('the store limits retained messages', async () => {
     const scene = await openScene(LIMITS)
     await scene.runAttack(async () => {
       const attacker = await scene.connect('attacker')
@@ -75,7 +78,7 @@ describe('unbounded storage', () => {
     }, BOUNDS)
   })
 
-  it('unbounded storage is prevented for unreleased QoS 2 messages', async () => {
+  it('the store limits unreleased QoS 2 messages', async () => {
     const scene = await openScene(LIMITS)
     await scene.runAttack(async () => {
       const session = { properties: properties(PROPERTY.sessionExpiry(3_600)) }
@@ -86,7 +89,7 @@ describe('unbounded storage', () => {
     }, BOUNDS)
   })
 
-  it('unbounded storage is prevented for messages queued for offline clients', async () => {
+  it('the store limits messages queued for offline clients', async () => {
     const scene = await openScene(LIMITS)
     await scene.runAttack(async () => {
       const session = { properties: properties(PROPERTY.sessionExpiry(3_600)) }
@@ -101,7 +104,7 @@ describe('unbounded storage', () => {
     }, BOUNDS)
   })
 
-  it('unbounded storage is prevented for wills with a delay of a day', async () => {
+  it('the store limits wills with a delay of a day', async () => {
     const scene = await openScene(LIMITS)
     await scene.runAttack(async () => {
       const will = {
@@ -121,7 +124,7 @@ describe('unbounded storage', () => {
     }, BOUNDS)
   })
 
-  it('unbounded storage is prevented for sessions of MQTT 3.1.1, which have no expiry', async () => {
+  it('the store limits sessions of MQTT 3.1.1, which have no expiry', async () => {
     const scene = await openScene(LIMITS)
     const filters = Array.from({ length: 10 }, (_, n) => `${'f'.repeat(1_000)}/${n}`)
     const plain = Buffer.concat(

@@ -95,7 +95,7 @@ describe('a packet', () => {
 })
 
 describe('a will', () => {
-  it('a will that is not permitted harms no other client, even if the clock jumps during its connection', async () => {
+  it('a will that is not permitted affects no other client, even if the clock jumps during its connection', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       for (const [n, topic] of [INVOKE_TOPIC, '$SYS/x', responseTopicOf('innocent'), 'a/#', ''].entries()) {
@@ -106,7 +106,7 @@ describe('a will', () => {
     }, TO_THE_END)
   })
 
-  it('a will is not published during its connection even if the system sleeps for a day, but after it', async () => {
+  it('a will is published only after its connection has ended, even if the system sleeps for a day during the connection', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       const reader = await scene.connect('reader')
@@ -126,7 +126,7 @@ describe('a will', () => {
 })
 
 describe('the broker’s own information', () => {
-  it('the broker’s own information reveals no client to subscribers of # or $SYS', async () => {
+  it('a subscriber of # or $SYS receives no information about other clients', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       const spy = await scene.connect('spy')

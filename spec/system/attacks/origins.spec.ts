@@ -3,7 +3,7 @@ import type { ServeOptions } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
 import { RawSocket } from '../../support/raw-socket.js'
 
-/** Returns the status of a WebSocket upgrade: 101 if it is accepted. */
+/** Returns the status of a WebSocket upgrade, which is 101 if the upgrade is accepted. */
 async function ask(headers: Readonly<Record<string, string>>, options: ServeOptions = {}): Promise<number> {
   const { store } = await openStore(options)
   const { host } = new URL(store.wsUrl)
@@ -31,12 +31,12 @@ describe('A web page may connect over WebSocket if it is', () => {
     ['on this machine, by name', { Host: 'localhost:8083', Origin: 'http://localhost:5173' }, {}],
     ['on this machine, by another name or address', { Host: 'localhost:8083', Origin: 'http://[::1]:8080' }, {}],
     [
-      'of the address that it connects to',
+      'at the address that it connects to',
       { Host: '192.0.2.7:8083', Origin: 'http://192.0.2.7' },
       { host: '0.0.0.0', allowAnonymous: true },
     ],
-    ['of an origin on the list', { Origin: 'https://panel.example' }, PANEL],
-    ['of an origin on the list, in other case', { Origin: 'https://Panel.Example' }, PANEL],
+    ['at an origin on the list', { Origin: 'https://panel.example' }, PANEL],
+    ['at an origin on the list, spelled in another case', { Origin: 'https://Panel.Example' }, PANEL],
   ])('%s', async (_, headers, options) => {
     expect(await ask(headers, options)).toBe(101)
   })
@@ -51,13 +51,17 @@ describe('A web page is rejected if it is', () => {
     ['of the host on the list, by another scheme', { Origin: 'http://panel.example' }, PANEL],
     ['of the host on the list, on another port', { Origin: 'https://panel.example:8443' }, PANEL],
     [
-      'of a foreign name that resolves to this machine',
+      'at a foreign name that resolves to this machine',
       { Host: 'evil.example:8083', Origin: 'http://evil.example:8083' },
       {},
     ],
-    ['of such a name, in other case', { Host: 'EVIL.example', Origin: 'http://evil.EXAMPLE' }, {}],
     [
-      'of such a name, if the broker listens on all addresses',
+      'at a foreign name that resolves to this machine, spelled in another case',
+      { Host: 'EVIL.example', Origin: 'http://evil.EXAMPLE' },
+      {},
+    ],
+    [
+      'at a foreign name that resolves to this machine, if the broker listens on all addresses',
       { Host: 'evil.example', Origin: 'http://evil.example' },
       { host: '0.0.0.0', allowAnonymous: true },
     ],
@@ -73,7 +77,7 @@ describe('A web page is rejected if it is', () => {
       {},
     ],
     [
-      'connected to a name with our name as its prefix',
+      'connected to a name that has the name of this server as its prefix',
       { Host: 'localhost.evil.example', Origin: 'http://localhost.evil.example' },
       {},
     ],
@@ -91,7 +95,7 @@ describe('A web page is rejected if it is', () => {
 describe('A client outside a browser', () => {
   it.each([
     ['by address', {}],
-    ['by any name', { Host: 'store.factory.example' }],
+    ['under any name', { Host: 'store.factory.example' }],
   ])('sends no origin and may connect %s', async (_, headers) => {
     expect(await ask(headers)).toBe(101)
   })

@@ -8,13 +8,16 @@ import { openScene, prepareScenes } from './support/scene.js'
 prepareScenes()
 
 const MIB = 1024 * 1024
-/** For 1.6 GiB announced and 800 MiB sent; most of it is discarded before garbage collection. */
+/**
+ * The permitted growth for 1.6 GiB announced and 800 MiB sent. Most of the data is discarded before garbage is
+ * collected.
+ */
 const MAX_GROWTH_BYTES = 400 * MIB
 
 const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
-describe('an incomplete packet', () => {
-  it('an incomplete packet takes memory only for its received bytes, even with many packets of 16 MiB', async () => {
+describe('the memory of incomplete packets', () => {
+  it('incomplete packets take memory only for the bytes received, even if many of them announce 16 MiB', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.runAttack(
       async () => {
@@ -30,7 +33,7 @@ describe('an incomplete packet', () => {
     await scene.expectRecovered()
   })
 
-  it('an incomplete packet takes no additional memory in WebSocket frames of one byte', async () => {
+  it('an incomplete packet takes no additional memory in WebSocket frames of one byte each', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.runAttack(async () => {
       const template = connect('x')
@@ -51,7 +54,7 @@ describe('an incomplete packet', () => {
     await scene.expectRecovered()
   })
 
-  it('an incomplete packet takes no additional memory in TCP segments of one byte', async () => {
+  it('an incomplete packet takes no additional memory in TCP segments of one byte each', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.runAttack(async () => {
       const head = publish('t', Buffer.alloc(MIB)).subarray(0, 10)

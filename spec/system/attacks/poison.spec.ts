@@ -13,7 +13,7 @@ import { Bystander, prepareInnocents } from './support/beside.js'
 import { openRejectingLink } from './support/objecting-link.js'
 
 const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
-/** As in docs/any-broker.md. */
+/** The access rules of docs/any-broker.md. */
 const ACL = [
   'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
   'pattern read clients/%u/services/statestore/#',
@@ -25,7 +25,7 @@ const ACL = [
   'user innocent',
   `topic read ${NOTIFICATIONS}/696E6E6F63656E74/command/notify/+`,
 ]
-/** Mosquitto closes a connection that publishes to 202 levels. */
+/** Returns a topic of many levels. Mosquitto closes a connection that publishes to 202 levels. */
 const deepTopic = (levels: number): string =>
   `clients/mallory/services/statestore/${Array.from({ length: levels - 4 }, () => 'a').join('/')}`
 
@@ -53,7 +53,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
     expect(refused.values[0]).toMatchObject({ event: 'refused', action: 'publish', clientId: 'mallory' })
   })
 
-  it('a request with a response topic that Mosquitto rejects does not end the next store, which receives it after a crash', async () => {
+  it('a request with a response topic that Mosquitto rejects does not end the next store, which receives the request after a crash', async () => {
     const { url } = await openMosquitto()
     const address = url.replace('//', '//store@')
     const first = new AttachedProcess(address)
@@ -68,7 +68,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
   })
 })
 
-/** A proxy to a broker that ends the connection of a store on certain messages. */
+/** Opens a proxy to a broker that ends the connection of a store on certain messages. */
 async function openHostileLink(isPoison: (packet: IPublishPacket) => boolean, reasonCode?: number) {
   const broker = await Mosquitto.start()
   onTestFinished(async () => broker.stop())

@@ -15,7 +15,7 @@ const RULES = {
 } as const
 const MIB = 1024 * 1024
 
-/** The attacker's connections. */
+/** A store with the attacker's connections. */
 interface Scene {
   readonly url: string
   readonly mallory: RawClient
@@ -74,9 +74,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   },
 }
 
-describe.each(Object.entries(RULES))('An attacker %s', (_, policy) => {
+describe.each(Object.entries(RULES))('Attacks of a principal %s', (_, policy) => {
   it.each(Object.entries(ATTACKS))(
-    'that %s does not affect an innocent client',
+    'an attacker that %s does not affect an innocent client',
     async (_, attack) => {
       const { store, clock } = await openStore({
         authenticate: firstOf([backwards()]),

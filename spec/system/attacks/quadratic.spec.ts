@@ -24,7 +24,7 @@ const repeat = (piece: Buffer, bytes: number): Buffer =>
   Buffer.alloc(Math.floor(bytes / piece.length) * piece.length, piece)
 
 const EMPTY = Buffer.alloc(0)
-/** The same user property thousands of times. */
+/** A user property that is repeated thousands of times. */
 const SAME = repeat(PROPERTY.user('a', ''), 256 * KIB)
 const SAME_1_MIB = repeat(PROPERTY.user('a', ''), MIB)
 const DIFFERENT = Buffer.concat(Array.from({ length: 30_000 }, (_, n) => PROPERTY.user(`name-${n}`, '')))
@@ -114,7 +114,7 @@ describe('long names that differ only at the end', () => {
         }
         attacker.hangUp()
       },
-      // The keys remain; they are within the limits of the store.
+      // The keys remain in the store, within its limits.
       { maxGrowthBytes: 600 * MIB },
     )
   })

@@ -9,10 +9,12 @@ import { openStore } from '../../support/open-store.js'
 import { openRejectingLink } from './support/objecting-link.js'
 
 const ROUNDS = 100
-/** Shorter durations are within the noise of the store and of a busy machine, ms. */
+/** The duration in ms below which times are within the noise of the store and of a busy machine. */
 const NOISE_MS = 50
 
-/** Opens a retained sync from keys to topics of Mosquitto, and a client that writes keys and waits for their topics. */
+/**
+ * Opens a retained sync from keys to topics of Mosquitto, with a client that writes keys and waits for their topics.
+ */
 async function openBridge(lines: readonly string[], options: Partial<RetainedOptions>, isPoison?: RegExp) {
   const broker = await Mosquitto.start({ lines })
   onTestFinished(async () => broker.stop())
@@ -40,7 +42,7 @@ async function openBridge(lines: readonly string[], options: Partial<RetainedOpt
   await subscriber.subscribeAsync('plant/#', { qos: 1 })
   await status.until(({ values }) => values.at(-1)?.state === 'live')
   const set = (key: string, value: string) => lastValueFrom(client.key(key, text).set(value))
-  /** Writes a key and waits until its topic has the value; returns the duration, ms. */
+  /** Writes a key and waits until its topic has the value. Returns the duration in ms. */
   const writeAndAwaitTopic = async (key: string, value: string): Promise<number> => {
     const began = performance.now()
     const arrived = new Promise<void>(resolve => waiting.set(`plant/${key}=${value}`, resolve))
@@ -58,7 +60,7 @@ async function openBridge(lines: readonly string[], options: Partial<RetainedOpt
 
 const deep = (levels: number): string => Array.from({ length: levels - 1 }, () => 'a').join('/')
 
-describe('a key with a topic or value for which a broker closes the connection', () => {
+describe('a key whose topic or value makes a broker close the connection', () => {
   it.each([
     ['too many levels', [], deep(211), 'v'],
     ['control characters', [], 'a\u0001b', 'v'],
@@ -75,7 +77,7 @@ describe('a key with a topic or value for which a broker closes the connection',
     expect(status.values.some(({ state }) => state === 'reconnecting')).toBe(false)
   })
 
-  it('a key that a broker rejects with a reason code is found among a hundred, and is never published again', async () => {
+  it('a key that a broker rejects with a reason code is found among a hundred keys and is never published again', async () => {
     const {
       status,
       errors,
@@ -97,7 +99,7 @@ describe('a key with a topic or value for which a broker closes the connection',
     expect(errors.values).toHaveLength(1)
   })
 
-  it('a key that a broker rejects without a reason code is found among a hundred', async () => {
+  it('a key that a broker rejects without a reason code is found among a hundred keys', async () => {
     const {
       status,
       errors,

@@ -13,12 +13,12 @@ const frame = (payload: Buffer): Buffer => Buffer.concat([Buffer.of(0x82, 0x80 |
 const MESSAGES = 20_000
 const BATCH = 500
 
-/** Acknowledges each QoS 1 message in a separate frame, as clients do; returns after `count` messages. */
+/** Acknowledges each QoS 1 message in a separate frame, as clients do. Returns after `count` messages. */
 async function acknowledgeAll(reader: RawSocket, count: number): Promise<number> {
   const frames = new FramePayloadReader()
   let answered = 0
   let rest = Buffer.alloc(0)
-  // The upgrade response may have arrived with it or before.
+  // The upgrade response may have arrived together with the first message or before it.
   const head = reader.last.indexOf('\r\n\r\n')
   const first = head < 0 ? 0 : head + 4
   return new Promise(resolve => {
@@ -42,7 +42,7 @@ async function acknowledgeAll(reader: RawSocket, count: number): Promise<number>
 }
 
 describe('a client with short WebSocket frames', () => {
-  it('a client with short WebSocket frames is not treated as an attacker if it only acknowledges messages', {
+  it('a client that only acknowledges messages in short WebSocket frames is not treated as an attacker', {
     timeout: 60_000,
   }, async () => {
     const scene = await openScene()

@@ -5,12 +5,12 @@ import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
 
-/** Maximum number of concurrent handshakes of a hub. */
+/** The maximum number of concurrent handshakes of a hub. */
 const MAX_HANDSHAKES = 1_000
 const BATCH = 50
 const CLIENTS = 60
 
-it('handshakes from one address that make `authenticate` slow do not keep other addresses out of a hub', {
+it('Handshakes from one address that make `authenticate` slow do not keep other addresses from connecting to a hub', {
   timeout: 60_000,
 }, async () => {
   const scene = await openScene({ hub: true })

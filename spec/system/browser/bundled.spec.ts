@@ -13,15 +13,15 @@ import { serveStatic } from './support/static-site.js'
 
 const DOCUMENT = new URL('../../../docs/browser.md', import.meta.url)
 const ADDRESS = 'wss://store.example.com/mqtt'
-/** MQTT 5.0, section 2.1.2 */
+/** The packet types of MQTT 5.0, section 2.1.2. */
 const [CONNECT, PINGREQ] = [1, 12]
 const HTML =
   '<!doctype html><title>x</title><link rel="icon" href="data:," /><script type="module" src="page.js"></script>' +
   '<input type="range" min="10" max="30" step="0.5" />'
-/** Tolerance for the sizes in the documentation. */
+/** The tolerance for the sizes in the documentation. */
 const TOLERANCE = 0.1
 
-/** kB */
+/** Returns the compressed size of code, in kB. */
 const weightOf = (code: string): number => gzipSync(code, { level: 9 }).length / 1000
 
 describeInBrowser('With a bundler', open => {
@@ -35,7 +35,7 @@ describeInBrowser('With a bundler', open => {
     const site = await serveStatic(
       builtPackage(),
       { '/index.html': HTML, '/page.js': script },
-      // Except the icon of the spec's page.
+      // The policy is extended for the icon of the spec's page.
       { 'content-security-policy': `${policy.replace('wss://store.example.com', store.wsUrl)}; img-src data:` },
     )
     const key = openClient(store.url).key('thermostat1/setPoint', number)
@@ -74,13 +74,13 @@ describeInBrowser('With a bundler', open => {
       const packets: readonly number[] = await page.evaluate('packets')
       return packets.filter(packet => packet === type).length
     }
-    // The second is sent after the response to the first.
+    // The second PINGREQ is sent after the response to the first one.
     await expect.poll(() => sent(PINGREQ)).toBe(2)
     expect(await sent(CONNECT)).toBe(1)
     expect(page.workers()).toEqual([])
   })
 
-  it('a page connects to the next address when its broker fails, and skips addresses unusable in a browser', async () => {
+  it('a page connects to the next address when its broker fails, and skips addresses that a browser cannot use', async () => {
     const stores = [await serve({ port: 0, wsPort: 0 }), await serve({ port: 0, wsPort: 0 })]
     for (const store of stores) onTestFinished(async () => store.close())
     const { page: script } = await bundled(

@@ -16,7 +16,10 @@ import { NO_SOCKET } from './support/guard.js'
 import { takePictures } from './support/looks.js'
 import { reads } from './support/waiting.js'
 
-/** The ACL from `docs/any-broker.md` for a page that logs in as `console`, plus the lines for clients and store. */
+/**
+ * The access rules of `docs/any-broker.md` for a page that logs in as `console`, plus the lines for the clients and the
+ * store.
+ */
 const ACL = [
   'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
   'pattern read clients/%u/services/statestore/#',
@@ -30,7 +33,7 @@ const ACL = [
   'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/+/command/notify/+',
 ]
 
-/** Mosquitto with a WebSocket listener; restarts use the same ports. */
+/** Starts Mosquitto with a WebSocket listener. Restarts use the same ports. */
 async function brokerForPages(acl?: readonly string[]) {
   const [port, wsPort] = [await freePort(), await freePort()]
   const lines = [`listener ${wsPort} 127.0.0.1`, 'protocol websockets']
@@ -49,7 +52,7 @@ async function brokerForPages(acl?: readonly string[]) {
 
 describeInBrowser('The console of an attached store', open => {
   it.skipIf(!SERVICES.mosquitto.present)(
-    'the console shows and writes keys through an external broker, and offers no operations on the broker',
+    'the console shows and writes keys through an external broker, and offers no operations of the broker',
     async () => {
       const broker = await brokerForPages(ACL)
       const store = await openAttached(broker.url, { username: 'store' })
@@ -120,10 +123,10 @@ describeInBrowser('The console of an attached store', open => {
       await reads(ui.health, 'live')
       await reads(ui.cell('a', 'value'), '1')
       await reads(page.getByRole('contentinfo'), 'another store is active')
-      // New keys of the active store appear after a while.
+      // New keys of the active store take some time to appear.
       await client.key('b', number).set(2)
       await reads(ui.cell('b', 'value'), '2')
-      // Only the active store knows the expiry, which must not be lost unnoticed.
+      // Only the active store knows the expiry, which an edit must not discard silently.
       await ui.open('b')
       await reads(ui.detail.locator('.fact').filter({ hasText: 'Expires' }), /–/)
       await ui.press('Edit')

@@ -14,7 +14,7 @@ const SEED = [
 ]
 
 describeInBrowser('An open key on the console', open => {
-  it('the detail pane shows the history since the key was opened, and a chart of its numbers', async () => {
+  it('the detail pane shows the history since the key was opened, with a chart of its numbers', async () => {
     const { store, server } = await startConsole(SEED)
     const key = openClient(store.url).key('temperature', text)
     const { page } = await open(server.link)
@@ -88,7 +88,7 @@ describeInBrowser('An open key on the console', open => {
     expect(await value.locator('.dump-row').count()).toBe(75)
   })
 
-  it('the URL contains the open key: a reload opens it again, and Back returns to the list', async () => {
+  it('the URL contains the open key, so that a reload opens the key again and Back returns to the list', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)

@@ -53,7 +53,7 @@ describeInBrowser('The console by keyboard', open => {
     expect(await focused(page)).toBe('key/1')
   })
 
-  it('a row scrolled out of view keeps the focus', async () => {
+  it('a row keeps the focus when it is scrolled out of view', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
@@ -67,7 +67,7 @@ describeInBrowser('The console by keyboard', open => {
     expect(await focused(page)).toBe('key/4')
   })
 
-  it('keys act on the focused row while other clients add and remove keys above it', async () => {
+  it('keys of the keyboard act on the focused row while other clients add and remove rows above it', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)
@@ -89,7 +89,7 @@ describeInBrowser('The console by keyboard', open => {
     await reads(ui.detail.locator('.detail-number'), '6')
   })
 
-  it('the focus moves to the row after a deleted one, and to the search after the last', async () => {
+  it('the focus moves to the row after a deleted row, and from the last row to the search', async () => {
     const { store, server } = await startConsole(SEED.slice(0, 3))
     const client = openClient(store.url)
     const { page } = await open(server.link)
@@ -114,7 +114,7 @@ describeInBrowser('The console by keyboard', open => {
     await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('search')
   })
 
-  it('shortcuts search, set, edit, delete and switch views', async () => {
+  it('shortcuts search, set, edit and delete keys and switch views', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)

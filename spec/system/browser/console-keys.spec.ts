@@ -63,7 +63,7 @@ describeInBrowser('The keys on the console', open => {
     await ui.row('new/one').waitFor({ state: 'detached' })
   })
 
-  it('empty columns are hidden', async () => {
+  it('the list hides empty columns', async () => {
     const { store, server } = await startConsole([{ key: 'a', value: '1' }])
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
@@ -76,7 +76,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(ui.cell('b', 'ttl'), /^(1m 00|\d\d)s$/)
   })
 
-  it('keys are found by a glob or by a word anywhere in them', async () => {
+  it('a search finds keys by a glob or by a word anywhere in the key', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
@@ -95,7 +95,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(page.locator('#found'), '4 keys')
   })
 
-  it('invisible characters are shown, and a search for the digits of a binary key is explained', async () => {
+  it('the console shows invisible characters, and explains a search for the digits of a binary key', async () => {
     const { server } = await startConsole([{ key: ' user\u202egpj\n', value: '1' }, ...SEED])
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
@@ -122,7 +122,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(new ConsolePage(page).cell('first', 'value'), 'one')
   })
 
-  it('of many keys the first are listed, and only the visible ones are watched', async () => {
+  it('the console lists the first of many keys and watches only the visible ones', async () => {
     const seed = Array.from({ length: 2_500 }, (_, i) => ({ key: `sensor/${i}`, value: String(i) }))
     const { store, server } = await startConsole(seed)
     const { page } = await open(server.link)

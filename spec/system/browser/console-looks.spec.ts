@@ -23,7 +23,7 @@ const SEED = [
 const FIRST_LOAD = 160 * 1_024
 const FONTS = 90 * 1_024
 
-/** A client that writes during the test. */
+/** Opens a client that writes during the test. */
 async function busy(store: StoreServer): Promise<void> {
   const client = openClient(store.url, { clientId: 'plant-simulator' })
   const lock = await firstValueFrom(client.key('line-1/lock', text).set('gateway', { expiresIn: 3_600_000 }))
@@ -194,7 +194,7 @@ describeInBrowser('The looks of the console', open => {
     expect(await root.getAttribute('data-theme')).toBeNull()
   })
 
-  it('the page loads from its server only, within the size budgets of code and fonts', async () => {
+  it('the page loads only from its server, within the size budgets of code and fonts', async () => {
     const { server } = await startConsole(SEED)
     const files: { readonly url: string; readonly body: Promise<Buffer> }[] = []
     const { page } = await open(server.link, {
@@ -218,7 +218,7 @@ describeInBrowser('The looks of the console', open => {
   })
 })
 
-/** Sums layout shifts without user input; runs before the page. */
+/** Sums the layout shifts without user input. Runs before the page. */
 function countShifts(): void {
   Object.assign(globalThis, { shifted: 0 })
   const observer = new PerformanceObserver(list => {
@@ -230,7 +230,7 @@ function countShifts(): void {
   observer.observe({ type: 'layout-shift', buffered: true })
 }
 
-/** Controls smaller than 40 px, except links within text. */
+/** Returns the controls smaller than 40 px, except links within text. */
 const tooSmall = (page: Page): Promise<readonly string[]> =>
   page.locator('button:visible, a:visible, input:visible:not([type=file]), [role=row]:visible').evaluateAll(elements =>
     elements

@@ -12,7 +12,7 @@ import { reads } from './support/waiting.js'
 
 describeInBrowser('Nodes on the console', open => {
   it.skipIf(!SERVICES.nats.present)(
-    'the store view lists the nodes with lag and clients, and marks offline ones',
+    'the store view lists the nodes with lag and clients, and marks offline nodes',
     { timeout: 60_000 },
     async () => {
       const nats = await NatsCluster.start(1)

@@ -14,11 +14,11 @@ const SEED = [
   { key: 'a', value: '1' },
   { key: 'b', value: '2' },
 ]
-/** Errors of chromium for an unreachable server and for a broken connection. */
+/** The errors of Chromium for an unreachable server and for a broken connection. */
 const NO_SERVER = /net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE)/
 
 describeInBrowser('The store on the console', open => {
-  it('the clients view disconnects a client, which reconnects', async () => {
+  it('the clients view disconnects a client, and the client reconnects', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url, { clientId: 'panel-7' })
     const states = record(client.status$)
@@ -40,7 +40,7 @@ describeInBrowser('The store on the console', open => {
     await reads(ui.detail.locator('.detail-number'), '1')
   })
 
-  it('a frozen store is reported, and its values are grey until it resumes', async () => {
+  it('the page reports a frozen store and shows its values in grey until the store resumes', async () => {
     const { store, server } = await startConsole(SEED)
     const writer = openClient(store.url)
     const { page } = await open(server.link)

@@ -69,7 +69,7 @@ describeInBrowser('The tree of keys on the console', open => {
     await firstValueFrom(client.key('plant/line-2/alarm', text).set('on'))
     await reads(ui.cell('plant/line-2/alarm', 'value'), 'on')
     await reads(ui.branch('plant/'), '13')
-    // Only visible keys are watched: three in the open branch, a binary one, and one without a slash.
+    // Only visible keys are watched: three in the open branch, a binary key and a key without a slash.
     const pageClient = () => store.clients.find(({ watches }) => watches > 0)?.watches
     await expect.poll(pageClient).toBe(5)
   })
@@ -123,7 +123,7 @@ describeInBrowser('The tree of keys on the console', open => {
     expect(await ui.keys()).toContain('plant/line-1/speed')
   })
 
-  it('a search opens all branches, and restores the open ones afterwards', async () => {
+  it('a search opens all branches, and clearing the search restores the branches that were open', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
@@ -140,7 +140,7 @@ describeInBrowser('The tree of keys on the console', open => {
     expect((await rows(page)).length).toBe(17)
   })
 
-  it('the tree is not offered without a slash in any key', async () => {
+  it('the tree is not offered if no key has a slash', async () => {
     const { server } = await startConsole([{ key: 'a', value: '1' }])
     const { page } = await open(server.link)
     await reads(new ConsolePage(page).cell('a', 'value'), '1')

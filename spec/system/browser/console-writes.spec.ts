@@ -53,7 +53,7 @@ describeInBrowser('Writing on the console', open => {
     expect(store.peek('blob')?.value).toEqual(new Uint8Array([0, 255]))
   })
 
-  it('an unmet condition is reported', async () => {
+  it('a write whose condition is not met is reported', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
@@ -140,7 +140,7 @@ describeInBrowser('Writing on the console', open => {
     expect(textIn(store, 'page')).toBe('a\r\nbc')
   })
 
-  it('a phone shows one message at a time', async () => {
+  it('a phone shows only one message at a time', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link, { size: 'phone' })
     const ui = new ConsolePage(page)

@@ -44,7 +44,7 @@ describeInBrowser('Support code of the browser specs', open => {
     expect(guard.complaints).toEqual([])
   })
 
-  it('the accessibility check finds faults', async () => {
+  it('the accessibility check reports faults', async () => {
     const { page } = await open(await serving('<h1>Fine</h1><button></button>'))
     expect(await faultsOf(page)).toEqual([expect.stringMatching(/^critical: button-name .* at button: /)])
     await page.locator('button').evaluate(button => button.append('Press'))

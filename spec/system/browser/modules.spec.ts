@@ -17,7 +17,7 @@ const KEYS = 0
 const PUBSUB = 1
 const PROTOBUF_CODEC = '/node_modules/rx-statestore/dist/chunks/protobuf-client-codec.js'
 
-/** Uses the current time, like the page. */
+/** Opens a store that uses the current time, as the page does. */
 async function openStore(host?: string): Promise<StoreServer> {
   const store = await serve({ port: 0, wsPort: 0, ...(host !== undefined && { host }) })
   onTestFinished(async () => store.close())
@@ -41,7 +41,7 @@ describeInBrowser('Without a bundler', open => {
     await expectAccessible(page)
   })
 
-  it('the page reaches a store by an IPv6 address', async () => {
+  it('the page connects to a store by an IPv6 address', async () => {
     const store = await openStore('::1')
     const site = await serveStatic(builtPackage(), await documented(KEYS, { 'ws://localhost:8083': store.wsUrl }))
     const { page } = await open(site.url)
@@ -49,7 +49,7 @@ describeInBrowser('Without a bundler', open => {
     expect(store.wsUrl).toMatch(/^ws:\/\/\[::1\]:/)
   })
 
-  it('a page receives changes made while its connection was lost', async () => {
+  it('a page receives the changes that were made while its connection was lost', async () => {
     const store = await openStore()
     const link = await layLink(store.wsUrl)
     const client = openClient(store.url)

@@ -21,7 +21,7 @@ import { builtPackage } from './support/package.js'
 import { serveStatic } from './support/static-site.js'
 import { reads } from './support/waiting.js'
 
-/** Longer than a request's timeout, ms. */
+/** The duration of the outage in ms, longer than the timeout of a request. */
 const OUTAGE = 15_000
 const SET_POINT = 'thermostat1/setPoint'
 const SLIDER =
@@ -30,7 +30,9 @@ const SLIDER =
 
 const portOf = (address: string): number => Number(new URL(address).port)
 
-/** A store on disk that can be stopped and restarted at the same addresses, and a page with a controlled clock. */
+/**
+ * Opens a store on disk that can be stopped and restarted at the same addresses, and a page with a controlled clock.
+ */
 async function openWorld() {
   const data = await mkdtemp(join(tmpdir(), 'outage-'))
   onTestFinished(async () => rm(data, { recursive: true, force: true }))
@@ -44,7 +46,7 @@ async function openWorld() {
     client,
     wsUrl,
     stored,
-    /** Stops the store, and restarts it after `OUTAGE` of page time. */
+    /** Stops the store, and restarts it after `OUTAGE` ms of page time. */
     outage: async (page: Page, meanwhile: () => Promise<void>): Promise<void> => {
       await store.close()
       await meanwhile()
@@ -54,7 +56,7 @@ async function openWorld() {
   }
 }
 
-/** Advances the page's clock past its retry delays. */
+/** Advances the clock of the page past its retry delays. */
 const until = async (page: Page, condition: () => Promise<boolean>): Promise<void> => {
   while (!(await condition())) await page.clock.runFor(500)
 }
@@ -68,8 +70,8 @@ describeInBrowser('Through an outage of 15 s', open => {
   const position = async (page: Page): Promise<string> => page.getByRole('slider').first().inputValue()
 
   /**
-   * Checks that the last value set during the outage is written, and later writes of the page and of other clients as
-   * well.
+   * Checks that the last value set during the outage is written, and that later writes of the page and of other clients
+   * are shown.
    */
   async function expectSlider(
     page: Page,
@@ -96,13 +98,13 @@ describeInBrowser('Through an outage of 15 s', open => {
     await expectSlider(await openPage(site.url), world, SET_POINT)
   })
 
-  it('the page without a bundler recovers', async () => {
+  it('the page without a bundler recovers after the outage', async () => {
     const world = await openWorld()
     const site = await serveStatic(builtPackage(), await documented(0, { 'ws://localhost:8083': world.wsUrl }))
     await expectSlider(await openPage(site.url), world, SET_POINT)
   })
 
-  it('a page that paints once per frame recovers', async () => {
+  it('a page that paints once per frame recovers after the outage', async () => {
     const { client, wsUrl, outage } = await openWorld()
     const [, code = ''] = await blocksOf('docs/browser.md', 'js')
     const prelude = `import { connect, number } from 'rx-statestore'
@@ -162,12 +164,12 @@ describeInBrowser('Through an outage of 15 s', open => {
       return { world, page }
     }
 
-    it('the slider recipe recovers', async () => {
+    it('the slider recipe recovers after the outage', async () => {
       const { world, page } = await openRecipes()
       await expectSlider(page, world, 'lamp/brightness')
     })
 
-    it('the switch, form and list recipes recover', async () => {
+    it('the switch, form and list recipes recover after the outage', async () => {
       const { world, page } = await openRecipes()
       const { client, outage, stored } = world
       await until(page, async () => (await page.locator('#saved').textContent()) === '"nothing yet"')
@@ -180,7 +182,7 @@ describeInBrowser('Through an outage of 15 s', open => {
       })
       // The form was waiting, and no other client has saved.
       await until(page, async () => (await stored('oven/recipe', json())) !== undefined)
-      // The switch must not turn on later, and the list had 10 s.
+      // The switch must not turn on later, and the timeout of the list was 10 s.
       expect(await stored('pump/on', boolean)).toBeUndefined()
       expect(await stored('shopping', json())).toBeUndefined()
       await page.locator('#button').click()
@@ -193,7 +195,7 @@ describeInBrowser('Through an outage of 15 s', open => {
     })
   })
 
-  it.each(Object.entries(PAGES))('the component for %s goes on', async (name, main) => {
+  it.each(Object.entries(PAGES))('the component for %s continues after the outage', async (name, main) => {
     const { client, wsUrl, outage } = await openWorld()
     await client.key(SET_POINT, number).set(20)
     const folder = projectOf([...filesOf(name, wsUrl), { file: 'main.ts', code: main }])
@@ -208,7 +210,7 @@ describeInBrowser('Through an outage of 15 s', open => {
     await until(page, async () => (await output.getAttribute('data-freshness')) === 'live')
   })
 
-  it('the writing React component recovers', async () => {
+  it('the writing React component recovers after the outage', async () => {
     const { client, wsUrl, outage, stored } = await openWorld()
     await client.key(SET_POINT, number).set(20)
     const folder = projectOf([...filesOf('Writing', wsUrl), { file: 'main.ts', code: WRITABLE }])

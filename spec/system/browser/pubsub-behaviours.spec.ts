@@ -4,11 +4,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, vi } from '
 import { SEED } from '../../support/effort.js'
 import { socketsOf } from './support/page-socket.js'
 
-/** A noisy machine takes its time to open a page, ms. */
+/** The time that a busy machine may take to open a page, in ms. */
 const PATIENCE = 120_000
 
-// The specs of socket-dependent behaviour, run with the WebSocket of chromium. Each has its own page, since chromium
-// delays connections of a page whose sockets have failed, longer with each failure.
+// These specs of socket-dependent behaviour run with the WebSocket of Chromium. Each has a separate page, since
+// Chromium delays connections of a page whose sockets have failed, longer with each failure.
 vi.setConfig({ testTimeout: PATIENCE })
 const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html>'))
 let browser: Browser | undefined
@@ -25,7 +25,7 @@ beforeEach(async () => {
   const page = await browser.newPage()
   await page.goto(`http://127.0.0.1:${address.port}`)
   vi.stubGlobal('WebSocket', await socketsOf(page, () => opened++))
-  // The client detects Node by its missing `navigator`.
+  // The client detects Node by the missing `navigator`.
   vi.stubGlobal('navigator', undefined)
 }, PATIENCE)
 
@@ -41,7 +41,7 @@ afterAll(async () => {
   expect(opened).toBeGreaterThan(0)
 })
 
-// For a socket, payloads are only text or bytes: each run tests one of the two, chosen by its seed.
+// The payloads of a socket are only text or bytes, so each run tests one of the two, chosen by its seed.
 const protocol = SEED % 2 === 0 ? 'json' : 'protobuf'
 vi.doMock(import('../../pubsub/support/scripted-hub.js'), async original => {
   const hub = await original()

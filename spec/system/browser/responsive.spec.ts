@@ -12,14 +12,14 @@ import { reads } from './support/waiting.js'
 
 const PAGE = new URL('pages/many-keys.html', import.meta.url)
 const KEYS = 500
-/** ms: 10 changes per key and second, which leave some CPU for the page on two busy cores. */
+/** The period in ms. 10 changes per key and second leave some CPU time for the page on two busy cores. */
 const PERIOD = 100
-/** Four seconds on a fast machine; the result does not depend on the duration. */
+/** The rounds take four seconds on a fast machine. The result does not depend on the duration. */
 const ROUNDS = 40
 const TEXT = 'typed while all of them change'
 /**
- * ms. A page that processes changes as they arrive has short tasks; one that queues them has a few that last seconds.
- * The limit is far from both, since the machine may be busy.
+ * The longest permitted task, in ms. A page that processes changes as they arrive has short tasks, and a page that
+ * queues them has a few that last seconds. The limit is far from both, since the machine may be busy.
  */
 const LONGEST = 1_500
 
@@ -31,7 +31,7 @@ interface Seen {
 
 const seenBy = (page: Page): Promise<Seen> => page.evaluate(() => Reflect.get(globalThis, 'seen'))
 
-/** Settles when all keys have this value. */
+/** Resolves when all keys show this value. */
 const showsEverywhere = (page: Page, value: number) =>
   page.waitForFunction(
     ([count, wanted]) =>
@@ -39,7 +39,9 @@ const showsEverywhere = (page: Page, value: number) =>
     [KEYS, value],
   )
 
-/** Writes all keys repeatedly, at least `ROUNDS` times and until `isDone`; returns the number of rounds. */
+/**
+ * Writes all keys repeatedly, at least `ROUNDS` times and until `isDone` returns true. Returns the number of rounds.
+ */
 function flood(writer: StateStore, isDone: () => boolean): Promise<number> {
   const keys = keysOf(writer)
   let round = 0
@@ -59,7 +61,7 @@ const keysOf = (store: StateStore): readonly Key<number>[] =>
   Array.from({ length: KEYS }, (_, i) => store.key(`sensor/${i}`, number))
 
 describeInBrowser(`A page that watches ${KEYS} keys`, open => {
-  it('the page shows every key’s last change and stays responsive to the keyboard', async ({ annotate }) => {
+  it('the page shows the last change of every key and stays responsive to the keyboard', async ({ annotate }) => {
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
     const writer = openClient(store.url)

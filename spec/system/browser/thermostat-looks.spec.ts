@@ -57,7 +57,7 @@ describeInBrowser('The looks of the thermostat', open => {
     await takePictures(page, 'thermostat-resyncing')
   })
 
-  it('changes are listed in order, as many whole rows as fit', async () => {
+  it('changes are listed in order, in as many whole rows as fit', async () => {
     const { url, client } = await startThermostat(builtPackage())
     for (const value of [20, 22, 23]) await client.key(SET_POINT, number).set(value)
     const { page } = await open(url)
@@ -78,7 +78,7 @@ describeInBrowser('The looks of the thermostat', open => {
     expect((list ?? 0) % ((row ?? 0) + 1)).toBe(0)
   })
 
-  it('a finger turns the dial, and scrolls the page elsewhere', async () => {
+  it('a finger on the dial turns it, and a finger elsewhere scrolls the page', async () => {
     const { url } = await startThermostat(builtPackage())
     const { page } = await open(url, { size: 'phone', touch: true })
     const dial = new DialControl(page)

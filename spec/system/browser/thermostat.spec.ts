@@ -63,7 +63,7 @@ describeInBrowser('The thermostat', open => {
     expect(await bob.getByRole('radio', { name: 'Off' }).isChecked()).toBe(true)
   })
 
-  it('a drag writes its latest values only, and echoes do not move the dial back', async () => {
+  it('a drag writes only its latest values, and echoes do not move the dial back', async () => {
     const { url, link, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url)
     const dial = new DialControl(page)
@@ -76,7 +76,7 @@ describeInBrowser('The thermostat', open => {
     await dial.move(21.5, 28)
     await dial.release()
     await dial.shows(28)
-    // The room's write, and the first of the drag, which has no response yet.
+    // One write is that of the room, and the other is the first of the drag, which has no response yet.
     expect(written).toEqual([21, 21.5])
     link.resume()
     await holds(client, 28)
@@ -92,7 +92,7 @@ describeInBrowser('The thermostat', open => {
     const dial = new DialControl(page)
     await dial.shows(21)
     await dial.slider.focus()
-    // With Ctrl, keys belong to the browser.
+    // Combinations with Ctrl belong to the browser.
     const keys = ['ArrowUp', 'ArrowUp', 'PageUp', 'ArrowLeft', 'Control+ArrowUp']
     for (const key of keys) await page.keyboard.press(key)
     await holds(client, 23.5)
@@ -104,7 +104,7 @@ describeInBrowser('The thermostat', open => {
     await holds(client, 30)
   })
 
-  it('the page shows how long it has been stale, and after a lost connection shows what other clients wrote', async () => {
+  it('the page shows how long its value has been stale, and after a lost connection shows what other clients wrote', async () => {
     const { url, link, client } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialControl(page)
@@ -127,7 +127,7 @@ describeInBrowser('The thermostat', open => {
     expect(rest.slice(0, -1).filter(sentence => !/^Resyncing [0-4] of 5 keys$/.test(sentence))).toEqual([])
   })
 
-  it('a set point chosen while disconnected is written after reconnecting', async () => {
+  it('a set point that was chosen while disconnected is written after the reconnect', async () => {
     const { url, link, client, written } = await startThermostat(builtPackage())
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialControl(page)

@@ -25,7 +25,7 @@ interface Program {
   readonly printed: () => string
 }
 
-/** A reader's folder after step 1 with the saved files, using free ports. */
+/** Creates the folder of a reader after step 1 with the saved files, using free ports. */
 async function openProject() {
   const folder = mkdtempSync(join(tmpdir(), 'tutorial-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -77,7 +77,7 @@ async function interrupt({ child }: Program): Promise<void> {
 }
 
 describeInBrowser('The tutorial', open => {
-  it('each step works, up to a page that survives a restart of the store', async () => {
+  it('every step gives the described result, up to a page that survives a restart of the store', async () => {
     const { address, runs, starts } = await openProject()
     const store = await starts(SERVE, 'listening on mqtt://127.0.0.1:')
     expect(await runs('npx rx-statestore set thermostat1/setPoint 20')).toMatch(/^\d+:\d+:StateStore\n$/)
@@ -113,7 +113,7 @@ describeInBrowser('The tutorial', open => {
   })
 })
 
-it('every command of the tutorial is run by this spec', () => {
+it('Every command of the tutorial is run by this spec', () => {
   const installed = ['mkdir panel && cd panel', 'npm init -y', 'npm pkg set type=module']
   expect(COMMANDS).toEqual([
     ...installed,

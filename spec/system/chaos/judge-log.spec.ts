@@ -17,7 +17,7 @@ import { bytes, resp3 } from '../../support/words.js'
 
 const KEY = 'chaos/1'
 const [OLD, NEW] = ['c0.0.0.0', 'c0.0.1.0']
-/** Versions of entries that come a second after one another. */
+/** Returns the version of an entry by its second. Entries follow each other at intervals of a second. */
 const version = (second: number): string => `${START + second * 1_000}:0:StateStore`
 
 interface Asked {
@@ -35,7 +35,7 @@ function write(words: readonly string[], { client = 'c0', token }: Asked = {}): 
 
 const SETS = [write(['SET', KEY, `${OLD}:`]), write(['SET', KEY, `${NEW}:`])]
 
-/** A write of a client, as it was recorded; its version is that of a second. */
+/** Returns a recorded write of a client, whose version is that of a second. */
 const wrote = (
   value: string,
   second: number,
@@ -51,7 +51,7 @@ const told = (value: string, second: number): Observation => {
   return ['entry', 'c1.0/0', KEY, 0, 1, true, 'set', value, version(second), source]
 }
 
-/** What a client of two writes and a watch of them has seen. */
+/** The records of a client with two writes and a watch of them. */
 const WRITTEN = [wrote(OLD, 1), wrote(NEW, 2)]
 const TOLD = [told(OLD, 1), told(NEW, 2)]
 const SEEN = [...WRITTEN, ...TOLD]
@@ -71,7 +71,7 @@ describe('the judge of several nodes under chaos', () => {
   const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-judge-'))
   afterAll(() => rmSync(directory, { recursive: true }))
 
-  /** Writes a log of one node that has such commands, one a second. */
+  /** Writes a log of one node with these commands, at intervals of a second. */
   function logOf(commands: readonly EntryCommand[]): string {
     const path = join(directory, 'log.jsonl')
     const recorder = new Recorder<LogRecord>(path)
@@ -82,7 +82,7 @@ describe('the judge of several nodes under chaos', () => {
       const room = { time, maxKeys: 100, maxBytes: 1_000_000 }
       const body = command === undefined ? new Uint8Array(0) : encodeEntry({ ...room, commands: [command] })
       const kind = command === undefined ? 'start' : 'entry'
-      // Of a node that has applied nothing yet; digests are judged elsewhere.
+      // The digest is that of a node that has applied nothing yet, as digests are judged elsewhere.
       const { value: digest } = replica.digest
       const place: Pick<NodeMessage, 'appliedPosition' | 'digest'> = { appliedPosition: 0, digest }
       const node = { node: 'a', epoch: 'x', number: at + 1, previousEpoch: '', clientCount: 0 }
@@ -110,27 +110,27 @@ describe('the judge of several nodes under chaos', () => {
     return violations.lines.join('\n')
   }
 
-  it('has nothing against nodes that keep all promises', async () => {
+  it('the judge accepts nodes that keep every guarantee', async () => {
     expect(await judged(SETS, SEEN)).toBe('')
   })
 
-  it('objects to an acknowledged write that is not in the log', async () => {
+  it('the judge rejects an acknowledged write that is not in the log', async () => {
     const lost = await judged(SETS.slice(0, 1), SEEN.slice(0, 3), new Map([[KEY, stored(OLD, 1)]]))
     expect(lost).toMatch(/acknowledged with version \S+ but is not in the log/)
     expect(lost).toMatch(new RegExp(`write: c0 SET ${KEY} ${NEW} ended as applied, and reached a store 0 times`))
     expect(await judged(SETS, SEEN, HELD, new Map([[version(9), 5]]))).toMatch(/1 x lost/)
   })
 
-  it('objects to an acknowledged write that nodes do not hold', async () => {
+  it('the judge rejects an acknowledged write that the nodes do not hold', async () => {
     expect(await judged(SETS, SEEN, new Map([[KEY, stored(OLD, 1)]]))).toMatch(/stored: chaos\/1: \S+ was applied last/)
   })
 
-  it('rejects a late write that was reported as never applied', async () => {
+  it('the judge rejects a late write that was reported as never applied', async () => {
     const timedOut = [...WRITTEN.slice(0, 1), wrote(NEW, 2, 'timeout')]
     expect(await judged(SETS, timedOut)).toMatch(/ended as timeout, and reached a store 1 times/)
   })
 
-  it('objects to a watch that misses a change, tells one twice or in another order', async () => {
+  it('the judge rejects a watch that misses a change, emits a change twice or in another order', async () => {
     const third = write(['SET', KEY, 'c0.0.2.0:'])
     const held = new Map([[KEY, stored('c0.0.2.0', 3)]])
     const [first, second, last] = [told(OLD, 1), told(NEW, 2), told('c0.0.2.0', 3)]
@@ -142,7 +142,7 @@ describe('the judge of several nodes under chaos', () => {
     expect(await of(second, first)).toMatch(/older than before/)
   })
 
-  it('accepts late writes only if their outcome was unknown', async () => {
+  it('the judge accepts late writes only if their outcome was unknown', async () => {
     const [late, before] = [SETS[1], SETS[0]].map(set => set ?? write([]))
     const found = new Map([[KEY, stored(OLD, 2)]])
     const commands = [late, before].filter(command => command !== undefined)
@@ -150,7 +150,7 @@ describe('the judge of several nodes under chaos', () => {
     expect(await judged(commands, [wrote(NEW, 1), wrote(OLD, 2)], found)).toMatch(/order of writes/)
   })
 
-  it('knows when the time of a key was over', async () => {
+  it('the judge knows when a key has expired', async () => {
     const short = write(['SET', KEY, `${OLD}:`, 'PX', '500'])
     const next = write(['SET', 'chaos/2', `${NEW}:`])
     const gone: Entry<string> = {

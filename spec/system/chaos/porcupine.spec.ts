@@ -6,7 +6,7 @@ const BUILD_TIME = 300_000
 
 type Timed = Omit<Operation, 'client' | 'invoke' | 'return'>
 
-/** An operation from one time to another; without the latter nobody knows what became of it. */
+/** Returns an operation between two times. Without the second time, its outcome is unknown. */
 const at = (invoke: number, end: number | null, operation: Timed): Operation => ({
   client: 0,
   ...operation,
@@ -86,7 +86,7 @@ const lines = (histories: Record<string, Operation[]>): string[] =>
 describe('the checker of histories', () => {
   beforeAll(buildChecker, BUILD_TIME)
 
-  it('accepts linearizable histories', async () => {
+  it('the checker accepts linearizable histories', async () => {
     expect(await checkHistories(lines(GOOD))).toEqual({
       keys: Object.keys(GOOD).length,
       operations: Object.values(GOOD).flat().length,
@@ -96,12 +96,12 @@ describe('the checker of histories', () => {
     })
   })
 
-  it.each(Object.keys(BAD))('refuses %s', async key => {
+  it.each(Object.keys(BAD))('the checker rejects %s', async key => {
     const { illegal } = await checkHistories(lines({ ...GOOD, [key]: BAD[key] ?? [] }))
     expect(illegal).toEqual([key])
   })
 
-  it('reports invalid input', async () => {
+  it('the checker reports invalid input', async () => {
     await expect(checkHistories(['{"key": 1}\n'])).rejects.toThrow(/cannot unmarshal/)
     await expect(checkHistories(lines({ x: [at(1, 2, { op: 'ask' as 'read' })] }))).rejects.toThrow(/that is none: ask/)
   })

@@ -14,24 +14,24 @@ import { openClient } from '../../support/open-client.js'
 
 const BINARY = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256)
 
-/** Not for ever: should a test fail, nothing of it must stay. */
+/** A program that ends after a minute, so that a failed test leaves no process behind. */
 const FOREVER = 'setTimeout(() => {}, 60_000); console.log("runs")'
 
-/** A process, and what it has said in the end. */
+/** A process with its final output. */
 interface Child {
   readonly code: number | null
   readonly stdout: Buffer
   readonly stderr: string
 }
 
-/** ms; a test starts up to seven processes, and a busy machine takes seconds for each. */
+/** The timeout in ms. A test starts up to seven processes, and a busy machine takes seconds for each. */
 const LIMIT = 120_000
 
 describe('the built binary', { timeout: LIMIT }, () => {
   let folder: string
   let main: string
 
-  // Below node_modules, so that the packages it imports are found from there.
+  // The folder is below node_modules, so that imports of other packages resolve.
   beforeAll(async () => {
     await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
     folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-cli-'))
@@ -56,11 +56,11 @@ describe('the built binary', { timeout: LIMIT }, () => {
       child.stderr.on('data', chunk => stderr.push(chunk))
       child.on('error', reject)
       child.on('close', code => resolve({ code, stdout: Buffer.concat(stdout), stderr: String(Buffer.concat(stderr)) }))
-      // A command that reads nothing may be gone before its input.
+      // A command that reads no input may have ended before it gets the input.
       child.stdin.on('error', () => undefined).end(stdin)
     })
 
-  it.each(some(['SIGINT', 'SIGTERM'] as const, 1))('serves until %s', async signal => {
+  it.each(some(['SIGINT', 'SIGTERM'] as const, 1))('the binary serves until %s', async signal => {
     const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0')
     const [line] = await once(lines, 'line')
     expect(line).toMatch(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:/)
@@ -68,31 +68,34 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(await exit).toEqual([0, null])
   })
 
-  it.each(some(['SIGINT', 'SIGTERM'] as const, 1))('watches until %s, and ends its registration', async signal => {
-    const store = await openStore()
-    const { child, lines, exit } = launch('watch', 'k', '--url', store.url)
-    await once(lines, 'line')
-    expect(store.stats.watches).toBe(1)
-    child.kill(signal)
-    expect(await exit).toEqual([0, null])
-    await eventually(() => store.stats.watches === 0)
-  })
+  it.each(some(['SIGINT', 'SIGTERM'] as const, 1))(
+    'the binary watches until %s, and ends its registration',
+    async signal => {
+      const store = await openStore()
+      const { child, lines, exit } = launch('watch', 'k', '--url', store.url)
+      await once(lines, 'line')
+      expect(store.stats.watches).toBe(1)
+      child.kill(signal)
+      expect(await exit).toEqual([0, null])
+      await eventually(() => store.stats.watches === 0)
+    },
+  )
 
-  it('ends a watch quietly when the reader of its output has exited', async () => {
+  it('the binary ends a watch quietly when the reader of its output has exited', async () => {
     const { url } = await openStore()
     const { child, lines, exit } = launch('watch', 'k', '--url', url)
     const messages: string[] = []
     createInterface({ input: child.stderr }).on('line', line => messages.push(line))
     await once(lines, 'line')
     child.stdout.destroy()
-    // Only a write tells a process that its reader is gone; the first may still be taken.
+    // A process notices only on a write that its reader has exited, and the first write may still succeed.
     const key = openClient(url).key('k', text)
     for (let count = 0; child.exitCode === null; count++) await firstValueFrom(key.set(String(count)))
     expect(await exit).toEqual([0, null])
     expect(messages.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
   })
 
-  it('passes binary values through pipes', async () => {
+  it('the binary passes binary values through pipes', async () => {
     const { url } = await openStore()
     expect(await execute(['set', 'k', '--file', '-', '--url', url], BINARY)).toMatchObject({ code: 0, stderr: '' })
     const { code, stdout } = await execute(['get', 'k', '--url', url])
@@ -100,7 +103,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(stdout.equals(BINARY)).toBe(true)
   })
 
-  it('serves a console, through which keys are dumped and loaded', async () => {
+  it('the binary serves a console, through which keys are dumped and loaded', async () => {
     const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0')
     const printed: string[] = []
     lines.on('line', line => printed.push(line))
@@ -123,7 +126,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(await exit).toEqual([0, null])
   })
 
-  it('runs a command under a lock with the same standard streams', async () => {
+  it('the binary runs a command under a lock with the same standard streams', async () => {
     const { url } = await openStore()
     const words = ['lock', 'l', '--url', url, '--', process.execPath, '-e', 'process.stdin.pipe(process.stdout)']
     const { code, stdout, stderr } = await execute(words, BINARY)
@@ -138,19 +141,22 @@ describe('the built binary', { timeout: LIMIT }, () => {
     ['SIGQUIT', 131],
   ] as const
 
-  it.each(some(ENDING, 1))('forwards %s to a command under a lock, and releases the lock', async (signal, code) => {
-    const store = await openStore()
-    const { child, lines, exit } = launch('lock', 'l', '--url', store.url, '--', process.execPath, '-e', FOREVER)
-    await once(lines, 'line')
-    expect(store.stats.keys).toBe(1)
-    // What Ctrl-Z sends stops nobody: who is stopped does not renew.
-    child.kill('SIGTSTP')
-    child.kill(signal)
-    expect(await exit).toEqual([code, null])
-    expect(store.stats.keys).toBe(0)
-  })
+  it.each(some(ENDING, 1))(
+    'the binary forwards %s to a command under a lock, and releases the lock',
+    async (signal, code) => {
+      const store = await openStore()
+      const { child, lines, exit } = launch('lock', 'l', '--url', store.url, '--', process.execPath, '-e', FOREVER)
+      await once(lines, 'line')
+      expect(store.stats.keys).toBe(1)
+      // SIGTSTP, which Ctrl-Z sends, must not stop the command, because a stopped process does not renew its lock.
+      child.kill('SIGTSTP')
+      child.kill(signal)
+      expect(await exit).toEqual([code, null])
+      expect(store.stats.keys).toBe(0)
+    },
+  )
 
-  it('prints one line and returns the exit code of a failure', async () => {
+  it('the binary prints one line and returns the exit code of a failure', async () => {
     const { url } = await openStore()
     expect(await execute(['--version'])).toMatchObject({ code: 0, stderr: '' })
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({

@@ -10,7 +10,7 @@ const COMMANDS = ['serve', 'attach', 'get', 'set', 'del', 'keys', 'watch', 'stat
 
 const ANSWER = '_rx_statestore; declare -p COMPREPLY'
 
-/** Words before the tab key, and what it offers. */
+/** The words before the tab key, with the candidates for them. */
 const CASES: readonly (readonly [string, readonly string[]])[] = [
   ['st', ['status']],
   ['keys --verb', ['--verbose']],
@@ -36,13 +36,13 @@ describe('completion', () => {
 
   const scriptOf = async (shell: string): Promise<string> => (await execute(['completion', shell])).stdout
 
-  it.each(['bash', 'zsh'])('knows all commands in %s', async shell => {
+  it.each(['bash', 'zsh'])('the script for %s contains all commands', async shell => {
     const { code, stdout, stderr } = await execute(['completion', shell])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const command of COMMANDS) expect(stdout).toContain(command)
   })
 
-  it.each(CASES)('offers matching candidates in bash after `%s`', async (line, expected) => {
+  it.each(CASES)('bash offers matching candidates after `%s`', async (line, expected) => {
     const words = ['rx-statestore', ...line.split(' ')]
     const ask = [
       'compopt() { :; }',
@@ -54,16 +54,16 @@ describe('completion', () => {
     expect(Array.from(offered.matchAll(/\]="([^"]*)"/g), ([, word]) => word).sort()).toEqual([...expected])
   })
 
-  it('offers candidates in bash after an equals sign, which bash treats as a separate word', async () => {
+  it('bash offers candidates after an equals sign, which bash treats as a separate word', async () => {
     const ask = `COMP_WORDS=(rx-statestore serve --persist = k); COMP_CWORD=4; ${ANSWER}`
     expect(execFileSync('bash', [], { input: `${await scriptOf('bash')}\n${ask}` }).toString()).toContain('[0]="keys"')
   })
 
   it.runIf(SERVICES.zsh.present).each(CASES)(
-    'offers in zsh after `%s` what fits, among others',
+    'zsh offers matching candidates after `%s`, among others',
     async (line, expected) => {
       const words = line.split(' ').map(word => `'${word}'`)
-      // As zsh's bashcompinit calls it; what has another beginning is left out later.
+      // The function is called as by zsh's bashcompinit, which later drops candidates with another prefix.
       const ask = `() {
       emulate -L sh; setopt kshglob noshglob braceexpand ksharrays
       COMP_WORDS=(rx-statestore "$@"); COMP_CWORD=$#; _rx_statestore; printf '%s\\n' "\${COMPREPLY[@]}"
@@ -74,7 +74,7 @@ describe('completion', () => {
     },
   )
 
-  it('exits with code 2 for an unknown shell', async () => {
+  it('completion exits with code 2 for an unknown shell', async () => {
     const { code, stderr } = await execute(['completion', 'csh'])
     expect(code).toBe(2)
     expect(stderr).toMatch(/Allowed choices are bash, zsh; see rx-statestore completion --help\n$/)

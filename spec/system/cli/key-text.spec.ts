@@ -23,11 +23,11 @@ describe('shellWord', () => {
     ['two\nlines', "$'two\\nlines'"],
     ["a\t'\\", "$'a\\t\\'\\\\'"],
     ['\u202e', "$'\\xE2\\x80\\xAE'"],
-  ])('writes %j', (key, word) => {
+  ])('shellWord writes %j', (key, word) => {
     expect(shellWord(key)).toBe(word)
   })
 
-  it('writes a key that is not text byte by byte', () => {
+  it('shellWord writes a key that is not text byte by byte', () => {
     expect(shellWord(Uint8Array.of(255, 0))).toBe(`"\\$'\\xFF\\x00'"`)
   })
 
@@ -37,11 +37,11 @@ describe('shellWord', () => {
     ["$'x'", `"\\$'\\$\\'x\\''"`],
     ['a\0b', `"\\$'a\\x00b'"`],
     ['a\ufffdb', `"\\$'a\\xEF\\xBF\\xBDb'"`],
-  ])('quotes %j against the shell and against flags', (key, word) => {
+  ])('shellWord quotes %j against the shell and against flags', (key, word) => {
     expect(shellWord(key)).toBe(word)
   })
 
-  it.each(['bash', 'sh'])('round-trips any key through %s', shell => {
+  it.each(['bash', 'sh'])('any key survives a round trip through %s', shell => {
     const odd = fc.oneof(
       anyBytes,
       anyBytes.map(key => Uint8Array.of(45, ...key)),
@@ -54,9 +54,9 @@ describe('shellWord', () => {
     expect(words.map(keyOfWord)).toEqual(keys)
   })
 
-  it('round-trips keys through bash', () => {
+  it('keys survive a round trip through bash', () => {
     const keys = fc.sample(
-      // Those are left to us, as above.
+      // shellWord also quotes these keys, as tested above.
       anyText.filter(text => !/^-|[\0\ufffd]/.test(text)),
       100,
     )
@@ -72,11 +72,11 @@ describe('keyLine', () => {
     ['two\nlines', "$'two\\nlines'"],
     ["$'x'", "$'$\\'x\\''"],
     ["$'x", "$'x"],
-  ])('writes %j in one line', (key, line) => {
+  ])('keyLine writes %j in one line', (key, line) => {
     expect(keyLine(key)).toBe(line)
   })
 
-  it('round-trips any key', () => {
+  it('any key survives a round trip through keyLine', () => {
     fc.assert(
       fc.property(fc.oneof(anyText, anyBytes), key => {
         const line = keyLine(key)
@@ -87,7 +87,7 @@ describe('keyLine', () => {
     )
   })
 
-  it('distinguishes text from other bytes', () => {
+  it('keyLine distinguishes text from other bytes', () => {
     expect(keyOfLine("$'a\\nb'")).toBe('a\nb')
     expect(keyOfLine("$'\\xFF'")).toEqual(Uint8Array.of(255))
     expect(keyOfLine('0xFF')).toBe('0xFF')

@@ -5,8 +5,8 @@ import { execute, openStore, start } from '../../cli/test-io.js'
 import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
-describe('lock, when it is lost,', () => {
-  it('ends the command, and does not take the lock again', async () => {
+describe('the lock command when its lock is lost', () => {
+  it('the lock command ends its command and does not take the lock again', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--url', url, ...node(FOREVER)])
     const pid = await pidOf(running)
@@ -17,7 +17,7 @@ describe('lock, when it is lost,', () => {
     expect(await lockOf(url)).toMatchObject({ op: 'absent' })
   })
 
-  it('terminates the child processes of the command, and waits for them', async () => {
+  it('the lock command terminates the child processes of its command and waits for them', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--url', url, ...node(starting(STUBBORN))])
     const grandchild = await pidOf(running)
@@ -28,7 +28,7 @@ describe('lock, when it is lost,', () => {
     expect(await lockOf(url)).toMatchObject({ value: 'thief' })
   })
 
-  it('kills the remaining processes after the grace period', async () => {
+  it('the lock command kills the remaining processes after the grace period', async () => {
     const { url } = await openStore()
     const { port, caller } = await openPort()
     const clock = new ManualClock()
@@ -43,7 +43,7 @@ describe('lock, when it is lost,', () => {
     await gone
   })
 
-  it('ends the command when the lock cannot be renewed in time', async () => {
+  it('the lock command ends its command when the lock cannot be renewed in time', async () => {
     const { url } = await openStore()
     const link = await layLink(url)
     const running = start(['lock', 'l', '--duration', '1000', '--url', link.url, ...node(FOREVER)])
@@ -55,7 +55,7 @@ describe('lock, when it is lost,', () => {
     await running.stderr.line(/^rx-statestore: The lease "l" is lost: it expired before/)
   })
 
-  it('keeps the lock when the connection returns in time', async () => {
+  it('the lock command keeps the lock when the connection returns in time', async () => {
     const { url } = await openStore()
     const link = await layLink(url)
     const running = start(['lock', 'l', '--url', link.url, ...node(FOREVER)])
@@ -68,7 +68,7 @@ describe('lock, when it is lost,', () => {
     expect(await running.exit).toBe(143)
   })
 
-  it('reports that the lock will expire when the command ends without a connection', async () => {
+  it('the lock command reports that the lock will expire when its command ends without a connection', async () => {
     const { url } = await openStore()
     const link = await layLink(url)
     const running = start(['lock', 'l', '--url', link.url, ...node(FOREVER)])
@@ -81,7 +81,7 @@ describe('lock, when it is lost,', () => {
     expect(await lockOf(url)).toMatchObject({ op: 'set' })
   })
 
-  it('ends the command and reports that another client took over its id', async () => {
+  it('the lock command ends its command and reports that another client took over its id', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--client-id', 'me', '--url', url, ...node(FOREVER)])
     const pid = await pidOf(running)
@@ -92,8 +92,8 @@ describe('lock, when it is lost,', () => {
   })
 })
 
-describe('lock, without a store,', () => {
-  it('waits for a store, and reports that', async () => {
+describe('the lock command without a store', () => {
+  it('the lock command reports that no store responds, and waits for one', async () => {
     const gone = await openStore()
     await gone.close()
     const running = start(['lock', 'l', '--url', gone.url, ...node(FOREVER)])
@@ -103,7 +103,7 @@ describe('lock, without a store,', () => {
     await pidOf(running)
   })
 
-  it('exits with code 1 and the reason with --no-wait', async () => {
+  it('the lock command exits with code 1 and the reason with --no-wait', async () => {
     const gone = await openStore()
     await gone.close()
     const args = ['lock', 'l', '--no-wait', '--timeout', '1000', '--url', gone.url, ...node(FOREVER)]
@@ -114,7 +114,7 @@ describe('lock, without a store,', () => {
     )
   })
 
-  it('exits with code 1 when another client takes over its id while it waits', async () => {
+  it('the lock command exits with code 1 when another client takes over its id while it waits', async () => {
     const { url } = await openStore()
     await execute(['set', 'l', 'first', '--url', url])
     const { stderr, exit } = start(['lock', 'l', '--client-id', 'me', '--url', url, ...node(FOREVER)])

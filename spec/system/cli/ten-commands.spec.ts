@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache')
 
-/** A folder with `rx-statestore` in it, made of the sources. */
+/** A folder that contains the program `rx-statestore`, made from the sources. */
 let bin: string
 
 beforeAll(async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(bin, { recursive: true }))
 
-/** The commands of the page, one each; what is between a `<<'EOF'` and its end belongs to one. */
+/** Returns the commands of the page. The lines between `<<'EOF'` and its end belong to one command. */
 function commandsOfThePage(): string[] {
   const page = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
   const [, block = ''] = /ten-commands\.spec\.ts\. -->\n```sh\n(.*?)\n```/s.exec(page) ?? []
@@ -42,10 +42,10 @@ const freePort = (): Promise<string> =>
     })
   })
 
-it('The ten commands of the page set up a store that only the panel may write', async () => {
+it('The ten commands of docs/security.md set up a store that only the panel may write', async () => {
   const commands = commandsOfThePage()
   expect(commands).toHaveLength(10)
-  // The ports of the page may be in use here; nothing else is changed.
+  // The ports of the page may be in use on this machine. Nothing else is changed.
   const [port, wsPort] = [await freePort(), await freePort()]
   const script = commands
     .map(command => `${command}\necho "[$?]"`)

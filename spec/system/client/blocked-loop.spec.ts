@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { openClient } from '../../support/open-client.js'
 
-/** A store in another process, which responds while this one is blocked. */
+/** Starts a store in another process, which responds while this process is blocked. */
 async function storeElsewhere(): Promise<string> {
   const child = fork(new URL('../../../bench/store-process.js', import.meta.url), { stdio: 'inherit' })
   onTestFinished(() => void child.kill())
@@ -13,7 +13,7 @@ async function storeElsewhere(): Promise<string> {
   return String(url)
 }
 
-it('a loop blocked beyond the timeout still receives responses that have arrived', async () => {
+it('A loop that is blocked for longer than the timeout still receives responses that have arrived', async () => {
   const store = openClient(await storeElsewhere(), { timeout: 300 })
   await store.key('first', text).set('there')
   const writes = ['a', 'b', 'c'].map(name => store.key(name, text).set('value'))

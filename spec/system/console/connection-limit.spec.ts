@@ -10,18 +10,21 @@ const WAITING = {
 }
 
 describe('The connection limit of the console', () => {
-  it.each(Object.entries(WAITING))('is in reach for all who wait with %s', async (_, text) => {
-    const open = await openConsole()
-    const slow = Array.from({ length: 400 }, async () => {
-      const raw = await RawSocket.open(open.server.url)
-      await raw.send(text)
-    })
-    await Promise.all(slow)
-    expect((await open.callApi('api/store')).status).toBe(200)
-    expect((await rawRequest(open, '/')).status).toBe(200)
-  })
+  it.each(Object.entries(WAITING))(
+    'the console responds to new connections while 400 connections wait with %s',
+    async (_, text) => {
+      const open = await openConsole()
+      const slow = Array.from({ length: 400 }, async () => {
+        const raw = await RawSocket.open(open.server.url)
+        await raw.send(text)
+      })
+      await Promise.all(slow)
+      expect((await open.callApi('api/store')).status).toBe(200)
+      expect((await rawRequest(open, '/')).status).toBe(200)
+    },
+  )
 
-  it('connections that have shown the token survive any number of later ones', async () => {
+  it('connections that have shown the token survive any number of later connections', async () => {
     const open = await openConsole()
     const stream = await fetch(new URL('api/stream', open.server.url), {
       headers: { authorization: `Bearer ${open.server.token}` },

@@ -5,7 +5,7 @@ import { Authority } from '../../support/certificates.js'
 
 const authority = new Authority('/CN=Servers')
 
-/** The subject of the server's certificate, and the response. */
+/** Returns the subject of the server's certificate, and the response. */
 const ask = (url: string, token: string, ca: string): Promise<{ status: number | undefined; policy: string }> =>
   new Promise((resolve, reject) => {
     const options = { ca, agent: false, headers: { authorization: `Bearer ${token}` } }

@@ -7,7 +7,7 @@ import { Writers } from './writers.js'
 
 const CLIENTS = 4
 
-/** All clients of a store that is killed and restarted, and the checks of what they observed. */
+/** All clients of a store that is killed and restarted, with the checks of what they observed. */
 export class CrashScenario {
   readonly writers: Writers
   readonly watch: WatchingClient
@@ -36,7 +36,7 @@ export class CrashScenario {
     this.#store = await StoreProcess.start(this.#program, this.#data, this.#port)
   }
 
-  /** Lets all clients write until `moment` settles and the store is ended by a signal. */
+  /** Lets all clients write until `moment` resolves and a signal ends the store. */
   async write(moment: () => Promise<void>, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const write = await this.writers.connect(this.#url, CLIENTS)
     const writing = write()

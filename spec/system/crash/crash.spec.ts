@@ -9,11 +9,11 @@ import { SEED } from '../../support/effort.js'
 import { CrashScenario } from './crash-scenario.js'
 import { freePort } from './port.js'
 
-/** Manually: `KILLS=5000 npx vitest run ... spec/system/crash`. */
+/** The number of kills. For manual runs: `KILLS=5000 npx vitest run ... spec/system/crash`. */
 const KILLS = Number(process.env['KILLS'] ?? 40)
 /**
- * Lifetime of most processes, ms. One in five lives longer and replaces its log by a snapshot. Processes live on while
- * something has not been observed yet.
+ * The lifetime of most processes, in ms. One in five lives longer and replaces its log by a snapshot. A process lives
+ * on while something has not been observed yet.
  */
 const MAX_LIFETIME_MS = 100
 const LONG_LIFETIME_FACTOR = 3
@@ -29,7 +29,7 @@ async function killRepeatedly(
   const data = mkdtempSync(join(tmpdir(), 'crash-'))
   onTestFinished(() => rmSync(data, { recursive: true, force: true }))
   const random = new Random(seed)
-  // Not derived from the seed, so that two identical runs at the same time do not meet.
+  // The port is not derived from the seed, so that two identical runs at the same time do not use the same port.
   const scenario = new CrashScenario(program, data, await freePort(Math.random), () => random.next())
   const { writers, watch, holders } = scenario
   const observed = (): number[] => {
@@ -37,7 +37,7 @@ async function killRepeatedly(
     return [writers.answeredWrites, watch.entries, holders.holderChanges, alive, expired]
   }
   await scenario.start()
-  // On a busy machine, the first processes may end before they answer anything.
+  // On a busy machine, the first processes may end before they respond.
   for (let kill = 1; kill <= kills || observed().includes(0); kill++) {
     if (random.chance(0.2)) holders.passLease()
     const maxLifetimeMs = MAX_LIFETIME_MS * (random.chance(0.2) ? LONG_LIFETIME_FACTOR : 1) * Math.max(1, kill / kills)
@@ -58,15 +58,15 @@ async function killRepeatedly(
   )
 }
 
-describe(`stores with directories that are killed ${KILLS} times (seed ${SEED})`, () => {
+describe(`a store with a directory that is killed ${KILLS} times (seed ${SEED})`, () => {
   it.each([
     ['SIGKILL', KILLS],
     ['SIGTERM', Math.min(KILLS, 20)],
   ] as const)(
-    '%s: acknowledged and observed values survive, versions and tokens rise, keys expire in time, and watches and leases continue',
+    '%s: acknowledged and observed values survive, versions and tokens increase, keys expire in time, and watches and leases continue',
     async (signal, kills) => {
       await using program = await bundle(new URL('store-script.ts', import.meta.url))
-      // Two at a time, because each mostly waits.
+      // Two stores run at a time, because each of them mostly waits.
       await Promise.all([
         killRepeatedly(program, signal, Math.ceil(kills / 2), SEED),
         killRepeatedly(program, signal, Math.floor(kills / 2), SEED + 1),

@@ -1,16 +1,16 @@
 import type { RawClient } from '../../support/raw-client.js'
 import { command } from '../../support/words.js'
 
-/** Earliest and latest time at which a key expires, ms since the Unix epoch. */
+/** The earliest and the latest time at which a key expires, in ms since the Unix epoch. */
 interface ExpiryRange {
   readonly earliest: number
   readonly latest: number
 }
 
-/** Longer than a restart, so that some keys expire while no store runs, ms. */
+/** The longest lifetime of a key in ms, longer than a restart, so that some keys expire while no store runs. */
 const MAX_LIFETIME_MS = 5_000
 
-/** Keys that expire. The store uses the clock of the machine, as this process does. */
+/** Keys that expire. The store uses the clock of the machine, as does this process. */
 export class ExpiringKeys {
   readonly #expiries = new Map<string, ExpiryRange>()
   readonly #random: () => number

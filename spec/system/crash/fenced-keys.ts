@@ -1,7 +1,7 @@
 import type { RawClient } from '../../support/raw-client.js'
 import { command } from '../../support/words.js'
 
-/** The tokens with which a key was written; older ones are stale. */
+/** The tokens with which a key was written. Older tokens are stale. */
 interface TokenHistory {
   readonly older: string | undefined
   readonly newest: string
@@ -11,7 +11,7 @@ export class FencedKeys {
   readonly #tokens = new Map<string, TokenHistory>()
   #count = 0
 
-  /** Writes with a newer token than all before. */
+  /** Writes a key with a token newer than all earlier ones. */
   async write(client: RawClient, name: string): Promise<void> {
     const key = `guarded/${name}`
     const newest = `${Date.now()}:${this.#count++}:${name}`

@@ -4,10 +4,10 @@ import { lease } from '../../../src/client/lease/index.js'
 import { isNewer } from '../../support/version.js'
 
 const LOCK = 'line/lock'
-/** Longer than a restart, so that a holder keeps its lease, ms. */
+/** The duration of a lease in ms, longer than a restart, so that a holder keeps its lease. */
 const LEASE_DURATION_MS = 4_000
 
-/** Clients that compete for a lease across all processes, and release it occasionally. */
+/** Clients that compete for a lease across all processes and release it occasionally. */
 export class LeaseHolders {
   readonly #stores: readonly StateStore[]
   readonly #requests = new Map<StateStore, Subscription>()
@@ -23,7 +23,7 @@ export class LeaseHolders {
     for (const store of this.#stores) this.#request(store)
   }
 
-  /** The holder releases the lease and requests it again. */
+  /** Makes the holder release the lease and request it again. */
   passLease(): void {
     const holder = this.#holder
     if (holder === undefined) return

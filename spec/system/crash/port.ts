@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * Returns a free port below the ephemeral range. Otherwise, a client that dials it while no process listens could get
- * that very port as its own and connect to itself.
+ * Returns a free port below the ephemeral range. A client that connects to an ephemeral port while no process listens
+ * there could get this port as its local port and connect to itself.
  *
  * @param random - in [0, 1)
  */

@@ -14,7 +14,7 @@ export class StoreProcess {
 
   static async start({ path }: Program, data: string, port: number): Promise<StoreProcess> {
     const child = spawn(process.execPath, [path, data, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] })
-    // Also after a violation.
+    // The process is also killed after a violation.
     onTestFinished(() => void child.kill('SIGKILL'))
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout.once('data', line => resolve(String(line).trim()))

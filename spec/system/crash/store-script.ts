@@ -1,4 +1,4 @@
-// A store with a directory, to be killed. Arguments: its directory and its port.
+// A store with a directory, which specs kill. Its arguments are the directory and the port.
 import { serve } from '../../../src/server/index.js'
 
 const [data = '', port] = process.argv.slice(2)

@@ -8,10 +8,10 @@ export interface Held {
   readonly version: string | undefined
 }
 
-/** Time within which a watch must agree with the store, ms. */
+/** The time within which a watch must agree with the store, in ms. */
 const AGREEMENT_TIMEOUT_MS = 20_000
 
-/** A client that watches keys across all processes and reconnects to each. */
+/** A client that watches keys across all processes and reconnects to each of them. */
 export class WatchingClient {
   readonly #store: StateStore
   readonly #last = new Map<string, Entry<string>>()

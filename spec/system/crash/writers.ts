@@ -5,19 +5,19 @@ import { ExpiringKeys } from './expiring-keys.js'
 import { FencedKeys } from './fenced-keys.js'
 import type { Held } from './watching-client.js'
 
-/** The possible values of a key, from answered and unanswered requests. */
+/** The possible values of a key, from requests with and without a response. */
 interface PossibleValues {
-  /** The last acknowledged value; `undefined` if it was deleted. */
+  /** The last acknowledged value, or `undefined` if the key was deleted. */
   value: string | undefined
   version: string | undefined
-  /** Values requested since, in order. */
+  /** The values requested since then, in order. */
   unanswered: (string | undefined)[]
 }
 
-/** Number of keys per client. */
+/** The number of keys per client. */
 const KEYS_PER_CLIENT = 5
 
-/** Clients that write to separate keys and remember the responses. */
+/** Clients that write separate keys and remember the responses. */
 export class Writers {
   readonly #known = new Map<string, PossibleValues>()
   readonly #random: () => number
@@ -32,7 +32,7 @@ export class Writers {
     this.expiries = new ExpiringKeys(random)
   }
 
-  /** Connects some clients; the returned function makes them write until their connections end. */
+  /** Connects some clients. The returned function makes them write until their connections end. */
   async connect(url: string, clients: number): Promise<() => Promise<void>> {
     const connected = await Promise.all(
       Array.from({ length: clients }, async (_, i) => RawClient.ready(url, `w${i}-${this.#count++}`)),
@@ -42,7 +42,7 @@ export class Writers {
     }
   }
 
-  /** Content of the keys at the last check. */
+  /** The content of the keys at the last check. */
   get held(): ReadonlyMap<string, Held> {
     return this.#known
   }
@@ -59,7 +59,7 @@ export class Writers {
   /**
    * Returns descriptions of all violations.
    *
-   * @param seen - the value of a key that a watch showed: it must survive even if its writer got no response
+   * @param seen - the value of a key that a watch has shown, which must survive even if its writer got no response
    */
   async findViolations(client: RawClient, seen: (key: string) => string | undefined): Promise<string[]> {
     const violations: string[] = []
@@ -108,7 +108,7 @@ export class Writers {
     const { text, version } = await client.request(command(words), { timestamp: `${Date.now()}:0:${name}` })
     if (!/^[+:]/.test(text)) throw new Error(`${words} was answered ${text}`)
     this.answeredWrites++
-    // Responses arrive in request order.
+    // Responses arrive in the order of the requests.
     known.unanswered.splice(0, known.unanswered.indexOf(value) + 1)
     Object.assign(known, { value, version })
     if (version !== undefined && (this.newest === '' || isNewer(version, this.newest))) this.newest = version

@@ -23,7 +23,7 @@ afterAll(() => {
 })
 
 describe.runIf(mounted)('a full small disk', () => {
-  it('the store rejects writes that do not fit, serves reads and reports the problem, and recovers with all acknowledged data once there is space', async () => {
+  it('a store on a full disk rejects writes that do not fit, serves reads and reports the problem, and recovers with all acknowledged data once there is space', async () => {
     const filler = join(folder, 'filler')
     writeFileSync(filler, new Uint8Array(1024 * 1024))
     const data = join(folder, 'state')
@@ -51,7 +51,7 @@ describe.runIf(mounted)('a full small disk', () => {
     expect(await checkDirectory(data)).toMatchObject({ keys: kept + 1, torn: 0 })
   })
 
-  it('a store restarts without any space: it serves reads, watches and deletions, and accepts writes once there is space', async () => {
+  it('a store restarts without any space, serves reads, watches and deletions, and accepts writes once there is space', async () => {
     const data = join(folder, 'again')
     const one = await serve({ port: 0, wsPort: 0, data })
     const alice = await RawClient.ready(one.url, 'alice')
@@ -65,7 +65,7 @@ describe.runIf(mounted)('a full small disk', () => {
     const bob = await RawClient.ready(two.url, 'bob')
     expect((await bob.request(command('GET a'))).text).toContain('vvv')
     expect((await bob.request(command('KEYNOTIFY b'))).text).toBe('+OK\r\n')
-    // Fits into the preallocated space once.
+    // The value fits into the preallocated space once.
     const large = `SET c ${'x'.repeat(1_000_000)}`
     expect(await write(bob, large)).toBe('-ERR the quota has been exceeded\r\n')
     expect(two.storage.state).toBe('full')

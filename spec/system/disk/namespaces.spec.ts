@@ -25,12 +25,15 @@ afterAll(async () => program[Symbol.asyncDispose]())
 
 interface StoreProcess {
   readonly url: string
-  /** Its pid as seen from outside. */
+  /** The pid of the store as seen from outside its namespace. */
   readonly pid: number
   readonly exited: Promise<unknown>
 }
 
-/** Starts a store, in a separate pid namespace unless `outside`; rejects with its output when it ends early. */
+/**
+ * Starts a store, in a separate pid namespace unless `outside` is given. Rejects with the output of the store if the
+ * store ends early.
+ */
 async function start(data: string, pidNamespace: 'inside' | 'outside' = 'inside'): Promise<StoreProcess> {
   const [file = '', ...args] = [
     ...(pidNamespace === 'inside' ? NAMESPACE : []),
@@ -72,7 +75,7 @@ function directory(): string {
 }
 
 describe.runIf(hasNamespaces)('stores in several pid namespaces that use one directory', () => {
-  it('only one store runs at a time, and one resumed after a suspension acknowledges nothing', {
+  it('only one store runs at a time, and a store that resumes after a suspension acknowledges nothing', {
     timeout: 90_000,
   }, async () => {
     const data = directory()
@@ -88,17 +91,19 @@ describe.runIf(hasNamespaces)('stores in several pid namespaces that use one dir
     const bob = await RawClient.ready(second.url, 'bob')
     for (const key of ['c', 'd']) expect(await set(bob, key)).toBe('+OK\r\n')
     process.kill(first.pid, 'SIGCONT')
-    // It may answer with an error or disconnect its clients.
+    // The store may respond with an error or disconnect its clients.
     const late = await Promise.race([set(alice, 'late'), alice.closed])
     expect(late).not.toBe('+OK\r\n')
     expect(await set(bob, 'e')).toBe('+OK\r\n')
     await kill(second)
     await kill(first)
-    // A process of another namespace cannot detect the kill immediately.
+    // A process in another namespace cannot detect the kill immediately.
     expect(await checkDirectory(data)).toMatchObject({ keys: 5 })
   })
 
-  it('a store in the same namespace takes over immediately after a kill', { timeout: 60_000 }, async () => {
+  it('a store in the same namespace takes over immediately after another one is killed', {
+    timeout: 60_000,
+  }, async () => {
     const data = directory()
     const first = await start(data, 'outside')
     const alice = await RawClient.ready(first.url, 'alice')

@@ -24,7 +24,7 @@ const ROOT = new URL('../../..', import.meta.url).pathname
 const KEY = 'thermostat1/setPoint'
 const REGISTERED = [`KEYNOTIFY ${KEY}`, `GET ${KEY}`]
 
-/** A store with the set point 20, and the requests of all clients except the spec's. */
+/** Opens a store with the set point 20 and collects the requests of all clients except the spec's. */
 async function open() {
   const { store } = await openStore({ clock: systemClock })
   const setPoint = openClient(store.url, { clientId: 'spec' }).key(KEY, number)
@@ -32,7 +32,10 @@ async function open() {
   return { store, setPoint, requests: requestsOf(store, clientId => clientId !== 'spec') }
 }
 
-/** The files of a section and the shared file, with the store's address, and a program that uses them. */
+/**
+ * Creates a project from the files of a section and the shared file, with the address of the store, and a program that
+ * uses them. Returns its folder.
+ */
 function project(section: string, url: string, main: string): string {
   return projectOf([...filesOf(section, url), { file: 'main.ts', code: main }])
 }
@@ -64,30 +67,33 @@ describe('Snippets of docs/frameworks.md', () => {
   })
 })
 
-describeInBrowser('In a browser the component for', openPage => {
-  it.each(Object.entries(PAGES))('%s shows a key through all that happens, by one registration', async (name, main) => {
-    const { store, setPoint, requests } = await open()
-    const link = await layLink(store.wsUrl)
-    const folder = project(name, link.url.replace('mqtt:', 'ws:'), main)
-    const program = await bundle(join(folder, 'main.ts'), { plugins: compilers(false) })
-    const { page } = await openPage(await servePage(program), { allow: [NO_SOCKET] })
-    const output = page.locator('output')
-    await reads(output, '20 °C')
-    await has(output, 'data-freshness', 'live')
-    expect(requests()).toEqual(REGISTERED)
-    await firstValueFrom(setPoint.set(21))
-    await reads(output, '21 °C')
-    link.cut()
-    await has(output, 'data-freshness', 'stale')
-    await reads(output, '21 °C')
-    await firstValueFrom(setPoint.set(22))
-    link.restore()
-    await reads(output, '22 °C')
-    await has(output, 'data-freshness', 'live')
-    expect(store.stats.watches).toBe(1)
-    await page.evaluate('unmount()')
-    await inTime(() => store.stats.watches === 0)
-  })
+describeInBrowser('In a browser, the component for', openPage => {
+  it.each(Object.entries(PAGES))(
+    '%s shows its key through an outage and other changes, with one registration',
+    async (name, main) => {
+      const { store, setPoint, requests } = await open()
+      const link = await layLink(store.wsUrl)
+      const folder = project(name, link.url.replace('mqtt:', 'ws:'), main)
+      const program = await bundle(join(folder, 'main.ts'), { plugins: compilers(false) })
+      const { page } = await openPage(await servePage(program), { allow: [NO_SOCKET] })
+      const output = page.locator('output')
+      await reads(output, '20 °C')
+      await has(output, 'data-freshness', 'live')
+      expect(requests()).toEqual(REGISTERED)
+      await firstValueFrom(setPoint.set(21))
+      await reads(output, '21 °C')
+      link.cut()
+      await has(output, 'data-freshness', 'stale')
+      await reads(output, '21 °C')
+      await firstValueFrom(setPoint.set(22))
+      link.restore()
+      await reads(output, '22 °C')
+      await has(output, 'data-freshness', 'live')
+      expect(store.stats.watches).toBe(1)
+      await page.evaluate('unmount()')
+      await inTime(() => store.stats.watches === 0)
+    },
+  )
 
   it.each([
     { name: 'React', output: /^20 °C$/, freshness: 'stale', alert: /closed permanently/, thrown: 0 },
@@ -102,7 +108,7 @@ describeInBrowser('In a browser the component for', openPage => {
     })
     const { page, guard } = await openPage(await servePage(program))
     await reads(page.locator('output'), '20 °C')
-    // A client with the same id closes the other's connection permanently.
+    // A client with the same id closes the connection of the component permanently.
     openClient(store.url, { clientId: clients.values[0] ?? '' })
     if ('alert' in expected) await reads(page.getByRole('alert'), expected.alert)
     await reads(page.locator('output'), expected.output)
@@ -111,7 +117,7 @@ describeInBrowser('In a browser the component for', openPage => {
     guard.allow(/^thrown: ClosedError/)
   })
 
-  it('the React snippet writes', async () => {
+  it('the React component for writing writes its key', async () => {
     const { store } = await open()
     const program = await bundle(join(project('React', store.wsUrl, PAGES.React), 'main.ts'))
     const { page } = await openPage(await servePage(program))

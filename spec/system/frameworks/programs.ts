@@ -1,4 +1,4 @@
-// Turns snippets into pages: mounts a component and gives the page `unmount`.
+// Code that turns snippets into pages: it mounts a component and gives the page a function `unmount`.
 
 const REACT = `
 import { createElement, StrictMode } from 'react'
@@ -9,7 +9,7 @@ root.render(createElement(StrictMode, null, createElement(SetPoint, { thermostat
 globalThis.unmount = () => root.unmount()
 `
 
-/** The writing component from the section about writing. */
+/** The component of the section about writing. */
 export const WRITABLE = REACT.replaceAll('SetPoint', 'WritableSetPoint').replace('./set-point', './writable-set-point')
 
 // Without a compiler for its templates, the component is rendered by hand with the text of the template.
@@ -47,10 +47,10 @@ app.mount('#root')
 globalThis.unmount = () => app.unmount()
 `
 
-/** Programs by section of the document. */
+/** Programs by the section of the document. */
 export const PAGES = { React: REACT, Angular: ANGULAR, Svelte: SVELTE, Vue: VUE } as const
 
-/** Server programs with `render()` and the store. */
+/** Server programs, which export `render()` and the store. */
 export const SERVERS = {
   Svelte: `
 import { render as toHtml } from 'svelte/server'

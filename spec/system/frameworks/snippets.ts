@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 
-/** Strict settings of users with a bundler. */
+/** The strict settings of users with a bundler. */
 const TSCONFIG = {
   compilerOptions: {
     strict: true,
@@ -36,7 +36,7 @@ export interface Snippet {
   readonly code: string
 }
 
-/** Returns the document's files: code blocks that start with a comment with their name. */
+/** Returns the files of the document, which are the code blocks that start with a comment with a file name. */
 export function snippets(): readonly Snippet[] {
   const document = readFileSync(join(ROOT, 'docs/frameworks.md'), 'utf8')
   const sections = document.split(/^#+ /m).map(text => ({ title: text.slice(0, text.indexOf('\n')), text }))
@@ -49,7 +49,10 @@ export function snippets(): readonly Snippet[] {
   )
 }
 
-/** Creates a project with these files that resolves all installed packages; removed at the end of the test. */
+/**
+ * Creates a project with these files, in which all installed packages resolve. The project is removed at the end of the
+ * test.
+ */
 export function projectOf(files: readonly Pick<Snippet, 'file' | 'code'>[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-frameworks-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

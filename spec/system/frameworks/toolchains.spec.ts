@@ -20,12 +20,12 @@ const TOOLCHAINS = new URL('toolchains/', import.meta.url).pathname
 const INSTALL_MS = 300_000
 const BUILD_MS = 180_000
 
-// Runs with `TOOLCHAINS=1`, as in the nightly run, since it installs 500 MB.
+// These specs run with `TOOLCHAINS=1`, as in the nightly run, since they install 500 MB.
 describeInBrowser('The packed package', openPage => {
   let home = ''
 
   beforeAll(async () => {
-    // Outside `node_modules`, where bundlers treat sources as packages.
+    // The folder is outside `node_modules`, where bundlers treat sources as packages.
     home = await mkdtemp(join(tmpdir(), 'rx-statestore-toolchains-'))
     await cp(TOOLCHAINS, home, { recursive: true, filter: source => !source.includes('node_modules') })
     const packed = await run('npm', ['pack', '--ignore-scripts', '--pack-destination', home], { cwd: ROOT })
@@ -36,7 +36,7 @@ describeInBrowser('The packed package', openPage => {
   }, INSTALL_MS)
   afterAll(async () => rm(home, { recursive: true, force: true }), INSTALL_MS)
 
-  /** Starts a store with the set point 20, and copies these files into a project that connects to it. */
+  /** Starts a store with the set point 20, and copies these files into a project that connects to this store. */
   async function open(name: string, ...files: readonly string[]) {
     const { store } = await openStore({ clock: systemClock })
     const setPoint = openClient(store.url).key('setPoint', number)
@@ -54,7 +54,7 @@ describeInBrowser('The packed package', openPage => {
   const build = (folder: string, ...args: readonly string[]) =>
     run(process.execPath, args, { cwd: folder, env: { ...process.env, NODE_ENV: 'production', CI: '1' } })
 
-  it('the client works in a page built by webpack', { timeout: BUILD_MS }, async () => {
+  it('the client connects and watches in a page built by webpack', { timeout: BUILD_MS }, async () => {
     const { setPoint, folder } = await open('webpack', 'main.js')
     const program = `
       require('webpack')({ mode: 'production', entry: './main.js', performance: false }, (error, stats) => {
@@ -70,7 +70,7 @@ describeInBrowser('The packed package', openPage => {
     await reads(page.getByTitle('8 entries'), '21 °C')
   })
 
-  it('the client works in a page built by Parcel', { timeout: BUILD_MS }, async () => {
+  it('the client connects and watches in a page built by Parcel', { timeout: BUILD_MS }, async () => {
     const { setPoint, folder } = await open('parcel', 'main.js')
     const parcel = join(home, 'node_modules/parcel/lib/bin.js')
     await build(folder, parcel, 'build', 'main.js', '--no-source-maps', '--no-cache', '--dist-dir', 'dist')
@@ -80,7 +80,7 @@ describeInBrowser('The packed package', openPage => {
     await reads(page.getByTitle('8 entries'), '21 °C')
   })
 
-  it('the client works in Next: rendered on the server, read in a route, and watched in the page', {
+  it('the client is rendered on the server, reads in a route and watches in the page of a Next app', {
     timeout: BUILD_MS,
   }, async () => {
     const files = ['app/layout.jsx', 'app/page.jsx', 'app/set-point.jsx', 'app/value/route.js']

@@ -4,7 +4,7 @@ import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
 import type { Random } from '../../simulation/random.js'
 import { listen } from '../../support/listen.js'
 
-/** First byte of a PUBLISH, and masks of its type and DUP flag (MQTT 5.0, sections 2.1 and 3.3.1.1). */
+/** The first byte of a PUBLISH, and the masks of its type and DUP flag (MQTT 5.0, sections 2.1 and 3.3.1.1). */
 const PUBLISH = 0x30
 const TYPE_MASK = 0xf0
 const DUP_FLAG = 0x08
@@ -13,16 +13,16 @@ const MAX_PACKET_BYTES = 1024 * 1024
 /** A network that breaks after random messages. */
 export interface CuttingLink {
   readonly port: number
-  /** Number of broken connections. */
+  /** The number of broken connections. */
   readonly cuts: number
-  /** Number of messages that clients retransmitted. */
+  /** The number of messages that clients retransmitted. */
   readonly repeated: number
 }
 
 /**
- * Opens a network to the broker at `url` on which every client loses its connection after a few messages. The last one
- * arrives, but its acknowledgement does not. The broker detects the loss immediately, or only when the client reconnects.
- * Closed at the end of the test.
+ * Opens a network to the broker at `url` on which every client loses its connection after a few messages. The last
+ * message arrives, but its acknowledgement does not. The broker detects the loss immediately, or only when the client
+ * reconnects. The network is closed at the end of the test.
  */
 export async function cuttingLink(url: string, random: Random): Promise<CuttingLink> {
   const { hostname, port } = new URL(url)

@@ -5,12 +5,13 @@ import { attachedTarget } from '../../support/attached-target.js'
 import { buildHiveMq, HiveMq } from '../../support/hivemq.js'
 import { openAttached } from '../../support/open-attached.js'
 
-// Where it takes more than ten seconds to begin again, on a busy machine, answers expire that were under way, and watches are
-// back only after the timeout of a request: then the spec of a broker that is killed fails.
+// On a busy machine, a restart can take more than ten seconds. The responses in flight then expire, watches return only
+// after the timeout of a request, and the spec of a killed broker fails.
 const BUILD_TIME = 300_000
 
-// By hand, with `HIVEMQ=1`: it takes a minute, and the first time 100 MB. Specs that hold its findings: `client/connect/resumed-session`, `attach/kept-session`.
-describe('beside HiveMQ CE', () => {
+// These specs run by hand with `HIVEMQ=1`, because they take a minute and download 100 MB the first time. The specs
+// that hold the findings are `client/connect/resumed-session` and `attach/kept-session`.
+describe('a store attached to HiveMQ CE', () => {
   let broker: HiveMq
   beforeAll(async () => {
     await buildHiveMq()
@@ -21,7 +22,7 @@ describe('beside HiveMQ CE', () => {
   conformanceSuite('a store that is attached', 'field', async options => attachedTarget(broker.url, options))
 
   describe('without sessions of earlier specs', () => {
-    // A store that was killed leaves a session behind, in which requests wait; one that ends takes it along.
+    // A killed store leaves a session behind in which requests wait. A store that ends normally removes its session.
     beforeEach(async () => {
       await (await openAttached(broker.url)).close()
     })

@@ -7,7 +7,7 @@ import { openClient, record, words } from '../../support/open-client.js'
 
 const BUILD_TIME = 300_000
 
-// It says of no message that nobody gets it: what there is, is found out by waiting.
+// The broker never reports that a message has no receiver, so the store detects this only by waiting.
 describe('a store attached to mochi', () => {
   let broker: Mochi
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describe('a store attached to mochi', () => {
     expect(words(seen).slice(1)).toEqual(Array.from({ length: 50 }, (_, i) => `set v${i} (notification)`))
   })
 
-  it('a store attached to mochi reconnects after a cut', async () => {
+  it('a store attached to mochi reconnects after a lost connection', async () => {
     const link = await layLink(broker.url)
     const store = await openAttached(link.url)
     const client = openClient(broker.url)

@@ -12,7 +12,7 @@ import { SERVICES } from '../../support/services.js'
 
 const WRITERS = 6
 const ROUNDS = { directory: 8, log: 5 }
-/** Minimum number of responses between two crashes. */
+/** The minimum number of responses between two crashes. */
 const MIN_RESPONSES = 60
 const TIMEOUT_MS = 120_000
 

@@ -9,9 +9,9 @@ import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 
 const LIFE_TOPIC = 'rx-statestore/v1/life'
 
-describe('beside Mosquitto', () => {
+describe('a store attached to Mosquitto', () => {
   let broker: Mosquitto
-  // A store that was killed leaves a session behind, in which requests wait.
+  // A killed store leaves a session behind in which requests wait.
   beforeEach(async () => {
     broker = await Mosquitto.start()
     onTestFinished(async () => broker.stop())
@@ -45,7 +45,7 @@ describe('the access rules in docs/any-broker.md, at Mosquitto', () => {
     `topic read ${NOTIFICATIONS}/70616E656C2D37/command/notify/+`,
   ]
 
-  it('the access rules permit everything that clients need, and keep them from responses of other clients', async () => {
+  it('the access rules permit everything that clients need, and deny clients the responses of other clients', async () => {
     const broker = await Mosquitto.start({ acl: ACL })
     onTestFinished(async () => broker.stop())
     await openAttached(broker.url, { username: 'store' })

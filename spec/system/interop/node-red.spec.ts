@@ -8,7 +8,7 @@ import { openStore } from '../../support/open-store.js'
 
 const REFUSED = { refused: 'credentials', reason: 'wrong password' } as const
 
-/** A Node-RED takes two seconds to start, and ten where nobody has started one before. */
+/** The time in ms that Node-RED may take to start. It usually takes two seconds, and ten on the first start. */
 const START = 60_000
 
 interface Display {
@@ -29,14 +29,14 @@ describe('the Node-RED nodes', () => {
   }, START)
   afterAll(async () => red?.stop())
 
-  /** A store whose time goes on, as that of Node-RED does. */
+  /** Opens a store on the system clock, as Node-RED runs on it. */
   const open = async (options: ServeOptions = {}): Promise<StoreServer> =>
     (await openStore({ clock: systemClock, ...options })).store
 
   async function openWith(name: 'thermostat' | 'lock'): Promise<StoreServer> {
     const store = await open()
     await red.deploy(await exampleFlow(name, store.url))
-    // The store must not be missed by flows of a test that is over.
+    // The flows of a finished test must not report the store as missing.
     onTestFinished(async () => red.deploy([]))
     return store
   }
@@ -65,7 +65,7 @@ describe('the Node-RED nodes', () => {
     expect(JSON.parse((await ask('GET', '/set-point')).said)).toEqual({ celsius: 21.5, version: String(version) })
   })
 
-  it('the Node-RED nodes write only over the version that was seen', async () => {
+  it('the Node-RED nodes write only over the version that was read', async () => {
     await openWith('thermostat')
     const { version } = JSON.parse((await ask('POST', '/set-point', { celsius: 20 })).said)
     const second = await ask('PUT', '/set-point', { celsius: 21, version })
@@ -78,7 +78,7 @@ describe('the Node-RED nodes', () => {
     expect(JSON.parse((await ask('GET', '/set-point')).said)).toMatchObject({ celsius: 21 })
   })
 
-  it('the Node-RED nodes report what fails to a catch node', async () => {
+  it('the Node-RED nodes report failures to a catch node', async () => {
     await openWith('thermostat')
     const refused = await ask('POST', '/set-point', { celsius: 'warm' })
     expect(refused).toMatchObject({ status: 400, said: expect.stringContaining('thermostat/setPoint') })
@@ -133,14 +133,14 @@ describe('the Node-RED nodes', () => {
       code: 'fencing-token-stale',
     })
 
-    // Its lease of half a minute would outlast this test.
+    // The lease of half a minute would outlast this test.
     const others = (await exampleFlow('lock', store.url)).filter(({ id, z }) => ![id, z].includes('pump-b'))
     await red.deploy(others, 'nodes')
     await tell('a', 'acquire')
     await untilRunBy('Pump A')
   })
 
-  it('the Node-RED nodes say that a lock is lost', async () => {
+  it('the Node-RED nodes report that a lock is lost', async () => {
     const store = await openWith('lock')
     const client = openClient(store.url)
     const stops = record(client.key('pump/stopped', json<{ by: string; why: string; reason?: string }>()).value$)
@@ -150,7 +150,7 @@ describe('the Node-RED nodes', () => {
     await client.delete('pump/lock')
     await stops.until(({ values }) => values.at(-1)?.why === 'lost')
     expect(stops.values.at(-1)).toEqual({ by: 'Pump A', why: 'lost', reason: 'revoked' })
-    // It is asked for anew.
+    // The lock is requested again.
     await runs.until(({ values }) => new Set(values.flatMap(run => run?.token ?? [])).size === 2)
   })
 
@@ -167,7 +167,7 @@ describe('the Node-RED nodes', () => {
     const once = counts()
     for (let i = 0; i < 3; i++) await red.deploy(flow)
     await expect.poll(counts).toEqual(once)
-    // The connection stays, and with it whatever a node forgets.
+    // The connection stays open, so that everything a node leaves behind remains visible.
     for (const name of ['one', 'two', 'three'])
       await red.deploy(
         flow.map(node => (node.type === 'state watch' ? { ...node, name } : node)),
@@ -181,7 +181,7 @@ describe('the Node-RED nodes', () => {
     await expect.poll(counts).toMatchObject({ connections: 1, sessions: 1, watches: 1 })
   })
 
-  it('the Node-RED nodes write under conditions and for a time, and delete', async () => {
+  it('the Node-RED nodes write with conditions and an expiry, and delete', async () => {
     const store = await open()
     const client = openClient(store.url)
     const setter = { type: 'state set', z: 'tab', store: 'store', codec: 'json', condition: 'always', expiresIn: '' }
@@ -253,7 +253,7 @@ describe('the Node-RED nodes', () => {
     expect(store.clients.map(({ clientId }) => clientId)).toContain('writer')
   })
 
-  it('the Node-RED nodes log in, and say that a login was refused', async () => {
+  it('the Node-RED nodes log in, and report a rejected login', async () => {
     const passwords: string[] = []
     const store = await open({
       authenticate: ({ username, password }) => {
@@ -276,7 +276,7 @@ describe('the Node-RED nodes', () => {
     ['an address', { url: 'nonsense' }, /Expected a broker URL/],
     ['a key', { key: '' }, /No key is given/],
     ['a store', { store: 'gone' }, /No state store is chosen/],
-    ['a kind of values', { codec: 'xml' }, /Expected values to be json, text/],
+    ['the type of values', { codec: 'xml' }, /Expected values to be json, text/],
   ])('the Node-RED nodes report missing %s', async (_, wrong, complaint) => {
     const store = { id: 'store', type: 'state store', url: 'mqtt://127.0.0.1:1', clientId: '' }
     const watch = { id: 'watch', type: 'state watch', z: 'tab', store: 'store', kind: 'key', key: 'a', codec: 'json' }

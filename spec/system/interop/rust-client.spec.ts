@@ -21,13 +21,13 @@ const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
 const CLIENT = join(ROOT, 'spec/system/interop/rust-client')
 const COMPILED = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'rx-statestore/rust-client')
-/** Versions of the client: the one that is out, and the next, which lists keys. */
+/** The versions of the client: the released one, and the next one, which lists keys. */
 const RELEASED = { version: '1.3.0', manifest: 'Cargo.toml', program: 'interop-rust', checks: 15 }
 const NEXT = { version: '1.5.0-beta1', manifest: 'next/Cargo.toml', program: 'interop-rust-next', checks: 16 }
 const BUILD_TIME = 600_000
 const WRITES = nightly(1_000, 200)
 
-/** A line with its version as we write it: the client writes zeros before numbers. */
+/** Returns a line with its version in the form of this package. The client pads numbers with zeros. */
 const unpadded = (line: string): string =>
   line.replace(/\S+$/, word => (line.startsWith('ok ') ? String(Hlc.parse(word)) : word))
 
@@ -35,16 +35,17 @@ const pathOf = ({ program }: typeof RELEASED): string => join(CLIENT, 'target', 
 
 beforeAll(async () => {
   mkdirSync(join(CLIENT, 'target'), { recursive: true })
-  // What they are made of takes two minutes of a core to compile, and is the same for every checkout, and nearly for both.
+  // The dependencies take two minutes of a core to compile. They are the same for every checkout, and nearly the same
+  // for both versions.
   for (const client of [RELEASED, NEXT]) {
     const { manifest, program } = client
     await run('cargo', ['build', '--quiet', '--target-dir', COMPILED, '--manifest-path', manifest], { cwd: CLIENT })
-    // Another checkout may compile its own in the same place.
+    // Another checkout may compile its version in the same folder.
     copyFileSync(join(COMPILED, 'debug', program), pathOf(client))
   }
 }, BUILD_TIME)
 
-/** The lines of a run that say something else than that all is well, and how many there are in all. */
+/** Returns the lines of a run that report a failure, and the number of all lines. */
 async function runChecks(client: typeof RELEASED, url: string, ...flags: readonly string[]) {
   const where = ['--host', flags.length > 0 ? 'localhost' : '127.0.0.1', '--port', new URL(url).port]
   const { stdout } = await run(pathOf(client), [...where, ...flags])
@@ -78,7 +79,7 @@ describe.each([RELEASED, NEXT])('the official Rust client $version', client => {
 
 describe('the official Rust client', () => {
   it.each(['in memory', 'on disk'] as const)(
-    `each write of the official Rust client is applied once by a store %s, over a network that breaks (seed ${SEED})`,
+    `a store %s applies each write of the official Rust client once over a network that breaks (seed ${SEED})`,
     async place => {
       const data = mkdtempSync(join(tmpdir(), 'interop-'))
       onTestFinished(() => rmSync(data, { recursive: true, force: true }))
@@ -89,14 +90,14 @@ describe('the official Rust client', () => {
         ...['--port', String(link.port), '--writes', String(WRITES)],
       ]).catch((error: unknown) => ({ stdout: String(Object(error).stdout) }))
       const lines = stdout.trim().split('\n').map(unpadded)
-      // A retransmission is not rejected,
+      // A retransmission is not rejected.
       expect(lines.filter(line => !line.startsWith('ok '))).toEqual([])
       expect(lines).toHaveLength(WRITES)
       expect(link.cuts).toBeGreaterThan(WRITES / 20)
       expect(link.repeated).toBeGreaterThan(0)
       const loadedKeys = (dumped: Iterable<DumpLine>) =>
         Array.from(dumped, ({ key, version }) => `ok ${key} ${version}`).sort()
-      // nor applied again, which would change the version; and no write is lost.
+      // A retransmission is not applied again, which would change the version, and no write is lost.
       expect(loadedKeys(store.dump())).toEqual(lines.sort())
       await store.close()
       if (onDisk) expect(loadedKeys(await readDirectory(data))).toEqual(lines.sort())

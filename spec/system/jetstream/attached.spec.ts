@@ -58,7 +58,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     await expect(client.key('owned', text).set('yours')).rejects.toMatchObject({ code: 'fencing-token-required' })
   })
 
-  it('active and standby know each other, and the next active store has the keys loaded before', async () => {
+  it('active and standby detect each other, and the next active store has the keys that were loaded before', async () => {
     const [url, name] = [await atBroker(), newName()]
     const first = await service(url, name, 'a')
     await untilState(first, 'serving')
@@ -99,7 +99,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     expect(store.state).toEqual({ state: 'closed', cause: undefined })
   })
 
-  it('an attached store ends when another one has the same node id', async () => {
+  it('an attached store ends when another store with the same node id starts', async () => {
     const [url, name] = [await atBroker(), newName()]
     const first = await service(url, name, 'a')
     await untilState(first, 'serving')

@@ -18,7 +18,7 @@ describe('nodes started from the command line', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let folder: string
 
-  // Below node_modules, so that the imported packages are resolved from there.
+  // The folder is below node_modules, so that imports of other packages resolve.
   beforeAll(async () => {
     await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
     folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-nodes-'))
@@ -31,7 +31,7 @@ describe('nodes started from the command line', { timeout: PATIENCE }, () => {
     await rm(folder, { recursive: true })
   })
 
-  /** Runs a command. `says` returns the first output line that matches, including earlier lines. */
+  /** Runs a command. `says` resolves with the first output line that matches, including earlier lines. */
   function launch(...args: readonly string[]) {
     const main = join(folder, 'dist/cli/main.js')
     const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })

@@ -63,14 +63,14 @@ describe('NATS resources found by a node', { timeout: PATIENCE }, () => {
     })
   })
 
-  it('a NATS server is rejected if its messages are too small for an entry', async () => {
+  it('a NATS server is rejected if its maximum message size is too small for an entry', async () => {
     const small = await NatsCluster.start(1, ['max_payload: 1024'])
     onTestFinished(async () => small.stop())
     const refused = { code: 'argument', message: expect.stringContaining('max_payload') }
     await expect(node(newName(), small.servers)).rejects.toMatchObject(refused)
   })
 
-  it('chunks of a snapshot whose writer was killed are removed after the next one', async () => {
+  it('chunks of a snapshot whose writer was killed are removed after the next snapshot', async () => {
     const name = newName()
     const { streams, client } = await atNats()
     const store = await node(name)
@@ -85,7 +85,7 @@ describe('NATS resources found by a node', { timeout: PATIENCE }, () => {
       await writer.key(`k${at % 7}`, text).set(String(at))
   })
 
-  it('a removed bucket is created again before the next snapshot', async () => {
+  it('a bucket that was removed is created again before the next snapshot', async () => {
     const name = newName()
     const { streams } = await atNats()
     const store = await node(name)

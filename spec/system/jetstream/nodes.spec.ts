@@ -33,7 +33,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
   const newName = (): string => `spec-${++names}`
   const dumpOf = (store: StoreServer): string => JSON.stringify([...store.dump()])
 
-  it('a write at one node is notified and read at another, and expires at both with the same version', async () => {
+  it('a write at one node is notified and read at another node, and expires at both with the same version', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a'))
     const b = await node(logOf(name, 'b'))
@@ -57,7 +57,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(a.cluster).toMatchObject({ name, nodeId: 'a', lag: 0 })
   })
 
-  it('a second node with the id of a running one is rejected', async () => {
+  it('a second node with the id of a running node is rejected', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a'))
     await expect(node(logOf(name, 'a'))).rejects.toMatchObject({ code: 'in-use' })
@@ -87,7 +87,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(watch.error).toBeUndefined()
   })
 
-  it('a node starts from a snapshot and the entries after it when the stream was trimmed', async () => {
+  it('a node whose stream was trimmed starts from a snapshot and the entries after it', async () => {
     const name = newName()
     const often = (id: string): SharedLog => {
       const log = logOf(name, id)
@@ -104,7 +104,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(b.storage.state).toBe('kept')
   })
 
-  it('without a quorum, nodes acknowledge nothing, disconnect clients, and recover without intervention', async () => {
+  it('without a quorum, nodes acknowledge nothing and disconnect clients, and they recover without intervention', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a', { stallTimeout: 2_000 }))
     const states = record(a.storage$)

@@ -27,13 +27,13 @@ describe('jetStreamLog', () => {
     expect(() => jetStreamLog({ servers: SERVERS, ...options })).toThrow(words)
   })
 
-  it('the store is named "default" and the node after its machine', () => {
+  it('by default, the store is named "default" and the node has a name valid as an id', () => {
     const log = jetStreamLog({ servers: `${SERVERS}, b:4222` })
     expect(log.name).toBe('default')
     expect(log.settings.nodeId).toMatch(/^[\w-]+$/)
   })
 
-  it('opening fails when no server is usable, and names the servers tried', async () => {
+  it('opening fails when no server is usable, and the error names the servers that were tried', async () => {
     const log = jetStreamLog({ servers: SERVERS, connectTimeout: 50 })
     await expect(serve({ port: 0, wsPort: 0, log })).rejects.toMatchObject({
       code: 'connection-lost',
@@ -41,7 +41,7 @@ describe('jetStreamLog', () => {
     })
   })
 
-  it('opening fails when a login file is missing', async () => {
+  it('opening fails when the login file is missing', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'creds-'))
     const log = jetStreamLog({ servers: SERVERS, credsFile: join(folder, 'none') })
     await expect(firstValueFrom(log.connect())).rejects.toThrow(/ENOENT/)

@@ -20,7 +20,7 @@ const names = Array.from({ length: CLIENTS }, (_, at) => `client-${at}`)
 
 /** A running command. */
 interface Launched {
-  /** Returns the first output line that matches, including earlier lines; fails when the process ends first. */
+  /** Resolves with the first output line that matches, including earlier lines. Fails if the process ends first. */
   says(words: RegExp): Promise<string>
   kill(signal: NodeJS.Signals): Promise<void>
 }
@@ -29,7 +29,7 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   let folder: string
 
-  // Below node_modules, so that the imported packages are resolved from there.
+  // The folder is below node_modules, so that imports of other packages resolve.
   beforeAll(async () => {
     await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
     folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-drill-'))
@@ -87,7 +87,7 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
   const consoleOf = async (store: Launched): Promise<string> =>
     /http:\S+(?=\/#)/.exec(await store.says(/^console on /))?.[0] ?? ''
 
-  /** Dumps a store while clients write, then kills it. */
+  /** Dumps a store while clients write, and then kills the store. */
   async function disaster(port: number): Promise<{ readonly dump: string; readonly clients: readonly StateStore[] }> {
     const data = join(folder, `lost-${port}`)
     const args = ['--port', String(port), '--ws-port', '0', '--console', '0', '--data', data]
@@ -119,7 +119,7 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
     return { dump, clients }
   }
 
-  /** Expects that all clients see the content of the dump, and that later writes are newer. */
+  /** Checks that all clients see the content of the dump, and that later writes are newer. */
   async function expectRestored(dump: string, clients: readonly StateStore[]): Promise<void> {
     const lines: DumpLine[] = (await readFile(dump, 'utf8'))
       .trim()
@@ -148,12 +148,12 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
       expect(await client.key('guarded', text).get()).toMatchObject({ value: 'by the next holder' })
   }
 
-  it('restoring to an empty store converges all clients on one consistent dump, and versions and tokens continue', async () => {
+  it('restoring a dump to an empty store gives all clients the same consistent keys, and versions and tokens continue', async () => {
     const port = await freePort()
     const { dump, clients } = await disaster(port)
     const watches = clients.map((client, at) => record(client.key(`${names[(at + 1) % CLIENTS]}/0`, text).value$))
     const data = join(folder, 'restored')
-    // Before clients connect, so that no version is newer than those of the dump.
+    // The dump is loaded before clients connect, so that no version is newer than those of the dump.
     const elsewhere = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0', '--data', data)
     const token = ['--console-token-file', join(data, 'console-token')]
     const loaded = await output('load', dump, '--console', await consoleOf(elsewhere), ...token)
@@ -165,7 +165,7 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
     for (const watch of watches) await watch.until(({ values }) => values.at(-1) === 'after')
   })
 
-  it('restoring to three nodes gives the same result, whichever node a client uses', async () => {
+  it('restoring a dump to three nodes gives the same result, whichever node a client uses', async () => {
     const { dump } = await disaster(await freePort())
     const key = join(folder, 'log-key')
     await writeFile(key, `${'0123456789abcdef'.repeat(4)}\n`, { mode: 0o600 })

@@ -9,7 +9,7 @@ import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient } from '../../support/open-client.js'
 
 const PATIENCE = 60_000
-/** As documented in docs/cluster.md. */
+/** The permissions that docs/cluster.md documents. */
 const GRANTED = JSON.stringify([
   'rxss.plant-1.>',
   '$JS.API.>',
@@ -41,7 +41,7 @@ describe('a NATS user for nodes', { timeout: PATIENCE }, () => {
     return store
   }
 
-  it('the documented rights suffice, also for snapshots and trimming', async () => {
+  it('a node with the documented permissions serves requests, writes snapshots and trims the log', async () => {
     const a = await node('a')
     const client = openClient(a.url)
     const large = 'x'.repeat(2_000_000)

@@ -24,7 +24,7 @@ describe('a node whose NATS server stops reading', { timeout: PATIENCE }, () => 
     const client = openClient(store.url)
     await client.key('k', text).set('before')
     link.stall('up')
-    // More than a socket buffer holds for a peer that does not read.
+    // The value is larger than a socket buffer holds for a peer that does not read.
     const large = 'x'.repeat(1_000_000)
     const writes = Array.from({ length: 20 }, async (_, at) =>
       client.key(`k${at}`, text).set(large, { timeout: 40_000 }),

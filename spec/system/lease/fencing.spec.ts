@@ -11,12 +11,14 @@ import { serve } from '../../../src/server/index.js'
 import { openClient, type Recording, record } from '../../support/open-client.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-/** ms; long enough for a machine that does many things at once to renew in time. */
+/** The duration of the lease in ms, long enough for a busy machine to renew it in time. */
 const DURATION = 1_500
 
 let folder: string
 
-/** Compiles what the other process runs, below node_modules, so that the packages it imports are found from there. */
+/**
+ * Compiles the program of the other process to a folder below node_modules, where imports of other packages resolve.
+ */
 async function compile(): Promise<void> {
   await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
   folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-lease-'))
@@ -29,7 +31,7 @@ async function compile(): Promise<void> {
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
   const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder]
-  // What does not type-check is a matter of the type check; here, what it emits has to run.
+  // The exit code is ignored, because type errors are left to the type check and only the emitted code must run.
   await new Promise<void>(resolve => execFile(process.execPath, args, () => resolve()))
 }
 
@@ -37,7 +39,7 @@ const TYPES = join(ROOT, 'node_modules/@types')
 
 interface Holder {
   readonly child: ChildProcess
-  /** All that the process said. */
+  /** All output of the process. */
   readonly said: Recording<string>
 }
 
@@ -63,7 +65,7 @@ function tokenOf({ values }: Recording<LeaseState>): Hlc {
 const read = async (store: StateStore): Promise<string | undefined> =>
   firstValueFrom(store.get('recipe', text).pipe(map(({ value }) => value)))
 
-/** A process that holds the lease and has written by it, and a rival that waits for that. */
+/** Starts a process that holds the lease and has written with its token, and a rival that waits for the lease. */
 async function open(): Promise<Holder & { store: StateStore; rival: Recording<LeaseState> }> {
   const server = await serve({ port: 0, wsPort: 0 })
   onTestFinished(async () => server.close())
@@ -77,7 +79,7 @@ async function open(): Promise<Holder & { store: StateStore; rival: Recording<Le
   return { ...holder, store, rival }
 }
 
-/** The rival takes over and writes. */
+/** Lets the rival take over the lease and write. */
 async function takeOver(store: StateStore, rival: Recording<LeaseState>): Promise<string> {
   await rival.until(isHeld)
   await firstValueFrom(fenced(store, tokenOf(rival)).key('recipe', text).set('by the rival'))
@@ -85,7 +87,10 @@ async function takeOver(store: StateStore, rival: Recording<LeaseState>): Promis
   return state?.status === 'held' ? state.holder : ''
 }
 
-/** The process finds out: nothing that it wrote late is there, and when the rival leaves, it holds and writes again. */
+/**
+ * Checks that no late write of the process is stored, and that the process holds the lease and writes again when the
+ * rival leaves.
+ */
 async function expectSafe(
   { child, said, store, rival }: Awaited<ReturnType<typeof open>>,
   name: string,
@@ -103,11 +108,11 @@ async function expectSafe(
   expect(await read(store)).toMatch(/^by \d+:\d+:StateStore$/)
 }
 
-describe('a process that stands still longer than its lease', () => {
+describe('a process that pauses for longer than its lease', () => {
   beforeAll(compile)
   afterAll(async () => rm(folder, { recursive: true }))
 
-  it('is refused when it was stopped, loses its work and waits for the new holder', async () => {
+  it('a write of a process that was stopped is rejected, and the process loses its work and waits for the new holder', async () => {
     const world = await open()
     world.child.kill('SIGSTOP')
     const name = await takeOver(world.store, world.rival)
@@ -117,7 +122,7 @@ describe('a process that stands still longer than its lease', () => {
     expect(world.said.values).toContainEqual(expect.stringMatching(/^believed \w+, got fencing-token-stale$/))
   })
 
-  it('is refused when its event loop was blocked and it writes before it could notice', async () => {
+  it('a write of a process whose event loop was blocked is rejected, even if the process writes before it can notice the loss', async () => {
     const world = await open()
     world.child.send('stall')
     await world.said.until(saidSomething(/^stalls$/))

@@ -17,7 +17,7 @@ declare const page: Controls
 const PROGRAM = new URL('support/page-program.ts', import.meta.url).pathname
 /** Chromium's message for writes to a connection that was just lost. */
 const CLOSING = /WebSocket is already in CLOSING or CLOSED state/
-/** Rounds of writes on both pages, some with a lost connection. */
+/** The number of rounds of writes on both pages. Some rounds include a lost connection. */
 const ROUNDS = nightly(40, 8)
 
 const OPTIONS: readonly [PageOptions, ...PageOptions[]] = [
@@ -82,7 +82,7 @@ describeInBrowser('two browsers writing one set point', openPage => {
       await Promise.all(pages.map(settled))
       for (let i = random.int(3, 8); i > 0; i--) await strike()
       for (const link of links) link.restore()
-      // The last write of one page reaches the other a little later.
+      // The last write of one page reaches the other page a little later.
       await expect
         .poll(
           async () => {
@@ -98,7 +98,7 @@ describeInBrowser('two browsers writing one set point', openPage => {
   })
 })
 
-/** Returns versions older than an earlier one. */
+/** Returns the versions that are older than an earlier one. */
 function hasReverted(states: readonly SerializedState[]): string[] {
   let newest = [0, 0]
   return states.flatMap(({ version }) => {

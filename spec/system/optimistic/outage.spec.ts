@@ -25,7 +25,10 @@ describeInBrowser('a page reloaded after an outage', openPage => {
     program = await bundle(PROGRAM)
   }, 60_000)
 
-  /** A page writes 25 while disconnected and is closed. The store restarts, and another client may write 30. */
+  /**
+   * Opens a page that writes 25 while disconnected and is closed. The store restarts, and another client may write 30
+   * before the page is opened again.
+   */
   async function reloadAfterOutage(options: PageOptions, hasOtherWriter: boolean) {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
@@ -40,7 +43,7 @@ describeInBrowser('a page reloaded after an outage', openPage => {
     await first.evaluate(() => page.until('reconnecting'))
     await first.evaluate(() => page.write([24, 25]))
     const before = await shown(first)
-    // IndexedDB has completed earlier requests once this one completes.
+    // IndexedDB has completed earlier requests once this request completes.
     await first.evaluate(() => indexedDB.databases())
     const second = await first.context().newPage()
     if (options.isKept) await expect.poll(() => keptIn(second, address)).toBe(1)
@@ -64,7 +67,7 @@ describeInBrowser('a page reloaded after an outage', openPage => {
     expect(await stored()).toBe(30)
   })
 
-  it("latest: the newest write is sent late and overwrites another client's value", async () => {
+  it('latest: the newest write is sent late and overwrites the value of another client', async () => {
     const { before, becomes, stored } = await reloadAfterOutage(
       { offline: 'latest', maxAge: HOUR_MS, isKept: true },
       true,
@@ -74,7 +77,7 @@ describeInBrowser('a page reloaded after an outage', openPage => {
     expect(await stored()).toBe(25)
   })
 
-  it('latest: a write beyond maxAge is not sent', async () => {
+  it('latest: a write older than maxAge is not sent', async () => {
     const { becomes, stored } = await reloadAfterOutage({ offline: 'latest', maxAge: 1, isKept: false }, true)
     await becomes({ value: 30, state: 'confirmed' })
     expect(await stored()).toBe(30)
@@ -83,15 +86,18 @@ describeInBrowser('a page reloaded after an outage', openPage => {
   it.each([
     { answer: true, stored: 25 },
     { answer: false, stored: 30 },
-  ])('ask: the user sees the current value and decides $answer', async ({ answer, stored: expected }) => {
-    const { becomes, stored, asked } = await reloadAfterOutage(
-      { offline: 'ask', maxAge: HOUR_MS, isKept: true, answer },
-      true,
-    )
-    await expect.poll(asked).toEqual([expect.objectContaining({ key: 'setPoint', value: 25, current: 30 })])
-    await becomes({ value: expected, state: 'confirmed' })
-    expect(await stored()).toBe(expected)
-  })
+  ])(
+    'ask: the callback receives the current value, and its answer decides $answer',
+    async ({ answer, stored: expected }) => {
+      const { becomes, stored, asked } = await reloadAfterOutage(
+        { offline: 'ask', maxAge: HOUR_MS, isKept: true, answer },
+        true,
+      )
+      await expect.poll(asked).toEqual([expect.objectContaining({ key: 'setPoint', value: 25, current: 30 })])
+      await becomes({ value: expected, state: 'confirmed' })
+      expect(await stored()).toBe(expected)
+    },
+  )
 
   it.each([
     { others: true, stored: 30, state: 'refused', error: 'conflict' },
@@ -109,7 +115,7 @@ describeInBrowser('a page reloaded after an outage', openPage => {
   )
 })
 
-/** Number of writes stored for the origin. */
+/** Returns the number of writes stored for the origin. */
 async function keptIn(other: Page, address: string): Promise<number> {
   if (other.url() === 'about:blank') await other.goto(new URL(address).origin)
   return other.evaluate(

@@ -64,7 +64,7 @@ describeInBrowser('a component that writes a key', open => {
     ).toBe('KEYNOTIFY setPoint STOP')
   })
 
-  it('conflicts are merged by the function of the latest render', async () => {
+  it('conflicts are merged by the function of the latest rendering', async () => {
     const { setPoint, link, page, dial } = await start()
     await page.evaluate(() => rerender(100))
     await page.getByTitle('step 100').waitFor()

@@ -12,7 +12,10 @@ const manifest: {
   exports: Record<string, string | { default: string }>
 } = JSON.parse(textOf('package.json'))
 
-/** The packages and modules of Node that a file of the package imports, itself or by others, at once or on demand. */
+/**
+ * Returns the packages and Node modules that a file of the package imports, directly or through other files, statically
+ * or dynamically.
+ */
 function importedBy(file: string, seen = new Set<string>()): string[] {
   if (seen.has(file)) return []
   seen.add(file)
@@ -20,11 +23,11 @@ function importedBy(file: string, seen = new Set<string>()): string[] {
   return paths.flatMap(path => (path.startsWith('.') ? importedBy(join(dirname(file), path), seen) : [path]))
 }
 
-/** Packages whose licence a file has. */
+/** Returns the packages whose licence a file contains. */
 const licensed = (file: string) => Array.from(textOf(file).matchAll(/^## (\S+) \d/gm), ([, name]) => name)
 
 describe('The bundles of the package', () => {
-  it('have at most 3 MiB with all packed files', () => {
+  it('all packed files together have at most 3 MiB', () => {
     const packing = ['pack', '--dry-run', '--json', '--ignore-scripts']
     const [packed]: { unpackedSize: number }[] = Object.values(
       JSON.parse(execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
@@ -32,11 +35,11 @@ describe('The bundles of the package', () => {
     expect(packed?.unpackedSize).toBeLessThan(3 * MiB)
   })
 
-  it('leave to be installed mqtt.js, its WebSockets and the types of schemas', () => {
+  it('the bundles leave mqtt.js, its WebSockets and the types of schemas to be installed', () => {
     expect(Object.keys(manifest.dependencies)).toEqual(['@standard-schema/spec', 'mqtt', 'ws'])
   })
 
-  it('come with the licence of every package of which something is in them', () => {
+  it('the bundles contain the licence of every package that they include', () => {
     expect(licensed('dist/licences.md')).toEqual(['@bufbuild/protobuf', 'commander', 'jose', 'picocolors', 'yaml'])
     expect(licensed('dist/server/console/page/licences.md')).toEqual(
       expect.arrayContaining(['mqtt', 'mqtt-packet', 'preact', 'readable-stream', 'rxjs', 'uplot']),
@@ -44,7 +47,7 @@ describe('The bundles of the package', () => {
   })
 
   it.each(['', '/lease', '/matching', '/optimistic', '/optimistic/react', '/shadow', '/retained', '/pubsub', '/react'])(
-    'import no Node modules in a page, not even dynamically: rx-statestore%s',
+    'the bundles for pages import no Node modules, not even dynamically: rx-statestore%s',
     name => {
       const target = manifest.exports[`.${name}`]
       const imported = typeof target === 'object' ? importedBy(target.default) : ['?']

@@ -12,10 +12,10 @@ const { exports }: { exports: Record<string, string | { types: string }> } = JSO
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 )
 
-/** A project that has the package. */
+/** A project that has the package installed. */
 let home: string
 
-/** Compiles a project; the compiler's complaints are the result. */
+/** Compiles a project and returns the complaints of the compiler. */
 const compile = async (folder: string, config: object, tsc = TSC): Promise<string> => {
   writeFileSync(join(home, folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: config, include: ['.'] }))
   return new Promise(resolve =>
@@ -47,7 +47,7 @@ beforeAll(() => {
 afterAll(() => rmSync(home, { recursive: true }))
 
 describe('The types of the package', () => {
-  it('can be named: a library that exports values of these types can emit declarations', async () => {
+  it('a library that exports values of these types can emit declarations', async () => {
     const entries = Object.entries(exports).flatMap(([path, target]) =>
       typeof target === 'string' ? [] : [[path.slice(2), join(ROOT, target.types)] as const],
     )
@@ -61,7 +61,7 @@ describe('The types of the package', () => {
     expect(complaints.split('\n').filter(line => /TS(2742|2883|40\d\d|2527)/.test(line))).toEqual([])
   })
 
-  it('take an option that is undefined, as environment variables may be', async () => {
+  it('the types accept an option that is undefined, as environment variables may be', async () => {
     mkdirSync(join(home, 'options'))
     writeFileSync(
       join(home, 'options/app.ts'),
@@ -80,7 +80,7 @@ describe('The types of the package', () => {
     expect(await compile('options', { ...OPTIONS, exactOptionalPropertyTypes: true, noEmit: true })).toBe('')
   })
 
-  it('explain a wrong option of `connect` by that option', async () => {
+  it('the error for a wrong option of `connect` names that option', async () => {
     mkdirSync(join(home, 'mistake'))
     writeFileSync(
       join(home, 'mistake/app.ts'),
@@ -92,7 +92,7 @@ describe('The types of the package', () => {
     expect(complaints).not.toContain('MqttJsClient')
   })
 
-  it.skipIf(!SERVICES.runtimes.present)('are the same to the oldest TypeScript that is supported', async () => {
+  it.skipIf(!SERVICES.runtimes.present)('the types are the same in the oldest supported TypeScript', async () => {
     mkdirSync(join(home, 'oldest'))
     writeFileSync(
       join(home, 'oldest/app.ts'),

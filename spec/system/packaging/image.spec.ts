@@ -13,10 +13,10 @@ import { listen } from '../../support/listen.js'
 import { record } from '../../support/open-client.js'
 
 const lines = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8').replaceAll('\\\n', ' ').split('\n')
-/** The last stage, which is the image. */
+/** The last stage, which becomes the image. */
 const last = lines.slice(lines.lastIndexOf('FROM node:22-slim'))
 
-/** The exit code of the check, of a port. */
+/** Runs the health check on a port and returns its exit code. */
 async function health(port: string | number): Promise<number> {
   const check = spawn(process.execPath, [join(ROOT, 'deploy/health.mjs')], { env: { HEALTH_PORT: String(port) } })
   const [code] = await once(check, 'exit')
@@ -30,7 +30,7 @@ async function serving(options: ServeOptions = {}): Promise<StoreServer> {
 }
 
 describe('The image', () => {
-  it('installs nothing in its last stage, keeps data in a volume, runs without rights, and has a health check', () => {
+  it('the image installs nothing in its last stage, keeps data in a volume, runs without privileges, and has a health check', () => {
     expect(last.filter(line => /npm|node_modules/.test(line))).toEqual([])
     for (const line of ['USER node', 'VOLUME /data', 'ENTRYPOINT ["node", "/app/dist/cli/main.js"]'])
       expect(last).toContain(line)
@@ -39,7 +39,7 @@ describe('The image', () => {
     expect(copied.filter(file => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
-  it('is healthy with TLS and users, without a line in the audit log', async () => {
+  it('the image is healthy with TLS and users, without a line in the audit log', async () => {
     const tls = new Authority('/CN=Plant').issue('/CN=store')
     const store = await serving({ authenticate: firstOf([backwards()]), policy: '[]', tls })
     const audit = record<AuditEvent>(store.audit$)
@@ -49,7 +49,7 @@ describe('The image', () => {
     expect(await health(new URL(plain.wsUrl).port)).toBe(0)
   })
 
-  it('is unhealthy when nothing listens, and when the listener does not respond', async () => {
+  it('the image is unhealthy when nothing listens, and when the listener does not respond', async () => {
     expect(await health(await freePort())).toBe(1)
     const silent = createServer({ allowHalfOpen: true }, () => undefined)
     expect(await health(await listen(silent))).toBe(1)

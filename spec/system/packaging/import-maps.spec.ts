@@ -16,7 +16,7 @@ const PAGES = ['README.md', ...within('docs'), ...within('spec/system/browser/pa
   /\.(md|html)$/.test(name),
 )
 
-/** Names and paths of the import maps of a page. */
+/** Returns the names and paths in the import maps of a page. */
 function importsOf(page: string): [string, string][] {
   const maps = readFileSync(join(ROOT, page), 'utf8').matchAll(/<script type="importmap">([\s\S]*?)<\/script>/g)
   return Array.from(maps).flatMap(([, map]) => {
@@ -27,7 +27,7 @@ function importsOf(page: string): [string, string][] {
 
 const imports = PAGES.flatMap(page => importsOf(page).map(([name, path]) => ({ page, name, path })))
 
-it('The import maps of pages lead to what the package exports, and to files of other packages that exist', () => {
+it('The import maps of pages lead to files that the package exports, and to existing files of other packages', () => {
   expect(imports.length).toBeGreaterThan(5)
   const wrong = imports.filter(({ name, path }) => {
     if (!/^rx-statestore(\/|$)/.test(name)) return path.startsWith('./node_modules/') && !existsSync(join(ROOT, path))

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 const ROOT = new URL('../../..', import.meta.url).pathname
 const FOLDERS = ['.', 'docs', 'docs/decisions', 'docs/internals', 'bench']
 const { repository }: { repository: { url: string } } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-/** Where a file of the repository is on the web; `raw` for pictures. */
+/** The web addresses of a file of the repository, with `raw` for pictures. */
 const ON_THE_WEB = ['blob', 'raw'].map(kind => `${repository.url.replace(/^git\+|\.git$/g, '')}/${kind}/main/`)
 
 const documents = FOLDERS.flatMap(folder =>
@@ -17,7 +17,7 @@ const documents = FOLDERS.flatMap(folder =>
 
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8').replace(/```[\s\S]*?```/g, '')
 
-/** As the places that show Markdown make them of headings. */
+/** Returns the anchors that web sites derive from the headings of a Markdown file. */
 const anchorsOf = (file: string): readonly string[] =>
   Array.from(textOf(file).matchAll(/^#+ (.+)$/gm), ([, heading = '']) =>
     heading
@@ -28,14 +28,14 @@ const anchorsOf = (file: string): readonly string[] =>
 
 interface Link {
   readonly target: string
-  /** From the root of the repository. */
+  /** The path from the root of the repository. */
   readonly to: string
   readonly anchor: string | undefined
-  /** Whether it is an address on the web. */
+  /** Whether the link is a web address. */
   readonly isAbsolute: boolean
 }
 
-/** The links of a document that lead into the repository. */
+/** Returns the links of a document that lead into the repository. */
 function linksOf(file: string): readonly Link[] {
   const found = textOf(file).matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)
   return Array.from(found, ([, link, source]) => link ?? source ?? '').flatMap(target => {
@@ -48,7 +48,7 @@ function linksOf(file: string): readonly Link[] {
   })
 }
 
-it.each(documents)('Every link of %s leads somewhere', file => {
+it.each(documents)('Every link of %s leads to an existing target', file => {
   const lost = linksOf(file).filter(
     ({ to, anchor }) => !existsSync(join(ROOT, to)) || (anchor !== undefined && !anchorsOf(to).includes(anchor)),
   )
@@ -70,7 +70,7 @@ describe('The documents in the package', () => {
   const [packed]: { files: { path: string }[] }[] = Object.values(JSON.parse(stdout))
   const files = packed?.files.map(({ path }) => path) ?? []
 
-  it('link to packed files, and to all others by their web address', () => {
+  it('the packed documents link to packed files, and to all other files by their web address', () => {
     const texts = files.filter(path => /\.(md|txt)$/.test(path) && !path.startsWith('dist/'))
     expect(texts).toEqual(expect.arrayContaining(['README.md', 'docs/guarantees.md', 'llms.txt']))
     const lost = texts.flatMap(file =>

@@ -18,12 +18,12 @@ const DOCUMENTS = ['.', 'docs', 'docs/decisions', 'docs/internals', 'bench', 'sk
   .filter(file => /\.md$|llms\.txt$/.test(file))
 const REPORTS = within('api').map(textOf).join('\n')
 
-/** Takes an option without a value: each function complains of a name that it does not know. */
+/** Calls of functions with an option of the wrong type. Each function complains about a name that it does not know. */
 const CALLS: Readonly<Record<string, (option: object) => unknown>> = {
   serve: checkOptions,
   attach: checkAttachOptions,
   servePubSub: option => checkServeOptions({ authenticate: 'anonymous', ...option }),
-  // The wrong timeout keeps it from connecting.
+  // The invalid timeout keeps `connect` from connecting.
   connect: option => connect('mqtt://localhost', { ...option, timeout: -1 }),
   lease: option => checkLeaseOptions({ duration: 1_000, ...option }),
   jetStreamLog: option => checkLogOptions({ servers: 'a', ...option }),
@@ -39,7 +39,7 @@ function isKnown(call: string, option: string): boolean {
 }
 
 describe('The documents', () => {
-  it('name no limit that is not in the reports of the API', () => {
+  it('every limit that the documents name is in the API reports', () => {
     const limits = DOCUMENTS.flatMap(file =>
       Array.from(textOf(file).matchAll(/`((?:max|maximum|min|most)[A-Z]\w*)`/g), ([, name = '']) => ({ file, name })),
     )
@@ -47,7 +47,7 @@ describe('The documents', () => {
     expect(limits.filter(({ name }) => !new RegExp(`\\b${name}\\??:`).test(REPORTS))).toEqual([])
   })
 
-  it('call functions with no option that they do not know', () => {
+  it('every option in the documents is known to its function', () => {
     const given = DOCUMENTS.flatMap(file =>
       optionsIn(textOf(file), Object.keys(CALLS)).map(each => ({ file, ...each })),
     )
@@ -55,7 +55,7 @@ describe('The documents', () => {
     expect(given.filter(({ call, option }) => !isKnown(call, option))).toEqual([])
   })
 
-  it.each(Object.keys(CALLS))('would be caught with an option that is gone from %s', call => {
+  it.each(Object.keys(CALLS))('the check finds an option that %s no longer has', call => {
     expect(optionsIn(`${call}('mqtt://a', { clientId: f({ no: 1 }), // it's\n gone, "it's": 2 })`, [call])).toEqual([
       { call, option: 'clientId' },
       { call, option: 'gone' },

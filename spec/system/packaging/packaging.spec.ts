@@ -63,7 +63,7 @@ const ENTRIES = {
   'rx-statestore/react': react,
 }
 
-/** Lets time pass ten times as fast for a program, and says when 15 s have passed. */
+/** Lets time pass ten times as fast for a program, and prints when 15 s have passed. */
 const HASTE = `data:text/javascript,${encodeURIComponent(`
   const SPEED = 4
   const { setTimeout, performance, Date } = globalThis
@@ -78,13 +78,15 @@ const HASTE = `data:text/javascript,${encodeURIComponent(`
 let home: string
 let files: string[]
 
-/** As in a pod, for `settingsFromEnv`. */
+/** The environment of a pod, for `settingsFromEnv`. */
 const ENVIRONMENT = { ...process.env, AIO_BROKER_HOSTNAME: 'localhost' }
 
 const node = async (...args: string[]): Promise<string> =>
   (await run(process.execPath, args, { cwd: home, env: ENVIRONMENT })).stdout
 
-/** Type-checks and translates a project's TypeScript as a strict user would; the compiler's complaints are the result. */
+/**
+ * Type-checks and compiles the TypeScript of a project with strict settings. Returns the complaints of the compiler.
+ */
 async function compile(
   folder: string,
   moduleOptions: readonly string[],
@@ -115,7 +117,10 @@ beforeAll(async () => {
   await effort<() => unknown>(() => run('npm', install, { cwd: home }), link)()
 }, 180_000)
 
-/** As npm would install it, but for what is here already: that is most of the time. */
+/**
+ * Installs the package as npm would, but with links to packages that are already here, as installing them takes most of
+ * the time.
+ */
 async function link(): Promise<void> {
   const modules = join(home, 'node_modules')
   for (const path of files) {
@@ -135,7 +140,8 @@ interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
-// npm prints an array of packages, or an object by name, as its version has it; before it whatever the build says.
+// Parses the output of npm, which is an array of packages or an object by name, depending on the version, and follows
+// the output of the build.
 function parsePacked(stdout: string): Packed {
   const packages: Record<string, Packed> = JSON.parse(stdout.slice(stdout.search(/^[[{]/m)))
   const [first] = Object.values(packages)
@@ -146,7 +152,7 @@ function parsePacked(stdout: string): Packed {
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 describe('the package', () => {
-  it('contains the build and the documents only', () => {
+  it('the package contains only the build and the documents', () => {
     const page =
       /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|licences\.md|assets\/[\w-]+\.(js|css))$/
     const others = files.filter(
@@ -166,7 +172,7 @@ describe('the package', () => {
     expect(files).toContain('dist/server/console/page/index.html')
   })
 
-  it('exports files that exist, with types', () => {
+  it('the package exports files that exist, with types', () => {
     const targets = Object.values(manifest.exports).flatMap(target =>
       typeof target === 'string' ? [] : Object.values(target),
     )
@@ -180,7 +186,7 @@ describe('the package', () => {
     ])
   })
 
-  it('gives its entries to plain JavaScript', async () => {
+  it('plain JavaScript can import every entry of the package', async () => {
     const names = Object.keys(ENTRIES)
     const script = `const names = ${JSON.stringify(names)}
       const keysOf = async name => [name, Object.keys(await import(name)).sort()]
@@ -194,11 +200,13 @@ describe('the package', () => {
     ['a bundler', ['--module', 'esnext', '--moduleResolution', 'bundler']],
   ]
 
-  it.each(some(RESOLUTIONS, 1))('gives its types to TypeScript with the resolution of %s', async (_name, options) => {
-    mkdirSync(join(home, 'types'), { recursive: true })
-    writeFileSync(
-      join(home, 'types/user.ts'),
-      `import { connect, number, set, type Entry, type SetResult, type StateStore } from 'rx-statestore'
+  it.each(some(RESOLUTIONS, 1))(
+    'TypeScript finds the types of every entry with the resolution of %s',
+    async (_name, options) => {
+      mkdirSync(join(home, 'types'), { recursive: true })
+      writeFileSync(
+        join(home, 'types/user.ts'),
+        `import { connect, number, set, type Entry, type SetResult, type StateStore } from 'rx-statestore'
        import { serve, type StoreServer } from 'rx-statestore/server'
        import { useKey, type KeySnapshot } from 'rx-statestore/react'
        import { of, type Observable } from 'rxjs'
@@ -210,11 +218,12 @@ describe('the package', () => {
        store.key('a', number).set('warm')
        const component = (): KeySnapshot<number> => useKey(store.key('a', number))
        export { component, entries$, results$ }`,
-    )
-    expect(await compile('types', [...options, '--noEmit'])).toBe('')
-  })
+      )
+      expect(await compile('types', [...options, '--noEmit'])).toBe('')
+    },
+  )
 
-  it('gives its types to CommonJS, which imports it when it runs', async () => {
+  it('CommonJS code gets the types and imports the package dynamically', async () => {
     mkdirSync(join(home, 'common'), { recursive: true })
     writeFileSync(join(home, 'common/package.json'), JSON.stringify({ type: 'commonjs' }))
     writeFileSync(
@@ -228,12 +237,12 @@ describe('the package', () => {
     expect(await compile('common', ['--module', 'node16', '--noEmit'])).toBe('')
   })
 
-  it('runs nothing when it is installed, of which package managers warn', () => {
+  it('the package runs no scripts when it is installed', () => {
     for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
       expect(manifest.scripts).not.toHaveProperty(name)
   })
 
-  it('needs no newer library of TypeScript than ES2022 and that of pages', async () => {
+  it('the types need no library of TypeScript newer than ES2022 and the DOM', async () => {
     mkdirSync(join(home, 'oldest'), { recursive: true })
     writeFileSync(
       join(home, 'oldest/user.ts'),
@@ -245,12 +254,12 @@ describe('the package', () => {
     )
   })
 
-  it('brings the command', async () => {
+  it('the package provides the command rx-statestore', async () => {
     const { stdout } = await run(join(home, 'node_modules/.bin/rx-statestore'), ['--version'], { cwd: home })
     expect(stdout.trim()).toBe(manifest.version)
   })
 
-  it('does not pull Node into what pages load', async () => {
+  it('the entries for pages import no Node modules', async () => {
     const names = [
       'rx-statestore',
       'rx-statestore/lease',
@@ -268,7 +277,7 @@ describe('the package', () => {
   })
 })
 
-describe.skipIf(!SERVICES.runtimes.present)('The packed package works', () => {
+describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', () => {
   it.each([
     ['Node 20', process.execPath, []],
     ['Node 22', runtimeOf(22), []],
@@ -293,15 +302,15 @@ describe('The snippets of the documents', () => {
       for (const [i, snippet] of snippetsOf(document).entries())
         writeFileSync(join(home, folderOf(document), `snippet${i}.ts`), snippet)
     }
-    // All at once: what takes a compiler long is the types they import.
+    // All snippets are compiled at once, because the types they import take the compiler most of the time.
     complaints = await compile('snippets', ['--module', 'nodenext'])
   })
 
-  it('type-check as they stand', () => {
+  it('the snippets type-check unchanged', () => {
     expect(complaints).toBe('')
   })
 
-  it('of the README and of the client run as they stand without a compiler, unless they have types', {
+  it('the snippets of the README and of the client page run unchanged without a compiler, unless they contain types', {
     timeout: 60_000,
   }, async () => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
@@ -317,7 +326,7 @@ describe('The snippets of the documents', () => {
     }
   })
 
-  it.each(some(DOCUMENTS, 1))('run as they stand: $file', { timeout: 60_000 }, async document => {
+  it.each(some(DOCUMENTS, 1))('the snippets run unchanged: $file', { timeout: 60_000 }, async document => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const { outputs } = document
     expect(snippetsOf(document)).toHaveLength(outputs.length)
@@ -329,7 +338,9 @@ describe('The snippets of the documents', () => {
     }
   })
 
-  it('repeat what failed in an outage of 15 s: docs/requests.md', { timeout: 60_000 }, async () => {
+  it('the snippets of docs/requests.md repeat the requests that failed in an outage of 15 s', {
+    timeout: 60_000,
+  }, async () => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const link = await layLink(store.url)
     link.cut()

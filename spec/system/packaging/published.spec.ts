@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
 describe('The package as it would be published', () => {
-  it('has nothing that publint warns of', async () => {
+  it('publint reports no problems of the package', async () => {
     const { stdout } = await run(process.execPath, [
       program('publint/src/cli.js'),
       'run',
@@ -32,16 +32,16 @@ describe('The package as it would be published', () => {
     expect(stdout).toContain('All good!')
   })
 
-  it('has types that every resolution of modules finds', { timeout: 60_000 }, async () => {
+  it('every module resolution finds the types of the package', { timeout: 60_000 }, async () => {
     await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT })
     const [tarball = ''] = readdirSync(folder).filter(name => name.endsWith('.tgz'))
     const attw = program('@arethetypeswrong/cli/dist/index.js')
     const flags = ['--profile', 'esm-only', '--no-definitely-typed', '--format', 'ascii', '--no-emoji']
-    // It fails where something is wrong.
+    // The program fails if it finds a problem.
     await run(process.execPath, [attw, join(folder, tarball), ...flags])
   })
 
-  it('names one repository, in package.json and in all links to it', () => {
+  it('the package names one repository, in package.json and in all links', () => {
     const { repository, homepage, bugs } = JSON.parse(textOf('package.json'))
     const address = String(repository.url).replace(/^git\+|\.git$/g, '')
     expect([homepage, bugs.url]).toEqual([`${address}#readme`, `${address}/issues`])
@@ -54,7 +54,7 @@ describe('The package as it would be published', () => {
     expect(strangers).toEqual([])
   })
 
-  it('has an API report that fails when an export is removed', { timeout: 60_000 }, async () => {
+  it('the API report of the package fails when an export is removed', { timeout: 60_000 }, async () => {
     const changed = join(folder, 'changed')
     mkdirSync(changed)
     symlinkSync(join(ROOT, 'node_modules'), join(changed, 'node_modules'))

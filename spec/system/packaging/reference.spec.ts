@@ -92,7 +92,7 @@ open('a')
 const arranged = arrange(PAGE, { entry: 'a-package', guide: 'client', groups: [['Start', ['open', 'Store']]] })
 
 describe('A page of the API reference', () => {
-  it('begins with the first group, and has errors behind the groups', () => {
+  it('a page begins with the first group and has errors after the groups', () => {
     expect(arranged.match(/^#{1,3} (?!not).+/gm)).toEqual([
       '# a-package',
       '## Start',
@@ -104,7 +104,7 @@ describe('A page of the API reference', () => {
     expect(arranged).toContain('<a id="store"></a>\n\n### Store\n\nA store.\n\n## Errors')
   })
 
-  it('shows an example before the parameters, once for all overloads', () => {
+  it('a page shows an example before the parameters, once for all overloads', () => {
     expect(arranged).toMatch(
       /Opens a store\.\n\n##### Example\n\n```ts\nopen\('a'\)\n## not a heading\n```\n\n##### Returns/,
     )
@@ -112,15 +112,15 @@ describe('A page of the API reference', () => {
     expect(arranged.match(/Call Signature/g)).toHaveLength(2)
   })
 
-  it('has no constructor without a comment and no member keyed by a symbol of the package', () => {
+  it('a page has no constructor without a comment and no member keyed by a symbol of the package', () => {
     expect(arranged).not.toMatch(/Constructor|HOST/)
   })
 
-  it('shows an inherited method only with its own class', () => {
+  it('a page shows an inherited method only at the class that defines it', () => {
     expect(arranged).not.toMatch(/close|Methods/)
   })
 
-  it('fails for a name that the entry does not export', () => {
+  it('building a page fails for a name that the entry does not export', () => {
     expect(() => arrange(PAGE, { entry: 'a-package', guide: 'client', groups: [['Start', ['close']]] })).toThrow(
       'a-package does not export close',
     )
@@ -128,7 +128,7 @@ describe('A page of the API reference', () => {
 })
 
 describe('The table of the API reference', () => {
-  it('has every entry of the package, with a guide that is on the site', () => {
+  it('the table has every entry of the package, with a guide that is on the site', () => {
     const { exports }: { exports: object } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     const entries = Object.keys(exports).filter(name => name !== './package.json')
     expect(API.map(({ entry }) => entry.replace('rx-statestore', '.')).sort()).toEqual(entries.sort())
@@ -136,7 +136,7 @@ describe('The table of the API reference', () => {
     expect(API.filter(({ guide }) => !pages.includes(guide))).toEqual([])
   })
 
-  it('names only what the reports of the API have', () => {
+  it('the table contains only names that are in the API reports', () => {
     const reports = readdirSync(join(ROOT, 'api')).map(name => readFileSync(join(ROOT, 'api', name), 'utf8'))
     const names = API.flatMap(({ groups }) => groups.flatMap(([, members]) => members))
     expect(names.length).toBeGreaterThan(50)

@@ -18,11 +18,11 @@ const POLICY = `
   brokerResources: [{ method: Connect }]
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`
 
-/** The lines of a key of the unit, those that go on put together. */
+/** Returns the lines of a key of the unit, with continuation lines joined. */
 const linesOf = (unit: string, key: string): string[] =>
   Array.from(unit.replaceAll('\\\n', ' ').matchAll(new RegExp(`^${key}=(.*)$`, 'gm')), ([, line = '']) => line)
 
-describe('The service', { timeout: PATIENCE }, () => {
+describe('The service unit', { timeout: PATIENCE }, () => {
   let folder: string
   beforeAll(async () => {
     await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
@@ -31,7 +31,7 @@ describe('The service', { timeout: PATIENCE }, () => {
   }, PATIENCE)
   afterAll(async () => rm(folder, { recursive: true }))
 
-  /** Runs a command line; `says` is the first line of it with such words. */
+  /** Runs a command line. `says` resolves with the first output line that contains the words. */
   function run(words: readonly string[]) {
     const [command = '', ...args] = words
     const child: ChildProcess = spawn(command, args, { env: { PATH: process.env['PATH'] }, stdio: 'pipe' })
@@ -46,9 +46,9 @@ describe('The service', { timeout: PATIENCE }, () => {
 
   const cli = (...args: readonly string[]) => [process.execPath, join(folder, 'dist/cli/main.js'), ...args]
 
-  it.runIf(existsSync(VERIFIER))('is one that systemd takes (needs systemd-analyze)', async () => {
+  it.runIf(existsSync(VERIFIER))('systemd accepts the unit (needs systemd-analyze)', async () => {
     const unit = await readFile(UNIT, 'utf8')
-    // What is verified has to be there.
+    // The files that systemd verifies must exist.
     const verify = async (text: string): Promise<string> => {
       await writeFile(join(folder, 'here.service'), text.replace('/usr/bin/node', process.execPath))
       return spawnSync(VERIFIER, ['verify', join(folder, 'here.service')], { encoding: 'utf8' }).stderr
@@ -57,7 +57,7 @@ describe('The service', { timeout: PATIENCE }, () => {
     expect(await verify(unit.replace('Restart=', 'Restarts='))).toContain('Restarts')
   })
 
-  it('starts, reloads, is saved and stops by its own lines', async () => {
+  it('the commands of the unit start, reload, save and stop the store', async () => {
     const unit = await readFile(UNIT, 'utf8')
     const [etc, data, log] = ['etc', 'data', 'log'].map(name => join(folder, name))
     for (const place of [etc, data, log]) if (place) await mkdir(place)
@@ -99,7 +99,7 @@ describe('The service', { timeout: PATIENCE }, () => {
     expect(await dump.says(/"key":"k"/)).toContain('"value":"v"')
     expect(await dump.exit).toEqual([0, null])
 
-    // As systemd stops what has no ExecStop.
+    // This stops the service as systemd does without an ExecStop.
     expect(linesOf(here, 'ExecStop')).toEqual([])
     store.child.kill('SIGTERM')
     await store.says(/^stopped$/)
@@ -110,12 +110,12 @@ describe('The service', { timeout: PATIENCE }, () => {
   it.each([
     ['serve without files', ['serve', '--port', '0', '--ws-port', '0'], /^listening on /],
     ['attach', ['attach', 'mqtt://127.0.0.1:1'], /still trying|cannot reach/],
-  ])('of %s continues after SIGHUP', async (_, args, words) => {
+  ])('%s continues to run after SIGHUP', async (_, args, words) => {
     const store = run(cli(...args))
     await store.says(words)
     for (let times = 0; times < 3; times++) {
       store.child.kill('SIGHUP')
-      // It has come when a process that was started behind it has ended.
+      // The signal has been delivered once a process that was started later has ended.
       await run([process.execPath, '-e', '']).exit
     }
     expect([store.child.exitCode, store.child.signalCode]).toEqual([null, null])

@@ -7,7 +7,7 @@ import { within } from '../../../scripts/walk/deadline.js'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { listen } from '../../support/listen.js'
 
-/** A network to a port that lets nothing through for so many ms. */
+/** Opens a network to a port that lets nothing through for `delayMs` ms. */
 async function slowNetwork(port: number, delayMs: number): Promise<number> {
   const server = createServer(async near => {
     near.on('error', () => undefined)
@@ -20,7 +20,7 @@ async function slowNetwork(port: number, delayMs: number): Promise<number> {
 }
 
 describe('npm run walk', () => {
-  it('sends the first message when the receiver has joined, after any delay', async () => {
+  it('the walk sends the first message when the receiver has joined, after any delay', async () => {
     const server = await servePubSub({ port: 0, authenticate: { key: 'a key of at least 32 characters.' } })
     onTestFinished(async () => server.close())
     const hub = server.hub('walk')
@@ -45,7 +45,7 @@ describe('npm run walk', () => {
     expect(events).toEqual(['bob joined', 'ready'])
   })
 
-  it('fails when a step takes too long', async () => {
+  it('the walk fails when a step takes too long', async () => {
     const never = new Promise<void>(() => undefined)
     await expect(within(never, 'the receiver to join the group', 10)).rejects.toThrow(
       'waited 10 ms for the receiver to join the group',

@@ -25,7 +25,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** The documented configuration in front of a store with its console, and of a hub. */
+/** Starts nginx with the documented configuration, in front of a store with its console and of a hub. */
 async function open() {
   const authority = new Authority('/CN=Servers')
   const { cert, key } = authority.issue(`/CN=${NAME}`)
@@ -115,7 +115,7 @@ describe('nginx in front of store, console and hub', () => {
     expect(String(error)).toContain('403')
   })
 
-  it('nginx forwards a hub under the address that its tokens are for', async () => {
+  it('nginx forwards a hub under the address for which its tokens are valid', async () => {
     const { hub, port, secure } = await open()
     const { url } = await hub.hub('chat').token({ userId: 'ann' })
     expect(url).toMatch(`wss://${NAME}/client/hubs/chat?access_token=`)

@@ -7,15 +7,15 @@ const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
 const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json']
 const SPECS = ['spec/pubsub/client', 'spec/pubsub/behaviours', 'spec/pubsub/hub']
-/** Allows for a busy machine, ms. */
+/** The timeout in ms, which allows for a busy machine. */
 const TIMEOUT_MS = 300_000
 
-// The outer run uses the installed Node, 20 or later.
+// The outer run uses the installed Node, version 20 or later.
 describe('the specs of the pub/sub client and hub', () => {
   it.each([22, 24])('the specs pass under Node %i', { timeout: TIMEOUT_MS }, async version => {
     const node = runtimeOf(version)
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${version}\\.`))
-    // Its coverage and console output are not needed.
+    // The coverage and the console output of the inner run are not needed.
     const { CI: _, ...env } = process.env
     const options = { cwd: ROOT, env, maxBuffer: 64 * 1024 * 1024 }
     const { stdout } = await run(node, [...VITEST, ...SPECS], options).catch(failure => failure)

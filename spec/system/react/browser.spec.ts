@@ -26,7 +26,7 @@ const PROGRAM = new URL('program.ts', import.meta.url).pathname
 const REGISTERED = ['KEYNOTIFY setPoint', 'GET setPoint']
 const STOPPED = 'KEYNOTIFY setPoint STOP'
 
-/** Requests of the page so far, as text. */
+/** Returns a function that returns the requests of the page so far, as text. */
 function requestsTo(store: StoreServer): () => readonly string[] {
   const requests = requestsOf(store, clientId => clientId === 'page')
   return () => requests().filter(request => request !== 'GET marker')
@@ -43,7 +43,7 @@ describeInBrowser('A component that uses a key', open => {
   }, 60_000)
 
   /**
-   * Opens a page that renders a scene against a store with the set point 20; `through` is another route to the store.
+   * Opens a page that renders a scene against a store with the set point 20. `through` is another route to the store.
    */
   async function start(scene: string, { keys = ['setPoint'], strict = true, isLinked = false } = {}) {
     const { store } = await openStore({ clock: systemClock })
@@ -58,7 +58,7 @@ describeInBrowser('A component that uses a key', open => {
     return { store, client, setPoint, link, requests, page, guard }
   }
 
-  it('useKey receives every change by one registration, also in StrictMode and after any number of renderings', async () => {
+  it('useKey receives every change through one registration, also in StrictMode and after any number of renderings', async () => {
     const { store, setPoint, requests, page } = await start('one')
     await reads(shown(page), 'setPoint 20 live')
     for (let to = 1; to <= 20; to++) await page.evaluate(n => step(n), to)
@@ -131,7 +131,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(store.stats.watches).toBe(1)
   })
 
-  it('useKey reports a stale value while disconnected, and the current one afterwards', async () => {
+  it('useKey reports a stale value while disconnected, and the current value after the reconnect', async () => {
     const { setPoint, link, page, guard } = await start('status', { isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page), 'setPoint 20 live')
@@ -150,7 +150,7 @@ describeInBrowser('A component that uses a key', open => {
     ])
   })
 
-  it('useKey returns the error that ended its watch and the last value', async () => {
+  it('useKey returns the error that ended its watch, with the last value', async () => {
     const { store, page } = await start('status')
     await reads(shown(page), 'setPoint 20 live')
     openClient(store.url, { clientId: 'page' })
@@ -158,7 +158,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page, 'status'), 'closed')
   })
 
-  it('useKey returns the error if the client was closed before it mounted', async () => {
+  it('useKey returns the error if the client was closed before the component mounted', async () => {
     const { page } = await start('one')
     await reads(shown(page), 'setPoint 20 live')
     await page.evaluate(() => bench.close())
@@ -171,7 +171,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page, 'status'), 'closed')
   })
 
-  it('a codec may be created while rendering, and a value that does not decode is reported once', async () => {
+  it('a codec may be created while rendering, and a value that cannot be decoded is reported once', async () => {
     const { client, setPoint, link, page, guard } = await start('codecs', { isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page), 'setPoint 20 live')
@@ -208,7 +208,7 @@ describeInBrowser('A component that uses a key', open => {
     expect((await notes(page)).shown).toEqual(['asset undefined', 'asset 7', 'asset 8'])
   })
 
-  it('useGlob watches all matching keys by one registration, including new and deleted ones', async () => {
+  it('useGlob watches all matching keys through one registration, including new and deleted keys', async () => {
     const { store, client, requests, page } = await start('globs', { keys: ['s*'] })
     const shownKeys = shown(page, 'keys')
     await reads(shownKeys.first(), 'setPoint=20 live')
@@ -227,7 +227,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('useKeys watches several keys, also in StrictMode and when they are created again', async () => {
+  it('useKeys watches several keys, also in StrictMode and when the list is created on every rendering', async () => {
     const { client, requests, page } = await start('keys', { keys: ['setPoint', 'speed'] })
     await reads(shown(page, 'keys'), 'setPoint=20 live')
     for (let to = 1; to <= 10; to++) await page.evaluate(n => step(n), to)
@@ -251,7 +251,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page, 'keys'), 'speed=7 stale closed')
   })
 
-  it('a component renders only when the properties that it uses change, and not for freshness alone', async () => {
+  it('a component renders only when the properties that it uses change, and not for a change of freshness alone', async () => {
     const { client, setPoint, link, page, guard } = await start('warm', { strict: false, isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page, 'warm'), 'cold 1')

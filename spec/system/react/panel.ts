@@ -5,7 +5,7 @@ import { type Codec, json, number, type StateStore, type StateStoreError } from 
 import { matching } from '../../../src/client/matching/index.js'
 import { useKey, useKeys, useStatus } from '../../../src/client/react/index.js'
 
-/** Rendered texts in order, and the number of commits. */
+/** The rendered texts in order, and the number of commits. */
 export interface Notes {
   readonly shown: string[]
   commits: number
@@ -16,7 +16,7 @@ interface Props {
   readonly notes: Notes
 }
 
-/** A value as typical code reads it: the key, and optionally its codec, created while rendering. */
+/** Renders a value as typical code reads it, with the key and optionally its codec created while rendering. */
 export function Value({
   store,
   notes,
@@ -31,7 +31,7 @@ export function Value({
   return h('output', { title: name }, text)
 }
 
-/** Records every object whose identity is new to React, with a codec created while rendering. */
+/** Records every object whose identity is new to React. The codec is created while rendering. */
 export function Asset({ store, notes, name }: Props & { readonly name: string }): ReactNode {
   const { value, freshness } = useKey(store.key(name, json<{ id: number }>()))
   useEffect(() => {
@@ -40,7 +40,7 @@ export function Asset({ store, notes, name }: Props & { readonly name: string })
   return h('output', { title: name }, `asset ${value?.id} ${freshness.state}`)
 }
 
-/** All keys that match a glob, with the handle created while rendering, or the given keys. */
+/** Renders all keys that match a glob, with the handle created while rendering, or the given keys. */
 export function Keys({ store, notes, names }: Props & { readonly names: readonly string[] }): ReactNode {
   const [glob = '*'] = names
   const source = names.length > 1 ? names.map(name => store.key(name, number)) : matching(store, glob, number)
@@ -53,7 +53,7 @@ export function Keys({ store, notes, names }: Props & { readonly names: readonly
   return h('output', { title: 'keys' }, text)
 }
 
-/** Uses only whether a value is warm, and the number of keys that match a glob. */
+/** Uses only whether a value is warm and the number of keys that match a glob. */
 export function Warm({ store, name }: Props & { readonly name: string }): ReactNode {
   const isWarm = useKey(store.key(name, number), ({ value }) => value !== undefined && value > 25)
   const [count] = useKeys(

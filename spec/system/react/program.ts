@@ -1,4 +1,4 @@
-// Runs in the browser: scenes of the specs, with a client for the store in the page's URL.
+// Runs in the browser: the scenes of the specs, with a client for the store in the URL of the page.
 
 import { createElement as h, type ReactNode, StrictMode, startTransition, useState } from 'react'
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client'
@@ -19,7 +19,7 @@ Object.defineProperty(store, 'status$', { value: counted$ })
 const notes: Notes = { shown: [], commits: 0 }
 const common = { store, notes }
 
-/** Returns a new codec at every call, like one created in a component. */
+/** Returns a new codec on every call, as if it were created in a component. */
 const inline = (): Codec<number> => ({ encode: number.encode, decode: stored => number.decode(stored) })
 
 function Switch({ keys, scene }: { readonly keys: readonly string[]; readonly scene: Scene }): ReactNode {
@@ -35,23 +35,23 @@ const value = (name: string, props: { readonly key?: string; readonly codec?: Co
   h(Value, { ...common, name, ...props })
 
 const SCENES: Record<string, Scene> = {
-  /** The same component, rendered again at each step. */
+  /** A component that is rendered again at each step. */
   one: (step, [name = '']) => h('section', { title: `step ${step}` }, value(name)),
-  /** Two components with one key; the first unmounts at the first step, the other at the second. */
+  /** Two components with one key. The first unmounts at the first step, and the other at the second. */
   two: (step, [name = '']) => h('section', null, step < 1 && value(name), step < 2 && value(name)),
-  /** A component replaces another with the same key. */
+  /** A component that replaces another one with the same key. */
   place: (step, [name = '']) => value(name, { key: String(step) }),
   change: (step, keys) => value(keys[step] ?? ''),
   codecs: (step, [name = '']) =>
     h(Faults, { ...common, render: () => value(name, { key: `${step}`, codec: inline() }) }),
-  /** Objects, rendered again at each step. */
+  /** A component of objects that is rendered again at each step. */
   asset: (step, [name = '']) => h('section', { title: `step ${step}` }, h(Asset, { ...common, name })),
-  /** Keys of a glob, or several keys, rendered again at each step. */
+  /** A component of a glob or of several keys that is rendered again at each step. */
   keys: (step, names) => h('section', { title: `step ${step}` }, h(Keys, { ...common, names })),
-  /** Two components with one glob; the second unmounts at the first step. */
+  /** Two components with one glob. The second unmounts at the first step. */
   globs: (step, names) => h('section', null, h(Keys, { ...common, names }), step < 1 && h(Keys, { ...common, names })),
   warm: (_step, [name = '']) => h(Warm, { ...common, name }),
-  /** Connection state and a key, which unmounts at the first step. */
+  /** The connection state and a key. The key unmounts at the first step. */
   status: (step, [name = '']) => h('section', null, h(Connection, common), step < 1 && value(name)),
 }
 
@@ -73,12 +73,12 @@ const controls = {
   hide: (): void => root?.unmount(),
   statusSubscribers: (): number => statusSubscribers,
   close: (): Promise<void> => store.close(),
-  /** Settles in a connection state; for `connected`, after all keys have been read. */
+  /** Resolves in a connection state, and for `connected` after all keys have been read. */
   until: async (state: Status['state']): Promise<void> => {
     await firstValueFrom(status$.pipe(filter(status => status.state === state)))
     if (state === 'connected') await firstValueFrom(store.stats$.pipe(filter(({ keys, synced }) => keys === synced)))
   },
-  /** Settles when all earlier requests are complete. */
+  /** Resolves when all earlier requests are complete. */
   settled: async (): Promise<void> => void (await firstValueFrom(store.key('marker', text).get())),
 }
 

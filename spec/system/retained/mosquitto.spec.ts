@@ -12,7 +12,7 @@ import { openStore } from '../../support/open-store.js'
 
 const TOPICS = 10_000
 
-/** Writes to the wanted topics and records their values; an empty text clears them. */
+/** Writes to the wanted topics and records their values. An empty text clears a topic. */
 async function openWriter(url: string, truth: Map<string, string>) {
   const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0 })
   const write = (value: string, wanted: (i: number) => boolean) => {
@@ -53,7 +53,7 @@ describe('a retained sync with Mosquitto', () => {
     await before.write('first', () => true)
     const second = before.write('second', () => true)
     await status.until(({ values }) => values.some(({ state }) => state === 'live'))
-    // While messages are arriving.
+    // The connection is cut while messages are arriving.
     link.cut()
     await second
     await before.write('third', i => i % 3 === 0)

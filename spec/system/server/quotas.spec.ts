@@ -11,7 +11,7 @@ import { command } from '../../support/words.js'
 
 describe('a store with a quota', () => {
   it.each(SERVICES.openssl.present ? ['with TLS', 'without'] : ['without'])(
-    'a quota of connections closes further ones, even before CONNECT, %s',
+    'a quota of connections closes further connections, even before CONNECT, %s',
     async how => {
       const authority = how === 'without' ? undefined : new Authority('/CN=Servers')
       const tls = authority?.issue('/CN=localhost')
@@ -28,7 +28,7 @@ describe('a store with a quota', () => {
     },
   )
 
-  it('a quota of connections per principal rejects further ones, but allows a session takeover', async () => {
+  it('a quota of connections per principal rejects further connections, but allows a session takeover', async () => {
     const { store } = await openSecured({ maxConnections: 10, maxPercentPerPrincipal: 20 })
     const refused: unknown[] = []
     store.audit$.subscribe(event => event.event === 'refused' && refused.push(event))
@@ -43,7 +43,7 @@ describe('a store with a quota', () => {
     expect(await turnedAway(store.url, 'e', as('alice'))).toBe(0x97)
   })
 
-  it('a quota of memory rejects what exceeds it, and stays up', async () => {
+  it('a store with a quota of memory rejects data that exceeds the quota, and keeps running', async () => {
     const { store, clock } = await openStore({ maxMemory: 1_000_000 })
     const raw = await RawClient.ready(store.url, 'c')
     const value = 'x'.repeat(10_000)

@@ -5,12 +5,12 @@ import { Authority } from '../../support/certificates.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
-it('a client that switches between protocols and host names requests the certificate of each name', async () => {
+it('A client that switches between protocols and host names requests the certificate of each name', async () => {
   const authority = new Authority('/CN=Servers')
   const { store } = await openStore({ clock: systemClock, tls: authority.issue('/CN=localhost') })
   const { store: last } = await openStore({ clock: systemClock })
   const port = new URL(store.url).port
-  // Each certificate is valid only for its own names, and the proxy has no others.
+  // Each certificate is valid only for its names, and the proxy has no others.
   const urls = [store.url, `mqtts://localhost:${port}`, store.wsUrl.replace('127.0.0.1', 'localhost'), last.url]
   const inOrder = { reconnect: { initial: 1, max: 20, random: () => 0 } }
   for (let first = 0; first < urls.length; first++) {

@@ -8,7 +8,7 @@ import { now, turnedAway } from '../../support/secured.js'
 import { command } from '../../support/words.js'
 
 const [NOT_AUTHORIZED, TAKEN_OVER, EXPIRED] = [0x87, 0x8e, 0xa0]
-/** Remaining lifetime of a certificate that expires during the test, ms. */
+/** The remaining lifetime of a certificate that expires during the test, in ms. */
 const REMAINDER = 300
 const POLICY = `
 - principals: { usernames: [panel, pump] }

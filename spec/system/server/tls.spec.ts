@@ -44,7 +44,7 @@ const openWithCertificates = async (options: ServeOptions = {}) =>
     ...options,
   })
 
-describe('with TLS', () => {
+describe('a store with TLS', () => {
   it.each(['url', 'wsUrl'] as const)('a client is served over %s', async name => {
     const { store } = await open()
     expect(store[name]).toMatch(/^(mqtt|ws)s:\/\/127\.0\.0\.1:\d+$/)
@@ -116,7 +116,7 @@ describe('with TLS', () => {
     expect(await told.closed).toBe(0x8b)
   })
 
-  it('a replaced certificate is used for new connections, and existing ones are unaffected', async () => {
+  it('a replaced certificate is used for new connections, and existing connections are unaffected', async () => {
     const { store } = await open()
     const before = await RawClient.ready(store.url, 'before', { ca: servers.cert })
     store.reload({ tls: others.issue('/CN=localhost') })
@@ -130,7 +130,7 @@ describe('with TLS', () => {
     ['the key of another certificate', (): ServeOptions['tls'] => ({ ...pair, key: clients.key })],
     ['an invalid certificate', (): ServeOptions['tls'] => ({ ...pair, cert: 'cert' })],
     ['an invalid authority', (): ServeOptions['tls'] => ({ ...pair, clientCa: 'ca' })],
-  ])('TLS material with %s is rejected, at the start and later', async (_, tls) => {
+  ])('TLS material with %s is rejected when the store starts and later', async (_, tls) => {
     await expect(open({ tls: tls() })).rejects.toMatchObject({ code: 'argument' })
     const { store } = await openWithCertificates()
     const wrong = tls()
@@ -160,7 +160,8 @@ describe('a client certificate', () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     const forged = connecting(others.issue('/CN=panel'))
     expect(await turnedAway(store.url, 'c', forged)).toBe(0x87)
-    // Even with a correct password: a client with a forged certificate is not trusted.
+    // The certificate is rejected even with a correct password, because a client with a forged certificate is not
+    // trusted.
     expect(await turnedAway(store.url, 'c', { ...forged, ...as('panel') })).toBe(0x87)
   })
 
@@ -170,7 +171,7 @@ describe('a client certificate', () => {
     expect(await turnedAway(store.url, 'c', connecting(own))).toBe(0x87)
   })
 
-  it('a client certificate is not required with a password', async () => {
+  it('a client certificate is not required from a client with a password', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     await RawClient.ready(store.url, 'c', { ca: servers.cert, ...as('panel') })
     expect(await turnedAway(store.url, 'd', { ca: servers.cert })).toBe(0x87)
@@ -194,7 +195,7 @@ describe('a client certificate', () => {
     await RawClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
   })
 
-  it("a client certificate is sent by the library's client", async () => {
+  it('the client of this library sends its certificate', async () => {
     const { store } = await openWithCertificates({ policy: POLICY, clock: systemClock })
     const { cert, key } = clients.issue('/CN=panel')
     await using client = connect(store.url, { ca: servers.cert, cert, key })

@@ -9,11 +9,11 @@ import { ConsoleServer } from '../../../src/server/console/console-server.js'
 import { certificates, firstOf, serve } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
 
-/** Connections of each kind, at each listener. */
+/** The number of connections of each kind at each listener. */
 const COUNT = 10
-/** Ten seconds, and the time until a server looks, ms. */
+/** The timeout of ten seconds plus the interval at which a server checks, in ms. */
 const LONGEST = 13_000
-/** RFC 8446, section 5.1: a record of a handshake, of 200 bytes, of which none comes. */
+/** The head of a handshake record of 200 bytes, none of which follow (RFC 8446, section 5.1). */
 const HEAD_OF_HELLO = Uint8Array.of(22, 3, 1, 0, 200)
 /** The first bytes of a ClientHello. */
 const HALF_HELLO = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, 1, 2, 3)
@@ -26,7 +26,7 @@ beforeAll(() => {
   clientCa = new Authority('/CN=Clients').cert
 })
 
-/** All listeners there are: ports, and how to close them. */
+/** Opens all listeners. Returns their ports and a function that closes them. */
 async function open(secure: boolean) {
   const material = secure ? { tls } : {}
   const store = await serve({
@@ -48,14 +48,14 @@ async function open(secure: boolean) {
   return { ports: [Number(new URL(store.url).port), Number(new URL(store.wsUrl).port), page.port, hub.port], close }
 }
 
-/** Sockets of this process, those of clients as well. */
+/** Returns the number of sockets of this process, including those of clients. */
 const sockets = (): number => {
   let count = 0
   for (const descriptor of readdirSync('/proc/self/fd')) {
     try {
       if (readlinkSync(`/proc/self/fd/${descriptor}`).startsWith('socket:')) count++
     } catch {
-      // It was that of the folder itself.
+      // The descriptor was that of the folder being read.
     }
   }
   return count
@@ -76,7 +76,7 @@ const secured = async (port: number): Promise<Socket> => {
   return socket.resume()
 }
 
-/** Settles when a handshake has failed. */
+/** Resolves when a handshake has failed. */
 const failed = async (socket: Socket): Promise<void> =>
   new Promise(resolve => socket.on('error', () => undefined).once('close', () => resolve()))
 
@@ -104,7 +104,7 @@ const UNFINISHED: Readonly<Record<string, (port: number) => Promise<Socket>>> = 
 }
 const HEAD = 'GET /client/hubs/chat HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n'
 
-/** Connections that begin the head of a request and add a byte to it again and again, which is no reason to wait longer. */
+/** Opens connections that begin the head of a request and repeatedly add a byte, which must not extend the deadline. */
 async function dripHead(connect: (port: number) => Promise<Socket>, port: number): Promise<readonly Socket[]> {
   return Promise.all(
     ['', HEAD].map(async head => {
@@ -117,7 +117,7 @@ async function dripHead(connect: (port: number) => Promise<Socket>, port: number
   )
 }
 
-/** Connections of one kind, at all listeners. */
+/** Connections of one kind at all listeners. */
 interface Waiting {
   readonly kind: string
   readonly sockets: readonly Socket[]
@@ -143,8 +143,8 @@ describe('A client that begins a TLS handshake and', () => {
 })
 
 describe('A client that ends neither its handshake nor the head of its request', () => {
-  // All kinds in one test: each takes the whole ten seconds.
-  it('has ten seconds at each listener', { timeout: 20_000 }, async () => {
+  // All kinds share one test, because each takes the whole ten seconds.
+  it('the client is disconnected after ten seconds at each listener', { timeout: 20_000 }, async () => {
     const [safe, plain] = await Promise.all([open(true), open(false)])
     const before = sockets()
     const begin = async (

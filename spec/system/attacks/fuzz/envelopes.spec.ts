@@ -8,11 +8,11 @@ import { Random } from '../../../simulation/random.js'
 import { SEED } from '../../../support/effort.js'
 import { mangle } from './mutate.js'
 
-/** Manual runs: FUZZ_PACKETS=10000000. */
+/** For manual runs: FUZZ_PACKETS=10000000. */
 const MESSAGES = Number(process.env['FUZZ_PACKETS'] ?? 30_000)
-/** Messages that the nodes receive in one turn. */
+/** The number of messages that the nodes receive in one turn. */
 const BATCH = 50
-/** Messages before the world is replaced by a new one. */
+/** The number of messages before both nodes are replaced by new ones. */
 const MESSAGES_PER_WORLD = 20_000
 
 const nodeKeys = new LogKeys([utf8('the key of the nodes')], 'spec')
@@ -20,7 +20,7 @@ const foreignKeys = new LogKeys([utf8('a foreign key')], 'spec')
 const KINDS = ['start', 'entry', 'piece', 'claim', 'written', 'signed-only'] as const
 const NUMBERS = [0, 1, 2, -1, 0.5, 2 ** 31, 2 ** 53, 1e300, Number.NaN, Number.POSITIVE_INFINITY] as const
 
-/** Sends messages to the log of two nodes as an attacker can who reads the log but has no key. */
+/** Sends messages to the log of two nodes, as an attacker can who reads the log but has no key. */
 class EnvelopeFuzzer {
   readonly #random: Random
   readonly #keys: LogKeys | undefined
@@ -37,8 +37,8 @@ class EnvelopeFuzzer {
   }
 
   /**
-   * Returns whether the nodes still run. Without a key, an attacker can end them with two messages, as documented: it
-   * starts as a node, and then reports another state or that all nodes sign.
+   * Sends a batch of messages and returns whether the nodes still run. Without a key, an attacker can end them with two
+   * messages, as documented: a start message of a node, and a report of another state or a claim that all nodes sign.
    */
   batch(): boolean {
     const { clock, streams: cluster } = this.#world
@@ -73,7 +73,7 @@ class EnvelopeFuzzer {
     const kind = random.int(1, 4)
     if (kind === 1) return mangle(random, sent)
     if (kind === 2) return withChecksum(mangle(random, sent))
-    // With a key, unsigned messages are ignored whatever the attacker knows.
+    // Nodes with a key ignore unsigned messages, whatever the attacker knows.
     const forged = encodeNodeMessage(this.#envelope(), random.pick([undefined, foreignKeys]))
     if (kind === 3) return this.#keys === undefined ? withChecksum(mangle(random, Buffer.from(forged))) : forged
     return random.chance(0.5)
@@ -112,7 +112,7 @@ describe('nodes of a store', () => {
     ['without a key', undefined],
     ['with a key', nodeKeys],
   ])(
-    `nodes %s survive ${MESSAGES} mutated messages in their log with the same state; SEED=${SEED}`,
+    `nodes %s survive ${MESSAGES} mutated messages in their log and keep the same state; SEED=${SEED}`,
     {
       timeout: 60_000 + MESSAGES,
     },

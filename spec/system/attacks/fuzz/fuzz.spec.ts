@@ -6,9 +6,9 @@ import { shrink } from './shrink.js'
 
 prepareScenes()
 
-/** Manual runs: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
+/** For manual runs: FUZZ_PACKETS=10000000. For a single session: SEED=its seed FUZZ_PACKETS=1. */
 const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? 60_000)
-/** ms; allows for some hundred packets per second on a busy machine. */
+/** The longest duration in ms. Allows for some hundred packets per second on a busy machine. */
 const LONGEST = 60_000 + PACKETS
 
 describe('the listening sockets', () => {

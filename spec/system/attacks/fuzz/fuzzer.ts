@@ -3,17 +3,17 @@ import { play } from './play.js'
 import { type FuzzSession, sessionOf } from './session.js'
 import { shrink } from './shrink.js'
 
-/** Concurrent sessions. */
+/** The number of concurrent sessions. */
 const CONCURRENT_SESSIONS = 48
-/** Sessions to check when a store crashes: those in progress and some earlier ones. */
+/** The number of sessions to check when a store crashes: those in progress and some earlier ones. */
 const SUSPECTS = 200
 
-/** Sends mutated packets to a store until it has processed enough of them or crashed. */
+/** Sends mutated packets to a store until the store has processed enough of them or has crashed. */
 export class Fuzzer {
   readonly #store: StoreChild
   readonly #suspects: number[] = []
   #next: number
-  /** Mutated packets that the store has processed. */
+  /** The number of mutated packets that the store has processed. */
   packets = 0
   sessions = 0
 
@@ -23,7 +23,7 @@ export class Fuzzer {
     this.#next = seed
   }
 
-  /** Seeds of the latest sessions. */
+  /** The seeds of the latest sessions. */
   get suspects(): readonly number[] {
     return this.#suspects
   }
@@ -44,7 +44,10 @@ export class Fuzzer {
   }
 }
 
-/** Returns the session that crashes a fresh store and the bytes that suffice; `undefined` if no single session does. */
+/**
+ * Returns the session that crashes a fresh store, with the bytes that suffice, or `undefined` if no single session
+ * does.
+ */
 export async function findCulprit(
   seeds: readonly number[],
   start: () => Promise<StoreChild>,

@@ -34,7 +34,7 @@ const FRAMES = [
   '{"type":"sequenceAck","sequenceId":9}',
 ]
 
-/** Valid bytes, some of them changed, omitted or repeated. */
+/** Generates valid bytes, some of them changed, omitted or repeated. */
 const mutated = fc
   .tuple(
     fc.constantFrom(...REQUESTS.map(text => Buffer.from(text)), ...FRAMES.map(text => webSocketFrame(text, TEXT))),
@@ -73,7 +73,7 @@ describe('arbitrary HTTP input', () => {
   const ways = SERVICES.openssl.present ? ['plain', 'TLS'] : ['plain']
 
   it.each(ways)(
-    'arbitrary HTTP input does not affect the console or the hub (%s)',
+    'arbitrary HTTP input affects neither the console nor the hub (%s)',
     async way => {
       const authority = way === 'TLS' ? new Authority('/CN=Servers') : undefined
       const tls = authority?.issue('/CN=localhost')

@@ -29,11 +29,11 @@ export interface HubFuzzSession {
   readonly seed: number
   readonly subprotocol: string
   readonly frames: readonly Buffer[]
-  /** Number of mutated frames. */
+  /** The number of mutated frames. */
   readonly mutated: number
 }
 
-/** Generates a session of valid and as many mutated frames. */
+/** Generates a session of valid frames and as many mutated frames. */
 export function hubSessionOf(seed: number): HubFuzzSession {
   const random = new Random(seed)
   const isJson = random.chance(0.5)
@@ -47,7 +47,7 @@ export function hubSessionOf(seed: number): HubFuzzSession {
     frames.push(webSocketFrame(valid(), opcode))
     const kind = random.next()
     mutated++
-    // Mostly mutations that the codec accepts, or the session would end with the first.
+    // Most mutations are accepted by the codec, as the session would otherwise end with the first one.
     if (kind < 0.7) frames.push(webSocketFrame(reword(random, valid()), opcode))
     else if (kind < 0.95) frames.push(webSocketFrame(mangle(random, valid()), opcode))
     else frames.push(mangle(random, webSocketFrame(valid(), opcode)))

@@ -7,18 +7,18 @@ import { type HubFuzzSession, hubSessionOf } from './hub-session.js'
 
 prepareHubScenes()
 
-/** Manual runs: FUZZ_PACKETS=10000000. A single session: SEED=its seed FUZZ_PACKETS=1. */
+/** For manual runs: FUZZ_PACKETS=10000000. For a single session: SEED=its seed FUZZ_PACKETS=1. */
 const FRAMES = Number(process.env['FUZZ_PACKETS'] ?? 20_000)
-/** Concurrent sessions, and users they belong to. */
+/** The number of concurrent sessions, and of the users they belong to. */
 const CONCURRENT_SESSIONS = 24
 const USERS = 1_000
-/** Sessions to report when the hub crashes. */
+/** The number of sessions to report when the hub crashes. */
 const SUSPECTS = 100
-/** How long the hub may take to answer all frames of a session, ms. */
+/** The time that the hub may take to answer all frames of a session, in ms. */
 const MAX_ANSWER_MS = 20_000
 const CLOSE = webSocketFrame(Buffer.from([0x03, 0xe8]), 8)
 
-/** Sends the frames of a session and waits for the close it requests after them. */
+/** Sends the frames of a session and waits for the close that the session requests at its end. */
 async function play(scene: HubScene, { seed, subprotocol, frames }: HubFuzzSession): Promise<boolean> {
   const attacker = await attackHub(scene.port, { user: `fuzz-${seed % USERS}`, mayAll: true, subprotocol })
   await attacker.send(Buffer.concat([...frames, CLOSE]))
@@ -27,7 +27,7 @@ async function play(scene: HubScene, { seed, subprotocol, frames }: HubFuzzSessi
     late = true
     attacker.hangUp()
   }, MAX_ANSWER_MS)
-  // A mutated header may announce missing bytes, so the socket is half-closed as well.
+  // The socket is half-closed as well, because a mutated header may announce bytes that are missing.
   attacker.socket.end()
   await attacker.closed
   clearTimeout(timer)

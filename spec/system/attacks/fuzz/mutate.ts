@@ -1,7 +1,7 @@
 import type { Random } from '../../../simulation/random.js'
 import { variable } from '../../../support/packets.js'
 
-/** Significant bytes: range limits, wildcards, invalid UTF-8, lone surrogates, property identifiers. */
+/** Significant bytes: range limits, wildcards, invalid UTF-8, lone surrogates and property identifiers. */
 const TELLING = [
   0, 1, 2, 0x23, 0x2b, 0x2f, 0x24, 0x7f, 0x80, 0xc0, 0xed, 0xff, 0x0b, 0x11, 0x15, 0x16, 0x1f, 0x26,
 ] as const
@@ -46,7 +46,7 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   },
   (random, body) => splice(body, at(random, body), random.int(1, 40)),
   (random, body) => splice(body, at(random, body), 0, body.subarray(at(random, body))),
-  // Truncates or extends.
+  // Truncates or extends the packet.
   (random, body) => body.subarray(0, at(random, body)),
   (random, body) =>
     splice(body, at(random, body), 0, Buffer.alloc(random.pick([10, 1_000, 20_000]), random.pick(TELLING))),
@@ -71,7 +71,7 @@ export function mangle(random: Random, bytes: Buffer): Buffer {
   return mangled
 }
 
-/** Returns a packet that is probably malformed, though its length is mostly correct. */
+/** Returns a packet that is probably malformed, though its length is usually correct. */
 export function mutate(random: Random, packet: Buffer): Buffer {
   let start = 1
   while (((packet[start] ?? 0) & 128) !== 0) start++
@@ -85,7 +85,7 @@ export function mutate(random: Random, packet: Buffer): Buffer {
 const isWord = (byte: number): boolean => byte >= 0x30 && byte <= 0x7a && (byte <= 0x39 || byte >= 0x61)
 const LETTERS = Buffer.from('abcxyzANUES0123456789-_/ :*?[]\\\r\n.')
 
-/** Changes letters and digits in a packet that stays well-formed, to reach code behind the decoder. */
+/** Changes letters and digits in a packet that stays well-formed, to reach the code behind the decoder. */
 export function reword(random: Random, packet: Buffer): Buffer {
   const copy = Buffer.from(packet)
   for (let tries = random.int(2, 12); tries > 0; tries--) {

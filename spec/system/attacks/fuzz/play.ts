@@ -4,10 +4,12 @@ import type { StoreAddresses } from '../support/store-child.js'
 import type { FuzzSession } from './session.js'
 import { FramePayloadReader, frameOf, PongCounter, splitIntoChunks } from './wire.js'
 
-/** After this silence the broker is assumed to wait for the rest of a packet, and the connection is closed, ms. */
+/**
+ * The silence in ms after which the broker is assumed to wait for the rest of a packet. The connection is then closed.
+ */
 const SILENCE_MS = 150
 
-/** Sends all packets of a session. Returns the number of mutated packets that the broker has certainly processed. */
+/** Sends all packets of a session. Returns the number of mutated packets that the broker is known to have processed. */
 export async function play(
   { url, wsUrl }: StoreAddresses,
   { transport, packets, random }: FuzzSession,
@@ -27,7 +29,7 @@ export async function play(
   return countProcessed(packets, answers.pongs, closed || answers.closed)
 }
 
-/** Resolves at the end of the connection with whether the broker ended it. */
+/** Resolves at the end of the connection with whether the broker ended the connection. */
 const awaitClose = (socket: Socket, isDone: (data: Buffer) => boolean): Promise<boolean> =>
   new Promise(resolve => {
     let closed = true
@@ -77,7 +79,8 @@ class ServerInput {
 }
 
 /**
- * Each mutated packet is followed by a PINGREQ. The packet on which the broker ends the connection gets no response.
+ * Returns the number of mutated packets that were processed. A PINGREQ follows each of them, and the packet on which
+ * the broker ends the connection gets no response.
  */
 function countProcessed(packets: FuzzSession['packets'], pongs: number, closed: boolean): number {
   let [left, count] = [pongs, 0]

@@ -11,7 +11,7 @@ export interface FuzzSession {
   readonly random: Random
 }
 
-/** Returns the session of a seed. It is deterministic except for the time in requests to the store. */
+/** Returns the session of a seed. The session is deterministic except for the time in requests to the store. */
 export function sessionOf(seed: number): FuzzSession {
   const random = new Random(seed)
   const clientId = clientIdOf(random)
@@ -23,13 +23,13 @@ export function sessionOf(seed: number): FuzzSession {
   for (let left = random.int(4, 24); left > 0; left--) {
     const bytes = validPacket(random, clientId)
     const mutated = random.chance(0.8)
-    // PINGRESP shows how far the broker has processed the input.
+    // The PINGRESP packets show how much of the input the broker has processed.
     packets.push(
       { bytes: mutated ? (random.chance(0.08) ? mutate(random, bytes) : reword(random, bytes)) : bytes, mutated },
       { bytes: PINGREQ, mutated: false },
     )
   }
-  // Changes the order: repeats a packet or sends it early.
+  // Changes the order by repeating a packet or sending it early.
   if (random.chance(0.1)) {
     const [from, to] = [random.int(0, packets.length - 1), random.int(0, packets.length - 1)]
     const moved = packets[from]

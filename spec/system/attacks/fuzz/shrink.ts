@@ -1,5 +1,5 @@
 /**
- * Returns the fewest packets and bytes that still fail, by removing packets and parts of them. `does` is called some
+ * Returns the fewest packets and bytes that still fail, by removing packets and parts of packets. `does` is called some
  * hundred times.
  */
 export async function shrink(
@@ -15,7 +15,7 @@ export async function shrink(
   return smallest.filter(({ length }) => length > 0)
 }
 
-/** Removes runs of items, halves first, then shorter ones. */
+/** Removes runs of items, first halves and then shorter runs. */
 async function without<T>(all: readonly T[], does: (rest: readonly T[]) => Promise<boolean>): Promise<readonly T[]> {
   let items = all
   for (let run = Math.ceil(items.length / 2); run >= 1; run = run === 1 ? 0 : Math.ceil(run / 2)) {

@@ -16,7 +16,7 @@ import {
 import { notificationTopicOf, responseTopicOf } from '../../../support/topics.js'
 import { resp3 } from '../../../support/words.js'
 
-// Few client ids, so that sessions take each other over and find earlier state.
+// There are only a few client ids, so that sessions take each other over and find earlier state.
 const CLIENTS = 400
 const NAMES = 12
 
@@ -82,7 +82,7 @@ function storeRequest(random: Random, clientId: string): Buffer {
 function subscription(random: Random, clientId: string): Buffer {
   const filters = [
     name(random),
-    // Rare, because each message to these subscriptions costs time.
+    // These filters are rare, because each message to these subscriptions costs time.
     ...['fuzz/#', 'fuzz/+', '#'].filter(() => random.chance(0.05)),
     `$share/group/${name(random)}`,
     responseTopicOf(clientId),

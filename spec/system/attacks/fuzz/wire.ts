@@ -1,7 +1,7 @@
 import type { Random } from '../../../simulation/random.js'
 import { webSocketFrame } from '../../../support/web-socket.js'
 
-/** Splits server data into MQTT packets and counts PINGRESP. */
+/** Splits server data into MQTT packets and counts the PINGRESP packets. */
 export class PongCounter {
   count = 0
   #rest: Buffer = Buffer.alloc(0)
@@ -31,7 +31,7 @@ function endOfPacket(bytes: Buffer): number | undefined {
 
 /** Extracts the payloads of server frames, which are not masked (RFC 6455, section 5.2). */
 export class FramePayloadReader {
-  /** The server has sent a close frame (section 5.5.1). */
+  /** Whether the server has sent a close frame (RFC 6455, section 5.5.1). */
   closed = false
   #rest: Buffer = Buffer.alloc(0)
 
@@ -61,7 +61,7 @@ export function frameOf(random: Random, payload: Buffer): Buffer {
   return frame
 }
 
-/** Splits bytes into chunks of any length, but mostly not at all. */
+/** Splits bytes into chunks of any length, but usually leaves them whole. */
 export function* splitIntoChunks(random: Random, bytes: Buffer): Generator<Buffer> {
   if (random.chance(0.7)) {
     yield bytes

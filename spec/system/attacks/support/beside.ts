@@ -2,16 +2,16 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { bundle, type Program } from '../../../support/bundle.js'
 import { type Experience, Innocent } from './innocent.js'
 
-/** Allowed factor between round durations during an attack and before it. */
+/** The permitted factor between the durations of rounds during an attack and before it. */
 const MAX_FACTOR = 3
-/** Shorter rounds are within the noise of the machine, ms. */
+/** The duration in ms below which rounds are within the noise of the machine. */
 const MIN_QUIET_MS = 10
-/** Steps of a round: to the store, back, and to the store again. */
+/** The steps of a round: to the store, back, and to the store again. */
 const STEPS = 3
 
 let program: Program | undefined
 
-/** Builds the child program. Call once per file. */
+/** Builds the child program. Must be called once per file. */
 export function prepareInnocents(): void {
   beforeAll(async () => {
     program = await bundle(new URL('innocent-process.ts', import.meta.url))
@@ -19,7 +19,7 @@ export function prepareInnocents(): void {
   afterAll(async () => program?.[Symbol.asyncDispose]())
 }
 
-/** An innocent client at any broker with a store, and its round durations before the attack. */
+/** An innocent client at any broker with a store, which knows the durations of its rounds before the attack. */
 export class Bystander {
   readonly #innocent: Innocent
   readonly #quiet: Experience
@@ -35,7 +35,7 @@ export class Bystander {
     if (program === undefined) throw new Error('prepareInnocents() was not called')
     const innocent = await Innocent.start(program, url)
     onTestFinished(async () => innocent[Symbol.asyncDispose]())
-    // Warms up, because code is slow on its first run.
+    // The first rounds warm up the code, which is slow on its first run.
     await innocent.experience(rounds)
     return new Bystander(innocent, await innocent.experience(rounds), rounds)
   }
@@ -45,7 +45,7 @@ export class Bystander {
     return this.#innocent.experience(rounds)
   }
 
-  /** Checks that it lost nothing and that its rounds take at most three times as long as before. */
+  /** Checks that the client lost nothing and that its rounds take at most three times as long as before. */
   async expectUnharmed(): Promise<void> {
     const { p99, noise, complaints } = await this.experience()
     const quiet = Math.max(this.#quiet.p99, MIN_QUIET_MS)
@@ -56,7 +56,8 @@ export class Bystander {
   }
 
   /**
-   * Checks that it lost nothing, regardless of the duration. Duplicates are permitted, as delivery is at least once.
+   * Checks that the client lost nothing, regardless of the durations. Duplicates are permitted, as delivery is at least
+   * once.
    */
   async expectNothingLost(): Promise<void> {
     const { rounds, complaints } = await this.experience()

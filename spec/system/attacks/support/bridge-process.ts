@@ -1,4 +1,4 @@
-// A hub with a bridge to a store, in its own process. The store comes and goes.
+// A hub with a bridge to a store in a separate process. The store starts and stops.
 
 import { connect } from '../../../../src/client/index.js'
 import { bridge } from '../../../../src/pubsub/bridge/index.js'
@@ -15,7 +15,7 @@ const port = Number(new URL(store.url).port)
 const client = connect(store.url, { timeout: 30_000, reconnect: { initial: 20, max: 200 } })
 bridge(client, hub, { read: () => true, write: () => true })
 
-/** Peak of all measurements so far, bytes. */
+/** The peak of all measurements so far, in bytes. */
 let peak = 0
 const measurePeak = (): void => {
   const { heapUsed, external } = process.memoryUsage()

@@ -10,19 +10,19 @@ export const jsonFrame = (frame: object | string): Buffer =>
 export const protobufFrame = (hex: string): Buffer =>
   webSocketFrame(Buffer.from(hex.replaceAll(' ', ''), 'hex'), BINARY)
 
-/** Repeats a piece up to about `bytes`. */
+/** Repeats a piece up to about `bytes` bytes. */
 export const repeated = (piece: Buffer, bytes: number): Buffer =>
   Buffer.alloc(piece.length * Math.max(1, Math.floor(bytes / piece.length)), piece)
 
-/** How an attacker connects. */
+/** The login of an attacker. */
 export interface HubLogin {
   readonly user?: string
-  /** Permits joining and sending to all groups. */
+  /** Whether the attacker may join and send to all groups. */
   readonly mayAll?: boolean
-  /** Value of `X-Forwarded-For`. */
+  /** The value of `X-Forwarded-For`. */
   readonly address?: string
   readonly subprotocol?: string
-  /** `connectionId` and `token` of a session to recover. */
+  /** The `connectionId` and `token` of a session to recover. */
   readonly claim?: { readonly connectionId: string; readonly token: string }
 }
 

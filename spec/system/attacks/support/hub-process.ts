@@ -1,4 +1,4 @@
-// A hub in its own process: it may crash, and its memory and event loop are isolated.
+// A hub in a separate process. It may crash, and its memory and event loop are isolated.
 
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
 import type { HubMemory } from './hub-scene.js'
@@ -22,7 +22,7 @@ server.audit$.subscribe(({ event, outcome, reason }) => {
   audit.push([event, outcome, reason].join(' ').trim())
   if (audit.length > MAX_AUDIT_LINES) audit.shift()
 })
-// Events are received but never answered.
+// The application receives events but never answers them.
 server.hub('chat').events$.subscribe(event => {
   if (event.event === 'accept') event.accept()
 })

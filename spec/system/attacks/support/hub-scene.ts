@@ -7,41 +7,44 @@ import { bundle, type Program } from '../../../support/bundle.js'
 import type { RawSocket } from '../../../support/raw-socket.js'
 import { attackHub, type HubLogin } from './hub-frames.js'
 
-/** bytes */
+/** The memory of the hub's process, in bytes. */
 export interface HubMemory {
-  /** Heap and external memory after a garbage collection. */
+  /** The heap and external memory after a garbage collection. */
   readonly held: number
-  /** Largest resident set so far. */
+  /** The largest resident set so far. */
   readonly peak: number
-  /** Processor time used so far, ms. */
+  /** The processor time used so far, in ms. */
   readonly cpu: number
 }
 
-/** Measurements of an innocent member. A round is a message to its own group, the ack, and the message's arrival. */
+/**
+ * Measurements of an innocent member. In a round, the member sends a message to its group and receives the ack and the
+ * message.
+ */
 export interface MemberExperience {
   readonly rounds: number
-  /** Durations of rounds, ms. */
+  /** The durations of rounds, in ms. */
   readonly p50: number
   readonly p99: number
   readonly worst: number
-  /** Lost or duplicate messages, and closes. */
+  /** Lost or duplicate messages, and closed connections. */
   readonly complaints: readonly string[]
 }
 
-/** Before an attack, ms. */
+/** The time before an attack, in ms. */
 const WARM_UP_MS = 300
-/** Allowed round durations: this factor of those at a hub that is not attacked, or these minimums, ms. */
+/** The permitted durations of rounds: this factor of those at a hub that is not attacked, or these minimums in ms. */
 const MAX_FACTOR = 3
 const MIN_P99_MS = 10
 const MIN_P50_MS = 3
-/** If the unattacked p99 is longer, the machine is too busy to judge by the p99, ms. */
+/** The p99 in ms of the member that is not attacked above which the machine is too busy to judge by the p99. */
 const BUSY_P99_MS = 5
-/** MB */
+/** The heap size of a child process, in MB. */
 const HEAP_MB = 1_024
 
 let programs: { readonly hub: Program; readonly member: Program } | undefined
 
-/** Builds the child programs. Call once per file. */
+/** Builds the child programs. Must be called once per file. */
 export function prepareHubScenes(): void {
   beforeAll(async () => {
     const [hub, member] = await Promise.all([
@@ -95,7 +98,7 @@ async function start({ path }: Program, args: readonly string[]): Promise<[Child
   return [new Child(child), message]
 }
 
-/** A hub in its own process, and a member of it in another. */
+/** A hub in a process, with a member in another process. */
 interface Pair {
   readonly hub: Child
   readonly member: Child
@@ -111,7 +114,7 @@ async function startPair(options: Partial<ServePubSubOptions>, pauseMs: number):
 }
 
 /**
- * A hub with an innocent member for one test, and a second, unattacked pair as the baseline.
+ * Opens a hub with an innocent member for one test, and a second pair that is not attacked as the baseline.
  *
  * @param pauseMs - delay between two rounds of the innocent member
  */
@@ -125,7 +128,7 @@ export class HubScene {
   readonly port: number
   readonly #hub: Child
   readonly #member: Child
-  /** The unattacked member. */
+  /** The member that is not attacked. */
   readonly #quiet: Child
   readonly #attackers: RawSocket[] = []
 
@@ -161,7 +164,7 @@ export class HubScene {
     return this.#hub.ask('audit')
   }
 
-  /** Sends a piece over all connections as fast as possible, for `ms`. */
+  /** Sends a piece over all connections as fast as possible, for `ms` ms. */
   async flood(attackers: readonly RawSocket[], piece: Buffer, ms: number): Promise<void> {
     const end = performance.now() + ms
     const late = sleep(ms)
@@ -173,9 +176,9 @@ export class HubScene {
   }
 
   /**
-   * Runs an attack and judges it by the innocent member's measurements during it.
+   * Runs an attack and judges it by the measurements of the innocent member during the attack.
    *
-   * @param isTimed - whether round durations are judged: not during thousands of handshakes
+   * @param isTimed - whether the durations of rounds are judged, which thousands of handshakes would distort
    */
   async runAttack(attack: () => Promise<void>, isTimed = true): Promise<MemberExperience> {
     await this.#experiences()
@@ -199,15 +202,15 @@ export class HubScene {
     return experience
   }
 
-  /** Measurements of both members since the last call. */
+  /** Returns the measurements of both members since the last call. */
   async #experiences(): Promise<[MemberExperience, MemberExperience]> {
     return Promise.all([this.#member.ask('experience'), this.#quiet.ask('experience')])
   }
 }
 
 /**
- * Returns whether an attack has slowed a member. If even the unattacked member has long rounds, the machine is busy and
- * the median decides.
+ * Returns whether an attack has slowed down a member. If the member that is not attacked has long rounds as well, the
+ * machine is busy and the median decides.
  */
 function isSlower(attacked: MemberExperience, quiet: MemberExperience): boolean {
   if (quiet.p99 > BUSY_P99_MS) return attacked.p50 > MAX_FACTOR * Math.max(quiet.p50, MIN_P50_MS)

@@ -1,4 +1,5 @@
-// An innocent client that repeatedly sets a key, gets it and receives the notification, and measures the time.
+// An innocent client that repeatedly sets a key, gets it and receives the notification, and measures the time of each
+// round.
 
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
@@ -12,16 +13,16 @@ import { command, textOf } from '../../../support/words.js'
 import type { Experience } from './innocent.js'
 
 const [url = '', id = ''] = process.argv.slice(2)
-/** Pause between two rounds, ms, so that the client is not a flood itself. */
+/** The pause between two rounds in ms, so that the client does not flood the store. */
 const PAUSE_MS = 3
-/** Deadline for a report, ms. */
+/** The deadline for a report, in ms. */
 const REPORT_TIMEOUT_MS = 5_000
 const KEY = `innocent/${id}`
 
 const { protocol, hostname, port } = new URL(url)
 const address = { host: hostname, port: Number(port) }
 const secure = protocol === 'mqtts:'
-// The certificate is not verified.
+// The client does not verify the certificate.
 const socket = secure ? connectTls({ ...address, rejectUnauthorized: false }) : connectSocket(address)
 const parser = mqttPacket.parser({ protocolVersion: 5 })
 parser.on('packet', receive)
@@ -33,7 +34,7 @@ socket.once('close', () => {
   report()
 })
 
-/** Delay of this idle process, which shows how busy the machine is. */
+/** The delay of this idle process shows how busy the machine is. */
 const lateness = monitorEventLoopDelay({ resolution: 10 })
 lateness.enable()
 
@@ -41,7 +42,7 @@ let durations: number[] = []
 let complaints: string[] = []
 let round = 0
 let began = performance.now()
-/** Expected events of the round; each must arrive once. */
+/** The expected events of the round, each of which must arrive once. */
 const due = new Set<string>()
 /** The round after which the client reports. */
 let reportAfterRound = Number.POSITIVE_INFINITY
@@ -94,7 +95,7 @@ function report(): void {
   process.send?.(experience())
 }
 
-/** Returns the measurements since the last call. A round in progress counts as long as it has lasted. */
+/** Returns the measurements since the last call. A round in progress counts with its duration so far. */
 function experience(): Experience {
   const all = due.size === 0 ? durations : [...durations, performance.now() - began]
   const sorted = all.sort((a, b) => a - b)
@@ -109,7 +110,7 @@ function experience(): Experience {
 
 socket.setNoDelay(true)
 await once(socket, secure ? 'secureConnect' : 'connect')
-// Ignored by a broker without authentication.
+// A broker without authentication ignores the user name and the password.
 const { username, password } = as('innocent')
 socket.write(connect(id, { username, password }))
 await once(parser, 'packet')

@@ -2,22 +2,22 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Program } from '../../../support/bundle.js'
 
-/** Measurements of a client. A round is a write, a read, both responses and the notification. */
+/** Measurements of a client. A round is a write and a read with both responses, and the notification. */
 export interface Experience {
   readonly rounds: number
-  /** ms, of a round */
+  /** The median duration of a round, in ms. */
   readonly median: number
-  /** ms, which one round in a hundred takes longer than */
+  /** The 99th percentile of the durations, in ms. */
   readonly p99: number
-  /** ms, of a round, or of the one that lasts still */
+  /** The longest duration in ms, including the round in progress. */
   readonly worst: number
-  /** How long the machine delayed a runnable process, ms, which no store can influence. */
+  /** The longest delay of a process that was ready to run, in ms. It depends on the machine and not on the store. */
   readonly noise: number
   /** Lost, duplicate or foreign messages, and disconnections. */
   readonly complaints: readonly string[]
 }
 
-/** An innocent client in its own process. */
+/** An innocent client in a separate process. */
 export class Innocent implements AsyncDisposable {
   readonly #process: ChildProcess
 
@@ -31,7 +31,7 @@ export class Innocent implements AsyncDisposable {
     return new Innocent(child)
   }
 
-  /** Returns the measurements since the last call after `rounds` more rounds, or after five seconds. */
+  /** Returns the measurements since the last call, after `rounds` more rounds or five seconds. */
   async experience(rounds: number): Promise<Experience> {
     const answer = once(this.#process, 'message')
     this.#process.send(rounds)

@@ -1,11 +1,11 @@
-// An innocent member of a hub: it sends to its group, receives its own messages, and measures the time, in a loop.
+// An innocent member of a hub in a loop: it sends to its group, receives its messages and measures the time.
 
 import { WebSocket } from 'ws'
 import type { MemberExperience } from './hub-scene.js'
 
 const [url = '', pause = '2'] = process.argv.slice(2)
 const group = 'innocent'
-/** Between two rounds, ms. */
+/** The pause between two rounds, in ms. */
 const PAUSE_MS = Number(pause)
 
 const socket = new WebSocket(url, ['json.reliable.webpubsub.azure.v1'])
@@ -56,7 +56,7 @@ async function runRounds(): Promise<void> {
   }
 }
 
-/** Since the last call; a round that has not ended counts as long as it has lasted. */
+/** Returns the measurements since the last call. A round in progress counts with its duration so far. */
 function experience(): MemberExperience {
   const sorted = [...durations, ...(due.size > 0 ? [performance.now() - began] : [])].sort((a, b) => a - b)
   const at = (share: number): number => sorted[Math.ceil(share * (sorted.length - 1))] ?? Number.POSITIVE_INFINITY

@@ -8,11 +8,11 @@ import { bytesOf } from '../../../support/packets.js'
 export interface ObjectingLink {
   readonly url: string
   readonly connections: number
-  /** Number of connections ended because of a message. */
+  /** The number of connections that ended because of a message. */
   readonly convictions: number
 }
 
-/** Forwards packets to a broker and ends a connection when it rejects a packet, with or without a reason code. */
+/** Forwards packets to a broker, and ends a connection with or without a reason code when it rejects a packet. */
 export async function openRejectingLink(
   port: number,
   isPoison: (packet: IPublishPacket) => boolean,

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * The largest resident set size that this process ever had, bytes.
+ * Returns the largest resident set size that this process has ever had, in bytes.
  *
- * Not `process.resourceUsage().maxRSS`: Linux keeps that across `execve`, so a child starts with its parent's.
+ * `process.resourceUsage().maxRSS` is not used, because Linux keeps this value across `execve`, so that a child starts
+ * with the value of its parent.
  */
 export function peakMemory(): number {
   const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []

@@ -1,4 +1,4 @@
-/** The attacker has some rights. */
+/** A policy that gives the attacker some rights. */
 export const SOME_RIGHTS = `
 - principals: { usernames: [mallory, innocent] }
   brokerResources:
@@ -7,7 +7,7 @@ export const SOME_RIGHTS = `
   - { method: Subscribe, topics: ["mallory/#"] }
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["{principal.username}/*"] }]`
 
-/** The attacker may only connect. */
+/** A policy that lets the attacker only connect. */
 export const NO_RIGHTS = `
 - principals: { usernames: [mallory] }
   brokerResources: [{ method: Connect }]
@@ -15,5 +15,5 @@ export const NO_RIGHTS = `
   brokerResources: [{ method: Connect }]
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["innocent/*"] }]`
 
-/** Audience of tokens. */
+/** The audience of tokens. */
 export const AUDIENCE = 'attacks'

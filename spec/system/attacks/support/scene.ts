@@ -5,30 +5,32 @@ import { RawSocket } from '../../../support/raw-socket.js'
 import { type Experience, Innocent } from './innocent.js'
 import { type ChildOptions, type Memory, StoreChild } from './store-child.js'
 
-/** Maximum duration of a round during an attack, ms. Failures that the specs look for take many times longer. */
+/**
+ * The maximum duration of a round during an attack, in ms. The failures that the specs look for take many times longer.
+ */
 const MAX_ROUND_MS = 1_000
-/** Shorter rounds are within the noise of the machine, ms. */
+/** The duration in ms below which rounds are within the noise of the machine. */
 const MIN_QUIET_MS = 10
-/** Steps of a round: to the store, back, and to the store again. */
+/** The steps of a round: to the store, back, and to the store again. */
 const STEPS = 3
-/** Rounds before and after an attack. */
+/** The number of rounds before and after an attack. */
 const ROUNDS = 20
-/** Rounds for specs that judge the 99th percentile. */
+/** The number of rounds for specs that judge the 99th percentile. */
 const P99_ROUNDS = 200
-/** Memory that may remain after an attack, bytes: caches, pools, code. */
+/** The memory that may remain after an attack for caches, pools and code, in bytes. */
 const RESIDUAL_BYTES = 32 * 1024 * 1024
 
 /** Limits of an attack. */
 export interface AttackLimits {
-  /** Maximum growth of the process, bytes. Default 256 MiB. */
+  /** The maximum growth of the process in bytes. Default 256 MiB. */
   readonly maxGrowthBytes?: number
-  /** Maximum memory held after the connections have closed and garbage is collected, bytes. */
+  /** The maximum memory held after the connections have closed and garbage was collected, in bytes. */
   readonly maxHeldBytes?: number
-  /** ms; default 1 s. */
+  /** The maximum duration of a round, in ms. Default 1 s. */
   readonly maxRoundMs?: number
-  /** Maximum factor of the 99th percentile over that before the attack. Default: any, within `maxRoundMs`. */
+  /** The maximum factor of the 99th percentile over that before the attack. By default, only `maxRoundMs` applies. */
   readonly maxSlowdown?: number
-  /** An attack that lasts longer is stopped and judged by then, ms. Default 6 s. */
+  /** The time in ms after which an attack is stopped and judged. Default 6 s. */
   readonly maxAttackMs?: number
   /** Whether the attack must complete, because it has its own assertions. Default `false`. */
   readonly mustComplete?: boolean
@@ -36,7 +38,7 @@ export interface AttackLimits {
 
 let programs: { readonly store: Program; readonly innocent: Program } | undefined
 
-/** Builds the child programs. Call once per file. */
+/** Builds the child programs. Must be called once per file. */
 export function prepareScenes(): void {
   beforeAll(async () => {
     const [store, innocent] = await Promise.all([
@@ -58,17 +60,17 @@ export async function startStore(options: ChildOptions = {}): Promise<StoreChild
   return StoreChild.start(programs.store, options)
 }
 
-/** Opens a scene with its own store for one test. */
+/** Opens a scene with a separate store for one test. */
 export async function openScene(options: ChildOptions = {}): Promise<Scene> {
   const store = await startStore(options)
   if (programs === undefined) throw NOT_PREPARED
   onTestFinished(async () => store[Symbol.asyncDispose]())
   const innocent = await Innocent.start(programs.innocent, store.addresses.url)
   onTestFinished(async () => innocent[Symbol.asyncDispose]())
-  // Warms up, because code is slow on its first run.
+  // The first rounds warm up the code, which is slow on its first run.
   expect((await innocent.experience(ROUNDS)).complaints).toEqual([])
   const before = await store.memory()
-  // Excludes the time of the garbage collection.
+  // This round excludes the time of the garbage collection.
   await innocent.experience(1)
   return new Scene(store, innocent, before)
 }
@@ -87,7 +89,7 @@ export class Scene {
     this.#before = before
   }
 
-  /** Opens a connection without sending data. Default: over TCP. */
+  /** Opens a connection without sending data, by default over TCP. */
   async open(url: string = this.store.addresses.url): Promise<RawSocket> {
     if (this.#isOver) throw new Error('The attack has ended')
     const attacker = await RawSocket.open(url)
@@ -105,7 +107,8 @@ export class Scene {
   }
 
   /**
-   * Runs an attack, closes its connections, and judges it by the measurements of the innocent client and the process.
+   * Runs an attack, closes the connections of the attack, and judges the attack by the measurements of the innocent
+   * client and the process.
    */
   async runAttack(attack: () => Promise<void>, bounds: AttackLimits = {}): Promise<void> {
     const rounds = bounds.maxSlowdown === undefined ? ROUNDS : P99_ROUNDS
@@ -114,7 +117,7 @@ export class Scene {
     const attacked = attack().then(
       () => true,
       error => {
-        // The attack was stopped while it was still running.
+        // Errors of an attack that was stopped are expected.
         if (!this.#isOver) throw error
         return false
       },
@@ -149,10 +152,10 @@ async function expectUnharmed(
   expect(store.exitStatus).toBe('running')
   const times = [quiet.p99, p99, worst].map(ms => ms.toFixed(1)).join(', ')
   const words = `${rounds} rounds, p99 before, p99, worst ${times} ms, noise ${noise.toFixed(0)} ms`
-  // A round passes between processes, each of which may be delayed by the machine.
+  // A round passes between processes, and the machine may delay each of them.
   const starved = worst > maxRoundMs + STEPS * noise
   const slowed = p99 > maxSlowdown * Math.max(quiet.p99, MIN_QUIET_MS) + STEPS * noise
-  // Checked first, because the store may be unable to respond.
+  // These values are checked first, because the store may be unable to respond.
   expect({ complaints, starved, slowed }, words).toEqual({ complaints: [], starved: false, slowed: false })
   const after = await store.memory()
   const grown = megabytes(after.peak - before.rss)

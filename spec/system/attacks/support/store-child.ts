@@ -4,38 +4,39 @@ import type { HubStats } from '../../../../src/pubsub/hub/pubsub-server.js'
 import type { ServeOptions, StoreStats } from '../../../../src/server/index.js'
 import type { Program } from '../../../support/bundle.js'
 
-/** Listen addresses of a store; console and hub are optional. */
+/** The listen addresses of a store. Console and hub are optional. */
 export interface StoreAddresses {
   readonly url: string
   readonly wsUrl: string
   readonly console: string
-  /** Of the hub. */
+  /** The address of the hub. */
   readonly hub: string
 }
 
-/** bytes */
+/** The memory of the store's process, in bytes. */
 export interface Memory {
-  /** Reachable memory: the heap and its external memory. */
+  /** The reachable memory: the heap and its external memory. */
   readonly held: number
   readonly rss: number
-  /** Largest `rss` so far. */
+  /** The largest `rss` so far. */
   readonly peak: number
 }
 
 export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate' | 'warn'> {
   readonly console?: boolean
   /**
-   * A hub in the same process, behind a local proxy: `?user=` names the user, `&may=all` permits joining and sending to
-   * groups, and `&slow` never gets a decision. With `key`, it accepts tokens signed with it instead.
+   * Whether a hub runs in the same process, behind a local proxy. `?user=` names the user, `&may=all` permits joining
+   * and sending to groups, and `&slow` never gets a decision. With `key`, the hub accepts tokens signed with this key
+   * instead.
    */
   readonly hub?: boolean | { readonly key: string }
-  /** Keys of valid tokens, in addition to passwords that reverse the name; of a store with a policy. */
+  /** The keys of valid tokens, for a store with a policy. Passwords that reverse the user name are valid as well. */
   readonly jwks?: string
 }
 
-/** MB; like a small container, so that an attack exhausts it quickly. */
+/** The heap size in MB, as in a small container, so that an attack exhausts the heap quickly. */
 const HEAP_MB = 2_048
-/** Kept output of a crashed process, characters. */
+/** The number of characters of output that are kept of a crashed process. */
 const MAX_OUTPUT_LENGTH = 4_000
 
 /** A store in a child process. */
@@ -75,7 +76,7 @@ export class StoreChild implements AsyncDisposable {
     return new StoreChild(child, addresses)
   }
 
-  /** Returns how the process ended and its last output, or `running`. */
+  /** Returns how the process ended with its last output, or `running`. */
   get exitStatus(): string {
     const { exitCode, signalCode } = this.#process
     return exitCode === null && signalCode === null ? 'running' : `ended (${signalCode ?? exitCode}): ${this.#output}`
@@ -97,7 +98,7 @@ export class StoreChild implements AsyncDisposable {
     return this.#ask('hub')
   }
 
-  /** Advances its wall clock. */
+  /** Advances the wall clock of the store. */
   async jump(ms: number): Promise<void> {
     await this.#ask(ms)
   }

@@ -1,4 +1,4 @@
-// A store in its own process: it may crash, and its memory and CPU time are measured separately.
+// A store in a separate process. It may crash, and its memory and CPU time are measured separately.
 
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
 import { ConsoleServer } from '../../../../src/server/console/console-server.js'
@@ -9,7 +9,7 @@ import { AUDIENCE } from './policies.js'
 import type { Memory, StoreAddresses } from './store-child.js'
 
 const { console: withConsole = false, hub: withHub = false, jwks, ...options } = JSON.parse(process.argv[2] ?? '{}')
-/** Offset of the wall clock, ms. */
+/** The offset of the wall clock, in ms. */
 let clockOffsetMs = 0
 const { now } = Date
 Date.now = () => now() + clockOffsetMs
@@ -37,7 +37,7 @@ const hub = withHub
     })
   : undefined
 
-/** Collects garbage twice: memory released by finalizers is freed by the second run. */
+/** Collects garbage twice, because memory released by finalizers is freed only by the second run. */
 function memory(): Memory {
   globalThis.gc?.()
   globalThis.gc?.()

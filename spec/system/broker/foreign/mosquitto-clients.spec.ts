@@ -12,11 +12,11 @@ describe('mosquitto_pub and mosquitto_sub', () => {
   let port: string
   const publish = async (...flags: readonly string[]): Promise<unknown> => run('mosquitto_pub', ['-p', port, ...flags])
 
-  /** Subscribes and resolves when the subscription is granted, with a promise of the output of the process. */
+  /** Subscribes and resolves when the subscription is granted, with a promise for the output of the process. */
   async function subscribe(
     ...flags: readonly string[]
   ): Promise<{ process: ChildProcess; lines: readonly string[]; printed: Promise<string[]> }> {
-    // Its output to a pipe would be block-buffered.
+    // The output of mosquitto_sub to a pipe would be block-buffered.
     const process = spawn('stdbuf', ['-oL', 'mosquitto_sub', '-p', port, '-d', ...flags], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -50,7 +50,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
       expect(await printed).toEqual([`${topic} ${qos} 0 hello`])
     })
 
-    it('mosquitto_pub and mosquitto_sub receive a retained message, but not a deleted one', async () => {
+    it('mosquitto_sub receives a retained message, but not a deleted one', async () => {
       const topic = `kept/${version}`
       await publish(...V, '-t', topic, '-q', '1', '-r', '-m', 'old')
       await publish(...V, '-t', `${topic}/gone`, '-q', '1', '-r', '-m', 'old')
@@ -60,7 +60,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
       expect(await printed).toEqual([`${topic} 1 old`, `${topic}/end 0 end`])
     })
 
-    it('mosquitto_pub and mosquitto_sub leave a will when they are killed', async () => {
+    it('a mosquitto client leaves a will when it is killed', async () => {
       const topic = `will/${version}`
       const { printed } = await subscribe(...V, '-t', topic, '-q', '1', '-C', '1', '-F', '> %p')
       const mortal = await subscribe(
@@ -78,7 +78,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
       expect(await printed).toEqual(['last'])
     })
 
-    it('mosquitto_pub and mosquitto_sub receive messages published while they were offline', async () => {
+    it('mosquitto_sub receives messages that were published while it was offline', async () => {
       const topic = `away/${version}`
       const expiry = version === '5' ? ['-x', '100'] : []
       const kept = [...V, ...expiry, '-i', `sleeper-${version}`, '-c', '-t', topic, '-q', '2', '-F', '> %q %p']
@@ -104,7 +104,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
     expect(await printed).toEqual([expect.stringMatching(/^text\/plain answers which (600|599) a:1 a:2 x$/)])
   })
 
-  it('mosquitto_pub and mosquitto_sub share the messages of a group', async () => {
+  it('several mosquitto_sub processes share the messages of a group', async () => {
     const member = ['-V', '5', '-t', '$share/g/jobs', '-t', 'end', '-q', '1', '-F', '> %p']
     const members = [await subscribe(...member), await subscribe(...member)]
     for (let job = 0; job < 6; job++) await publish('-V', '5', '-t', 'jobs', '-q', '1', '-m', `${job}`)

@@ -23,7 +23,7 @@ async function open() {
     const where = ['-h', 'localhost', '-p', port, '--cafile', servers.file, '-V', '5', '-q', '1']
     const done = run('mosquitto_pub', [...where, '-t', topic, '-m', 'x', ...flags])
     return done.then(
-      // On a rejected publish it prints a warning and exits.
+      // On a rejected publish, mosquitto_pub prints a warning and exits.
       ({ stderr }) => stderr || 'published',
       ({ code, stderr }) => `${code} ${stderr}`,
     )

@@ -12,7 +12,7 @@ export async function expectAccessible(page: Page): Promise<void> {
 }
 
 export async function faultsOf(page: Page): Promise<readonly string[]> {
-  // Evaluated, since the page's policy may forbid other scripts.
+  // The script is evaluated in the page, since the policy of the page may forbid other scripts.
   await page.evaluate(await readFile(AXE, 'utf8'))
   const { violations } = await page.evaluate(async () => {
     const options: RunOptions = { resultTypes: ['violations'] }

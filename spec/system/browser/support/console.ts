@@ -10,7 +10,7 @@ import {
   serve,
 } from '../../../../src/server/index.js'
 
-/** The console page, built from the current sources. */
+/** Returns the URL of the console page, which is built from the current sources. */
 const page = (): URL => pathToFileURL(`${inject('page')}/`)
 
 export interface RunningConsole {
@@ -18,7 +18,7 @@ export interface RunningConsole {
   readonly server: ConsoleServer
 }
 
-/** Starts a store with these keys, which are also its seed, and its console; both are closed at the end of the test. */
+/** Starts a store with these keys, which are also its seed, and its console. Both are closed at the end of the test. */
 export async function startConsole(
   seed: readonly DumpLine[] = [],
   options: ServeOptions = {},
@@ -47,7 +47,7 @@ export class ConsolePage {
     this.#page = page
   }
 
-  /** The health: `live`, `stale`... */
+  /** The displayed health, such as `live` or `stale`. */
   get health(): Locator {
     return this.#page.locator('.health')
   }
@@ -56,7 +56,7 @@ export class ConsolePage {
     return this.#page.getByRole('grid', { name: 'Keys' }).or(this.#page.getByRole('treegrid', { name: 'Keys' }))
   }
 
-  /** A branch row, by its full prefix. */
+  /** Returns the row of a branch, by its full prefix. */
   branch(path: string): Locator {
     return this.grid.locator('.grid-branch').filter({ has: this.#page.getByTitle(path, { exact: true }) })
   }

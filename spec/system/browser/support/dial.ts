@@ -1,11 +1,11 @@
 import type { Locator, Page } from 'playwright-core'
 import { has, reads } from './waiting.js'
 
-/** Geometry of the drawing: fractions of its width, and degrees clockwise from three o'clock. */
+/** The geometry of the drawing, in fractions of its width, and in degrees clockwise from three o'clock. */
 const RADIUS = 124 / 320
 const FROM = 135
 const SWEEP = 270
-/** °C */
+/** The lowest set point, in °C. */
 const MIN = 10
 const MAX = 30
 
@@ -23,7 +23,7 @@ export class DialControl {
     this.slider = page.getByRole('slider', { name: 'Set point' })
   }
 
-  /** Settles when it shows this set point, also to assistive technology. */
+  /** Resolves when the dial shows this set point, also to assistive technology. */
   async shows(value: number): Promise<void> {
     await has(this.slider, 'aria-valuenow', String(value))
     await reads(this.slider, value.toFixed(1))
@@ -55,7 +55,7 @@ export class DialControl {
     await this.#page.mouse.up()
   }
 
-  /** Records every displayed set point; the returned function returns them. */
+  /** Records every displayed set point. The returned function returns all of them. */
   async record(): Promise<() => Promise<readonly number[]>> {
     const notes = await this.slider.evaluateHandle(slider => {
       const values: number[] = []
@@ -69,7 +69,7 @@ export class DialControl {
   }
 }
 
-/** The intermediate values, without the first. */
+/** Returns the values between two set points, without the first one. */
 export function between(from: number, to: number, step = 0.25): readonly number[] {
   const count = Math.round(Math.abs(to - from) / step)
   return Array.from({ length: count }, (_, i) => Number((from + Math.sign(to - from) * (i + 1) * step).toFixed(2)))

@@ -15,7 +15,7 @@ export async function blocksOf(document: string, language: string): Promise<read
   return Array.from(text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g')), ([, code = '']) => code)
 }
 
-/** Returns a page of docs/browser.md with the store's address, and the other files of its folder. */
+/** Returns a page of docs/browser.md with the address of the store, and the other files in the same folder. */
 export async function documented(index: number, replacements: Readonly<Record<string, string>>) {
   let page = (await blocksOf('docs/browser.md', 'html'))[index] ?? ''
   for (const [old, wanted] of Object.entries(replacements)) {
@@ -28,7 +28,7 @@ export async function documented(index: number, replacements: Readonly<Record<st
   return { '/index.html': page, '/rxjs.js': stdout }
 }
 
-/** Bundles code into one file, plus the files that it loads later. */
+/** Bundles code into one file, plus the files that this file loads later. */
 export async function bundled(code: string, external: readonly string[] = []) {
   const input = join(builtPackage(), 'page.js')
   await writeFile(input, code)
@@ -39,7 +39,7 @@ export async function bundled(code: string, external: readonly string[] = []) {
   return { page: page ?? '', later: later.join('') }
 }
 
-/** Returns the files of a section of docs/frameworks.md and the shared file, with the store's address. */
+/** Returns the files of a section of docs/frameworks.md and the shared file, with the address of the store. */
 export const filesOf = (section: string, url: string): readonly { readonly file: string; readonly code: string }[] =>
   snippets()
     .filter(snippet => snippet.section === section || snippet.file === 'store.ts')

@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core'
 
-/** Chromium's message for a WebSocket that cannot be opened, as while a broker is down. */
+/** Chromium's message for a WebSocket that cannot be opened, for example while a broker is down. */
 export const NO_SOCKET = /^console: WebSocket connection to .* failed/
 
 const ABORTED = 'net::ERR_ABORTED'
 
-/** Records complaints about a page: logged errors, uncaught exceptions, failed requests. */
+/** Records complaints about a page: logged errors, uncaught exceptions and failed requests. */
 export class Guard {
   readonly #notes: string[] = []
   readonly #allowed: RegExp[] = []

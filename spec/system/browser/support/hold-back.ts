@@ -1,20 +1,20 @@
 import type { Page } from 'playwright-core'
 
-/** First byte of a PUBLISH, with any flags (MQTT 5.0, section 2.1.1). */
+/** The packet type of a PUBLISH, in the first byte with any flags (MQTT 5.0, section 2.1.1). */
 const PUBLISH = 3
 /**
- * Suffix of a response to a read: a RESP3 blob. Registrations are answered with `+OK`; a notification is an array of
+ * The suffix of a response to a read, which is a RESP3 blob. Registrations get `+OK`, and a notification is an array of
  * blobs.
  */
 const READ = /^(?!.*\r\nNOTIFY\r\n).*\$\d+\r\n[^\r\n]*\r\n$/s
 
-/** Messages from the store to a thermostat page. */
+/** Control over the messages from the store to a thermostat page. */
 export interface Holding {
-  /** From the next connection, delivers this many responses to reads and holds back everything after them. */
+  /** From the next connection on, delivers this many responses to reads and holds back everything after them. */
   after(reads: number): void
 }
 
-/** Intercepts the connection between a page and the store; call it before the page loads. */
+/** Intercepts the connection between a page and the store. Must be called before the page loads. */
 export async function holdBack(page: Page): Promise<Holding> {
   let maxReads = Number.POSITIVE_INFINITY
   await page.routeWebSocket(/\/store$/, near => {
@@ -40,7 +40,7 @@ export async function holdBack(page: Page): Promise<Holding> {
   }
 }
 
-/** Returns the end of the first packet, if it is complete (MQTT 5.0, section 1.5.5). */
+/** Returns the end of the first packet if the packet is complete (MQTT 5.0, section 1.5.5). */
 function packetEnd(bytes: Buffer): number | undefined {
   let length = 0
   for (let i = 1; i < Math.min(bytes.length, 5); i++) {

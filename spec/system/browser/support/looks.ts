@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 
-/** CSS pixels. */
+/** The sizes of windows, in CSS pixels. */
 export const SIZES = {
   phone: { width: 360, height: 800 },
   desktop: { width: 1280, height: 800 },
@@ -17,15 +17,15 @@ export type Theme = (typeof THEMES)[number]
 const SCREENSHOTS = new URL('../screenshots/', import.meta.url).pathname
 
 export interface PictureOptions {
-  /** The full page rather than the window. Default `false`. */
+  /** Whether to take the full page rather than the window. Default `false`. */
   readonly whole?: boolean
   readonly sizes?: readonly Size[]
   readonly themes?: readonly Theme[]
 }
 
 /**
- * Takes screenshots for review: `spec/browser/screenshots/{name}.{size}.{theme}.png`. The page keeps the last size and
- * theme. Fails if the page is wider than the window.
+ * Takes screenshots for review, as `spec/browser/screenshots/{name}.{size}.{theme}.png`. The page keeps the last size
+ * and theme. Fails if the page is wider than the window.
  */
 export async function takePictures(page: Page, name: string, options: PictureOptions = {}): Promise<void> {
   const { whole = false, sizes = ['desktop', 'phone'], themes = THEMES } = options
@@ -49,7 +49,7 @@ export async function expectToFit(page: Page): Promise<void> {
   expect(content, `the page is ${content} px wide in a window of ${room} px`).toBeLessThanOrEqual(room)
 }
 
-/** Settles when the page is rendered: fonts are loaded, two frames were painted, and transitions have ended. */
+/** Resolves when the page is rendered: the fonts are loaded, two frames were painted, and transitions have ended. */
 export async function painted(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const frame = () => new Promise(resolve => requestAnimationFrame(resolve))

@@ -4,17 +4,17 @@ import { Guard } from './guard.js'
 import { SIZES, type Size, type Theme } from './looks.js'
 
 export interface OpenOptions {
-  /** Default `desktop`. */
+  /** The size of the window. Default `desktop`. */
   readonly size?: Size
-  /** Default `light`. */
+  /** The colour theme. Default `light`. */
   readonly theme?: Theme
-  /** Emulates reduced motion. Default `false`. */
+  /** Whether to emulate reduced motion. Default `false`. */
   readonly reducedMotion?: boolean
-  /** Emulates touch input. Default `false`. */
+  /** Whether to emulate touch input. Default `false`. */
   readonly touch?: boolean
   /** Runs before the page loads. */
   readonly beforeLoad?: (page: Page) => Promise<void>
-  /** Complaints that the guard ignores; add more with `guard.allow`. */
+  /** Complaints that the guard ignores. `guard.allow` adds more. */
   readonly allow?: readonly RegExp[]
 }
 
@@ -23,10 +23,13 @@ export interface OpenedPage {
   readonly guard: Guard
 }
 
-/** Longer than any step takes, but shorter than the test timeout, so that a failure names its cause; ms. */
+/**
+ * The timeout of a step in ms. Longer than any step takes, but shorter than the timeout of a test, so that a failure
+ * names its cause.
+ */
 const STEP_TIMEOUT_MS = 30_000
 
-/** Opens a page, closed at the end of the test. The test fails if the guard recorded complaints. */
+/** Opens a page, which is closed at the end of the test. The test fails if the guard has recorded complaints. */
 export async function openPage(browser: Browser, url: string, options: OpenOptions = {}): Promise<OpenedPage> {
   const { size = 'desktop', theme = 'light', reducedMotion = false, touch = false, allow = [], beforeLoad } = options
   const context = await browser.newContext({

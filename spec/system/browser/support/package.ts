@@ -1,4 +1,4 @@
 import { inject } from 'vitest'
 
-/** Folder of the package with its examples, built from the current sources. */
+/** Returns the folder of the package with its examples, built from the current sources. */
 export const builtPackage = (): string => inject('package')

@@ -7,7 +7,7 @@ type SocketEvent =
   | { readonly type: 'message'; readonly text: string | undefined; readonly base64: string }
   | { readonly type: 'close'; readonly code: number; readonly reason: string }
 
-/** Runs in the page: numbered sockets whose events are reported. */
+/** Runs in the page: creates numbered sockets and reports their events. */
 function host(): void {
   const sockets = new Map<number, WebSocket>()
   const base64 = (data: ArrayBuffer): string =>
@@ -42,7 +42,8 @@ function host(): void {
 }
 
 /**
- * A WebSocket class whose instances live in a page, for code that runs here: behaviour and events are the browser's.
+ * Returns a WebSocket class whose instances live in a page, for code that runs here. Behaviour and events are those of
+ * the browser.
  *
  * @param opened - called for each instance
  */
@@ -67,7 +68,7 @@ export async function socketsOf(
   }
   const call = (method: string, ...values: readonly unknown[]): void => {
     calls.push([method, values])
-    // Sockets that a test leaves open end with its page.
+    // Sockets that a test leaves open end with the page.
     if (!isCalling) work().catch(error => (page.isClosed() ? undefined : Promise.reject(error)))
   }
   return class extends PageSocket {

@@ -16,7 +16,7 @@ declare module 'vitest' {
 
 const CACHE = join(ROOT, 'node_modules/.cache')
 
-/** Builds what the browser suites share from the current sources, and removes it afterwards. */
+/** Builds the files that the browser suites share from the current sources, and removes them afterwards. */
 export async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (!SERVICES.chromium.present) return undefined
   await mkdir(CACHE, { recursive: true })
@@ -39,7 +39,10 @@ async function buildPage(outDir: string): Promise<void> {
   await build({ configFile, logLevel: 'warn', build: { outDir, emptyOutDir: true } })
 }
 
-/** Below node_modules, so that packages resolve; a copy, since other builds may write to `dist`. */
+/**
+ * Copies the package to a folder below node_modules, where imports of other packages resolve. A copy is needed because
+ * other builds may write to `dist`.
+ */
 async function copyPackage(folder: string): Promise<void> {
   await compilePackage(folder)
   for (const part of ['examples', 'design']) await cp(join(ROOT, part), join(folder, part), { recursive: true })

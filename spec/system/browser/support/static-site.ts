@@ -12,13 +12,13 @@ export interface StaticSite {
   readonly requested: readonly string[]
 }
 
-/** The file that maps RxJS's UMD bundle to import names, as in docs/browser.md. */
+/** Returns the file that maps RxJS's UMD bundle to import names, as in docs/browser.md. */
 export const rxjsModule = (): string =>
   `export const {${Object.keys(createRequire(import.meta.url)('rxjs'))}} = globalThis.rxjs`
 
 /**
- * Serves a user's folder with the package installed: `pages` by path, and `node_modules`. Closed at the end of the
- * test.
+ * Serves the folder of a user with the package installed: `pages` by path, and `node_modules`. Is closed at the end of
+ * the test.
  *
  * @param folder - of the built package
  */

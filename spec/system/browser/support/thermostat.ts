@@ -11,19 +11,19 @@ import { textOf } from '../../../support/words.js'
 
 export const SET_POINT = 'thermostat1/setPoint'
 
-/** The example started by its command, with a controllable store and network. */
+/** The example as started by its command, with a store and a network that can be controlled. */
 export interface Thermostat {
-  /** URL of the page. */
+  /** The URL of the page. */
   readonly url: string
   readonly store: StoreServer
   readonly client: StateStore
-  /** The link between the pages and the store; the room connects directly. */
+  /** The link between the pages and the store. The room connects directly. */
   readonly link: Link
-  /** Values written to the set point so far, by any client. */
+  /** The values that any client has written to the set point so far. */
   readonly written: readonly number[]
 }
 
-/** Starts the example in `folder`; it is stopped at the end of the test. */
+/** Starts the example in `folder`, and stops it at the end of the test. */
 export async function startThermostat(folder: string): Promise<Thermostat> {
   const store = await serve({ port: 0, wsPort: 0 })
   onTestFinished(async () => store.close())

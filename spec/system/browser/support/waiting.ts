@@ -1,6 +1,6 @@
 import type { Locator } from 'playwright-core'
 
-/** Settles when the element is visible with this text; fails with its actual text. */
+/** Resolves when the element is visible with this text, and fails with its actual text. */
 export async function reads(element: Locator, text: string | RegExp): Promise<void> {
   try {
     await element.filter({ hasText: text, visible: true }).first().waitFor()
@@ -10,7 +10,7 @@ export async function reads(element: Locator, text: string | RegExp): Promise<vo
   }
 }
 
-/** Settles when an attribute of the element has this value; fails with its actual value. */
+/** Resolves when an attribute of the element has this value, and fails with its actual value. */
 export async function has(element: Locator, attribute: string, value: string): Promise<void> {
   try {
     await element

@@ -1,4 +1,4 @@
-// A page that imports every entry for browsers, and shows a key.
+// A page that imports every entry for browsers and shows a key.
 import { connect, number } from 'rx-statestore'
 import * as bridge from 'rx-statestore/bridge'
 import * as lease from 'rx-statestore/lease'

@@ -1,4 +1,4 @@
-// Runs in the browser: a page that writes one key of the store in its address.
+// Runs in the browser: a page that writes one key of the store in its URL.
 
 import { filter, firstValueFrom, type Subscription } from 'rxjs'
 import { connect, number, StateStoreError } from '../../../../src/client/index.js'
@@ -11,10 +11,10 @@ import {
   optimistic,
 } from '../../../../src/client/optimistic/index.js'
 
-/** Serializable options of a page. */
+/** The serializable options of a page. */
 export type PageOptions = Pick<OptimisticOptions<number>, 'offline' | 'maxAge'> & {
   readonly conflict?: 'last' | 'refuse' | 'sum'
-  /** Result of `ask`. */
+  /** The result of `ask`. */
   readonly answer?: boolean
   readonly isKept?: boolean
 }
@@ -37,7 +37,7 @@ let view: Optimistic<number> | undefined
 let subscription: Subscription | undefined
 
 const controls = {
-  /** Subscribes to a key, replacing the previous one. */
+  /** Subscribes to a key, in place of the previous one. */
   open(key: string, { conflict, answer = false, isKept = false, ...options }: PageOptions): void {
     subscription?.unsubscribe()
     states = []
@@ -88,7 +88,7 @@ const controls = {
     await firstValueFrom(view.state$.pipe(untilSettled))
     return states.at(-1)
   },
-  /** Resolves when the connection has the state. */
+  /** Resolves when the connection has reached the state. */
   until: async (expected: string): Promise<void> => {
     await firstValueFrom(store.status$.pipe(filter(({ state }) => state === expected)))
   },

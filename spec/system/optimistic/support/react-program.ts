@@ -1,4 +1,4 @@
-// Runs in the browser: components that write a key of the store in the page's address.
+// Runs in the browser: components that write a key of the store in the URL of the page.
 
 import { createElement as h, type ReactNode, StrictMode, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -19,7 +19,7 @@ interface DialProps {
   readonly step?: number | undefined
 }
 
-/** A dial as in typical applications: key and options are created on every render. */
+/** A dial as in typical applications, where key and options are created on every rendering. */
 function Dial({ title, view, step = 1 }: DialProps): ReactNode {
   const [value, set, { state, error, isPending }] = useWritableKey(view ?? store.key('setPoint', number), {
     conflict: (mine, theirs = 0) => mine + theirs + step,

@@ -23,7 +23,7 @@ export const BODY = `
   <p id="note"></p>
 `
 
-/** The recipes of `docs/writing.md` as one program. */
+/** Provides the recipes of `docs/writing.md` as one program. */
 export function recipes(): Plugin {
   const [, section = ''] = DOCUMENT.split('\n## Recipes\n')
   const snippets = Array.from(section.matchAll(/```js\n([\s\S]*?)```/g), ([, code = '']) => `{\n${code}}\n`)

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 
 const ROOT = new URL('../../../..', import.meta.url).pathname
 
-/** A document whose snippets are run, with their output. */
+/** A document whose snippets run, with their expected output. */
 export interface Document {
   readonly file: string
-  /** The heading from which snippets are run; earlier ones need a browser, and run in spec/system/frameworks. */
+  /** The heading from which snippets are run. Earlier snippets need a browser and run in spec/system/frameworks. */
   readonly from?: string
-  /** Whether all snippets are one program, which ends by itself. Default `false`. */
+  /** Whether all snippets form one program, which ends without a signal. Default `false`. */
   readonly isOneProgram?: boolean
   readonly outputs: readonly RegExp[]
 }

@@ -1,4 +1,4 @@
-/** An option that a text gives to a function. */
+/** An option that a text passes to a function. */
 export interface GivenOption {
   readonly call: string
   readonly option: string
@@ -6,7 +6,7 @@ export interface GivenOption {
 
 const CLOSERS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' }
 
-/** The options that calls of these functions in a text are given: names in an object that is an argument itself. */
+/** Returns the options that calls of these functions in a text receive: the names in an object that is an argument. */
 export function optionsIn(text: string, calls: readonly string[]): readonly GivenOption[] {
   const call = new RegExp(`(?<![\\w.])(${calls.join('|')})\\(`, 'g')
   return Array.from(text.matchAll(call)).flatMap(({ 0: opening, 1: name = '', index }) =>
@@ -14,12 +14,12 @@ export function optionsIn(text: string, calls: readonly string[]): readonly Give
   )
 }
 
-/** The names of the objects among the arguments with which a text begins. */
+/** Returns the names in the objects among the arguments at the beginning of a text. */
 function namesIn(text: string): readonly string[] {
   const names: string[] = []
   const open = [')']
   let previous = ''
-  // Strings and comments in one piece, else single characters and words.
+  // Strings and comments are matched as a whole, and everything else as single characters and words.
   for (const [token] of text.matchAll(/'[^'\n]*'|"[^"\n]*"|`[^`]*`|(?<!:)\/\/.*|[\w$]+|\.\.\.|\S/g)) {
     if (token.startsWith('//')) continue
     const closer = CLOSERS[token]

@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
-/** The used part of TypeScript's API, which TypeScript 7 lacks; the compiler of API Extractor has it. */
+/**
+ * The part of TypeScript's API that is used here. TypeScript 7 lacks this API, and API Extractor has a compiler with
+ * it.
+ */
 interface TypeScript {
   createProgram(
     files: readonly string[],
@@ -32,8 +35,8 @@ const load = createRequire(import.meta.url)
 const ts: TypeScript = createRequire(load.resolve('@microsoft/api-extractor'))('typescript')
 
 /**
- * Returns programs that use every export of an entry without declaring types: its values, the results of its functions, and
- * the members of its classes and interfaces.
+ * Returns programs that use every export of an entry without declaring types: its values, the results of its functions,
+ * and the members of its classes and interfaces.
  *
  * @param entries - files of declarations by the names of their entries
  */

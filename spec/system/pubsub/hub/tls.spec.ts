@@ -6,7 +6,7 @@ import { Authority } from '../../../support/certificates.js'
 
 const authority = new Authority('/CN=Servers')
 
-it('a hub serves TLS and can replace its certificate', async () => {
+it('A hub serves TLS and can replace its certificate', async () => {
   const server = await servePubSub({ port: 0, authenticate: 'anonymous', tls: authority.issue('/CN=localhost') })
   onTestFinished(async () => server.close())
   const { url } = server.hub('panel')

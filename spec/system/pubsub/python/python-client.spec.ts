@@ -7,10 +7,10 @@ import { eventually } from '../../../support/eventually.js'
 import { layLink } from '../../../support/link.js'
 
 const roles = ['webpubsub.joinLeaveGroup.news', 'webpubsub.sendToGroup.news']
-/** Python takes a second or two to start, plus the client's delays, ms. */
+/** The timeout in ms. Python takes a second or two to start, and the client has delays. */
 const TIMEOUT_MS = 90_000
 
-/** The client handles each message in a thread, so their order in the log varies. */
+/** Sorts the log, because the client handles each message in a thread and the order varies. */
 const sorted = (log: readonly string[]): string[] => log.slice(1).sort()
 const expectedLog = (count: number): string[] =>
   upTo(count)
@@ -50,7 +50,7 @@ describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
     await eventually(() => hub.connections.every(({ attached }) => !attached))
   })
 
-  it("members receive numbers beyond JavaScript's precision unchanged", async () => {
+  it('members receive numbers beyond the precision of JavaScript unchanged', async () => {
     const { hub, client } = await open()
     const member = await RawPubSubClient.connect(`${hub.url}?user=bob`)
     const texts: string[] = []
@@ -64,7 +64,7 @@ describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
     expect(texts[1]).toContain('"data":[12345678901234567890, 1.0, 1e-400],')
   })
 
-  it('a denied request is rejected by name', async () => {
+  it('the Python client gets the name of the error of a denied request', async () => {
     const { client } = await open()
     expect(await client.call('join', ['old'])).toBe('Forbidden')
     expect(await client.call('send', ['old', 1, 'json'])).toBe('Forbidden')
@@ -77,7 +77,7 @@ describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
     expect((await client.logged(2))[1]).toBe('null, "type": "json", "data": {"heard": "hi"}')
   })
 
-  it('a send with the same ackId is reported as a duplicate', async () => {
+  it('the Python client gets `Duplicate` for a send with the same ackId', async () => {
     const { client } = await open()
     await client.call('join', ['news'])
     for (const data of [1, 1, 2]) {
@@ -116,7 +116,7 @@ describe('the official Python client', { timeout: TIMEOUT_MS }, () => {
     expect(sessionLog).toEqual(['connected ann', 'disconnected ann: hub', 'connected ann'])
   })
 
-  it('a burst does not end the session of a client with one ack a second', async () => {
+  it('a burst does not end the session of a Python client that acknowledges once a second', async () => {
     const { hub, client, sessionLog } = await open()
     await client.call('join', ['news'])
     const sender = await RawPubSubClient.connect(`${hub.url}?user=eve`)

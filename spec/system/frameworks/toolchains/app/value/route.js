@@ -1,4 +1,4 @@
-// A route of the server that reads the store itself.
+// A route of the server that reads the store.
 import { connect, number } from 'rx-statestore'
 
 export const dynamic = 'force-dynamic'
