@@ -10,8 +10,8 @@ import { VALUES } from './values.js'
 import { VERSIONS } from './versions.js'
 
 /**
- * The required behaviour of a state store as data for every kind of store: sections 2 to 6 of the protocol page, and the
- * extensions of this store.
+ * The required behaviour of a state store as data for every kind of store: sections 2 to 6 of the protocol page, and
+ * the extensions of this store.
  */
 export const CONFORMANCE: Readonly<Record<string, readonly ConformanceCase[]>> = {
   values: VALUES,

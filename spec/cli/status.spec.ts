@@ -22,7 +22,7 @@ describe('status', () => {
     ['ahead', 3_600_000],
     ['behind', -3_600_000],
     ['the same', 0],
-  ])('measures a clock that is %s within the printed uncertainty', async (_, offset) => {
+  ])('measures the offset of a clock that is %s, within the printed uncertainty', async (_, offset) => {
     const { url } = await openStore({ clock: { ...systemClock, now: () => NOW + offset } })
     const { stdout } = await execute(['status', '--json', '--url', url])
     const report = jsonOf(stdout)

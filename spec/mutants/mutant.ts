@@ -39,8 +39,8 @@ export interface Case {
 }
 
 /**
- * Returns the texts of the files that a mutant changes, by absolute path. Throws an error if a file does not contain the
- * expected code.
+ * Returns the texts of the files that a mutant changes, by absolute path. Throws an error if a file does not contain
+ * the expected code.
  */
 export function mutatedFiles({ safeguard, file: listed, mutant }: Case): ReadonlyMap<string, string> {
   const texts = new Map<string, string>()

@@ -76,7 +76,7 @@ export class Candidate implements LeaseParticipant {
     if (this.#isWorking) this.#complain('continues to work after unsubscribing')
   }
 
-  /** Writes if the candidate may, or deliberately with an old token. */
+  /** Writes with the current token if the candidate may write, or deliberately with an old token. */
   write(isLate: boolean): void {
     if (this.#isWorking && !this.#host.referee.beliefOf(this)) this.#complain('works without holding the lease')
     const held = this.plan.means === 'withLock' ? this.#isWorking : this.state.status === 'held' && this.#token

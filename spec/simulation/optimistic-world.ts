@@ -69,7 +69,7 @@ export class OptimisticWorld {
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
     time.runUntil(OPTIMISTIC_FAULTY_MS)
     this.#handlers.stop()
-    // Subscribers that left in a handler return.
+    // Subscribers that unsubscribed in a handler subscribe again.
     for (const page of this.#pages) if (page && !page.isClosed) page.loop.run(() => page.subscribe())
     Object.assign(conditions, FAULTLESS)
     for (const storage of this.#storages) storage.isReliable = true

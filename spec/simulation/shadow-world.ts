@@ -56,7 +56,7 @@ class ShadowWorld {
     Object.assign(conditions, FAULTLESS)
     this.#fails = 0
     this.#handlers.stop()
-    // Subscribers that left in a handler return.
+    // Subscribers that unsubscribed in a handler subscribe again.
     for (const client of this.#clients) if (client) client.loop.run(() => this.#resubscribe(client))
     time.runUntil(SHADOW_FAULTY_MS + SETTLE_MS)
     for (const key of [DESIRED, REPORTED]) this.#violations.push(...judgeDocument(key, history, this.#wishes))

@@ -12,7 +12,10 @@ export interface Service {
   readonly files: readonly string[]
 }
 
-/** Debian's headless build if available, which needs a quarter less CPU. `CHROMIUM` names another program. */
+/**
+ * The Chromium to run: Debian's headless build if available, which needs a quarter less CPU, or the one named by
+ * `CHROMIUM`.
+ */
 export const CHROMIUM = process.env['CHROMIUM'] ?? chromium()
 
 const answers = (command: string): boolean => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0

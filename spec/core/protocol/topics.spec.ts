@@ -32,7 +32,7 @@ describe('responseTopic', () => {
 describe('notificationPrefix', () => {
   const notificationTopic = (clientId: string, key: Uint8Array): string => notificationPrefix(clientId) + toHex(key)
 
-  it('encodes the client id in upper-case Base16, as the key after it', () => {
+  it('encodes the client id in upper-case Base16, like the key after it', () => {
     expect(notificationTopic('client-id1', utf8('SOMEKEY'))).toBe(`${NOTIFY}534F4D454B4559`)
   })
 

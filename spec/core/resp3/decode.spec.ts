@@ -233,7 +233,7 @@ describe('decodeStrings', () => {
     )
   })
 
-  it('returns undefined for too large an array, empty input and a length with too many digits', () => {
+  it('returns undefined for an array that is too large, for empty input, and for a length with too many digits', () => {
     expect(decodeStrings(encodeArray(Array.from({ length: MOST + 1 }, () => utf8('a'))), MOST)).toBeUndefined()
     expect(decodeStrings(new Uint8Array(0), MOST)).toBeUndefined()
     expect(decodeStrings(utf8('*0000000001\r\n$1\r\na\r\n'), MOST)).toBeUndefined()

@@ -18,7 +18,7 @@ describe('encodeArray', () => {
     expect(fromUtf8(encodeArray(items.map(utf8)))).toBe(wire)
   })
 
-  it('counts bytes, not characters', () => {
+  it('encodes lengths in bytes rather than characters', () => {
     expect(fromUtf8(encodeArray([utf8('\u20ac')]))).toBe('*1\r\n$3\r\n\u20ac\r\n')
   })
 

@@ -24,7 +24,7 @@ describe('checkOptionNames', () => {
     )
   })
 
-  it('suggests a correction for the name used by other APIs', () => {
+  it('suggests a correction for a name that other APIs use', () => {
     expect(() => checkOptionNames('set', { nx: true }, KNOWN, { nx: 'ifAbsent' })).toThrow(
       refusal('Unknown option `nx` of set: did you mean `ifAbsent`?'),
     )

@@ -30,7 +30,7 @@ describe('DeadlineTimer', () => {
     expect(rung).toEqual([20])
   })
 
-  it('ignores a later time: it fires at the earlier one, without another timer', () => {
+  it('fires at the earlier time if a later time is also set, without another timer', () => {
     const { clock, rung, set } = build()
     set(20)
     for (let at = 21; at < 1_000; at++) set(at)

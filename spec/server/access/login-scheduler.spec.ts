@@ -55,7 +55,7 @@ describe('logins of one address', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('user names are served round-robin, however many logins one name has queued', async () => {
+  it('user names are served round-robin, regardless of how many logins one name has queued', async () => {
     const { started, startHanging, login, pass } = open()
     startHanging(16 + 500, 'hangs')
     login('good', Promise.resolve({}))
@@ -91,7 +91,7 @@ describe('logins of one address', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('with a thousand logins queued at one address, a login of a new user name displaces one of the user name with the most', async () => {
+  it('with a thousand logins queued at one address, a login of a new user name displaces one of the user name with the most queued logins', async () => {
     const { started, rejected, startHanging, login, settled, pass } = open()
     startHanging(16 + 1_000, 'hangs')
     startHanging(1, 'hangs')

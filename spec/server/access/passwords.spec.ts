@@ -36,7 +36,7 @@ describe('password authentication', () => {
     const { method } = new Passwords(`# users\n\nalice:${HASH}:building=17&site=a%3Ab\nbob:${HASH}\n`)
     const attributes = { building: '17', site: 'a:b' }
     const alice = { principal: { id: 'password alice', username: 'alice', attributes } }
-    // The second login skips the hashing.
+    // The second login skips the computation of the hash.
     for (const _ of [1, 2]) expect(await method(login('alice', 'wonder'))).toEqual(alice)
     expect(await method(login('bob', 'wonder'))).toMatchObject({ principal: { attributes: {} } })
   })
@@ -99,7 +99,7 @@ describe('password authentication', () => {
 })
 
 describe('password checks', () => {
-  /** Opens a queue for a client that guesses fast. `done` lists the outcomes in order. */
+  /** Returns `ask`, with which a client guesses a password, and the outcomes in order. */
   const open = () => {
     const { method } = new Passwords(`alice:${HASH}`)
     const done: string[] = []

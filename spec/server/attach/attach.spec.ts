@@ -142,7 +142,7 @@ describe('attach', () => {
   })
 
   describe('with a policy and an identity property', () => {
-    it('with a policy, each client has the rights of its rules, and requests without a trusted identity are rejected', async () => {
+    it('with a policy, each client has the rights that its rules grant, and requests without a trusted identity are rejected', async () => {
       const url = await brokerUrl()
       const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
       const refused: unknown[] = []

@@ -39,7 +39,7 @@ function open() {
 const MiB = 1024 * 1024
 
 describe('the outbound queue', () => {
-  it("the outbound queue sends once connected, within the broker's receive maximum", () => {
+  it("the outbound queue sends messages once it is connected, within the broker's receive maximum", () => {
     const { connect, push, topics, sent, outcomes } = open()
     for (const topic of ['a', 'b', 'c']) push(topic)
     expect(topics()).toEqual([])
@@ -208,7 +208,7 @@ describe('a message that may have closed the connection', () => {
       const group = topics().slice(known)
       const acknowledged = sent.slice(known)
       known = sent.length
-      // The client reads up to the message that ends the connection, and acknowledges no message from that read.
+      // The client reads up to the message that ends the connection, and acknowledges no message from this read.
       if (group.includes('poison')) {
         outbound.onDisconnected(130)
         connect({ sessionPresent: true })

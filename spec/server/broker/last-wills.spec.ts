@@ -11,7 +11,7 @@ function scene(refuse: (topic: string) => undefined = () => undefined) {
   const failures: unknown[] = []
   let areConnected = false
   const { connect } = openCore({
-    // Also called for the will on CONNECT.
+    // The handler is also called for the will on CONNECT.
     checkPublish: (_, { topic }) => (areConnected ? refuse(topic) : undefined),
     onError: error => void failures.push(error),
   })

@@ -45,7 +45,7 @@ export async function openConsoleOf(
 const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>
   typeof body === 'string' || body instanceof Uint8Array ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body)
 
-/** Creates a folder of files that is removed at the end of the test. */
+/** Creates a folder with the given files, which is removed at the end of the test. */
 export async function pageOf(files: Readonly<Record<string, string>>): Promise<URL> {
   const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-page-'))
   onTestFinished(async () => rm(folder, { recursive: true }))

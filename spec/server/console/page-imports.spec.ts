@@ -26,7 +26,7 @@ const imports = sources.flatMap(({ file, source }) =>
 )
 
 describe('The console page', () => {
-  it('the page imports only a few library internals', () => {
+  it('the page imports only the listed library internals', () => {
     const inside = imports.filter(({ target }) => target.startsWith('../'))
     expect([...new Set(inside.map(({ target }) => target))].sort()).toEqual(INSIDES)
   })
@@ -48,7 +48,7 @@ describe('The console page', () => {
     expect(offenders.map(({ file }) => file)).toEqual([])
   })
 
-  it('the files of the page are small', () => {
+  it('each file of the page has at most 250 lines, or 300 lines for style sheets', () => {
     const large = sources.filter(({ file, source }) => source.split('\n').length > (/css$/.test(file) ? 300 : 250))
     expect(large.map(({ file }) => file)).toEqual([])
   })

@@ -30,7 +30,7 @@ describe('names of JavaScript object properties', () => {
     expect(store.clientIds).toEqual([name, 'other'])
   })
 
-  it.each(NAMES)('names of JavaScript object properties are valid topics, or rejected: %s', async name => {
+  it.each(NAMES)('names of JavaScript object properties are either valid topics or rejected: %s', async name => {
     const { store } = await openStore()
     for (const topics of [[name], [name, 'ordinary'], ['ordinary', name, 'other']]) {
       const client = await lazyClient(store.url)

@@ -185,17 +185,20 @@ describe('the end of watches', () => {
   it.each([
     ['disconnects', async (client: RawClient) => client.end()],
     ['loses its connection', async (client: RawClient) => client.mqtt.stream.destroy()],
-  ])('the watches of a client end when it %s, and it gets no notification after it reconnects', async (_, leave) => {
-    const { store } = await openStore()
-    const before = await RawClient.ready(store.url, 'alice')
-    await watch(before)
-    await leave(before)
-    await before.closed
-    const after = await RawClient.ready(store.url, 'alice')
-    await change(store)
-    expect(await received(after)).toEqual([])
-    expect(store.stats.watches).toBe(0)
-  })
+  ])(
+    'the watches of a client end when the client %s, and the client gets no notification after it reconnects',
+    async (_, leave) => {
+      const { store } = await openStore()
+      const before = await RawClient.ready(store.url, 'alice')
+      await watch(before)
+      await leave(before)
+      await before.closed
+      const after = await RawClient.ready(store.url, 'alice')
+      await change(store)
+      expect(await received(after)).toEqual([])
+      expect(store.stats.watches).toBe(0)
+    },
+  )
 
   it('the watches of a client end when the operator cuts its connection', async () => {
     const { store } = await openStore()
@@ -239,7 +242,7 @@ describe('the end of watches', () => {
     },
   )
 
-  it('the end of a client does not affect the watches of another one', async () => {
+  it('the end of one client does not affect the watches of another client', async () => {
     const { store } = await openStore()
     const [alice, bob] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, 'bob')]
     for (const client of [alice, bob]) await watch(client)

@@ -1,7 +1,7 @@
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 
-/** Completes work at another store. Pending work of this process has certainly run by then. */
+/** Completes work at another store. By then, pending work of this process has certainly run. */
 export async function waitForPendingWork(): Promise<void> {
   const { store } = await openStore()
   const observer = await RawClient.ready(store.url, 'observer')

@@ -273,7 +273,7 @@ describe('a replaced policy', () => {
   })
 })
 
-it('attributes of a principal grant rights', async () => {
+it('attributes of a principal grant the rights of matching rules', async () => {
   const { store } = await openSecured({
     authenticate: firstOf([backwards({ sensor: { building: '17' }, spy: { building: '*' } })]),
     policy: `[{principals: {attributes: [{building: '17'}, {building: '*'}]}, brokerResources: [{method: Connect}],

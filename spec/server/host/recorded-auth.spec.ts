@@ -35,7 +35,7 @@ describe('a recorded AUTH packet', () => {
     ;({ store } = await openStore({ authenticate }))
   })
 
-  /** Connects a client up to the challenge. Returns the client and the challenge. */
+  /** Connects a client until it receives its challenge. Returns the client and the challenge. */
   async function connectToChallenge(clientId: string): Promise<{ client: TestClient; challenge: string }> {
     const client = TestClient.to(store.url)
     client.send(connectWith('hello', clientId))

@@ -92,7 +92,7 @@ describe('TCP_NODELAY', () => {
     onTestFinished(() => {
       socket.destroy()
     })
-    // An accepted socket starts as a handle, before the socket's method can be observed.
+    // An accepted socket starts as a handle, before `setNoDelay` of the socket can be observed.
     const own = Reflect.get(socket, '_handle')
     const handle: { setNoDelay(on: boolean): number } = Object.getPrototypeOf(own)
     const setNoDelay = vi.spyOn(handle, 'setNoDelay')

@@ -18,7 +18,7 @@ export interface LogTarget {
   open(): Promise<OpenedTarget>
   /** Whether committed entries survive reopening. */
   readonly isDurable: boolean
-  /** Cleans up. */
+  /** Removes everything that the target created. */
   dispose?(): Promise<void>
 }
 

@@ -85,7 +85,7 @@ describe('In-flight entries of a shared log', () => {
     expect(sizes()).toEqual([1, 2])
   })
 
-  it('an entry that is rejected on append fails only its own writes, not in-flight ones', async () => {
+  it('an entry that is rejected on append fails only its own writes, not the writes in flight', async () => {
     const { log, write, answers, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()

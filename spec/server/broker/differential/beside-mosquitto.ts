@@ -7,7 +7,7 @@ import { LENGTH } from './generate-script.js'
 import type { Target } from './run-script.js'
 import type { Flavour } from './script.js'
 
-/** The numbers of steps. The nightly run has more than 100,000 steps in total. */
+/** The numbers of steps per run. The nightly run has more than 100,000 steps in total. */
 const STEPS = nightly<Record<Flavour, number>>(
   { disjoint: 48_000, overlapping: 40_000, shared: 12_800 },
   { disjoint: 8_000, overlapping: 8_000, shared: 3_200 },

@@ -27,7 +27,8 @@ function firstDifference(
 }
 
 /**
- * Shrinks a failing script by dropping steps as long as the script still fails. It first drops many steps at a time.
+ * Shrinks a failing script by dropping steps as long as the script still fails. The first attempts drop many steps at a
+ * time.
  */
 export async function shrink(script: Script, targets: readonly [Target, Target]): Promise<Script> {
   let { steps } = script

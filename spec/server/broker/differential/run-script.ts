@@ -215,7 +215,7 @@ function extractGroupMessages(lines: Record<ClientName, readonly string[]>, flav
   return { ann: others('ann'), bob: others('bob'), cyd: others('cyd'), 'a group': group }
 }
 
-/** Differs from the packet ids of messages. */
+/** The packet id of SUBSCRIBE, which differs from the packet ids of messages. */
 const SUBSCRIBE_ID = 65_000
 const OBSERVER: Connect = { do: 'connect', client: 'ann', version: 5, clean: true, expiry: 0, answers: 'all' }
 const EMPTY: Message = { number: 0, topic: '', qos: 0, retain: true, size: 0, properties: {} }

@@ -25,7 +25,7 @@ describe('RetainedMessages', () => {
     Object.assign(LIMIT, USUAL)
   })
 
-  it('match returns the last message of each matching topic, and the budget counts the memory', () => {
+  it('match returns the last message of each matching topic, and the budget counts the memory of the stored messages', () => {
     const change = fc.tuple(fewTopics, fc.option(fc.string({ minLength: 1 }), { nil: undefined }))
     fc.assert(
       fc.property(fc.array(change, { maxLength: 20 }), fewFilters, (changes, filter) => {
@@ -61,7 +61,7 @@ describe('RetainedMessages', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('a message is removed when it expires', () => {
+  it('a retained message is removed when it expires', () => {
     const { retained, budget } = open()
     retained.set(messageOf('a', { expiresAt: 1_000 }), 0)
     retained.set(messageOf('b'), 0)
@@ -71,7 +71,7 @@ describe('RetainedMessages', () => {
     expect(budget.used).toBe(retainedBytesOf(messageOf('b')))
   })
 
-  it('a message beyond the limit is rejected, unless the message replaces another', () => {
+  it('a retained message beyond the limit is rejected, unless it replaces another one', () => {
     Object.assign(LIMIT, { retainedMessages: 2 })
     const { retained } = open()
     expect(['a', 'b', 'c'].map(topic => retained.set(messageOf(topic), 0))).toEqual([true, true, false])
@@ -98,7 +98,7 @@ describe('RetainedMessages', () => {
     expect([retained.count, account?.retained.used, retained.bytes - budget.used]).toEqual([1, 0, 0])
   })
 
-  it('a message without expiry or with a later expiry replaces an expiring message', () => {
+  it('a retained message without expiry or with a later expiry replaces an expiring one', () => {
     const { retained } = open()
     retained.set(messageOf('a', { expiresAt: 100 }), 0)
     retained.set(messageOf('a'), 0)
@@ -108,7 +108,7 @@ describe('RetainedMessages', () => {
     expect(retained.match('#', 300)).toHaveLength(1)
   })
 
-  it('a message beyond the memory budget is rejected, and the previous one is kept', () => {
+  it('a retained message beyond the memory budget is rejected, and the previous one is kept', () => {
     const { retained, budget } = open(retainedBytesOf(messageOf('a')))
     expect(retained.set(messageOf('a'), 0)).toBe(true)
     expect(retained.set(messageOf('a', { text: 'longer' }), 0)).toBe(false)
@@ -117,7 +117,7 @@ describe('RetainedMessages', () => {
     expect(budget.isExceeded).toBe(false)
   })
 
-  it('a topic whose levels are too long to compare in constant time is rejected', () => {
+  it('a retained message whose topic has levels too long to compare in constant time is rejected', () => {
     const { retained } = open()
     expect(retained.set(messageOf('x'.repeat(MAX_HASHED_LENGTH + 1)), 0)).toBe(false)
   })

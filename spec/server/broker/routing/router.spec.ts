@@ -105,13 +105,13 @@ const setUpGroup = (count: number) => {
 }
 
 describe('SharedGroup', () => {
-  it('members receive messages in turn', () => {
+  it('the members of a group receive messages in turn', () => {
     const { group, counts } = setUpGroup(3)
     for (let i = 0; i < 9; i++) expect(group.deliver(messageOf('a'))).toBe(true)
     expect(counts()).toEqual([3, 3, 3])
   })
 
-  it('connected members are preferred', () => {
+  it('connected members of a group are preferred', () => {
     const { group, members, counts } = setUpGroup(3)
     members.slice(0, 2).forEach(member => {
       member.isConnected = false
@@ -128,14 +128,14 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([0, 1])
   })
 
-  it('a member without capacity is skipped', () => {
+  it('a member of a group without capacity is skipped', () => {
     const { group, members, counts } = setUpGroup(3)
     Object.assign(members[1] ?? {}, { hasRoom: false })
     for (let i = 0; i < 6; i++) group.deliver(messageOf('a'))
     expect(counts()).toEqual([3, 0, 3])
   })
 
-  it('an offline session with capacity is preferred to a connected one without', () => {
+  it('an offline session with capacity is preferred to a connected session without capacity', () => {
     const { group, members, counts } = setUpGroup(2)
     Object.assign(members[0] ?? {}, { isConnected: false })
     Object.assign(members[1] ?? {}, { hasRoom: false })
@@ -159,7 +159,7 @@ describe('SharedGroup', () => {
     expect(counts()).toEqual([1, 0])
   })
 
-  it('a message is not delivered when no member is connected or persistent', () => {
+  it('a message to a group is not delivered when no member is connected or persistent', () => {
     const { group, members } = setUpGroup(1)
     for (const member of members) member.isConnected = member.isPersistent = false
     expect(group.deliver(messageOf('a'))).toBe(false)

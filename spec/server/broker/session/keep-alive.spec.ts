@@ -12,8 +12,8 @@ const setUp = () => {
   return { clock, keepAlive, silences }
 }
 
-describe('the keep-alive times out if the client does not authenticate in time, regardless of other packets', () => {
-  it('the keep-alive times out if the client does not authenticate in time, whatever else it sends', () => {
+describe('KeepAlive', () => {
+  it('the keep-alive times out if the client does not authenticate in time, regardless of other packets', () => {
     const { clock, keepAlive, silences } = setUp()
     clock.advance(9_999)
     keepAlive.recordActivity()

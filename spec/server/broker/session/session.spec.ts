@@ -31,7 +31,7 @@ describe('Session.grant', () => {
           else subscribe(filter, wanted, id)
           if (wanted === undefined) model.delete(filter)
           else model.set(filter, { qos: wanted, id })
-          // Queried after each step to detect stale cached results.
+          // The grant is queried after each step to detect stale cached results.
           const matches = [...model].filter(([own]) => matchesByTheRules(own, topic)).map(([, of]) => of)
           const grant = session.grant(topic)
           expect(grant?.qos).toBe(matches.length > 0 ? Math.max(...matches.map(({ qos }) => qos)) : undefined)
@@ -53,7 +53,7 @@ describe('Session.grant', () => {
     expect(session.grant('other/7')).toMatchObject({ qos: 1 })
   })
 
-  it('the grant of a session returns nothing after the session has ended', () => {
+  it('the grant of a session is undefined after the session has ended', () => {
     const { session, subscribe } = setUp()
     subscribe('a', 1)
     expect(session.grant('a')).toBeDefined()

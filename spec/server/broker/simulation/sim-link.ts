@@ -21,7 +21,7 @@ export class SimLink implements Link {
   readonly remoteAddress = undefined
   readonly transport = 'tcp'
   readonly version: 4 | 5
-  /** Packets to the broker, and to the client. */
+  /** The packets on their way to the broker and to the client. */
   readonly up: Packet[] = []
   readonly down: Sent[] = []
   unsentBytes = 0

@@ -37,7 +37,7 @@ export class SimNetwork {
     return link
   }
 
-  /** Breaks a connection; only the client detects it. */
+  /** Breaks a connection so that only the client detects the break. */
   breakConnection(link: SimLink): void {
     link.isGone = link.hasFinished = true
     link.up.length = 0

@@ -32,7 +32,7 @@ describe('a response', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('a response to SUBSCRIBE has its packet id and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
+  it('a response to SUBSCRIBE has the packet id of the SUBSCRIBE and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('many')]
     const topics = [`${name}/0`, `${name}/1`, `${name}/2`]
     const subscriptions = topics.map(
@@ -42,7 +42,7 @@ describe('a response', () => {
     expect(await client.next('suback')).toMatchObject({ messageId: 4711, granted: [0, 1, 2] })
   })
 
-  it('a response to UNSUBSCRIBE has its packet id and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
+  it('a response to UNSUBSCRIBE has the packet id of the UNSUBSCRIBE and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('few')]
     await client.subscribe(`${name}/there`)
     client.send({ cmd: 'unsubscribe', messageId: 4712, unsubscriptions: [`${name}/not`, `${name}/there`] })

@@ -232,7 +232,7 @@ describe('flow control', () => {
     expect(await reader.texts()).toEqual(['2'])
   })
 
-  it('flow control does not send a message larger than the maximum packet size of the client [3.1.2-24, 3.1.2-25]', async () => {
+  it('flow control drops a message that exceeds the maximum packet size of the client [3.1.2-24, 3.1.2-25]', async () => {
     const [topic, writer, reader] = [
       broker.name('small'),
       await peer(),

@@ -71,7 +71,7 @@ describe('ThrottledSocket', () => {
     expect(Buffer.concat(await collected(client)).toString()).toBe('one two three end')
   })
 
-  it('the throttled socket and its socket destroy each other', async () => {
+  it('destroying the throttled socket destroys its socket, and vice versa', async () => {
     const [first, second] = [await open(), await open()]
     const closed = [first.throttled, second.socket].map(
       stream => new Promise<void>(resolve => stream.once('close', resolve)),
@@ -139,7 +139,7 @@ describe('WebSocketBufferMeter', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('the meter charges nothing for data that is read after the end or arrives after the end', () => {
+  it('the meter charges nothing for data that is read or arrives after the connection has ended', () => {
     const { budget, meter, came } = setUp()
     came(1_000)
     meter.onFrame(990)

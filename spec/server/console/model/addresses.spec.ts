@@ -25,7 +25,7 @@ describe('toGlob', () => {
 })
 
 describe('A listed key', () => {
-  it('a listed key is derived from its id', () => {
+  it('the id of a listed key determines its name and whether it is binary', () => {
     expect(toListedKey(toHex(utf8('grün')))).toEqual({ id: '6772C3BC6E', name: 'grün', binary: false })
     expect(toListedKey('FF00')).toEqual({ id: 'FF00', name: '0xFF00', binary: true })
   })
@@ -35,7 +35,7 @@ describe('A listed key', () => {
     expect([libraryKey(text), libraryKey(toListedKey('FF00'))]).toEqual(['0xFF00', new Uint8Array([255, 0])])
   })
 
-  it('keys are sorted by name with numeric order', () => {
+  it('keys are sorted by name, with numbers in numeric order', () => {
     const keys = ['line-10', 'line-9', 'Asset', 'asset/2', 'asset/10'].map(name => toListedKey(toHex(utf8(name))))
     expect(sortByName(keys).map(({ name }) => name)).toEqual(['Asset', 'asset/2', 'asset/10', 'line-9', 'line-10'])
   })

@@ -23,7 +23,7 @@ describe('Entered values', () => {
     expect(parseValue(type, typed)).toEqual({ bytes: utf8(stored) })
   })
 
-  it.each(['00ff7a', '00 FF 7A', '0x00FF7A', '00:ff:7a', ' 00 ff\n7a '])('hex text is parsed from %j', typed => {
+  it.each(['00ff7a', '00 FF 7A', '0x00FF7A', '00:ff:7a', ' 00 ff\n7a '])('the hex text %j is parsed', typed => {
     expect(parseValue('hex', typed)).toEqual({ bytes: new Uint8Array([0, 255, 122]) })
   })
 

@@ -63,7 +63,7 @@ describe('The list of keys', () => {
     await lists.until(recorded => names(last(recorded)) === 'a')
   })
 
-  it('nothing is listed before the keyspace is known', async () => {
+  it('no keys are listed before the keyspace is known', async () => {
     const { store } = await openStore({ clock: systemClock })
     const lists = record(listKeys(of(openClient(store.wsUrl)), of('*'), NEVER))
     expect(lists.values).toEqual([])

@@ -127,7 +127,7 @@ describe('the epochs of a node', () => {
 })
 
 describe('a node whose state differs', () => {
-  it('a different state is detected by every node that receives a message from the node whose state differs', () => {
+  it('every node that receives a message from a node whose state differs detects the difference', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a')
     const { node: b } = cluster.open('b')

@@ -15,7 +15,7 @@ export interface Faults {
   /** Whether messages arrive but their responses do not. */
   isMute: boolean
   isStalled: boolean
-  /** Decides which of the next messages are lost. */
+  /** Decides whether a message is lost. */
   shouldLose: (bytes: Uint8Array) => boolean
   copies: number
   /** The number of following messages whose ids other publishers use up first. */

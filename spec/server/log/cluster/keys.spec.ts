@@ -49,7 +49,7 @@ describe('a log with a key', () => {
     expect([valueAt(a, 'x'), valueAt(b, 'x'), a.stateHex]).toEqual(['1', '1', b.stateHex])
   })
 
-  it('a node without the key or with a wrong key stops with the reason, and has acknowledged nothing', () => {
+  it('a node without the key or with a wrong key stops, reports the reason, and has acknowledged nothing', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys })
     a.log.append(set('x', '1'))

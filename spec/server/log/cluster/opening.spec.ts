@@ -31,7 +31,7 @@ const reluctant = (
 ): UnresponsiveStream => Object.assign(new UnresponsiveStream(cluster.streams), { refusals, problem })
 
 describe('opening a node', () => {
-  it('unanswered requests are retried, as with servers that have just started', () => {
+  it('unanswered requests are retried, because servers that have just started may not respond', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a')
     a.log.append(set('x', '1'))

@@ -106,7 +106,7 @@ describe('a reopened directory', () => {
     },
   )
 
-  it('an erased directory is empty, even if erasing is interrupted at any call and then repeated', async () => {
+  it('erasing a directory removes all keys, and an interruption at any call leaves all keys or none', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, MIN_LOG_BYTES)
     await run.append(some(5))

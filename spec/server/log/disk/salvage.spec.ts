@@ -200,7 +200,7 @@ describe('a damaged snapshot', () => {
     return copy
   }
 
-  it('only the records of the damaged block are lost, and they are counted and named', async () => {
+  it('only the records of the damaged block are lost, and they are counted and listed', async () => {
     const { disk, name, bytes } = await snapshot()
     const salvaged = await salvage(disk.with(name, flipped(bytes, 300_000)))
     const [omission] = salvaged.omissions
