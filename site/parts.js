@@ -33,6 +33,7 @@ export const PARTS = [
       ['docs/security.md', 'security'],
       ['docs/broker.md', 'broker'],
       ['docs/console.md', 'console'],
+      ['docs/observability.md', 'observability'],
       ['bench/README.md', 'benchmarks'],
     ],
   },
@@ -141,6 +142,7 @@ export const API = [
     groups: [['Start', ['shadow', 'Shadow', 'ShadowState', 'Delta', 'ShadowOptions']]],
   },
   { page: 'client/retained', entry: 'rx-statestore/retained', guide: 'coming-from-mqtt', groups: [] },
+  { page: 'core/diagnostics', entry: 'rx-statestore/diagnostics', guide: 'observability', groups: [] },
   { page: 'node/settings', entry: 'rx-statestore/settings', guide: 'client', groups: [] },
   {
     page: 'server',

@@ -8,7 +8,7 @@ function open() {
   const events: Omit<AuditEvent, 'time'>[] = []
   audit.events$.subscribe(({ time: _, ...event }) => events.push(event))
   const cut = (address: string, reason = 'limit of 10 connections') =>
-    audit.reportCut({ reason, address, listener: 'mqtt' })
+    audit.reportCut({ limit: 'connections', reason, address, listener: 'mqtt' })
   return { clock, audit, events, cut }
 }
 

@@ -34,7 +34,9 @@ describe('ConnectionLimiter', () => {
       count: 2,
       refused: 1,
     })
-    expect(disconnections).toEqual([{ reason: 'limit of 2 connections', address: '192.0.2.3', listener: 'mqtt' }])
+    expect(disconnections).toEqual([
+      { limit: 'connections', reason: 'limit of 2 connections', address: '192.0.2.3', listener: 'mqtt' },
+    ])
     await leave(first)
     expect(connectFrom('192.0.2.3').destroyed).toBe(false)
   })

@@ -22,6 +22,7 @@ import * as react from '../../../src/client/react/index.js'
 import * as writable from '../../../src/client/react/writable.js'
 import * as retained from '../../../src/client/retained/index.js'
 import * as shadow from '../../../src/client/shadow/index.js'
+import * as diagnostics from '../../../src/core/diagnostics/index.js'
 import * as optimisticFile from '../../../src/node/file-storage.js'
 import * as settings from '../../../src/node/settings.js'
 import * as bridge from '../../../src/pubsub/bridge/index.js'
@@ -56,6 +57,7 @@ const ENTRIES = {
   'rx-statestore/server': server,
   'rx-statestore/jetstream': jetstream,
   'rx-statestore/console': consoleEntry,
+  'rx-statestore/diagnostics': diagnostics,
   'rx-statestore/settings': settings,
   'rx-statestore/pubsub': pubsub,
   'rx-statestore/pubsub/server': hub,

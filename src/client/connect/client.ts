@@ -1,4 +1,6 @@
 import { map, merge, type Observable, ReplaySubject, Subject, startWith } from 'rxjs'
+import { connectionChannel } from '../../core/diagnostics/client-channels.js'
+import type { ConnectionEvent } from '../../core/diagnostics/client-events.js'
 import { INSTANCE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../../core/protocol/topics.js'
 import type { Clock } from '../../core/util/clock.js'
 import {
@@ -99,6 +101,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#registry = new Registry({
       store,
       clock,
+      clientId,
       notificationPrefix: this.#notificationPrefix,
       timeout,
       stopDelay,
@@ -211,6 +214,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #onReady(info: ConnectionInfo): void {
     if (this.#isEnding) return
     this.#invoker.ready(info)
+    this.#publish('connected', undefined)
     this.#emitStatus({ state: 'connected', url: this.#session.url })
   }
 
@@ -232,9 +236,15 @@ export class StateStore extends StoreView implements AsyncDisposable {
     if (this.#isEnding) return
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
+    this.#publish('disconnected', cause)
     this.#emitStatus({ state: 'reconnecting', url: this.#session.url, cause, attempt, retryAt })
     this.#emitStats()
     if (this.#isClosing) this.#stop()
+  }
+
+  #publish(type: ConnectionEvent['type'], cause: StateStoreError | undefined): void {
+    if (!connectionChannel.hasSubscribers) return
+    connectionChannel.publish({ type, clientId: this.clientId, url: this.#session.url, cause })
   }
 
   #emitStatus(status: Status): void {
@@ -276,6 +286,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   #end(cause: StateStoreError | undefined): void {
     this.#isEnding = true
     this.#endStreams(cause)
+    this.#publish('closed', cause)
     this.#emitStatus({ state: 'closed', cause })
     this.#statsChanged$.next()
     this.#statsChanged$.complete()

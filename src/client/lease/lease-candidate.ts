@@ -1,4 +1,5 @@
 import { EMPTY, type Observable, type Subscriber, Subscription } from 'rxjs'
+import { leaseChannel } from '../../core/diagnostics/client-channels.js'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { backoff } from '../../core/util/backoff.js'
@@ -205,6 +206,8 @@ export class LeaseCandidate {
 
   #emit(state: LeaseState): void {
     this.#awaitedHolder = state.status === 'waiting' ? state.holder : undefined
+    if (leaseChannel.hasSubscribers)
+      leaseChannel.publish({ clientId: this.#host.clientId, key: this.#key.text, ...state })
     this.#subscriber.next(state)
   }
 

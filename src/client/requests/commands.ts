@@ -1,4 +1,6 @@
 import { Observable } from 'rxjs'
+import { requestChannel } from '../../core/diagnostics/client-channels.js'
+import type { RequestTrace } from '../../core/diagnostics/client-events.js'
 import { type Hlc, HlcClock } from '../../core/hlc/hlc.js'
 import { type Command, encodeCommand, type KeyName, type SetCondition } from '../../core/protocol/commands.js'
 import { PROPERTY, PROTOCOL_VERSION, readPosition, readVersion } from '../../core/protocol/properties.js'
@@ -15,6 +17,7 @@ import type { Clock } from '../../core/util/clock.js'
 import { HlcError, PayloadError, StateStoreError } from '../../core/util/errors.js'
 import type { Invoker } from './invoker.js'
 import type { RpcInquiry, RpcResponse } from './request.js'
+import { type ResultObserver, sendTraced } from './traced-request.js'
 
 const REPEATABLE: readonly Command['verb'][] = ['GET', 'KEYNOTIFY', 'GLOBNOTIFY', 'SCAN']
 
@@ -61,6 +64,7 @@ interface CommandOptions extends Pick<WriteOptions, 'fencingToken' | 'persist'> 
 export class StoreCommands {
   readonly #invoker: Invoker
   readonly #clock: Clock
+  readonly #clientId: string
   readonly #nodeId: string
   readonly #commonProperties: Readonly<Record<string, string>>
   #hlc: HlcClock
@@ -68,6 +72,7 @@ export class StoreCommands {
   constructor(invoker: Invoker, clock: Clock, clientId: string) {
     this.#invoker = invoker
     this.#clock = clock
+    this.#clientId = clientId
     this.#commonProperties = {
       [PROPERTY.sourceId]: clientId,
       [PROPERTY.protocolVersion]: PROTOCOL_VERSION,
@@ -151,7 +156,7 @@ export class StoreCommands {
   ): Observable<T> {
     const { key, timeout } = options
     const isRepeatable = REPEATABLE.includes(command.verb)
-    return new Observable<T>(subscriber =>
+    const send = (observer: ResultObserver<T>, trace?: RequestTrace): (() => void) =>
       this.#invoker.send({
         key: key?.text,
         payload: encodeCommand(command),
@@ -160,19 +165,23 @@ export class StoreCommands {
         subject: key?.id,
         inquiry: key && !isRepeatable ? () => this.#createInquiry(key) : undefined,
         commonProperties: this.#commonProperties,
-        userProperties: () => this.#requestProperties(options),
+        userProperties: () => Object.assign(this.#requestProperties(options), trace?.properties),
         succeeded: reply => {
           const result = tryDecode(() => read(reply.payload, readVersion(reply), reply))
           if ('error' in result) {
-            subscriber.error(result.error)
+            observer.error(result.error)
             return
           }
-          subscriber.next(result.value)
-          subscriber.complete()
+          observer.next(result.value)
+          observer.complete()
         },
-        failed: error => subscriber.error(error),
-      }),
-    )
+        failed: error => observer.error(error),
+      })
+    return new Observable<T>(subscriber => {
+      if (!requestChannel.hasSubscribers) return send(subscriber)
+      const { url } = this.#invoker
+      return sendTraced({ clientId: this.#clientId, url, verb: command.verb, key: key?.text }, subscriber, send)
+    })
   }
 
   #createInquiry({ bytes }: KeyName): RpcInquiry {

@@ -75,6 +75,10 @@ export class Invoker {
     this.#timeouts = new Timeouts(clock, pending => this.#onTimeout(pending))
   }
 
+  get url(): string | undefined {
+    return this.#session.url
+  }
+
   get pending(): number {
     return this.#queued.size + this.#sent.size - this.#inquiries.size
   }

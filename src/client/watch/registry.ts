@@ -1,3 +1,5 @@
+import { watchChannel } from '../../core/diagnostics/client-channels.js'
+import type { WatchFreshness } from '../../core/diagnostics/client-events.js'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { parseNotification } from '../../core/protocol/notifications.js'
@@ -203,6 +205,10 @@ export class Registry implements KeyWatches {
       return
     }
     if (this.#globs === undefined && !this.#watches.has(id)) return
+    if (watchChannel.hasSubscribers) {
+      const { userProperties } = message
+      watchChannel.publish({ type: 'notification', clientId: this.#options.clientId, key: key.text, userProperties })
+    }
     const [change, certain] = [parseChange(message, error => this.report(error)), origin === 'certain']
     this.#globs?.onChange({ key, change, certain })
     const watch = this.#watches.get(id)
@@ -211,6 +217,7 @@ export class Registry implements KeyWatches {
 
   #begin(watch: Watch, discovery: Discovery): void {
     this.#watches.set(watch.key.id, watch)
+    this.#publishFreshness(watch, undefined, freshnessOf(watch.state, this.#lostAt).state)
     const event: WatchEvent =
       discovery === 'appeared'
         ? { type: 'appeared' }
@@ -227,6 +234,7 @@ export class Registry implements KeyWatches {
     this.#requests.leave(watch)
     this.#synced -= Number(watch.state.isSynced)
     if (mayBeRegistered && this.#connection && watch.state.phase !== 'offline') this.#unregister(watch)
+    this.#publishFreshness(watch, freshnessOf(watch.state, this.#lostAt).state, undefined)
     const lostAt = watch.state.isSynced ? this.#options.clock.now() : this.#lostAt
     watch.end(endedFreshness(watch.state, lostAt), error)
     // Called last, because the callback may watch the key again, which must follow the STOP.
@@ -248,10 +256,16 @@ export class Registry implements KeyWatches {
     const shared = send === 'KEYNOTIFY' ? watch.registration : undefined
     if (send && !shared) this.#requests.send(watch, send)
     const after = freshnessOf(state, this.#lostAt)
+    if (after.state !== before.state) this.#publishFreshness(watch, before.state, after.state)
     if (emit.length > 0) watch.notify(emit, after)
     else if (after.state !== before.state) watch.notify([state.entry], after)
     if (shared?.isRegistered) this.confirmShared(watch.key, shared)
     if (progress > 0 || (progress < 0 && event.type === 'unanswered')) this.#options.changed()
+  }
+
+  #publishFreshness({ key }: Watch, from: WatchFreshness | undefined, to: WatchFreshness | undefined): void {
+    if (!watchChannel.hasSubscribers) return
+    watchChannel.publish({ type: 'freshness', clientId: this.#options.clientId, key: key.text, from, to })
   }
 
   #forgetConnection(): void {

@@ -58,6 +58,7 @@ export interface UnmatchedChange extends ReceivedChange {
 export interface RegistryOptions {
   readonly store: StoreCommands
   readonly clock: Clock
+  readonly clientId: string
   readonly notificationPrefix: string
   /** Timeout after which a KEYNOTIFY or GET of a watch is retried, ms. */
   readonly timeout: number

@@ -37,6 +37,9 @@ export const PROPERTY = {
   persist: 'aio-persistence',
 } as const
 
+/** User properties of W3C Trace Context for MQTT, on requests and notifications. */
+export const TRACE_PROPERTY = { parent: 'traceparent', state: 'tracestate' } as const
+
 /** RPC version of this library. Other major versions are rejected. */
 export const PROTOCOL_VERSION = '1.0'
 

@@ -1,4 +1,6 @@
 import { type Observable, Subject } from 'rxjs'
+import { serverAccessChannel, serverConnectionChannel } from '../../core/diagnostics/server-channels.js'
+import type { ConnectionLimit } from '../../core/diagnostics/server-events.js'
 import type { Clock } from '../../core/util/clock.js'
 
 /**
@@ -29,6 +31,11 @@ export interface AuditEvent {
   readonly count?: number | undefined
 }
 
+/** An event that is published as it is: `cut` and `suppressed` are counts of the audit log. */
+export type AccessReport = Omit<AuditEvent, 'time' | 'event' | 'count'> & {
+  readonly event: 'login' | 'refused' | 'order'
+}
+
 /** Maximum number of events per second, because repeated rejections must not fill the disk. */
 const MAX_EVENTS_PER_SECOND = 200
 const SECOND_MS = 1_000
@@ -44,15 +51,21 @@ export class Audit {
 
   constructor(clock: Clock) {
     this.#clock = clock
-    this.#disconnectionAudit = new DisconnectionAudit(clock, event => this.report(event))
+    this.#disconnectionAudit = new DisconnectionAudit(clock, event => this.#log(event))
   }
 
   get isObserved(): boolean {
-    return this.#events$.observed
+    return this.#events$.observed || serverAccessChannel.hasSubscribers
   }
 
-  report(event: Omit<AuditEvent, 'time'>): void {
-    if (!this.isObserved) return
+  /** Reports a login, a rejection or an operation. Only the audit log is limited in events per second. */
+  report(event: AccessReport): void {
+    if (serverAccessChannel.hasSubscribers) serverAccessChannel.publish(event)
+    this.#log(event)
+  }
+
+  #log(event: Omit<AuditEvent, 'time'>): void {
+    if (!this.#events$.observed) return
     const now = this.#clock.monotonic()
     if (now >= this.#second + SECOND_MS) this.#begin(now)
     if (++this.#eventCount <= MAX_EVENTS_PER_SECOND) this.#emit(event)
@@ -60,7 +73,11 @@ export class Audit {
 
   /** Reports a connection that was ended because of a limit; similar ones are reported as a count. */
   reportCut(cut: Disconnection): void {
-    if (this.isObserved) this.#disconnectionAudit.report(cut)
+    if (serverConnectionChannel.hasSubscribers) {
+      const { limit, reason, address, listener, clientId } = cut
+      serverConnectionChannel.publish({ type: 'cut', limit, reason, address, listener, clientId })
+    }
+    if (this.#events$.observed) this.#disconnectionAudit.report(cut)
   }
 
   close(): void {
@@ -91,6 +108,7 @@ function shortenTexts(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'>
 }
 
 export interface Disconnection {
+  readonly limit: ConnectionLimit
   readonly reason: string
   readonly address: string | undefined
   readonly listener: string
@@ -100,7 +118,7 @@ export interface Disconnection {
 }
 
 /** A report of connections with the same limit, address and client. Without an address it covers many clients. */
-interface CutReport extends Omit<Disconnection, 'address'> {
+interface CutReport extends Omit<Disconnection, 'address' | 'limit'> {
   readonly event: 'cut'
   readonly address?: string | undefined
   readonly count: number

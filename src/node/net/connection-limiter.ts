@@ -67,7 +67,8 @@ export class ConnectionLimiter {
       const reason = isAddressFull
         ? `limit of ${maxConnectionsPerAddress} connections per address`
         : `limit of ${maxConnections} connections`
-      this.#cut({ reason, address: remoteAddress, listener })
+      const limit = isAddressFull ? 'connections-per-address' : 'connections'
+      this.#cut({ limit, reason, address: remoteAddress, listener })
       return false
     }
     this.#count++

@@ -1,6 +1,7 @@
 import { constants } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createSecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
+import { serverConnectionChannel } from '../../core/diagnostics/server-channels.js'
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { connectionName } from '../limits/network.js'
 
@@ -46,11 +47,14 @@ export function checkTls(material: TlsMaterial): void {
     throw new ArgumentError('Expected `tls.clientCa` to hold a certificate in PEM')
 }
 
+const codeOf = (error: Error): string => ('code' in error ? String(error.code) : error.name)
+
 /** Sockets in a TLS handshake, which Node does not expose. The socket of a failed handshake is closed. */
 export class TlsHandshakes {
   readonly #sockets = new Map<string, Socket>()
 
-  watch(server: Server): void {
+  /** @param listener - its name in events */
+  watch(server: Server, listener: string): void {
     server.on('connection', (socket: Socket) => {
       const name = connectionName(socket)
       this.#sockets.set(name, socket)
@@ -58,7 +62,13 @@ export class TlsHandshakes {
     })
     server.on('secureConnection', (socket: TLSSocket) => this.#sockets.delete(connectionName(socket)))
     // Node leaves closing the socket to the application, even after a handshake timeout.
-    server.on('tlsClientError', (_error: Error, socket: TLSSocket) => void socket.destroy())
+    server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
+      if (serverConnectionChannel.hasSubscribers) {
+        const address = socket.remoteAddress
+        serverConnectionChannel.publish({ type: 'handshake-failed', address, listener, reason: codeOf(error) })
+      }
+      socket.destroy()
+    })
   }
 
   destroy(): void {

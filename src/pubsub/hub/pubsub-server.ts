@@ -237,7 +237,12 @@ const spareConnections = (maxConnections: number): number =>
 export function limitUnauthenticated({ maxConnections }: HttpServerOptions, audit: Audit): UnauthenticatedConnections {
   const limit = spareConnections(maxConnections)
   return new UnauthenticatedConnections(limit, ({ remoteAddress: address }) =>
-    audit.reportCut({ reason: `limit of ${limit} connections without a session`, address, listener: 'hub' }),
+    audit.reportCut({
+      limit: 'unauthenticated-connections',
+      reason: `limit of ${limit} connections without a session`,
+      address,
+      listener: 'hub',
+    }),
   )
 }
 
@@ -250,7 +255,7 @@ export function createHttpServer(
   const http = tls ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) }) : createServer(HEAD_TIMEOUTS)
   limiter.guard(http, 'hub')
   http.on('connection', (socket: Socket) => unauthenticated.add(socket))
-  if (http instanceof HttpsServer) tlsHandshakes.watch(http)
+  if (http instanceof HttpsServer) tlsHandshakes.watch(http, 'hub')
   http.on('request', (_request, response) => {
     response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
   })

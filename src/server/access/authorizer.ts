@@ -6,7 +6,7 @@ import { notificationPrefix } from '../../core/protocol/topics.js'
 import { displayText, fromHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { errorLabel } from '../../core/util/errors.js'
-import type { Audit, AuditEvent } from '../../node/net/audit.js'
+import type { AccessReport, Audit, AuditEvent } from '../../node/net/audit.js'
 import type { ConnectCredentials, SessionOwner, Verdict } from '../broker/session/handler.js'
 import { listenerName } from '../broker/session/link.js'
 import type { KeyRights } from '../engine/engine.js'
@@ -54,7 +54,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
   readonly #loginService: LoginService | undefined
   readonly #rightsByClient = new WeakMap<object, ClientRights>()
   /** Accepted logins whose connection is not established yet. */
-  readonly #pendingLoginEvents = new WeakMap<object, Omit<AuditEvent, 'time'>>()
+  readonly #pendingLoginEvents = new WeakMap<object, AccessReport>()
   #policy: Policy | undefined
   #rejectedLogins = 0
 
@@ -204,7 +204,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     return false
   }
 
-  #record(event: Omit<AuditEvent, 'time'>): void {
+  #record(event: AccessReport): void {
     this.#audit.report(event)
   }
 }

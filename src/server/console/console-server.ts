@@ -164,7 +164,7 @@ export class ConsoleServer implements AsyncDisposable {
       this.#limiter.recordDisconnect(remoteAddress, `limit of ${MAX_CONNECTIONS} connections reached`),
     )
     http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
-    if (http instanceof HttpsServer) this.#handshakes.watch(http)
+    if (http instanceof HttpsServer) this.#handshakes.watch(http, 'console')
     return http
   }
 

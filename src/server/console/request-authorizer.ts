@@ -5,7 +5,7 @@ import { isAddress, nameOf } from '../../core/util/host-name.js'
 import { isThisMachine, networkOf } from '../../node/limits/network.js'
 import { KeyedRateLimiter } from '../../node/limits/rate.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
-import { Audit, type AuditEvent } from '../../node/net/audit.js'
+import { type AccessReport, Audit } from '../../node/net/audit.js'
 import { clientAddress } from '../../node/net/connection-limiter.js'
 import { HttpProblem } from './http.js'
 
@@ -134,10 +134,10 @@ export class ConsoleRateLimiter {
   }
 
   recordDisconnect(address: string | undefined, reason: string): void {
-    this.audit.reportCut({ address, reason, listener: 'console' })
+    this.audit.reportCut({ limit: 'unauthenticated-connections', address, reason, listener: 'console' })
   }
 
-  #record(request: IncomingMessage, event: Omit<AuditEvent, 'time'>): void {
+  #record(request: IncomingMessage, event: AccessReport): void {
     this.audit.report({ ...event, address: this.#addressOf(request), listener: 'console' })
   }
 

@@ -11,6 +11,8 @@ export interface KeyChange {
   readonly version: Hlc
   /** Whether the key expired, as opposed to being deleted by a client. */
   readonly isExpired?: true
+  /** Whether the key did not exist before. */
+  readonly isNew?: boolean
 }
 
 export interface CommandResult {

@@ -62,9 +62,10 @@ export function* deleteAll(
 
 function storeRecord(id: string, item: RestoredRecord, version: Hlc, records: Records): KeyChange {
   const { key, value, expiresAt, volatile } = item
-  const fencingToken = newerToken(records.get(id)?.fencingToken, item.fencingToken)
+  const before = records.get(id)
+  const fencingToken = newerToken(before?.fencingToken, item.fencingToken)
   records.put(id, { value, version, fencingToken, expiresAt, volatile })
-  return { key, notification: { op: 'set', value }, version }
+  return { key, notification: { op: 'set', value }, version, isNew: before === undefined }
 }
 
 /**

@@ -142,7 +142,8 @@ export class StateMachine implements StateLoader {
       const { reply, version, change } = outcome
       if (change === undefined) return { reply, version, changes: NO_CHANGES }
       this.#commit(id, before, outcome)
-      return { reply, version, changes: [{ key: command.key, notification: change, version: this.clock.last }] }
+      const isNew = before === undefined
+      return { reply, version, changes: [{ key: command.key, notification: change, version: this.clock.last, isNew }] }
     } catch (error) {
       return errorResult(error)
     }

@@ -37,6 +37,8 @@ export class Batch {
   lastOwner: object | undefined
   bytes = 0
   readonly jobs: Job[] = []
+  /** When it was appended to the log, monotonic ms; only set while the log is observed. */
+  appendedAt: number | undefined
   #position = 0
 
   /** Adds a job. Returns the number of bytes charged. */

@@ -1,3 +1,4 @@
+import { logChannel } from '../../core/diagnostics/server-channels.js'
 import { afterIo, type Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import type { KeyChange } from '../engine/command-result.js'
@@ -183,6 +184,7 @@ export class CommitLoop implements LogListener {
     if (batch === undefined) return
     this.#pending = undefined
     this.#inFlight.push(batch)
+    if (logChannel.hasSubscribers) batch.appendedAt = this.#clock.monotonic()
     this.#append(batch.commands)
   }
 
@@ -207,6 +209,7 @@ export class CommitLoop implements LogListener {
     }
     const batch = this.#inFlight.shift()
     if (batch === undefined) return
+    this.#publishCommitted(batch)
     if (!this.#isStopped) this.#flushOrDelay(batch)
     try {
       if (!this.#isStopped) this.#applyBatch(batch, entry)
@@ -219,7 +222,14 @@ export class CommitLoop implements LogListener {
     }
   }
 
+  #publishCommitted({ appendedAt, commands, bytes }: Batch): void {
+    if (appendedAt === undefined) return
+    const duration = this.#clock.monotonic() - appendedAt
+    logChannel.publish({ type: 'committed', commands: commands.length, bytes, duration })
+  }
+
   onForeign(entry: LogEntry): void {
+    if (logChannel.hasSubscribers) logChannel.publish({ type: 'foreign', commands: entry.commands.length })
     for (const { changes } of this.#engine.apply(entry))
       if (changes.length > 0 && !this.#isStopped) this.#host.onChanges(changes)
     if (!this.#isStopped) this.#afterApply(entry.time)
@@ -275,6 +285,8 @@ export class CommitLoop implements LogListener {
   onRejected(entry: LogEntry, failure: LogFailure): void {
     const batch = this.#removeBatch(entry)
     if (batch === undefined) return
+    if (logChannel.hasSubscribers)
+      logChannel.publish({ type: 'rejected', commands: batch.commands.length, problem: failure.problem })
     const { sharing } = this.#log
     const isFull = failure.problem === 'full' && !this.#isStopped
     // A full disk has a reserve for commands that free space, so the other jobs fail and the batch is appended again.

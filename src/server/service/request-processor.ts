@@ -1,4 +1,5 @@
 import type { Incoming, PropertiesByName } from '../../core/mqtt5/packets.js'
+import type { Command } from '../../core/protocol/commands.js'
 import { CommandError, isWrite, parseCommand } from '../../core/protocol/parse-command.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { type Dialect, encodeReply, type Reply } from '../../core/protocol/replies.js'
@@ -27,7 +28,8 @@ export interface InvokeResponse {
 export type ParsedRequest =
   | LoggedWrite
   | (Query & { readonly type: 'read' })
-  | { readonly type: 'rejected'; readonly response: InvokeResponse }
+  /** `command` is missing if the payload is not a command. */
+  | { readonly type: 'rejected'; readonly response: InvokeResponse; readonly command?: Command | undefined }
 
 export interface RequestProcessorOptions<C> {
   readonly engine: Engine<C>
@@ -62,8 +64,9 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
     const response = validateRequest(request)
     if (response !== undefined) return { type: 'rejected', response }
     const { payload, correlationData, messageExpiry, dup = false, userProperties } = request
+    let command: Command | undefined
     try {
-      const command = parseCommand(payload)
+      command = parseCommand(payload)
       const timestamp = singleValue(userProperties[PROPERTY.timestamp])
       const fencingToken = singleValue(userProperties[PROPERTY.fencingToken])
       if (!isWrite(command)) return { type: 'read', command, timestamp, fencingToken }
@@ -73,7 +76,7 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
       const owner = this.#ownerOf(connection)
       return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile, owner }
     } catch (error) {
-      return { type: 'rejected', response: this.respond(errorResult(error)) }
+      return { type: 'rejected', response: this.respond(errorResult(error)), command }
     }
   }
   query(query: Query, connection: C, now: number): InvokeResponse {

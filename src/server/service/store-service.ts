@@ -1,4 +1,6 @@
 import type { Subject } from 'rxjs'
+import { serverChangeChannel, serverRequestChannel } from '../../core/diagnostics/server-channels.js'
+import type { ServerChangeEvent, ServerRequestTrace } from '../../core/diagnostics/server-events.js'
 import type { Content, Incoming, Publish } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
 import { encodeNotification } from '../../core/protocol/notifications.js'
@@ -13,6 +15,7 @@ import type { Log, LogFailure, Sharing } from '../log/log.js'
 import type { Job } from './batch.js'
 import { CommitLoop, type CommitLoopHost } from './commit-loop.js'
 import { type InvokeResponse, type ParsedRequest, RequestProcessor, type VolatileRule } from './request-processor.js'
+import { settleTrace, traceOf } from './request-trace.js'
 import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
 
 /** The outcome of a request, for operators. */
@@ -101,14 +104,16 @@ export class StoreService implements CommitLoopHost {
       processor: new RequestProcessor(options),
       clock,
       reads: log.sharing?.reads,
-      respond: (connection, message, response) => this.#respond(connection, message, response),
+      respond: (connection, message, response, trace) => this.#respond(connection, message, response, trace),
     }
   }
 
   /** Handles a PUBLISH to the invoke topic that passed {@link rules}. Returns whether its response is imminent. */
   handleRequest(connection: Client, message: Incoming): boolean {
     if (message.responseTopic === undefined || message.correlationData === undefined) return false
-    return this.#commitLoop.submit(new RequestJob(this.#requestHost, connection, message))
+    const job = new RequestJob(this.#requestHost, connection, message)
+    if (!serverRequestChannel.hasSubscribers) return this.#commitLoop.submit(job)
+    return serverRequestChannel.begin(job.startTrace(), () => this.#commitLoop.submit(job))
   }
 
   removeConnection(connection: Client): void {
@@ -154,9 +159,13 @@ export class StoreService implements CommitLoopHost {
     this.#commitLoop.report(failure)
   }
 
-  onChanges(changes: readonly KeyChange[]): void {
+  /** @param properties - user properties for the notifications */
+  onChanges(changes: readonly KeyChange[], properties?: Readonly<Record<string, string>>): void {
     for (const change of changes) {
-      this.counters.notifications += this.#watchNotifier.notify(change, this.#engine.watchersOf(change.key))
+      const notified = this.#watchNotifier.notify(change, this.#engine.watchersOf(change.key), properties)
+      this.counters.notifications += notified
+      if (serverChangeChannel.hasSubscribers)
+        serverChangeChannel.publish({ key: change.key, type: changeType(change), version: change.version, notified })
     }
   }
 
@@ -172,7 +181,7 @@ export class StoreService implements CommitLoopHost {
     this.#options.onError(error)
   }
 
-  #respond(connection: Client, message: Incoming, response: InvokeResponse): void {
+  #respond(connection: Client, message: Incoming, response: InvokeResponse, trace?: ServerRequestTrace): void {
     // A will is published after the connection of its client has closed. It may change keys, but its client receives no
     // notifications.
     if (!connection.open) this.#engine.watchers.removeConnection(connection)
@@ -180,8 +189,14 @@ export class StoreService implements CommitLoopHost {
     this.#report(connection, message, response)
     const globWork = this.#engine.globWorkOf(changes)
     if (work !== undefined || globWork > 0) connection.account?.chargeWork((work ?? 0) + globWork)
-    this.#answer(connection, message, response)
-    this.onChanges(changes)
+    if (trace === undefined) {
+      this.#answer(connection, message, response)
+      this.onChanges(changes)
+    } else
+      settleTrace(trace, response, () => {
+        this.#answer(connection, message, response)
+        this.onChanges(changes, trace.notificationProperties)
+      })
   }
 
   #report(connection: Client, message: Incoming, { reply, repeated }: InvokeResponse): void {
@@ -226,7 +241,7 @@ interface RequestHost {
   readonly clock: Clock
   /** The consistency of reads when nodes share the log. */
   readonly reads: Sharing['reads'] | undefined
-  respond(connection: Client, message: Incoming, response: InvokeResponse): void
+  respond(connection: Client, message: Incoming, response: InvokeResponse, trace: ServerRequestTrace | undefined): void
 }
 
 /**
@@ -247,6 +262,7 @@ class RequestJob implements Job {
   readonly #message: Incoming
   readonly #request: ParsedRequest
   readonly #host: RequestHost
+  #trace: ServerRequestTrace | undefined
 
   constructor(host: RequestHost, owner: Client, message: Incoming) {
     const request = host.processor.parse(message, owner)
@@ -257,6 +273,11 @@ class RequestJob implements Job {
     this.#message = message
     this.#request = request
     this.#host = host
+  }
+
+  startTrace(): ServerRequestTrace {
+    this.#trace = traceOf(this.owner.clientId, this.#message, this.#request)
+    return this.#trace
   }
 
   read(): void {
@@ -271,12 +292,28 @@ class RequestJob implements Job {
 
   onFailed(failure: LogFailure): void {
     // Without a response, the client treats the outcome as unknown.
-    if (failure.problem !== 'unknown') this.#respond(this.#host.processor.failureResponse(failure))
+    if (failure.problem === 'unknown') this.#endUnanswered()
+    else this.#respond(this.#host.processor.failureResponse(failure))
+  }
+
+  onStopped(): void {
+    this.#endUnanswered()
   }
 
   #respond(response: InvokeResponse): void {
-    this.#host.respond(this.owner, this.#message, response)
+    this.#host.respond(this.owner, this.#message, response, this.#trace)
   }
+
+  #endUnanswered(): void {
+    if (this.#trace === undefined) return
+    this.#trace.outcome = 'unknown'
+    serverRequestChannel.settle(this.#trace, true, () => undefined)
+  }
+}
+
+function changeType({ notification, isExpired, isNew }: KeyChange): ServerChangeEvent['type'] {
+  if (notification.op === 'delete') return isExpired ? 'expired' : 'deleted'
+  return isNew ? 'inserted' : 'modified'
 }
 
 const NOTIFICATION_PROPERTIES = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
@@ -293,7 +330,7 @@ export class WatchNotifier {
   }
 
   /** Notifies the watchers of a change. Returns the number of notified clients. */
-  notify(change: KeyChange, watchers: Iterable<Client>): number {
+  notify(change: KeyChange, watchers: Iterable<Client>, properties?: Readonly<Record<string, string>>): number {
     let notified = 0
     let content: Content | undefined
     let key: string | undefined
@@ -302,7 +339,7 @@ export class WatchNotifier {
       const topic = this.#prefixOf(watcher) + key
       // The topic of a long key exceeds the MQTT limit.
       if (!isTopicName(topic) || (this.#onlySubscribed && !watcher.subscribes(topic))) continue
-      content ??= this.#contentOf(change)
+      content ??= this.#contentOf(change, properties)
       watcher.deliver(topic, content)
       notified++
     }
@@ -317,7 +354,7 @@ export class WatchNotifier {
     return prefix
   }
 
-  #contentOf({ notification, version, isExpired }: KeyChange): Content {
+  #contentOf({ notification, version, isExpired }: KeyChange, properties?: Readonly<Record<string, string>>): Content {
     const reason: GoneReason = isExpired ? 'expired' : 'deleted'
     return {
       payload: encodeNotification(notification, this.#dialect),
@@ -325,6 +362,7 @@ export class WatchNotifier {
       userProperties: {
         [PROPERTY.timestamp]: String(version),
         ...(notification.op === 'delete' && { [PROPERTY.reason]: reason }),
+        ...properties,
       },
       commonProperties: NOTIFICATION_PROPERTIES,
     }

@@ -1,8 +1,11 @@
+import { serverConnectionChannel } from '../../../core/diagnostics/server-channels.js'
+import type { ConnectionLimit } from '../../../core/diagnostics/server-events.js'
 import { encodePacket } from '../../../core/mqtt5/encode.js'
 import { PacketError } from '../../../core/mqtt5/packet-error.js'
-import type { Auth, Content, ServerPacket, Will } from '../../../core/mqtt5/packets.js'
+import type { Auth, Connect, Content, ServerPacket, Will } from '../../../core/mqtt5/packets.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
+import type { Disconnection } from '../../../node/net/audit.js'
 import { LIMIT } from '../limits/limits.js'
 import type { Evictable } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
@@ -23,12 +26,22 @@ import { CredentialExpiry, KeepAlive } from './keep-alive.js'
 import { type Link, listenerName } from './link.js'
 import { PacketHandler, type PacketHandlerPeer } from './packet-handler.js'
 
-const LIMIT_REASON_CODES: ReadonlySet<ReasonCode> = new Set([
-  REASON.receiveMaximumExceeded,
-  REASON.packetTooLarge,
-  REASON.messageRateTooHigh,
-  REASON.quotaExceeded,
+const LIMITS: ReadonlyMap<ReasonCode, ConnectionLimit> = new Map([
+  [REASON.receiveMaximumExceeded, 'receive-maximum'],
+  [REASON.packetTooLarge, 'packet-size'],
+  [REASON.messageRateTooHigh, 'message-rate'],
+  [REASON.quotaExceeded, 'quota'],
 ])
+
+/** User property of CONNECT that groups clients in metrics, as in Azure IoT Operations. */
+const CATEGORY_PROPERTY = 'metriccategory'
+
+/** How a connection ended, for events. */
+interface Ending {
+  readonly by: 'client' | 'broker'
+  readonly reasonCode?: ReasonCode
+  readonly reason?: string
+}
 
 /**
  * The connection of one client. It uses no sockets or system timers, so that a simulation can control the order of
@@ -46,6 +59,8 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   #will: Will | undefined
   #packetHandler: PacketHandler | undefined
   readonly #credentialExpiry: CredentialExpiry
+  /** Undefined if the network connection closes first. */
+  #ending: Ending | undefined
 
   constructor(link: Link, host: ConnectionHost<Connection>) {
     this.#link = link
@@ -131,13 +146,16 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   }
 
   cut(): void {
+    this.#ending ??= { by: 'broker' }
     this.#link.destroy()
     this.onNetworkClosed()
   }
 
   /** @param what - the operation that took too long, for the audit log */
   cutOverdue(what: string): void {
-    this.#reportCut(`${what} took too long`)
+    const reason = `${what} took too long`
+    this.#reportCut(this.#packetHandler ? 'packet-time' : 'login-time', reason)
+    this.#ending = { by: 'broker', reason }
     this.cut()
   }
 
@@ -156,7 +174,9 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   /** Ends the connection and publishes the will. Sends the reason if the protocol version supports that. */
   disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#state === 'ended') return
-    if (LIMIT_REASON_CODES.has(reasonCode)) this.#reportCut(reasonString)
+    const limit = LIMITS.get(reasonCode)
+    if (limit !== undefined) this.#reportCut(limit, reasonString)
+    this.#ending = { by: 'broker', reasonCode, reason: reasonString }
     const packet = disconnectPacketFor(this.#connectHandler.version, this.open, {
       reasonCode,
       reasonString,
@@ -167,9 +187,10 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.onNetworkClosed()
   }
 
-  closeByClient(withWill: boolean): void {
+  closeByClient(reasonCode: ReasonCode): void {
+    this.#ending = { by: 'client', reasonCode }
     this.#link.end()
-    this.#end(withWill ? this.#will : undefined)
+    this.#end(reasonCode === REASON.success ? undefined : this.#will)
   }
 
   fail(error: unknown): void {
@@ -251,6 +272,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.#keepAlive.start(keepAliveTimeoutMs(connect, host.maxKeepAliveSeconds))
     const details = { clientId: this.clientId, sessionPresent, authenticationData }
     outbound.send(connackOf(connect, details, host))
+    this.#publishOpened(connect, sessionPresent)
     host.handler.onConnected(this)
     session.resume(outbound, connect.receiveMaximum)
     if (early.length > 0) this.#link.wake()
@@ -263,18 +285,39 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
       this.disconnect(REASON.keepAliveTimeout, 'no packet arrived within one and a half times the keep-alive')
   }
 
-  #reportCut(reason: string): void {
+  #publishOpened({ userProperties }: Connect, isSessionPresent: boolean): void {
+    if (!serverConnectionChannel.hasSubscribers) return
+    const [, category] = userProperties.find(([name]) => name === CATEGORY_PROPERTY) ?? []
+    const { clientId } = this
+    serverConnectionChannel.publish({ type: 'opened', clientId, ...this.#origin, isSessionPresent, category })
+  }
+
+  #publishClosed(isAdmitted: boolean): void {
+    if (!serverConnectionChannel.hasSubscribers) return
+    const { by, reasonCode, reason } = {
+      by: 'network',
+      reasonCode: undefined,
+      reason: undefined,
+      ...this.#ending,
+    } as const
+    const { clientId } = this
+    serverConnectionChannel.publish({ type: 'closed', clientId, ...this.#origin, isAdmitted, by, reasonCode, reason })
+  }
+
+  get #origin(): Pick<Disconnection, 'address' | 'listener'> {
     const { remoteAddress: address, transport, secure } = this.#link
+    return { address, listener: listenerName(transport, secure !== undefined) }
+  }
+
+  #reportCut(limit: ConnectionLimit, reason: string): void {
     const clientId = this.clientId === '' ? undefined : this.clientId
-    this.#host.handler.onConnectionCut?.(
-      { reason, address, listener: listenerName(transport, secure !== undefined), clientId },
-      this,
-    )
+    this.#host.handler.onConnectionCut?.({ limit, reason, ...this.#origin, clientId }, this)
   }
 
   #end(will: Will | undefined): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
+    this.#publishClosed(this.#packetHandler !== undefined)
     this.#host.removeConnection(this)
     this.#keepAlive.stop()
     this.#credentialExpiry.set(undefined)

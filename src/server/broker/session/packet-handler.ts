@@ -11,6 +11,7 @@ import type {
   Version,
 } from '../../../core/mqtt5/packets.js'
 import type { Client } from '../../../core/mqtt5/peer.js'
+import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { copyIfSparse } from '../../../core/util/bytes.js'
 import { CountedFifo } from '../../../core/util/collections.js'
@@ -27,7 +28,7 @@ export interface PacketHandlerPeer extends Client {
   /** Whether the client reads too slowly for its packets to be processed. */
   readonly isStalled: boolean
   send(packet: ServerPacket): void
-  closeByClient(withWill: boolean): void
+  closeByClient(reasonCode: ReasonCode): void
   authenticate(packet: Auth): void
   disconnectSlowClient(): void
 }
@@ -216,7 +217,7 @@ export class PacketHandler {
   }
 
   #closeByClient({ reasonCode }: Disconnect): void {
-    this.#peer.closeByClient(reasonCode !== REASON.success)
+    this.#peer.closeByClient(reasonCode)
   }
 }
 

@@ -1,3 +1,4 @@
+import { serverPublishChannel } from '../../../core/diagnostics/server-channels.js'
 import { encodePacket } from '../../../core/mqtt5/encode.js'
 import type { Connect, Envelope, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
@@ -8,6 +9,7 @@ import type { Sender } from './delivery-queue.js'
 import type { Link } from './link.js'
 
 export interface PacketWriterPeer {
+  readonly clientId: string
   disconnectSlowClient(): void
 }
 
@@ -64,6 +66,10 @@ export class PacketWriter implements Sender {
     if (!this.#fitsClientLimit(topic, delivery, options)) return false
     if (this.#aliasMaximum === 0) this.#write(topic, delivery, options)
     else this.#writeAliased(delivery, options)
+    if (serverPublishChannel.hasSubscribers) {
+      const payloadBytes = delivery.content.payload.length
+      serverPublishChannel.publish({ direction: 'sent', clientId: this.#peer.clientId, qos, payloadBytes })
+    }
     return true
   }
 

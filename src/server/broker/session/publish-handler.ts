@@ -1,3 +1,4 @@
+import { serverPublishChannel } from '../../../core/diagnostics/server-channels.js'
 import { PUBACK_SIZE, putPuback } from '../../../core/mqtt5/data-types.js'
 import { PacketError } from '../../../core/mqtt5/packet-error.js'
 import type { Acknowledgement, InboundPublish, Version } from '../../../core/mqtt5/packets.js'
@@ -59,6 +60,10 @@ export class PublishHandler {
     this.#decoder ??= this.#newDecoder()
     const message = this.#aliases.resolve(this.#decoder.decode(frame))
     const { topic, qos, packetId } = message
+    if (serverPublishChannel.hasSubscribers) {
+      const { clientId } = this.#peer
+      serverPublishChannel.publish({ direction: 'received', clientId, qos, payloadBytes: message.payload.length })
+    }
     const { handler } = this.#host
     const isForHandler = topic === handler.topic
     if (!isForHandler && isTooDeep(topic))

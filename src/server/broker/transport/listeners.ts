@@ -92,9 +92,10 @@ export class Listeners {
       : createHttpServer(HEAD_TIMEOUTS, explain)
     this.#connectionLimiter = new ConnectionLimiter(connections, cut => listenersHost.onConnectionCut(cut))
     for (const server of this.servers) {
-      this.#connectionLimiter.guard(server, listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined))
+      const listener = listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined)
+      this.#connectionLimiter.guard(server, listener)
       server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
-      if (server instanceof TlsServer) this.#handshakes.watch(server)
+      if (server instanceof TlsServer) this.#handshakes.watch(server, listener)
     }
     const origins = new Origins(host, allowedOrigins)
     this.#webSockets = new WebSocketServer({

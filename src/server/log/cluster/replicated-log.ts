@@ -1,4 +1,5 @@
 import { Subscription } from 'rxjs'
+import { logChannel } from '../../../core/diagnostics/server-channels.js'
 import type { LogEntry } from '../../engine/entry.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
@@ -310,12 +311,24 @@ export class ReplicatedLog implements Log {
   /** Handles a message of this node that counts. Everything before the message is applied. */
   #handleArrival(verdict: MessageVerdict, { kind }: NodeMessage): void {
     this.#health.recordArrival()
-    if (kind === 'claim') this.#writer.onClaimed(verdict.type === 'entry' && verdict.isGranted, this.#nodeId)
+    const isElected = kind === 'claim' && verdict.type === 'entry' && verdict.isGranted
+    if (kind === 'claim') this.#writer.onClaimed(isElected, this.#nodeId)
     if (kind === 'written') this.#writer.onWritten()
+    if (logChannel.hasSubscribers) this.#publishArrival(kind, isElected)
     if (this.#publisher.isIdle && this.#state.state === 'draining') this.#state.onDrained()
   }
 
+  #publishArrival(kind: NodeMessage['kind'], isElected: boolean): void {
+    if (kind === 'claim') logChannel.publish({ type: 'election', node: this.#nodeId, isElected })
+    if (kind === 'written')
+      logChannel.publish({ type: 'snapshot', position: this.#judge.position, duration: undefined })
+  }
+
   #check(): void {
+    if (logChannel.hasSubscribers) {
+      const { position } = this.#judge
+      logChannel.publish({ type: 'progress', node: this.#nodeId, position, knownEnd: this.knownEnd })
+    }
     this.#follower.checkProgress()
     this.#foreignMessages.flush()
     if (!this.#publisher.isEstablished || this.#state.state !== 'open') return
@@ -332,6 +345,7 @@ export class ReplicatedLog implements Log {
   }
 
   #handleAvailability(availability: Availability): void {
+    if (logChannel.hasSubscribers) logChannel.publish({ type: 'availability', node: this.#nodeId, state: availability })
     this.#host.onAvailability(availability, this.#lastError)
     // Clients have already received errors for the entries in flight, so these entries must not take effect later.
     if (availability === 'away' && this.#publisher.isEstablished) this.startEpoch(this.#host.newEpochId())

@@ -1,3 +1,4 @@
+import { logChannel } from '../../../core/diagnostics/server-channels.js'
 import { Fifo } from '../../../core/util/collections.js'
 import { reason, StateStoreError } from '../../../core/util/errors.js'
 import type { LogEntry } from '../../engine/entry.js'
@@ -176,11 +177,11 @@ export class DiskLog implements Log {
       this.#writer.hasRoom(frame, freesSpace)
     const result = isInline ? this.#writer.appendSync(frame) : this.#writer.append(frame, freesSpace)
     return result instanceof Promise
-      ? result.then(failure => this.#finishWrite(startedAt, failure))
-      : this.#finishWrite(startedAt, result)
+      ? result.then(failure => this.#finishWrite(startedAt, frame.length, failure))
+      : this.#finishWrite(startedAt, frame.length, result)
   }
 
-  #finishWrite(startedAt: number, failure: FlushResult): FlushResult {
+  #finishWrite(startedAt: number, bytes: number, failure: FlushResult): FlushResult {
     this.#flushMs = this.#host.monotonic() - startedAt
     if (failure !== undefined) return failure
     try {
@@ -190,6 +191,8 @@ export class DiskLog implements Log {
       return new LogFailure('broken', 'writing to the disk failed: restart the store once the disk works', { cause })
     }
     this.#position++
+    if (logChannel.hasSubscribers)
+      logChannel.publish({ type: 'flushed', duration: this.#flushMs, bytes, position: this.#position })
     return undefined
   }
 
@@ -270,8 +273,11 @@ export class DiskLog implements Log {
   }
 
   async #writeSnapshot(state: State, position: number): Promise<void> {
+    const startedAt = this.#host.monotonic()
     try {
       this.#snapshots.recordSnapshot(await writeSnapshot(this.#files, state, position))
+      if (logChannel.hasSubscribers)
+        logChannel.publish({ type: 'snapshot', position, duration: this.#host.monotonic() - startedAt })
     } catch (error) {
       this.#snapshots.recordSnapshotFailure(error, this.#writer.length)
       this.#host.reportError(snapshotFailed(error))

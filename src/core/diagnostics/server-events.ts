@@ -1,0 +1,136 @@
+import type { Hlc } from '../hlc/hlc.js'
+import type { Command } from '../protocol/commands.js'
+import type { Reply } from '../protocol/replies.js'
+
+/**
+ * A request at a store, the context of the tracing channel `rx-statestore:server:request`: from its arrival until its
+ * response and the notifications of its change are sent.
+ */
+export interface ServerRequestTrace {
+  readonly clientId: string
+  /** Undefined for a payload that is not a command. */
+  readonly verb: Command['verb'] | undefined
+  /** Undefined for SCAN and GLOBNOTIFY. A view: copy it to keep it. */
+  readonly key: Uint8Array | undefined
+  readonly requestBytes: number
+  /** User properties of the request (W3C Trace Context). */
+  readonly traceparent: string | undefined
+  readonly tracestate: string | undefined
+  /** User properties for the notifications of its change. A subscriber of `start` may set them. */
+  readonly notificationProperties: Record<string, string>
+  /**
+   * Type of the reply; `rejected` if the request did not reach the engine, `unknown` if its outcome is unknown and
+   * nothing is sent.
+   */
+  outcome: Reply['type'] | 'rejected' | 'unknown' | 'pending'
+  /** Code of an error reply, such as `not-authorized`; the status of a rejected request, such as `503`. */
+  error: string | undefined
+  /** Whether it is a redelivered write, which was not applied again. */
+  isRepeated: boolean
+  responseBytes: number
+}
+
+/** A changed key, on `rx-statestore:server:change`: by a request, another node, a loaded dump, or its expiry. */
+export interface ServerChangeEvent {
+  /** A view: copy it to keep it. */
+  readonly key: Uint8Array
+  readonly type: 'inserted' | 'modified' | 'deleted' | 'expired'
+  readonly version: Hlc
+  /** Number of clients notified by this node. */
+  readonly notified: number
+}
+
+interface ConnectionOrigin {
+  readonly address: string | undefined
+  /** `mqtt`, `mqtts`, `ws`, `wss`; for cut connections also `console` or `hub`. */
+  readonly listener: string
+}
+
+/** A connection to the broker, on `rx-statestore:server:connection`. */
+export type ServerConnectionEvent =
+  /** The client is authenticated and admitted. */
+  | (ConnectionOrigin & {
+      readonly type: 'opened'
+      readonly clientId: string
+      readonly isSessionPresent: boolean
+      /** User property `metriccategory` of CONNECT. */
+      readonly category: string | undefined
+    })
+  /** `isAdmitted` is false for a connection that ends before it is opened, such as an aborted login. */
+  | (ConnectionOrigin & {
+      readonly type: 'closed'
+      readonly clientId: string
+      readonly isAdmitted: boolean
+      /** `network`: closed without a DISCONNECT by either side. */
+      readonly by: 'client' | 'broker' | 'network'
+      /** Of DISCONNECT or CONNACK (MQTT 5.0, section 2.4). */
+      readonly reasonCode: number | undefined
+      readonly reason: string | undefined
+    })
+  /** The TLS handshake failed. `reason` is a code such as `ECONNRESET` or `ERR_SSL_NO_SHARED_CIPHER`. */
+  | (ConnectionOrigin & { readonly type: 'handshake-failed'; readonly reason: string })
+  /** Closed because of a limit. If a client was connected, `closed` follows. */
+  | (ConnectionOrigin & {
+      readonly type: 'cut'
+      readonly limit: ConnectionLimit
+      readonly reason: string
+      readonly clientId: string | undefined
+    })
+
+/** The limit that ended a connection. */
+export type ConnectionLimit =
+  | 'connections'
+  | 'connections-per-address'
+  | 'unauthenticated-connections'
+  | 'login-time'
+  | 'packet-time'
+  | 'receive-maximum'
+  | 'packet-size'
+  | 'message-rate'
+  | 'quota'
+  | 'other'
+
+/** A PUBLISH at the broker, on `rx-statestore:server:publish`: requests, responses and notifications included. */
+export interface ServerPublishEvent {
+  readonly direction: 'received' | 'sent'
+  readonly clientId: string
+  readonly qos: 0 | 1 | 2
+  readonly payloadBytes: number
+}
+
+/**
+ * A login, or an action that was rejected, on `rx-statestore:server:access`. Permitted actions are not published: they
+ * are the requests and messages without a rejection. Texts can be as long as clients make them.
+ */
+export interface ServerAccessEvent {
+  /** `order`: an operation by a user of the console. */
+  readonly event: 'login' | 'refused' | 'order'
+  readonly outcome?: 'accepted' | 'refused' | undefined
+  readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
+  /** `quota` if a permitted action was rejected by a limit. */
+  readonly reason?: string | undefined
+  readonly clientId?: string | undefined
+  readonly username?: string | undefined
+  readonly address?: string | undefined
+  readonly listener?: string | undefined
+  /** Topic, filter, key, hub name or path of an operation, as text. */
+  readonly target?: string | undefined
+}
+
+/** The log of a store with a directory or a shared log, on `rx-statestore:log`. Durations in ms. */
+export type LogEvent =
+  /** An entry of this node is durable. `duration` counts from its append. */
+  | { readonly type: 'committed'; readonly commands: number; readonly bytes: number; readonly duration: number }
+  | { readonly type: 'rejected'; readonly commands: number; readonly problem: string }
+  /** An entry of another node was applied. */
+  | { readonly type: 'foreign'; readonly commands: number }
+  /** A frame was written to the disk and flushed. */
+  | { readonly type: 'flushed'; readonly duration: number; readonly bytes: number; readonly position: number }
+  /** `duration` is missing for a snapshot in a shared log. */
+  | { readonly type: 'snapshot'; readonly position: number; readonly duration: number | undefined }
+  /** Whether the shared log is reachable for this node: `kept`, `waiting`, or `away`. */
+  | { readonly type: 'availability'; readonly node: string; readonly state: 'kept' | 'waiting' | 'away' }
+  /** Twice a second: the last applied position of the shared log, and the last one known to exist. */
+  | { readonly type: 'progress'; readonly node: string; readonly position: number; readonly knownEnd: number }
+  /** This node asked to write the next snapshot; one node is elected. */
+  | { readonly type: 'election'; readonly node: string; readonly isElected: boolean }
