@@ -50,7 +50,7 @@ const CODES: Record<ErrorCode, true> = {
 const DOCUMENTED = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
   .split('\n## ')
   .slice(1)
-  .map(entry => ({ code: /`(.+)`/.exec(entry)?.[1], again: /A watch:\*\* tries again/.test(entry) }))
+  .map(entry => ({ code: /`(.+)`/.exec(entry)?.[1], again: /\*\*A watch\*\* tries again/.test(entry) }))
 
 const isCode = (text: string | undefined): text is ErrorCode => text !== undefined && text in CODES
 
