@@ -76,7 +76,7 @@ export class Participant {
     this.name = `c${number}`
     this.writers = new Writers(context, this, random.fork())
     const role = roleOf(number)
-    // A client that watches one glob watches nothing else.
+    // A client that watches one glob has no other watches.
     this.watchers = new Watchers(context, this, random.fork(), role !== 'one')
     this.globs = new GlobWatchers(context, this, random.fork(), role)
     const ports = context.addresses.map(({ port, wsPort }) => (this.#profile.webSocket ? wsPort : port))
@@ -97,7 +97,7 @@ export class Participant {
     return this.#store
   }
 
-  /** Returns whether it is connected and has read all its keys over this connection. */
+  /** Returns whether the client is connected and has read all its keys over this connection. */
   get isSynced() {
     return this.#status.state === 'connected' && this.#stats.keys === this.#stats.synced
   }

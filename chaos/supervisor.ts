@@ -139,7 +139,7 @@ export class AttachedSupervisor {
   }
 }
 
-/** Returns two free ports, see {@link findFreePorts}. */
+/** Returns two free ports. See {@link findFreePorts}. */
 export async function findPortPair(random: Random) {
   const [port = 0, wsPort = 0] = await findFreePorts(random, 2)
   return { port, wsPort }

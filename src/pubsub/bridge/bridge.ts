@@ -15,7 +15,7 @@ import { KeyGroup, type KeyGroupHost } from './key-group.js'
 import { errorInfoOf } from './key-messages.js'
 import { KeyWriter } from './key-writer.js'
 
-/** Serves keys of a store as groups of a hub, see {@link bridge}. */
+/** Serves keys of a store as groups of a hub. See {@link bridge}. */
 export class Bridge implements Disposable {
   /** Emits faults that no client caused: watches that ended, values that cannot be sent, callbacks that threw. Hot. */
   readonly errors$: Observable<StateStoreError>

@@ -7,7 +7,7 @@ import { JsonText } from '../wire/json.js'
 
 /** An error as JSON. */
 export interface ErrorInfo {
-  /** The stable code for programs, see the codes of `StateStoreError`. */
+  /** The stable code for programs. See the codes of `StateStoreError`. */
   readonly code: ErrorCode
   /** The text for people, which may change. */
   readonly message: string

@@ -12,7 +12,7 @@ export interface KeySet<T = unknown> {
 /** The data of an event that deletes a key. */
 export interface KeyDelete {
   readonly key: string
-  /** The fencing token in wire form, see `Hlc`. */
+  /** The fencing token in wire form. See `Hlc`. */
   readonly options?: { readonly fencingToken?: string }
   /** The id of the write. With an id, the client gets a server message with the id and the version of the write. */
   readonly id?: string | number

@@ -20,28 +20,31 @@ type Progress =
 
 const CAUGHT_UP: Progress = { state: 'caughtUp' }
 
-/** State of a client that survives the loss of its network connection. Independent of other sessions. */
+/**
+ * The state of a client that survives the loss of the client's network connection. Sessions are independent of each
+ * other.
+ */
 export class HubSession implements Connection {
   readonly connectionId: string
   readonly userId: string | undefined
-  /** Owner of the session's memory quota: its user, or its address if it has no user id. */
+  /** The owner of the session's memory quota: the user, or the address if the session has no user id. */
   readonly owner: string
   readonly codec: SharedCodec
   readonly permissions: Permissions
-  /** Names of its groups; {@link SessionIndex} keeps the reverse index. */
+  /** The names of the session's groups. {@link SessionIndex} keeps the reverse index. */
   readonly groupNames = new Set<string>()
   membershipBytes = 0
   readonly recentIds = new RecentIds(MAX_RECENT_IDS)
-  /** Address of the client's last connection. */
+  /** The address of the client's last connection. */
   address: string | undefined
   lastReceivedAt = 0
   deadline: Deadline<HubSession> | undefined
   readonly #token: string
   readonly #replayBuffer: ReplayBuffer
   #link: HubLink | undefined
-  /** The highest id written to any link. */
+  /** The id of the next message to write to this link. */
   #nextId = 1
-  /** Highest id written to any link. */
+  /** The highest id written to any link. */
   #highestWritten = 0
   #progress: Progress = CAUGHT_UP
 
@@ -75,7 +78,7 @@ export class HubSession implements Connection {
     return this.#replayBuffer.hasOverflowed
   }
 
-  /** Fill ratio of its unacknowledged messages; 1 is the limit. */
+  /** The fill ratio of the session's unacknowledged messages. 1 is the limit. */
   get fillRatio(): number {
     return this.#replayBuffer.fillRatio
   }
@@ -84,12 +87,12 @@ export class HubSession implements Connection {
     return this.#replayBuffer.hasRoomFor(frame)
   }
 
-  /** Returns whether senders to a group should wait for it; never for a detached session. */
+  /** Returns whether senders to a group should wait for this session. Always false for a detached session. */
   lagsIn(group: string): boolean {
     return this.attached && this.#progress.state !== 'ignored' && this.#replayBuffer.lagsIn(group)
   }
 
-  /** Returns whether it has lagged for `duration` ms without any acknowledgement. */
+  /** Returns whether the session has lagged for `duration` ms without any acknowledgement. */
   isStalled(duration: number, now: number): boolean {
     return this.#progress.state !== 'caughtUp' && now - this.#progress.at >= duration
   }
@@ -98,17 +101,17 @@ export class HubSession implements Connection {
     return !this.attached || this.#replayBuffer.isCaughtUp
   }
 
-  /** Bytes charged to it, including its share of messages kept for several sessions. */
+  /** The bytes charged to the session, including its share of messages kept for several sessions. */
   get chargedBytes(): number {
     return this.#replayBuffer.chargedBytes + this.membershipBytes
   }
 
-  /** Stops senders from waiting for it until it has caught up. */
+  /** Stops senders from waiting for this session until it has caught up. */
   stopPausing(): void {
     if (this.#progress.state === 'behind') this.#progress = { state: 'ignored', at: this.#progress.at }
   }
 
-  /** Compares in constant time. */
+  /** Returns whether the token is that of the session. Compares in constant time. */
   hasToken(token: string): boolean {
     if (token.length !== this.#token.length) return false
     let difference = 0
@@ -126,7 +129,7 @@ export class HubSession implements Connection {
     })
   }
 
-  /** Attaches another link, terminates the former one and resends unacknowledged messages first. */
+  /** Attaches another link and terminates the former link. Resends unacknowledged messages first. */
   resume(link: HubLink): void {
     this.#link?.terminate()
     this.#link = link
@@ -158,7 +161,10 @@ export class HubSession implements Connection {
     }
   }
 
-  /** Handles a sequence ack: all messages up to the id arrived. An id never written is a client bug and is ignored. */
+  /**
+   * Handles a sequence ack, which means that all messages up to the id arrived. Ignores an id that was never written,
+   * which is a bug of the client.
+   */
   acknowledge(id: bigint): void {
     if (id > BigInt(this.#highestWritten)) return
     const { firstId } = this.#replayBuffer
@@ -170,12 +176,12 @@ export class HubSession implements Connection {
     this.#nextId = Math.max(this.#nextId, this.#replayBuffer.firstId)
   }
 
-  /** Writes an unnumbered frame; discards it without a link. */
+  /** Writes an unnumbered frame, or discards the frame if there is no link. */
   send(frame: DownFrame | RefusedCall): void {
     this.#link?.send(this.codec.encode(frame))
   }
 
-  /** Acknowledges a request, if it has an id, and remembers the id of a successful one. */
+  /** Acknowledges a request that has an id, and remembers the id if the request was successful. */
   acknowledgeRequest(ackId: bigint | undefined, error?: AckError): void {
     if (ackId === undefined) return
     if (error === undefined) this.recentIds.add(ackId)
@@ -200,7 +206,7 @@ const INITIAL_CAPACITY = 16
  */
 export class RecentIds {
   readonly #capacity: number
-  /** Unsigned 64-bit integers; grows up to the capacity. */
+  /** The ids as unsigned 64-bit integers. The array grows up to the capacity. */
   #ring: BigUint64Array
   #count = 0
   #next = 0
@@ -230,15 +236,20 @@ export class RecentIds {
   }
 }
 
-/** Maximum unacknowledged messages and bytes per client. (Client specification, "Buffer limit".) */
+/** The maximum unacknowledged messages and bytes per client. (Client specification, "Buffer limit".) */
 export const MAX_UNACKED_MESSAGES = 1_000
 export const MAX_UNACKED_BYTES = 16 * 1024 * 1024
-/** The amount up to which a client has caught up. */
+/**
+ * The amount above which a client lags and senders should wait for it. The remaining space is for concurrent senders.
+ */
 const LAGS_ABOVE = { messages: 750, bytes: 8 * 1024 * 1024 }
-/** Up to this, a client has caught up. */
+/** The amount up to which a client has caught up. */
 const CAUGHT_UP_BELOW = { messages: 250, bytes: 4 * 1024 * 1024 }
 
-/** A group up to this size, or below this share of another group's, is not what a client lags with. */
+/**
+ * The size up to which a group does not contribute to a client's lag, and the share of another group's amount below
+ * which it does not.
+ */
 const MINOR_GROUP = { messages: LAGS_ABOVE.messages / 16, bytes: LAGS_ABOVE.bytes / 16 }
 const MINOR_GROUP_RATIO = 1 / 4
 
@@ -247,12 +258,12 @@ interface Amount {
   bytes: number
 }
 
-/** Unacknowledged messages, numbered from 1. A repeated message has the same id and bytes. */
+/** Keeps unacknowledged messages, numbered from 1. A repeated message has the same id and bytes. */
 export class ReplayBuffer {
   #frames: NumberedFrame[] = []
   #lastId = 0
   #bytes = 0
-  /** Amounts by group; maintained from the first `lagsIn` until the client has caught up. */
+  /** The amounts by group, maintained from the first call of `lagsIn` until the client has caught up. */
   #groups: Map<string | undefined, Amount> | undefined
   readonly #budget: MemoryBudget
 
@@ -260,17 +271,17 @@ export class ReplayBuffer {
     this.#budget = budget
   }
 
-  /** The last id assigned, 0 before the first. */
+  /** The last id assigned, or 0 before the first. */
   get lastId(): number {
     return this.#lastId
   }
 
-  /** Id of the oldest message kept; `lastId` + 1 when empty. */
+  /** The id of the oldest message kept, or `lastId` + 1 if the buffer is empty. */
   get firstId(): number {
     return this.#lastId - this.#frames.length + 1
   }
 
-  /** Exceeds what any correct client leaves unacknowledged. */
+  /** Returns whether the buffer exceeds the amount that any correct client leaves unacknowledged. */
   get hasOverflowed(): boolean {
     return this.#frames.length > MAX_UNACKED_MESSAGES || this.#bytes > MAX_UNACKED_BYTES
   }
@@ -280,12 +291,12 @@ export class ReplayBuffer {
     return this.#frames.length < MAX_UNACKED_MESSAGES && bytes <= MAX_UNACKED_BYTES
   }
 
-  /** Fill ratio: 0 is empty; above 1 it has overflowed. */
+  /** The fill ratio. 0 is empty, and a value above 1 means that the buffer has overflowed. */
   get fillRatio(): number {
     return Math.max(this.#frames.length / MAX_UNACKED_MESSAGES, this.#bytes / MAX_UNACKED_BYTES)
   }
 
-  /** Bytes charged to the client, including its share of messages kept for several. Takes linear time. */
+  /** The bytes charged to the client, including its share of messages kept for several clients. Takes linear time. */
   get chargedBytes(): number {
     let bytes = 0
     for (const frame of this.#frames) bytes += chargedBytesPerHolder(frame)

@@ -23,7 +23,7 @@ import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } 
 import { AccessTokens } from './tokens.js'
 import { Upgrades } from './upgrade.js'
 
-/** A running server, see {@link servePubSub}. */
+/** A running server. See {@link servePubSub}. */
 export class PubSubServer implements AsyncDisposable {
   readonly #options: CheckedServeOptions
   readonly #hubs: Hubs
@@ -185,7 +185,7 @@ export async function servePubSub(options: ServePubSubOptions): Promise<PubSubSe
 const allowedOriginsOf = ({ host, publicUrl, allowedOrigins }: CheckedServeOptions): Origins =>
   new Origins(host, publicUrl === undefined ? allowedOrigins : [...allowedOrigins, publicUrl.replace(/^ws/, 'http')])
 
-/** The statistics of a running server, see {@link PubSubServer.stats}. */
+/** The statistics of a running server. See {@link PubSubServer.stats}. */
 export interface HubStats {
   /** The number of sessions at all hubs, including those of disconnected clients. */
   readonly sessions: number
@@ -198,7 +198,7 @@ export interface HubStats {
    * count.
    */
   readonly networkConnections: number
-  /** The bytes kept for all clients, see {@link ServePubSubOptions.maxWaitingBytes}. */
+  /** The bytes kept for all clients. See {@link ServePubSubOptions.maxWaitingBytes}. */
   readonly waitingBytes: number
   /** The number of times that a sender was throttled because it exceeded its rate limit. */
   readonly pauses: number

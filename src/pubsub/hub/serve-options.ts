@@ -24,7 +24,7 @@ const MIB = 1024 * 1024
 
 /** The options of `servePubSub`. */
 export interface ServePubSubOptions {
-  /** Decides which clients may connect, see {@link Authenticate}. */
+  /** Decides which clients may connect. See {@link Authenticate}. */
   readonly authenticate: Authenticate
   /**
    * Whether to allow `authenticate: 'anonymous'` on addresses other than loopback, which gives other machines full

@@ -4,7 +4,7 @@ import { checkObject } from '../../core/util/check.js'
 import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Identity, identityProblem } from './identity.js'
 
-/** The identity in a token, see {@link Identity}. */
+/** The identity in a token. See {@link Identity}. */
 export interface TokenOptions extends Identity {
   /** The time in ms for which the token can open connections. Default: one hour. Open connections are not affected. */
   readonly expiresIn?: number | undefined

@@ -21,7 +21,7 @@ import { checkedName } from './rules.js'
  * - An empty `userId`, `fromUserId` or `reconnectionToken` counts as absent, in the same way as null.
  * - The caller owns the bytes of a payload.
  *
- * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}, see {@link ClientCodec}.
+ * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}. See {@link ClientCodec}.
  *
  * @example
  * ```ts

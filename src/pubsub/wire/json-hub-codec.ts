@@ -24,7 +24,7 @@ import { nameProblem, payloadProblem } from './rules.js'
  * - Nesting is limited to {@link MAX_NESTING} levels.
  * - The caller owns the bytes of a payload.
  *
- * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}, see {@link HubCodec}.
+ * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}. See {@link HubCodec}.
  *
  * @example
  * ```ts

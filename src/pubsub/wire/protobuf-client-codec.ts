@@ -48,7 +48,7 @@ import { checkedName } from './rules.js'
  * - An empty `user_id` or `reconnection_token` counts as absent.
  * - The bytes of a payload are a view of the frame's memory, unless the payload was split.
  *
- * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}, see {@link ClientCodec}.
+ * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}. See {@link ClientCodec}.
  *
  * @example
  * ```ts

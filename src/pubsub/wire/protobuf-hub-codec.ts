@@ -54,7 +54,7 @@ import { nameProblem, payloadProblem } from './rules.js'
  * - Nesting of JSON is limited to {@link MAX_NESTING} levels.
  * - The bytes of a payload are a view of the frame's memory, unless the payload was split.
  *
- * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}, see {@link HubCodec}.
+ * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}. See {@link HubCodec}.
  *
  * @example
  * ```ts

@@ -30,7 +30,7 @@ export class Passwords {
   #running = 0
   #decoys: DecoyHashes
 
-  /** @param text - contents of the file, see {@link parsePasswordFile}. Throws {@link ArgumentError}. */
+  /** @param text - contents of the file. See {@link parsePasswordFile}. Throws {@link ArgumentError}. */
   constructor(text: string) {
     this.#users = parsePasswordFile(text)
     this.#decoys = new DecoyHashes(this.#users.values(), this.#digestKey)

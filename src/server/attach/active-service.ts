@@ -48,7 +48,7 @@ const RETAINED_TIMEOUT_MS = 300
  * announcement after its PUBACK.
  */
 const STEP_TIMEOUT_MS = 1_000
-/** The time that another store may take to reclaim its client id, see {@link ActiveService.shouldReclaimClientId}. */
+/** The time that another store may take to reclaim its client id. See {@link ActiveService.shouldReclaimClientId}. */
 const CONTEST_TIMEOUT_MS = 2_500
 
 /** One period as the active service, from takeover until another service takes over. */

@@ -21,10 +21,10 @@ export type AttachedState =
    */
   | { readonly state: 'closed'; readonly cause: unknown }
 
-/** The memory in use, in bytes. */
+/** The statistics of an attached store. */
 export interface AttachedStats {
   readonly keys: number
-  /** The size of all keys and values in bytes. */
+  /** The memory in use, in bytes. */
   readonly bytes: number
   readonly watches: number
   /** The number of requests since the store started serving. */
@@ -34,7 +34,7 @@ export interface AttachedStats {
 }
 
 /**
- * A store that serves through an existing broker, see {@link attach}. The store has keys and clients while it serves,
+ * A store that serves through an existing broker. See {@link attach}. The store has keys and clients while it serves,
  * even while it reconnects. A standby has none.
  */
 export interface AttachedStore extends AsyncDisposable {

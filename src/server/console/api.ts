@@ -51,7 +51,7 @@ const AUDITED_REQUESTS: ReadonlySet<string> = new Set([
 const MAX_STREAMS = 16
 const MAX_DUMPS = 4
 
-/** Serves the requests below `/api/`, see `contract.ts`. */
+/** Serves the requests below `/api/`. See `contract.ts`. */
 export class Api {
   readonly #options: ApiOptions
   readonly #statsLines$: Observable<StatsLines>

@@ -94,7 +94,7 @@ export class Engine<C> {
     return this.#records.size
   }
 
-  /** The memory in use in bytes, see {@link EngineOptions.maxBytes}. */
+  /** The memory in use in bytes. See {@link EngineOptions.maxBytes}. */
   get bytes(): number {
     return this.#records.bytes + this.watchers.bytes
   }

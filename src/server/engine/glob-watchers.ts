@@ -117,7 +117,7 @@ export class GlobWatchers<C> {
     for (const { connections } of this.#index.matching(key)) yield* connections
   }
 
-  /** Returns the cost of matching a key, see {@link GlobIndex.workOf}. */
+  /** Returns the cost of matching a key. See {@link GlobIndex.workOf}. */
   workOf(key: string): number {
     return this.#index.workOf(key)
   }

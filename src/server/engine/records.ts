@@ -239,7 +239,7 @@ export interface State {
   readonly createdAt: number | undefined
   readonly version: Hlc
   readonly lastNumber: number
-  /** The replies to recent writes, the older generation first, see `ReplyCache`. */
+  /** The replies to recent writes, the older generation first. See `ReplyCache`. */
   readonly replies: readonly [Uint8Array, Uint8Array]
   /** The records in ascending order of their numbers. */
   readonly records: Iterable<StateRecord>

@@ -88,7 +88,7 @@ export interface QuotaOptions {
    */
   readonly maxPacketRatePerPrincipal?: number | undefined
   /**
-   * The maximum number of bytes per second of all clients together, see {@link QuotaOptions.maxPacketRate}. Default: no
+   * The maximum number of bytes per second of all clients together. See {@link QuotaOptions.maxPacketRate}. Default: no
    * limit.
    */
   readonly maxByteRate?: number | undefined

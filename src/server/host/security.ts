@@ -15,7 +15,7 @@ import type { Fault } from './store-server.js'
 /** The options of {@link serve} for authentication and authorization. */
 export interface SecurityOptions {
   /**
-   * Authenticates clients, see {@link Authenticate}. Combine `Passwords`, `certificates` and `Tokens` with `firstOf`.
+   * Authenticates clients. See {@link Authenticate}. Combine `Passwords`, `certificates` and `Tokens` with `firstOf`.
    * Default: clients are not authenticated.
    */
   readonly authenticate?: Authenticate | undefined

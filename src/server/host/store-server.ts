@@ -20,15 +20,15 @@ export interface StoreStats {
   readonly retainedBytes: number
   /** The number of subscriptions of all sessions. */
   readonly subscriptions: number
-  /** The buffered bytes, see {@link ServeOptions.maxBufferedBytes}. */
+  /** The buffered bytes. See {@link ServeOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number
-  /** The size of the store in bytes, see {@link ServeOptions.maxBytes}. */
+  /** The size of the store in bytes. See {@link ServeOptions.maxBytes}. */
   readonly bytes: number
   /** The number of network connections. Those in excess of `connections` are not accepted, or not yet. */
   readonly networkConnections: number
   /** The number of rejected logins since `serve`. */
   readonly refusedLogins: number
-  /** The number of connections refused because of a limit, see {@link ServeOptions.maxConnections}. */
+  /** The number of connections refused because of a limit. See {@link ServeOptions.maxConnections}. */
   readonly refusedConnections: number
   /** The number of requests since the start. */
   readonly requests: number
@@ -52,7 +52,7 @@ export interface Fault {
   readonly error: unknown
 }
 
-/** The details of a key, see {@link StoreServer.peek}. */
+/** The details of a key. See {@link StoreServer.peek}. */
 export interface StoredKey {
   readonly value: Uint8Array
   /** The version, such as `1696374425000:1:StateStore`. */
@@ -97,7 +97,7 @@ export interface LoadResult {
   readonly deleted: number
 }
 
-/** A running store, see {@link serve}. */
+/** A running store. See {@link serve}. */
 export interface StoreServer extends AsyncDisposable {
   /** The URL `mqtt://host:port`, or `mqtts://host:port` with TLS. */
   readonly url: string
@@ -248,7 +248,7 @@ export interface StoreServer extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** The status of the storage, see {@link StoreServer.storage}. */
+/** The status of the storage. See {@link StoreServer.storage}. */
 export interface StorageStatus {
   /**
    * `kept`: normal operation. `full`: writes are rejected with `quota-exceeded` until the disk has space. `broken`:

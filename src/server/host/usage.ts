@@ -4,7 +4,7 @@ import type { Authorizer } from '../access/authorizer.js'
 import type { QuotaAccount } from '../broker/limits/quota-accounts.js'
 import type { Engine } from '../engine/engine.js'
 
-/** The usage of one principal for each quota, see {@link QuotaOptions}. */
+/** The usage of one principal for each quota. See {@link QuotaOptions}. */
 export interface Usage {
   /** The principal: `is` and the id or user name or, for anonymous clients, `at` and their address. */
   readonly principal: string

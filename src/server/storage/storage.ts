@@ -68,7 +68,7 @@ export interface ClusterNode {
   readonly seenAt: number
 }
 
-/** A cluster as seen by one of its nodes, see {@link StoreServer.cluster}. */
+/** A cluster as seen by one of its nodes. See {@link StoreServer.cluster}. */
 export interface ClusterStatus {
   /** The name of the store. */
   readonly name: string

@@ -30,7 +30,7 @@ export interface SessionHost {
 export class Session implements Subscriber, Evictable {
   readonly clientId: string
   readonly deliveryQueue: DeliveryQueue
-  /** The subscriptions by filter as sent by the client, see {@link subscribe}. */
+  /** The subscriptions by filter as sent by the client. See {@link subscribe}. */
   readonly subscriptions = new Map<string, Subscription>()
   /** Subscriptions that await retained messages, which are sent for one subscription at a time. */
   readonly replays = new Set<Subscription>()

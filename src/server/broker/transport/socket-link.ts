@@ -196,7 +196,7 @@ export class SocketLink implements Link {
   }
 
   /**
-   * Returns whether the client reads too slowly. Checks the cheap condition first, see {@link Connection.isStalled}.
+   * Returns whether the client reads too slowly. Checks the cheap condition first. See {@link Connection.isStalled}.
    */
   #isStalled(connection: Connection): boolean {
     return this.unsentBytes > LIMIT.readPauseBytes && connection.isStalled

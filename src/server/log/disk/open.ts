@@ -42,7 +42,7 @@ export interface OpenOptions extends EngineOptions, TakeoverOptions {
 /** The way in which a directory was taken over. */
 export interface TakeoverOptions {
   /**
-   * Whether the directory was taken from a process that may still run, see {@link DirectoryLock.isForced}. Default:
+   * Whether the directory was taken from a process that may still run. See {@link DirectoryLock.isForced}. Default:
    * `false`.
    */
   readonly isForced?: boolean
