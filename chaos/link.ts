@@ -23,7 +23,11 @@ export class Link {
     this.#server = createServer({ noDelay: true, allowHalfOpen: true }, near => this.#accept(near, port))
   }
 
-  /** @returns the port of the proxy */
+  /**
+   * Starts the proxy.
+   *
+   * @returns the port of the proxy
+   */
   listen(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)

@@ -180,7 +180,7 @@ export class Participant {
     const before = this.#stats
     this.#stats = stats
     if (this.#status.state !== 'connected') return
-    // A new instance of the store: missed changes are read as on a new connection.
+    // A new instance of the store counts as a new connection, because the client reads missed changes in the same way.
     if (this.#context.options.mosquitto && stats.synced === 0 && before.synced > 0) this.lostConnections++
     if (this.lostConnections > 0) this.#context.counts.resyncs += Math.max(0, stats.synced - before.synced)
   }

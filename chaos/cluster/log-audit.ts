@@ -59,7 +59,7 @@ export class LogAudit {
     return this.#position
   }
 
-  /** The last known leader of the stream. */
+  /** The last known leader of the stream, if any. */
   get leader() {
     return this.#leader
   }

@@ -56,7 +56,7 @@ export function blockSilently(links: readonly Link[]) {
 }
 
 /**
- * Closes all connections and refuses new ones.
+ * Closes all connections and refuses new connections.
  *
  * @returns the number of connections that were closed
  */

@@ -1,6 +1,6 @@
 import { now } from '../now.js'
 
-/** Measures how long clients wait for a response after their node or the leader of the stream has ended. */
+/** Measures the time that clients wait for a response after their node or the leader of the stream has ended. */
 export class TakeoverTimes {
   #nodes: number[] = []
   #leaders: number[] = []

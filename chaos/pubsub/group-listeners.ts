@@ -49,7 +49,7 @@ export class GroupListeners {
       listener.subscription.unsubscribe()
       this.#listeners.delete(group)
       this.#checkLater(listener.membership)
-      // While messages of the previous membership may still arrive, the next one would start with some of them.
+      // While messages of the previous membership may still arrive, a new membership would start with some of them.
     } else if (!this.#memberships.has(group)) this.#listen(group)
   }
 

@@ -3,7 +3,11 @@ export class Numbers {
   #values = new Float64Array(16)
   length = 0
 
-  /** @returns the index of the value */
+  /**
+   * Adds a value.
+   *
+   * @returns the index of the value
+   */
   push(value: number): number {
     if (this.length === this.#values.length) {
       const larger = new Float64Array(2 * this.length)

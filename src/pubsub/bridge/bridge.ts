@@ -27,7 +27,7 @@ export class Bridge implements Disposable {
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #subscriptions = new Subscription()
 
-  /** Use {@link bridge}. */
+  /** Applications call {@link bridge} instead. */
   constructor(store: StoreView, hub: Hub, options: CheckedBridgeOptions) {
     this.#subscriptions.add(reservePrefix(hub, options.prefix))
     const report = (error: StateStoreError): void => this.#errors$.next(error)

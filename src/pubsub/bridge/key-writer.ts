@@ -28,8 +28,8 @@ interface EncodedWrite {
 /** The bytes that a pending write takes in the bridge, the client and the hub in addition to its text and value. */
 const OVERHEAD_BYTES = 4_096
 /**
- * The maximum number of bytes per character of the text, and the number of copies of the value: one for a retry and one
- * as a packet.
+ * The maximum number of bytes per character of the text, and the number of copies of the value, which are kept for a
+ * retry and in the packet.
  */
 const BYTES_PER_CHARACTER = 2
 const COPIES = 2
@@ -101,7 +101,7 @@ export class KeyWriter {
 
   #isAllowed(event: UserEvent, key: string, operation: WriteOperation): boolean {
     try {
-      // A promise, which untyped callers may return, is not a permission.
+      // An untyped function may return a promise, which is not a permission.
       return this.#options.write(event, key, operation) === true
     } catch (cause) {
       this.#report(
@@ -112,7 +112,7 @@ export class KeyWriter {
   }
 }
 
-/** Returns the JSON text of the value of a write that has one. */
+/** Returns the JSON text of the value in a write. */
 const valueText = ({ json = '' }: UserEvent): JsonText => new JsonText(memberText(json, 'value') ?? '')
 
 function costBytesOf({ json = '' }: UserEvent, { key, value }: EncodedWrite): number {
@@ -139,7 +139,7 @@ export interface PendingWrite {
   /** The owner: the user, or the address of an anonymous connection. */
   readonly owner: string
   readonly costBytes: number
-  /** Cancels the write to make room for another user's. */
+  /** Cancels the write to make room for a write of another user. */
   readonly cancel: () => void
 }
 

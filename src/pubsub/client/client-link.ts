@@ -169,7 +169,7 @@ export class ClientLink {
     this.#hasMissedProbe = false
   }
 
-  /** Records that the link is dead, or that the hub was replaced by one that does not answer pings. */
+  /** Records that the link is dead, or that another hub, which does not answer pings, has replaced the hub. */
   #markUnresponsive(): void {
     this.#hasMissedProbe = true
     if (this.#pingSupport === 'answered') this.#pingSupport = 'unknown'

@@ -47,7 +47,7 @@ export const outcomeUnknown = ({ outgoing }: InFlightRequest, why: string): Stat
     remedy: 'send it again only if it may arrive twice',
   })
 
-/** Returns `error` if no copy can have been processed, `outcome-unknown` otherwise. */
+/** Returns `error` if the hub cannot have processed any copy, and an `outcome-unknown` error otherwise. */
 export const withoutAckError = (request: InFlightRequest, why: string, error: StateStoreError): StateStoreError =>
   request.state === 'sent' || request.lostSessions > 0 ? outcomeUnknown(request, why) : error
 
@@ -126,7 +126,7 @@ export class PubSubRefusedError extends StateStoreError {
   override readonly name = 'PubSubRefusedError'
   readonly hubError: AckError
 
-  /** @param what - the request, such as `a send to group "line-1"` */
+  /** @param what - description of the request, such as `a send to group "line-1"` */
   constructor(what: string, hubError: AckError, options?: ErrorOptions) {
     super('pubsub-refused', `The hub refused ${what}: ${hubError.name}, ${hubError.message}`, options)
     this.hubError = hubError

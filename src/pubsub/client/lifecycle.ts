@@ -77,7 +77,10 @@ export class Lifecycle {
       this.#onLinkLost(failure(`The URL function failed: ${reason(error)}`, { cause: error }), now)
   }
 
-  /** Probes a reopened socket, because an open socket does not prove a recovery and the hub sends no frame for one. */
+  /**
+   * Probes a reopened socket, because an open socket does not prove a recovery and the hub sends no frame for a
+   * recovery.
+   */
   onOpened(link: number, now: number): void {
     if (!this.#link.isAt(link, 'opening')) return
     this.#link.advance('proving', now)
@@ -106,7 +109,7 @@ export class Lifecycle {
   }
 
   /**
-   * Handles a `connected` frame. The first such frame begins the session, and a later one renews the session's token or
+   * Handles a `connected` frame. The first such frame begins the session. A later frame renews the session's token or
    * replaces the session.
    */
   onConnected(frame: Connected, now: number): void {

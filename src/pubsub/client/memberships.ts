@@ -16,7 +16,7 @@ interface Membership {
 }
 
 /**
- * Reconciles the wanted groups with the joined ones. At most one request per group is in flight, and its outcome
+ * Reconciles the wanted groups with the joined groups. At most one request per group is in flight, and its outcome
  * decides whether another request is needed. A recovered session keeps its groups. In a new session, the wanted groups
  * are joined again ("Reconnection"). Pure. All times are in ms.
  */

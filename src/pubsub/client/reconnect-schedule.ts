@@ -13,8 +13,9 @@ const STABLE_AFTER_MS = 5_000
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * Schedules attempts, the first one immediately after a stable connection and the next ones with growing delays. The
- * delays of recoveries stay short. Recoveries and new connections are counted separately. Pure. All times are in ms.
+ * Schedules attempts. The first attempt follows immediately after a stable connection, and the delays before further
+ * attempts grow. The delays of recoveries stay short. Recoveries and new connections are counted separately. Pure. All
+ * times are in ms.
  */
 export class ReconnectSchedule {
   readonly #settings: Pick<MachineSettings, 'recoveryPause' | 'reconnectStrategy'>

@@ -264,7 +264,10 @@ function exceedsFrameLimit(data: FrameData): boolean {
   return data.length * 3 > MAX_FRAME_BYTES && utf8(data).length > MAX_FRAME_BYTES
 }
 
-/** The maximum nesting of data, one less than that of a frame, because the frame itself is one level of JSON. */
+/**
+ * The maximum nesting of data. It is one less than the maximum nesting of a frame, because the frame itself is one
+ * level of JSON.
+ */
 const MAX_DATA_NESTING = MAX_NESTING - 1
 
 /**

@@ -78,7 +78,7 @@ class DeferredSocket implements Socket {
     socket.onmessage = ({ data }: { readonly data: unknown }) => {
       handlers.message(data instanceof ArrayBuffer ? new Uint8Array(data) : String(data))
     }
-    // Browsers hide the details, such as an HTTP status.
+    // Browsers hide the details of a failure, such as the HTTP status.
     socket.onerror = (event: object) => {
       if ('message' in event) problem = String(event.message)
       // Node 22 emits no `close` if opening fails, unlike the HTML standard.
@@ -111,5 +111,5 @@ export interface Socket {
   terminate(): void
 }
 
-/** Opens a WebSocket with one subprotocol. Failures are reported by `closed`, never thrown. */
+/** Opens a WebSocket with one subprotocol. Reports failures to `closed` and never throws. */
 export type OpenSocket = (url: string, subprotocol: string, handlers: SocketHandlers) => Socket

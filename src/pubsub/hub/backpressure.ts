@@ -114,7 +114,7 @@ export class Backpressure {
 
   #end(pause: Pause, now: number): void {
     const pauses = this.#pauses.get(pause.member)
-    // A sender released earlier may have ended this pause and begun another one.
+    // A sender that was released earlier may have ended this pause and begun another pause.
     if (!pauses?.delete(pause)) return
     if (pauses.size === 0) this.#pauses.delete(pause.member)
     this.#charge(pause, pauses.size === 0, now)

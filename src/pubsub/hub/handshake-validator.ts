@@ -215,8 +215,8 @@ interface DetachedSession {
 }
 
 /**
- * Limits the number of sessions. At the limit, the owner with the most detached sessions loses one, because detached
- * sessions cost their clients nothing.
+ * Limits the number of sessions. At the limit, the owner with the most detached sessions loses a session, because the
+ * loss of a detached session interrupts no connected client.
  */
 export class SessionLimiter {
   readonly #hubs: Hubs

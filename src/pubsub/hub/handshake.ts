@@ -16,7 +16,7 @@ export const MAX_PENDING_HANDSHAKES = 1_000
 export interface Handshake {
   /** The name of the hub, in lower case. */
   readonly hub: string
-  /** The offered subprotocols, preferred ones first, in the client's spelling. */
+  /** The offered subprotocols in the client's order of preference and spelling. */
   readonly subprotocols: readonly string[]
   readonly query: URLSearchParams
   readonly claim: SessionClaim | undefined
@@ -93,8 +93,8 @@ export function refuseHandshake(stream: Duplex, { status, text }: HandshakeRefus
 }
 
 /**
- * Limits the pending handshakes. At the limit, the address with the most pending handshakes loses one, so that it
- * blocks only itself.
+ * Limits the pending handshakes. At the limit, the address with the most pending handshakes loses a handshake, so that
+ * an address blocks only its own clients.
  */
 export class PendingHandshakes {
   readonly #timeouts: Timeouts<() => void>

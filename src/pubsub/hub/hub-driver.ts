@@ -112,7 +112,7 @@ export class HubDriver implements HubListener {
 
   /**
    * Processes a sequence ack before other frames, because senders may be waiting for the ack. Returns whether the frame
-   * was one.
+   * was a sequence ack.
    */
   receiveAcknowledgement(session: HubSession, link: HubLink, frame: FrameData): boolean {
     return this.engine.receiveAcknowledgement(session, link, frame, this.#clock.monotonic())

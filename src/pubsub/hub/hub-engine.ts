@@ -180,7 +180,7 @@ export class HubEngine {
   }
 
   /**
-   * Queues a message for sessions, including detached ones. If the message cannot be encoded, throws and queues
+   * Queues a message for sessions, including detached sessions. If the message cannot be encoded, throws and queues
    * nothing.
    *
    * @returns the number of sessions

@@ -9,14 +9,20 @@ export interface HubLink {
   close(code: CloseCode, reason: string): void
   /** Closes the connection without a close frame. */
   terminate(): void
-  /** Stops processing frames. Returns `false` if the link is closed and still delivers its remaining frames. */
+  /**
+   * Stops processing frames. Returns `false` if the link is closed, because it then still delivers its remaining
+   * frames.
+   */
   hold(): boolean
   release(): void
   /** Whether the hub reads nothing from the link, not even acknowledgements. */
   readonly isReadPaused: boolean
 }
 
-/** WebSocket close codes with a meaning for clients (client specification, "Close codes"; RFC 6455, section 7.4). */
+/**
+ * The WebSocket close codes that have a meaning for clients (client specification, "Close codes"; RFC 6455, section
+ * 7.4).
+ */
 export const CLOSE = {
   /** The session ended on purpose. */
   normal: 1000,
@@ -25,7 +31,7 @@ export const CLOSE = {
   /** The client sent text instead of binary messages, or the reverse. */
   unsupportedData: 1003,
   malformed: 1007,
-  /** The session does not exist, and the client must begin a new one. */
+  /** The session does not exist, and the client must begin a new session. */
   policy: 1008,
 } as const
 

@@ -8,7 +8,7 @@ import { KeyedRateLimiter } from '../../node/limits/rate.js'
 const MAX_QUEUED_FRAMES = 4_000
 const RESUME_QUEUED_FRAMES = 1_000
 
-/** The minimum pause in ms, because few long pauses take less CPU time than many short ones. */
+/** The minimum pause in ms, because a few long pauses take less CPU time than many short pauses. */
 const MIN_WAIT_MS = 20
 
 /**
@@ -27,7 +27,7 @@ export interface SenderRateLimits {
 export interface ThrottledLink {
   /** Stops or resumes processing frames. */
   setSlowed(slowed: boolean): void
-  /** Stops or resumes reading. */
+  /** Stops or resumes reading from the socket. */
   setBlocked(blocked: boolean): void
 }
 

@@ -91,7 +91,7 @@ export interface ServePubSubOptions {
   readonly publicUrl?: string | undefined
   /**
    * Called with a warning when `authenticate: 'anonymous'` is reachable from other machines, including through a given
-   * `server`. Default: emits a process warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   * `server`. Default: a function that emits a process warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
    */
   readonly warn?: ((words: string) => void) | undefined
   /** The clock. Default: the system clock. */

@@ -23,7 +23,10 @@ const MIN_KEY_BYTES = 32
 export class AccessTokens {
   readonly #key: Uint8Array
 
-  /** Throws {@link ArgumentError} for a key shorter than 32 bytes. A string is encoded as UTF-8, as in Azure. */
+  /**
+   * Creates the tokens of a key. A key given as a string is encoded as UTF-8, as in Azure. Throws {@link ArgumentError}
+   * for a key shorter than 32 bytes.
+   */
   constructor(key: string | Uint8Array) {
     const bytes = typeof key === 'string' ? utf8(key) : key
     if (!(bytes instanceof Uint8Array) || bytes.length < MIN_KEY_BYTES) {

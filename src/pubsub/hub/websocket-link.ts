@@ -21,7 +21,9 @@ const MAX_REASON_BYTES = 123
 export interface SocketListener {
   /** Processes a frame. Returns the work done, or 0 if the frame must wait. */
   receive(frame: FrameData): number
-  /** Processes a frame out of order if it is an acknowledgement. Returns whether it is one. */
+  /**
+   * Processes a frame out of order if the frame is an acknowledgement. Returns whether the frame is an acknowledgement.
+   */
   receiveAcknowledgement(frame: FrameData): boolean
   /** Called when a WebSocket ping or pong arrives. */
   onActivity(): void

@@ -86,14 +86,14 @@ export class JsonFrame {
   }
 }
 
-/** Returns `,"name":123`, or an empty string without an id. Throws {@link ArgumentError} beyond 64 bits. */
+/** Returns `,"name":123`, or an empty string without an id. Throws {@link ArgumentError} for an id beyond 64 bits. */
 export const idMember = (name: string, id: bigint | undefined): string =>
   id === undefined ? '' : `,"${name}":${checkedId(id)}`
 
 /**
  * Returns `,"dataType":...,"data":...`. Throws {@link ArgumentError} if the data does not match its type.
  *
- * @param jsonOf - writes data of type `json`
+ * @param jsonOf - function that writes data of type `json`
  */
 export function payloadMembers(payload: Payload, jsonOf: JsonWriter): string {
   return `,"dataType":"${payload.dataType}","data":${encodeData(payloadOf(payload.dataType, payload.data), jsonOf)}`

@@ -70,7 +70,7 @@ export const MESSAGE_DATA = { text: 0o12, binary: 0o22, protobuf: 0o32, json: 0o
 
 const NO_BYTES = new Uint8Array()
 
-/** Reads the fields of a message by tag. Throws for malformed bytes and for too many fields. */
+/** Reads the fields of a message by tag. Throws if the bytes are malformed or contain too many fields. */
 export class FieldReader extends BinaryReader {
   #fields = 0
 
@@ -199,7 +199,7 @@ function readData(bytes: Uint8Array): Member {
 /**
  * Writes a `MessageData` as a field. Throws {@link ArgumentError} if the data does not match its type.
  *
- * @param jsonOf - writes data of type `json`
+ * @param jsonOf - function that writes data of type `json`
  */
 export function writePayload(writer: BinaryWriter, tag: number, payload: Payload, jsonOf: JsonWriter): void {
   const { dataType, data } = payloadOf(payload.dataType, payload.data)

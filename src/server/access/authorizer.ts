@@ -53,7 +53,7 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
   readonly #audit: Audit
   readonly #loginService: LoginService | undefined
   readonly #rightsByClient = new WeakMap<object, ClientRights>()
-  /** Accepted logins whose connection is not established yet. */
+  /** The accepted logins whose connection is not established yet. */
   readonly #pendingLoginEvents = new WeakMap<object, AccessReport>()
   #policy: Policy | undefined
   #rejectedLogins = 0

@@ -67,7 +67,7 @@ function subjectNameOf({ subject }: PeerCertificate): SubjectName {
   return parts.flatMap(([type, values]) => [values ?? []].flat().map(value => `${type}=${value}`)).sort()
 }
 
-/** Parses a subject in AIO's notation. Throws {@link ArgumentError}. */
+/** Parses a subject in AIO's notation. Throws {@link ArgumentError} for an invalid subject. */
 export function parseSubject(text: string): SubjectName {
   return text
     .split(/(?<!\\),/)

@@ -100,7 +100,7 @@ export class LoginService {
   }
 }
 
-/** Rejects a missing result, so that a function that forgets to return one does not let clients in. */
+/** Rejects a missing result. Otherwise, a function that forgets to return a result would admit its clients. */
 function checkResult(result: unknown): asserts result is LoginResult {
   if (typeof result === 'object' && result !== null) return
   throw new ArgumentError(

@@ -1,21 +1,21 @@
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
-/** Reasons to reject a login, with their CONNACK reason codes (MQTT 5.0, section 3.2.2.2). */
+/** The reasons to reject a login, with their CONNACK reason codes (MQTT 5.0, section 3.2.2.2). */
 export const LOGIN_REFUSAL = {
-  /** The client must not use this client id. */
+  /** The client is not permitted to use this client id. */
   'client-id': REASON.clientIdentifierNotValid,
-  /** Wrong user name, password or token. */
+  /** The user name, password or token is wrong. */
   credentials: REASON.badUserNameOrPassword,
   'not-authorized': REASON.notAuthorized,
   /** The client cannot be authenticated right now and may retry later. */
   unavailable: REASON.serverUnavailable,
   banned: REASON.banned,
-  /** Unknown method of enhanced authentication. */
+  /** The method of enhanced authentication is unknown. */
   method: REASON.badAuthenticationMethod,
-  /** Too many attempts from the client's address. */
+  /** There were too many attempts from the client's address. */
   rate: REASON.connectionRateExceeded,
-  /** Too many attempts in total; the client may retry later. */
+  /** There were too many attempts in total, and the client may retry later. */
   busy: REASON.serverBusy,
 } as const
 
@@ -46,12 +46,13 @@ export type LoginResult =
   | { readonly principal: Principal; readonly data?: Uint8Array | undefined }
   /** `reason` is sent to the client. */
   | { readonly refused: LoginRefusal; readonly reason: string }
-  /** Continues enhanced authentication: `challenge` is sent to the client, `state` is passed to the next step. */
+  /** Continues enhanced authentication: `challenge` is sent to the client, and `state` is passed to the next step. */
   | { readonly challenge: Uint8Array; readonly state: unknown }
 
 /**
- * Classifies the proof in a request. `verifiable`: signed, such as a token or certificate, or a secret too long to
- * guess. `guessable`: open to brute force, such as a password. `undefined`: the request contains no proof.
+ * Classifies the proof in a request. `verifiable`: the proof is signed, such as a token or certificate, or a secret
+ * that is too long to guess. `guessable`: the proof is open to brute force, such as a password. `undefined`: the
+ * request contains no proof.
  */
 export type ProofOf = (request: LoginRequest) => 'verifiable' | 'guessable' | undefined
 
@@ -164,7 +165,7 @@ export interface ClientCertificate {
   readonly trusted: boolean
   /** The subjects of the chain, starting with the client's own. */
   readonly subjects: readonly SubjectName[]
-  /** The common names (CN) of the client, normally exactly one. */
+  /** The common names (CN) of the client. Most certificates have exactly one. */
   readonly commonNames: readonly string[]
   /** The SHA-256 digest in hexadecimal with colons. */
   readonly fingerprint: string

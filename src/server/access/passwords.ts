@@ -6,7 +6,10 @@ import { networkOf } from '../../node/limits/network.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 import { LoginQueue, type QueueEntry } from './login-service.js'
 
-/** Each hash takes 16 MiB. When the queue is full, the address with the most queued checks loses one. */
+/**
+ * The limits on running and queued checks. Each hash takes 16 MiB. When the queue is full, the address with the most
+ * queued checks loses a check.
+ */
 const MAX_CONCURRENT_HASHES = 2
 const MAX_QUEUED_CHECKS = 1_000
 
@@ -46,7 +49,7 @@ export class Passwords {
     this.#verifiedDigests.clear()
   }
 
-  /** Accepts a user name with a password, without enhanced authentication. */
+  /** Authenticates clients that send a user name and a password, without enhanced authentication. */
   readonly method: Method = Object.assign(async (request: LoginRequest) => this.#check(request), {
     proofOf: (request: LoginRequest) => (credentialsOf(request) === undefined ? undefined : ('guessable' as const)),
   })
@@ -130,7 +133,7 @@ export class DecoyHashes {
   readonly #key: Uint8Array
   readonly #costs: readonly HashCost[]
 
-  /** @param key - secret, so that the cost of a name cannot be predicted */
+  /** @param key - secret key, so that the cost of a name cannot be predicted */
   constructor(users: Iterable<User>, key: Uint8Array) {
     this.#key = key
     this.#costs = Array.from(users, ({ hash }) => costOf(hash)).sort((a, b) => workOf(a) - workOf(b))
@@ -151,7 +154,7 @@ export interface User {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Parameters N, r and p of scrypt. */
+/** The parameters N, r and p of scrypt. */
 export interface HashCost {
   readonly cost: number
   readonly blockSize: number
@@ -216,7 +219,11 @@ export function costOf(hash: string): HashCost {
   return { cost, blockSize, parallel }
 }
 
-/** @param cost - default: the cost of {@link hashPassword} */
+/**
+ * Returns a hash of a random password.
+ *
+ * @param cost - cost of the hash; default: the cost of {@link hashPassword}
+ */
 export const decoyHash = (cost: HashCost = DEFAULT_COST): string =>
   formatHash(cost, Buffer.from(randomBytes(SALT_BYTES)), Buffer.from(randomBytes(DIGEST_BYTES)))
 

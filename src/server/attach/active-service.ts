@@ -51,7 +51,7 @@ const STEP_TIMEOUT_MS = 1_000
 /** The time that another store may take to reclaim its client id. See {@link ActiveService.shouldReclaimClientId}. */
 const CONTEST_TIMEOUT_MS = 2_500
 
-/** One period as the active service, from takeover until another service takes over. */
+/** One period as the active service, from the takeover until another service takes over. */
 export class ActiveService {
   readonly handler: AttachedRequestHandler
   readonly #session: ServiceSession
@@ -266,7 +266,7 @@ export class ActiveService {
     this.#requestSubscription.cancel()
     this.#announcementSubscription.cancel()
     this.#disconnectSubscription.cancel()
-    // Acknowledgements from here on must not reach the next connection.
+    // Acknowledgements must not reach the next connection from now on.
     this.#inbound.clear()
     this.#outbound.onDisconnected(cause instanceof ConnectionLostError ? cause.reasonCode : undefined)
   }
@@ -299,7 +299,7 @@ export class ActiveService {
   #onRival(isRetained: boolean): void {
     // A store with the same client id is confirmed when it reclaims the id.
     if (this.#state.state === 'confirming') this.#awaitContest(this.#state)
-    // A message retained at this point is from a service that has stopped.
+    // A message that is still retained comes from a service that has stopped.
     else if (this.#isOpen && !isRetained) this.#rivalProbe.start()
   }
 

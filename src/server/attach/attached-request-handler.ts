@@ -35,7 +35,7 @@ interface PendingRequest {
   readonly done: () => void
 }
 
-/** Passes requests from the broker to the store, and publishes its responses and notifications. */
+/** Passes requests from the broker to the store, and publishes the store's responses and notifications. */
 export class AttachedRequestHandler {
   readonly server: StoreService
   readonly engine: OpenedStorage['engine']
@@ -238,7 +238,7 @@ const badRequest = (statusMessage: string, property: string, value: string): Con
 export type RequesterIdentity =
   | { readonly clientId: string }
   | { readonly refused: string; readonly property: string; readonly value: string }
-  /** The response topic, which is one that makes some brokers disconnect the publisher. */
+  /** The owner of the response topic, whose form makes some brokers disconnect the publisher. */
   | { readonly unanswerable: string }
   /**
    * The client that the broker names as the sender, if known. The response might go to another client, so none is sent.

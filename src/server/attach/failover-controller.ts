@@ -96,7 +96,7 @@ export class FailoverController {
     return this.#closed
   }
 
-  /** Probes for an active service in order to take over. A standby with a shared log opens its storage already now. */
+  /** Probes for an active service in order to take over. A standby with a shared log also opens its storage. */
   #startProbing(wasReplaced = false): void {
     if (this.#closed) return
     if (this.#role.role === 'none') this.#role = { role: 'standby', probe: this.#newProbe(wasReplaced) }
@@ -223,7 +223,7 @@ export class FailoverController {
     this.#cancelRetry()
     this.#storage.cancel()
     const stopped = this.#stopProbing()
-    // One microtask lets the caller set `#closed` first, after which no task starts.
+    // Waiting for one microtask lets the caller set `#closed` first, after which no task starts.
     await Promise.resolve()
     await Promise.all([this.#lastTask, stopped])
     await this.#closeService()

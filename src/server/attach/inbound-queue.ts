@@ -6,7 +6,7 @@ interface InboundEntry {
   isDone: boolean
 }
 
-/** Messages beyond this limit are dropped. */
+/** The limit on queued messages. Messages beyond the limit are dropped. */
 const MAX_QUEUED_BYTES = 128 * 1024 * 1024
 
 /**

@@ -69,7 +69,10 @@ export interface AttachOptions extends ConnectionOptions, KeyspaceOptions {
    * client's registrations end with the first notification that has no receiver.
    */
   readonly disconnectEvents?: string | undefined
-  /** Access rules for keys by client id, as for `serve`. Requires {@link AttachOptions.identityProperty}. */
+  /**
+   * The access rules for keys by client id, in the format of `serve`. They require {@link
+   * AttachOptions.identityProperty}.
+   */
   readonly policy?: string | undefined
 }
 

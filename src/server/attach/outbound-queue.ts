@@ -39,7 +39,7 @@ const MAX_QUEUED_BYTES = 64 * 1024 * 1024
 const MAX_NOTIFICATIONS_IN_FLIGHT = 256
 /** A generous estimate of the memory that a message takes in addition to its payload. */
 const MESSAGE_OVERHEAD_BYTES = 500
-/** After this number of losses in a row, the message is assumed to be their cause. */
+/** The number of consecutive losses after which a message is assumed to be their cause. */
 const MAX_LOSSES = 3
 /** The reason code of a PUBACK for a message without a receiver (MQTT 5.0, section 3.4.2.1). */
 const NO_MATCHING_SUBSCRIBERS = 16

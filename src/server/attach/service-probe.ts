@@ -16,7 +16,7 @@ const REQUEST_TIMEOUT_MS = 500
 const PROBE_INTERVAL_MS = 1_000
 /**
  * The number of consecutive timeouts after which the probe concludes that no service is active. `unknown`: no service
- * was found before. `known`: one was active before.
+ * was found before. `known`: a service was active before.
  */
 const MAX_TIMEOUTS = { unknown: 3, known: 4 }
 /** The reason code `Not authorized` (MQTT 5.0, section 2.4). */
@@ -33,7 +33,7 @@ interface ServiceProbeEvents {
 
 /**
  * Detects another active service by sending requests as an ordinary client. If no service subscribes, the broker
- * reports that immediately; a service that subscribes without answering is detected after a few seconds.
+ * reports that immediately. A service that subscribes but does not answer is detected after a few seconds.
  */
 export class ServiceProbe {
   readonly #store: StateStore

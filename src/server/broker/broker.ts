@@ -125,7 +125,7 @@ export class Broker {
     this.#core.revalidateSessions()
   }
 
-  /** Disconnects every client with "server shutting down" and releases the ports. */
+  /** Disconnects every client with the reason "server shutting down", and releases the ports. */
   async close(): Promise<void> {
     this.freezer.thaw()
     this.#core.close()

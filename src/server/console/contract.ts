@@ -66,7 +66,8 @@ export interface StatsSample {
    */
   readonly connections: number
   /**
-   * The number of connections, unauthenticated ones included. Older versions send neither this field nor the next two.
+   * The number of connections, unauthenticated connections included. Older versions send neither this field nor the
+   * next two.
    */
   readonly networkConnections?: number
   /** The numbers of refused connections and rejected logins since the start. */

@@ -21,7 +21,7 @@ export interface StoredRecord {
 export interface ApplyResult {
   readonly record: StoredRecord | undefined
   readonly reply: Reply
-  /** The `__ts` of the response. */
+  /** The version for the `__ts` property of the response. */
   readonly version: Hlc | undefined
   readonly change: Notification | undefined
 }

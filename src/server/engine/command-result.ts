@@ -17,7 +17,7 @@ export interface KeyChange {
 
 export interface CommandResult {
   readonly reply: Reply
-  /** The `__ts` of the response. */
+  /** The version for the `__ts` property of the response. */
   readonly version: Hlc | undefined
   /** For a read that found no key, the newest version in the store, which orders the read among the changes. */
   readonly position?: Hlc | undefined

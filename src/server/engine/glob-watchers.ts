@@ -63,8 +63,8 @@ export class GlobWatchers<C> {
   }
 
   /**
-   * Adds a registration, and returns whether it is new. Throws {@link CommandError} with `syntax-error` for a glob that
-   * is too long, and with `quota-exceeded` when too many globs share its prefix.
+   * Adds a registration. Returns whether the registration is new. Throws {@link CommandError} with `syntax-error` for a
+   * glob that is too long, and with `quota-exceeded` when too many globs share its prefix.
    */
   add(connection: C, id: string): boolean {
     const watched = this.#index.get(id) ?? this.#addGlob(connection, id)
@@ -78,7 +78,7 @@ export class GlobWatchers<C> {
     return true
   }
 
-  /** Removes a registration. Returns whether it existed. */
+  /** Removes a registration. Returns whether the registration existed. */
   remove(connection: C, id: string): boolean {
     const watched = this.#index.get(id)
     if (!watched?.connections.has(connection)) return false

@@ -53,7 +53,11 @@ export class Records {
     return this.#expiries.peek()?.at
   }
 
-  /** @param id - the key as a binary string, also in the methods below */
+  /**
+   * Returns the record of a key.
+   *
+   * @param id - key as a binary string, also in the methods below
+   */
   get(id: string): IndexedRecord | undefined {
     return this.#byId.get(id)
   }

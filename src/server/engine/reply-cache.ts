@@ -16,8 +16,8 @@ const MAX_GENERATION_BYTES = 4 * 1024 * 1024
 /**
  * Keeps the replies to recent writes, for clients that redeliver a request because they did not receive the reply.
  * Replies are kept as bytes, because short-lived objects would cost the garbage collector more than the write itself,
- * and are indexed only when a client redelivers. There are two generations. The older one is dropped when the younger
- * one is full.
+ * and are indexed only when a client redelivers. There are two generations. The older generation is dropped when the
+ * younger generation is full.
  */
 export class ReplyCache {
   #younger = new Generation()

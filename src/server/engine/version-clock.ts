@@ -26,8 +26,8 @@ export class VersionClock {
 
   /**
    * Returns the latest clock value that the store accepts at wall time `now` in ms. The value is one minute ahead
-   * (state store protocol, "Clock drift"), or that of the newest version assigned, because clients return versions in
-   * fencing tokens and in their clocks.
+   * (state store protocol, "Clock drift"), or the clock value of the newest version assigned, because clients return
+   * versions in fencing tokens and in their clocks.
    */
   latestAccepted(now: number): number {
     return Math.max(now + MAX_DRIFT_MS, this.#last.wallClock)
@@ -50,7 +50,7 @@ export class VersionClock {
     return advance(withFreeCounter(laterTime(this.#last, received)), now, NODE_ID, Number.POSITIVE_INFINITY)
   }
 
-  /** Assigns a version, which must be newer than the last one. */
+  /** Assigns a version, which must be newer than the last version. */
   advanceTo(version: Hlc): void {
     this.#last = version
   }

@@ -103,7 +103,7 @@ export class Watchers<C> {
     return this.#byKey.get(key)?.connections.has(connection) ?? false
   }
 
-  /** Returns the bytes that a registration would add, or 0 if it exists. */
+  /** Returns the bytes that a registration would add, or 0 if the registration exists. */
   addedBytes(connection: C, key: string): number {
     const watched = this.#byKey.get(key)
     if (watched === undefined) return bytesOfKey(key) + REGISTRATION_OVERHEAD_BYTES
@@ -121,7 +121,7 @@ export class Watchers<C> {
     else keys.add(watched)
   }
 
-  /** Removes the registration for a key. Returns whether it existed. */
+  /** Removes the registration for a key. Returns whether the registration existed. */
   remove(connection: C, key: string): boolean {
     const watched = this.#byKey.get(key)
     if (!watched?.connections.has(connection)) return false
@@ -141,7 +141,7 @@ export class Watchers<C> {
     if (this.#globs.add(connection, glob)) this.#addCount(connection, WATCHES_PER_GLOB)
   }
 
-  /** Removes the registration for a glob. Returns whether it existed. */
+  /** Removes the registration for a glob. Returns whether the registration existed. */
   removeGlob(connection: C, glob: string): boolean {
     const removed = this.#globs.remove(connection, glob)
     if (removed) this.#addCount(connection, -WATCHES_PER_GLOB)

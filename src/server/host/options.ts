@@ -37,7 +37,7 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOpti
   readonly maxPacketSize?: number | undefined
   /**
    * The longest keep-alive in ms, rounded up to whole seconds. MQTT 5 clients that request a longer keep-alive, or
-   * none, get this one in CONNACK. Default: 0, which means no limit.
+   * none, get this keep-alive in CONNACK. Default: 0, which means no limit.
    */
   readonly maxKeepAlive?: number | undefined
   /**

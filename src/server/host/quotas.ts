@@ -53,8 +53,8 @@ export interface QuotaOptions {
    */
   readonly maxBufferedBytes?: number | undefined
   /**
-   * The maximum number of connections, unauthenticated ones included. Further connections are closed immediately.
-   * Default: 50,000.
+   * The maximum number of connections, unauthenticated connections included. Further connections are closed
+   * immediately. Default: 50,000.
    */
   readonly maxConnections?: number | undefined
   /** The maximum number of connections per address. This machine is exempt. Default: 1,000. */
@@ -70,7 +70,7 @@ export interface QuotaOptions {
    */
   readonly maxWatches?: number | undefined
   /**
-   * The maximum number of retained messages. Further ones are rejected (PUBACK 151) and not delivered. Default:
+   * The maximum number of retained messages. Further messages are rejected (PUBACK 151) and not delivered. Default:
    * 100,000.
    */
   readonly maxRetained?: number | undefined
@@ -205,7 +205,7 @@ const MIN_PRINCIPAL_COUNT = 10
 
 /**
  * Returns the same as {@link principalLimit} with a minimum, for connections, subscriptions and watches. Without the
- * minimum, a small percentage of a small total would be one.
+ * minimum, a small percentage of a small total would be a limit of one.
  */
 const principalCountLimit = (options: QuotaOptions, total: number, defaultPercent: number): number => {
   const limit = principalLimit(options, total, defaultPercent)

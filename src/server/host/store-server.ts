@@ -233,9 +233,9 @@ export interface StoreServer extends AsyncDisposable {
   ): Promise<LoadResult>
 
   /**
-   * Replaces the policy or the certificate of a store that has one. Disconnects clients with a subscription or watch
-   * that is no longer permitted. These clients may reconnect, and other clients are not affected. Throws `argument` for
-   * an invalid policy or certificate, and keeps the previous ones.
+   * Replaces the policy or the certificate of a store that was started with a policy or a certificate. Disconnects
+   * clients with a subscription or watch that is no longer permitted. These clients may reconnect, and other clients
+   * are not affected. Throws `argument` for an invalid policy or certificate, and keeps the previous ones.
    *
    * @example
    * ```ts

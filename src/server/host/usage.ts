@@ -28,7 +28,7 @@ export interface Usage {
 /** The usage of one address, or of one IPv6 /64 network. */
 export interface AddressUsage {
   readonly address: string
-  /** The number of network connections, unauthenticated ones included. */
+  /** The number of network connections, unauthenticated connections included. */
   readonly connections: number
   /** The number of connections refused because of a limit while at least one connection from this address was open. */
   readonly refusedConnections: number

@@ -3,8 +3,8 @@ import type { LogEntry } from '../engine/entry.js'
 /** Receives the outcome of each entry, in log order. */
 export interface LogListener {
   /**
-   * Called when an entry appended here is committed. `entry` has the appended commands, and the log's time if the log
-   * keeps one.
+   * Called when an entry appended here is committed. `entry` has the appended commands, and the time of the log if the
+   * log keeps time.
    */
   onCommitted(entry: LogEntry): void
   /**
@@ -66,7 +66,7 @@ export interface Log {
   /** The time in ms by which to delay the next entry after a commit so that more commands join it. */
   readonly batchDelayMs: number
   readonly sharing?: Sharing | undefined
-  /** Sets the listener, which replaces the previous one. */
+  /** Sets the listener, which replaces the previous listener. */
   listen(listener: LogListener): void
   /** @param freesSpace - whether applying the entry shrinks the store, so that it may use the reserve of a full disk */
   append(entry: LogEntry, freesSpace?: boolean): void

@@ -17,7 +17,10 @@ export interface CommitLoopHost {
    * Called with the drift in ms when versions start to run ahead of the wall clock, and with 0 when they no longer do.
    */
   onDrift(drift: number): void
-  /** Called when the log starts to reject entries, and with `undefined` when it accepts them again. */
+  /**
+   * Called with the failure when the log starts to reject entries, and with `undefined` when the log accepts entries
+   * again.
+   */
   onLogHealth(failure: LogFailure | undefined): void
   /** Called with an exception of a queued job. Other jobs still run. */
   onError(error: unknown): void
@@ -270,7 +273,7 @@ export class CommitLoop implements LogListener {
     this.report(undefined)
   }
 
-  /** Updates the state of the log. While it rejects entries, expiry is retried at a lower rate. */
+  /** Updates the state of the log. While the log rejects entries, expiry is retried at a lower rate. */
   report(outcome: LogFailure | undefined): void {
     // A shared log reports its own state.
     const failure = this.#log.sharing === undefined ? outcome : undefined
@@ -300,7 +303,7 @@ export class CommitLoop implements LogListener {
     }
     batch.isDone = true
     // The rejection of a write that is too large does not mean that the node cannot read, so the reads of its batch
-    // move to the next one.
+    // move to the next batch.
     const keepsReads = isFull && sharing !== undefined && batch.commands.length > 0
     for (const job of batch.jobs) {
       if (this.#isStopped) this.#runGuarded(job, () => job.onStopped?.(failure))
@@ -320,7 +323,8 @@ export class CommitLoop implements LogListener {
   }
 
   /**
-   * Removes the batch of an entry. It is not the oldest one if the log rejects a new entry while others are in flight.
+   * Removes the batch of an entry. The batch is not the oldest one if the log rejects a new entry while other entries
+   * are in flight.
    */
   #removeBatch({ commands }: LogEntry): Batch | undefined {
     const batches = Array.from(this.#inFlight)

@@ -65,7 +65,10 @@ export interface StoreServiceOptions {
    * Called with the drift in ms when versions start to run ahead of the wall clock, and with 0 when they no longer do.
    */
   onDrift(drift: number): void
-  /** Called when the log starts to reject entries, and with `undefined` when it accepts them again. */
+  /**
+   * Called with the failure when the log starts to reject entries, and with `undefined` when the log accepts entries
+   * again.
+   */
   onLogHealth(failure: LogFailure | undefined): void
   onError(error: unknown): void
   /** Called when a client uses a topic or filter that the store reserves, whatever the client's rights. */
@@ -149,7 +152,7 @@ export class StoreService implements CommitLoopHost {
     this.#commitLoop.expiry.resume()
   }
 
-  /** Stops the service. Afterwards it processes and answers no request, not even one published as a will. */
+  /** Stops the service. Afterwards, it processes and answers no requests, not even requests published as wills. */
   stop(): void {
     this.#commitLoop.stop()
   }
@@ -226,7 +229,7 @@ export class StoreService implements CommitLoopHost {
     }
     if (this.#options.sendResponse) this.#options.sendResponse(connection, message, content)
     else if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
-    // If the client has not subscribed to its own response topic, no other client may receive the response.
+    // If a client has not subscribed to its own response topic, other clients must not receive the response.
     else if (!isResponseTopic(responseTopic)) {
       // The data is copied, because a queued response would otherwise retain the whole network buffer of the request.
       this.#options.publish({ topic: responseTopic, ...content, correlationData: new Uint8Array(correlationData) })

@@ -11,7 +11,7 @@ import { type Salvaged, salvage } from '../log/disk/salvage.js'
 export { CONSOLE_TOKEN_FILE as CONSOLE_TOKEN } from '../log/disk/format.js'
 
 export interface DirectoryReport {
-  /** The number of keys, expired ones included. */
+  /** The number of keys, expired keys included. */
   readonly keys: number
   /** The position of the last entry. */
   readonly position: number

@@ -21,7 +21,7 @@ export interface OpenedStorage {
   readonly log: Log
   /** The failure that applies if the log accepts no entries yet because the disk is full. */
   readonly failure?: LogFailure | undefined
-  /** The clock of the log, if it has one. */
+  /** The clock of the log, if the log has a clock. */
   readonly clock?: Clock | undefined
   readonly cluster?: (() => ClusterStatus) | undefined
 }

@@ -188,8 +188,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   }
 
   /**
-   * Ends all sessions and subscriptions that the policy no longer permits, those of offline clients included. Affected
-   * clients are disconnected and may reconnect.
+   * Ends all sessions and subscriptions that the policy no longer permits, including the sessions of offline clients.
+   * Affected clients are disconnected and may reconnect.
    */
   revalidateSessions(): void {
     for (const session of Array.from(this.#sessions.values())) this.revalidateSession(session)

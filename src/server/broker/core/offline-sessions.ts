@@ -115,7 +115,7 @@ interface OwnerUsage {
 export class OfflineUsageByOwner {
   readonly #usage = new Map<string, OwnerUsage>()
 
-  /** @param willBytes - size of the session's pending will, or 0 without one */
+  /** @param willBytes - size of the session's pending will, or 0 without a will */
   add(session: Session, willBytes: number): void {
     const name = session.accountName
     const usage = this.#usage.get(name) ?? { sessions: new Set(), sessionsWithWill: new Set(), willBytes: 0 }

@@ -30,7 +30,7 @@ export class BrokerMemoryBudget {
     return this.#used > this.limit
   }
 
-  /** Reserves bytes unless they would exceed the limit. Returns whether they are reserved. */
+  /** Reserves bytes unless they would exceed the limit. Returns whether the bytes are reserved. */
   tryReserve(bytes: number): boolean {
     if (this.#used + bytes > this.limit) {
       this.#onExceeded()
@@ -58,8 +58,8 @@ export interface Evictable {
   /** Further bytes that a well-behaved client frees soon. */
   readonly transientBytes: number
   /**
-   * The account, of which the one with the highest usage is evicted first. It is `undefined` before authentication, and
-   * such connections are evicted before all others.
+   * The name of the account. Items of the account with the highest usage are evicted first. The name is `undefined`
+   * before authentication, and such connections are evicted before all others.
    */
   readonly accountName: string | undefined
   evict(): void

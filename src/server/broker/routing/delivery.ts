@@ -24,7 +24,10 @@ export interface Delivery extends Message {
    * no further memory.
    */
   readonly isReplay?: boolean | undefined
-  /** Passes the message to another member of the shared subscription if the session ends without acknowledging it. */
+  /**
+   * Passes the message to another member of the shared subscription if the session ends before the message is
+   * acknowledged.
+   */
   readonly reassign?: ((delivery: Delivery) => void) | undefined
 }
 

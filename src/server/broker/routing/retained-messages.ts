@@ -51,7 +51,8 @@ export class RetainedMessages {
   }
 
   /**
-   * Replaces the message of a topic if the limits, the quota and the budget permit it. Returns whether it was replaced.
+   * Replaces the message of a topic if the limits, the quota and the budget permit that. Returns whether the message
+   * was replaced.
    *
    * @param now - ms of the monotonic clock
    * @param account - the account to charge for the message, if any
@@ -104,7 +105,11 @@ export class RetainedMessages {
     prune(path, levels)
   }
 
-  /** @param now - ms of the monotonic clock */
+  /**
+   * Returns the retained messages that match a filter.
+   *
+   * @param now - ms of the monotonic clock
+   */
   match(filter: string, now: number): Message[] {
     this.#removeExpired(now)
     const hits: Message[] = []

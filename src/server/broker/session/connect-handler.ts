@@ -122,7 +122,9 @@ const pendingClientOf = (
   authentication: new AuthenticationExchange(host.handler, peer, link, connect),
 })
 
-/** Returns the client id, or a generated one if the id is empty. Throws {@link PacketError} if the id is too long. */
+/**
+ * Returns the client id, or a generated id if the client id is empty. Throws {@link PacketError} if the id is too long.
+ */
 function clientIdOf({ clientId }: Connect): string {
   if (clientId.length > LIMIT.clientIdLength)
     throw new PacketError(

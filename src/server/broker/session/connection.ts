@@ -151,7 +151,11 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.onNetworkClosed()
   }
 
-  /** @param what - the operation that took too long, for the audit log */
+  /**
+   * Cuts the connection of a client that missed a deadline.
+   *
+   * @param what - operation that took too long, for the audit log
+   */
   cutOverdue(what: string): void {
     const reason = `${what} took too long`
     this.#reportCut(this.#packetHandler ? 'packet-time' : 'login-time', reason)

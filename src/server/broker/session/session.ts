@@ -14,7 +14,7 @@ export interface Grant {
 }
 
 const NO_IDS: readonly number[] = []
-/** The number of filters up to which they are compared one by one. Beyond this number, a trie is used. */
+/** The number of filters up to which all filters are compared one by one. Beyond this number, a trie is used. */
 const MAX_LINEAR_FILTERS = 8
 const PACKET_ID_BYTES = 32
 
@@ -32,7 +32,7 @@ export class Session implements Subscriber, Evictable {
   readonly deliveryQueue: DeliveryQueue
   /** The subscriptions by filter as sent by the client. See {@link subscribe}. */
   readonly subscriptions = new Map<string, Subscription>()
-  /** Subscriptions that await retained messages, which are sent for one subscription at a time. */
+  /** The subscriptions that await retained messages, which are sent for one subscription at a time. */
   readonly replays = new Set<Subscription>()
   expirySeconds = 0
   /** The owner, or `undefined` without authentication. */

@@ -63,7 +63,7 @@ export class ConnectionFreezer {
     socket.on('close', () => this.#sockets.delete(socket))
   }
 
-  /** Replaces the methods that a socket uses to read and end. Deferred calls run in order after the thaw. */
+  /** Replaces the methods with which a socket reads and ends. The deferred calls run in order after the thaw. */
   #freezeSocket(socket: Socket): () => void {
     const deferred: (() => void)[] = []
     // The methods are kept unbound, because they are restored later.

@@ -63,7 +63,8 @@ export class ReceiveBuffer implements IncompletePacketReader {
   }
 
   /**
-   * Returns the packet id of a plain PUBACK, or 0 if the next packet is not one. See {@link FrameCutter.nextPuback}.
+   * Returns the packet id of a plain PUBACK, or 0 if the next packet is of another kind. See {@link
+   * FrameCutter.nextPuback}.
    */
   nextPuback(): number {
     const packetId = this.#cutter.nextPuback()

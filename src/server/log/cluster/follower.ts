@@ -17,7 +17,7 @@ const RETRY_DELAY_MS = { initial: 50, max: 1_000 }
 /** The number of checks without progress, despite known messages, after which the stream is followed again. */
 const MAX_STALLED_CHECKS = 3
 
-/** Follows a stream from the current position, and restarts when the subscription ends or stalls. */
+/** Follows a stream from the current position. Restarts the subscription when it ends or stalls. */
 export class Follower {
   readonly #stream: Stream
   readonly #host: FollowerHost

@@ -188,7 +188,7 @@ export class LogPublisher {
         publication: undefined,
       }
       epoch.inFlight.push(message)
-      // While a resend is scheduled, this message would arrive before the resent one and thus out of order.
+      // While a resend is scheduled, this message would arrive before the message to resend, and thus out of order.
       if (this.#cancel === undefined) this.#publish(epoch, message)
     }
   }

@@ -18,8 +18,8 @@ interface SnapshotClaim {
 const CLAIM_TIMEOUT_MS = 60_000
 
 /**
- * Tracks the snapshots, the node that writes the next snapshot, and the amount of messages since the latest one. The
- * coordinator is part of the shared state, so that only one node writes each snapshot.
+ * Tracks the snapshots, the node that writes the next snapshot, and the amount of messages since the latest snapshot.
+ * The coordinator is part of the shared state, so that only one node writes each snapshot.
  */
 export class SnapshotCoordinator {
   #latest: SnapshotRecord | undefined

@@ -131,7 +131,10 @@ export class OtherSigners {
 
 const REPORT_INTERVAL_MS = 10_000
 
-/** Reports messages that no node sent, the first one immediately and then at most one every ten seconds. */
+/**
+ * Reports messages that no node sent. The first message is reported immediately, and further messages at most every ten
+ * seconds.
+ */
 export class ForeignMessageReporter {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #report: (error: unknown) => void

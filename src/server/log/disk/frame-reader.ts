@@ -38,7 +38,7 @@ export class FrameReader {
     this.#offset = offset
   }
 
-  /** @param offset - size of the file's head, bytes */
+  /** @param offset - size of the file's head in bytes */
   static async open(file: OpenFile, offset: number, salt: Salt): Promise<FrameReader> {
     return new FrameReader(file, await file.size(), offset, salt)
   }

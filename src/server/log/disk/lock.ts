@@ -40,8 +40,8 @@ const OWN_CLAIMS = new Set<string>()
 
 /**
  * Locks a directory for this process. Rejects with `in-use` when another process holds the directory. A killed process
- * leaves its lock behind. In the same pid namespace, its end is detected directly, in another one by its missing
- * heartbeat.
+ * leaves its lock behind. In the same pid namespace, the end of the owner is detected directly. In another pid
+ * namespace, it is detected by the missing heartbeat.
  */
 export async function lockDirectory(directory: string, options: LockOptions = {}): Promise<DirectoryLock> {
   const { clock = systemClock } = options
@@ -228,8 +228,8 @@ class HeldLock implements DirectoryLock {
         this.#markLost()
         return
       }
-      // The time must differ from the previous one, even if the clock was set back or the file system stores times with
-      // a resolution of two seconds.
+      // The time must differ from the previous time, even if the clock was set back or the file system stores times
+      // with a resolution of two seconds.
       this.#heartbeatSeconds = Math.max(
         this.#options.clock.now() / 1_000,
         this.#heartbeatSeconds + HEARTBEAT_MS / 1_000,
@@ -318,7 +318,7 @@ export async function claimDirectory(
   }
 }
 
-/** Removes all other claims if the last claim is this process's. Returns whether it is. */
+/** Removes all other claims if this process made the last claim. Returns whether this process made the last claim. */
 async function removeOtherClaims(files: ClaimFiles, own: string): Promise<boolean> {
   const next = successorName(own)
   const others = (await files.list()).filter(name => SUCCESSOR.test(name) && name !== next)
@@ -328,7 +328,7 @@ async function removeOtherClaims(files: ClaimFiles, own: string): Promise<boolea
   return true
 }
 
-/** Returns the chain of claims. The last one counts, whether or not its process runs. */
+/** Returns the chain of claims. The last claim counts, whether or not its process runs. */
 export async function readClaims({ read }: Pick<ClaimFiles, 'read'>): Promise<Claim[]> {
   const claims: Claim[] = []
   for (let name = LOCK_FILE; ; ) {

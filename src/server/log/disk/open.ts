@@ -118,7 +118,7 @@ async function resumeFenced<C>(
     const file = await files.open(tail.name, true)
     await rewriteLastFrame(file, tail).finally(async () => file.close())
   }
-  // A new mark is created, because the former owner may still write the old one. The new mark must not be ahead of the
+  // A new mark is created, because the former owner may still write the old mark. The new mark must not be ahead of the
   // logs.
   const mark = await replaceFile(files, MARK_FILE, encodeCommitMark(Math.max(position, markedPosition)))
   const { head, salt } = createFileHead('log', position)

@@ -9,7 +9,9 @@ export type PidNamespace = string | undefined
 /** The process that made a claim. */
 export interface Owner {
   readonly pid: number
-  /** An id that distinguishes the process from a later one with the same pid. `-` if the system does not provide it. */
+  /**
+   * An id that distinguishes the process from a later process with the same pid. `-` if the system does not provide it.
+   */
   readonly startId: string
   /**
    * The pid namespace, or `-` if unknown. It is `undefined` in a claim of an earlier version, which supports only one
@@ -81,7 +83,7 @@ function isRunning(pid: number): boolean {
 
 function readStartId(pid: number): string {
   const startId = tryRead(() => {
-    // A container may see the /proc of another pid namespace.
+    // A container may see the `/proc` of another pid namespace.
     if (readlinkSync('/proc/self') !== String(process.pid)) return undefined
     const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
