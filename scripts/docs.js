@@ -108,7 +108,7 @@ function followLinks() {
   const html = new Map(files.map(name => [relative('.', name), readFileSync(join(DIST, name), 'utf8')]))
   const ids = new Map(Array.from(html, ([name, text]) => [name, idsOf(text)]))
   const lost = Array.from(html).flatMap(([name, text]) => broken(name, text, ids).map(href => `${name}: ${href}`))
-  if (lost.length > 0) throw new Error(`Links that lead nowhere:\n${lost.join('\n')}`)
+  if (lost.length > 0) throw new Error(`Broken links:\n${lost.join('\n')}`)
   return files.length
 }
 

@@ -52,7 +52,7 @@ say('panel', 'controller-a takes the lock', first)
 await lock.deleteIf('controller-a')
 const second = await lock.set('controller-b', { ifAbsentOrEqual: true, expiresIn: 60_000 })
 say('panel', 'controller-a lets go, controller-b takes the lock', second)
-if (first.version === undefined || second.version === undefined) throw new Error('a lock without a version')
+if (first.version === undefined || second.version === undefined) throw new Error('the lock has no version')
 const opened = await valve.set('open', { fencingToken: second.version })
 say('panel', 'controller-b opens the valve with its token', opened)
 const refusal = await valve.set('shut', { fencingToken: first.version }).then(

@@ -49,7 +49,7 @@ async function succession(members, since) {
 }
 
 /**
- * Writes with an old token, as a former leader does that continues after another one took over.
+ * Writes with an old token, as a former leader does if it continues after another member took over.
  *
  * @param {Hlc} token
  */

@@ -2,7 +2,7 @@
 export const STATION = 'pump-station'
 /** The key that only the leader may write. */
 export const SPEED = 'pump-station\\speed'
-/** Options of the lease: the lease of a dead leader expires after this time, ms. */
+/** Options of the lease. The lease of a dead leader expires after `duration`, ms. */
 export const LEASE = { duration: 1_500 }
 
 /**

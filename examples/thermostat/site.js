@@ -56,7 +56,7 @@ async function buildPage() {
       assetsInlineLimit: 0,
     },
   })
-  if (!Array.isArray(built) && !('output' in built)) throw new Error('the build does not end')
+  if (!Array.isArray(built) && !('output' in built)) throw new Error('the build has no output')
   const output = Array.isArray(built) ? built.flatMap(part => part.output) : built.output
   return new Map(
     output.map(file => {

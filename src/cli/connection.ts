@@ -94,7 +94,7 @@ export async function once<T>(
 function explained(error: unknown, status: Status | undefined, { broker, timeout }: CliConnection): unknown {
   if (isPermanentEnd(error)) return refused(broker, error)
   if (!(error instanceof TimeoutError) || status?.state === 'connected') return error
-  const cause = status?.state === 'reconnecting' ? rootCause(status.cause) : 'no answer'
+  const cause = status?.state === 'reconnecting' ? rootCause(status.cause) : 'no response'
   return new Failure(EXIT.failed, `cannot reach ${broker} within ${timeout} ms: ${cause}`, { cause: error })
 }
 

@@ -115,7 +115,7 @@ class LockRun {
       concatMap(() => this.#connection.store.status$),
       map(status => {
         if (this.#currentHolder !== undefined) throw this.#heldBy(this.#currentHolder)
-        const cause = status.state === 'reconnecting' ? rootCause(status.cause) : 'no answer'
+        const cause = status.state === 'reconnecting' ? rootCause(status.cause) : 'no response'
         const lock = `the lock ${this.#lease.name} at ${this.#connection.broker}`
         throw new Failure(EXIT.failed, `cannot acquire ${lock} within ${acquireTimeout} ms: ${cause}`)
       }),

@@ -84,7 +84,7 @@ async function took({ clock }: Io, act: () => Promise<unknown>): Promise<number>
 
 /** Resolves to the address of the broker once connected. Rejects with the cause after the timeout. */
 async function reached({ store, broker, timeout }: CliConnection): Promise<string | undefined> {
-  let cause = 'no answer'
+  let cause = 'no response'
   const connected$ = store.status$.pipe(
     filter(status => {
       if (status.state === 'closed' && status.cause)

@@ -109,7 +109,7 @@ function checkContent(content: unknown, path: string): Content {
   const isBase = base === undefined || typeof base === 'string'
   const isSeen = seen === undefined || seen === null || typeof seen === 'string'
   if (typeof id !== 'string' || typeof at !== 'number' || typeof value !== 'string' || !isSeen || !isBase)
-    throw new ArgumentError(`Expected ${path} to contain a write; use a directory of its own`)
+    throw new ArgumentError(`Expected ${path} to contain a write: use a separate directory for the writes`)
   return { id, at, value, seen, base }
 }
 

@@ -9,7 +9,7 @@ module.exports = async RED => {
     const key = ownKey(settings)
     const duration = timeOf('the duration', settings['duration'])
     if (duration === undefined)
-      throw new Error('No duration is given: after how many ms is a silent holder to lose the lock?')
+      throw new Error('No duration is given: enter the time in ms after which a silent holder loses the lock')
     const candidate = lease(storeOf(RED, settings), key, { duration })
     /** @type {Extract<LeaseState, { status: 'held' }> | undefined} */
     let held

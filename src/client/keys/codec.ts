@@ -71,7 +71,7 @@ function checkAttached({ length, buffer }: Uint8Array): void {
   try {
     new Uint8Array(buffer)
   } catch (cause) {
-    throw new ArgumentError('its bytes were transferred, such as to a worker: encode a copy', { cause })
+    throw new ArgumentError('its bytes were transferred, for example to a worker: encode a copy', { cause })
   }
 }
 

@@ -144,7 +144,8 @@ export class LeaseCandidate {
       return
     }
     this.#acquireAfter(this.#acquireBackoff.retryMs())
-    // A lost connection already shows in `status$`. The report comes last because its callback may unsubscribe.
+    // A lost connection is already visible in `status$`, so it is not reported. The report comes last, because its
+    // callback may unsubscribe.
     if (error.code !== 'timeout') this.#host.report(error)
   }
 

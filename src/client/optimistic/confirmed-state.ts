@@ -14,7 +14,7 @@ export interface StoreValue {
 /** The known state of a key, from its watch and from responses to writes and reads. Immutable. */
 export interface ConfirmedState {
   readonly known: StoreValue | undefined
-  /** Counts connections and store instances. Versions rise within one epoch. */
+  /** Number of connections and store instances so far. Versions rise within one epoch. */
   readonly epoch: number
   /** The newest version of this epoch. Older observations are outdated. */
   readonly floor: Hlc | undefined

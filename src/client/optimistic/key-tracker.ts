@@ -154,7 +154,7 @@ export type WriteOutcome = 'written' | 'overtaken' | 'not written'
 /**
  * Derives the outcome of a write without a response, or `undefined` while unknown. Pure. The write was applied if the
  * key has since changed to its value, and was overtaken if a later connection shows another change. If the key is
- * unchanged, the write may still be in flight, and a read that is sent after the write has expired decides.
+ * unchanged, the write may still be in flight, and only a read that is sent after the expiry of the write can decide.
  *
  * @param isExpired - whether the latest observation is such a read
  */

@@ -49,7 +49,7 @@ export interface RetainedOptions {
   readonly maxLevels?: number | undefined
   /** MQTT client id at the broker of the topics. Default: random. */
   readonly clientId?: string | undefined
-  /** Connection options of the broker of the topics. Default: none besides the address. */
+  /** Connection options of the broker of the topics. Default: no options except the address. */
   readonly connection?: Connecting | undefined
 }
 

@@ -23,8 +23,8 @@ interface AddressSettings {
 }
 
 /**
- * Routes one mqtt.js client to several addresses. mqtt.js interprets each address: a second client per address, which
- * never connects, supplies the stream builder.
+ * Routes one mqtt.js client to several addresses. mqtt.js must interpret each address itself, so a second client per
+ * address, which never connects, supplies the stream builder.
  */
 export class AddressRouter {
   readonly client: MqttClient

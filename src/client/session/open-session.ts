@@ -86,7 +86,7 @@ export function shareSession(client: MqttJsClient, clock: Clock): MqttSession {
   }
   if (isShared(client)) {
     throw new ArgumentError(
-      'Expected an MqttClient without another state store, as two would end each other’s subscriptions: ' +
+      'Expected an MqttClient without another state store, because two would end each other’s subscriptions: ' +
         'use that one, or wait until its `close()` has settled',
     )
   }

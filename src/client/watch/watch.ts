@@ -101,8 +101,8 @@ export class Watch {
   }
 
   /**
-   * Notifies an observer that has just joined. As in {@link notify}, notifications that it causes are queued behind
-   * this one; otherwise it would receive the older entry last.
+   * Notifies an observer that has just joined. As in {@link notify}, notifications that the observer causes are queued
+   * behind this one; otherwise the observer would receive the older entry last.
    */
   notifyOne(observer: WatchObserver, entry: RawEntry | undefined, freshness: Freshness): void {
     if (!this.has(observer)) return

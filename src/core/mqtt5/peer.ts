@@ -22,7 +22,7 @@ export interface Client {
   deliver(topic: string, content: Content): void
 }
 
-/** Why a PUBLISH is rejected; with a `disconnect` reason code, the connection is also closed. */
+/** Why a PUBLISH is rejected. With a `disconnect` reason code, the connection is also closed. */
 export interface PublishRejection {
   readonly reason: string
   readonly disconnect?: ReasonCode

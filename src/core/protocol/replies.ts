@@ -114,7 +114,7 @@ function bytesOf(item: Resp3, reply: Resp3): Uint8Array {
 }
 
 const notAPage = ({ type }: Resp3): PayloadError =>
-  new PayloadError(`The state store's answer to SCAN is not a page of keys (${type})`)
+  new PayloadError(`The store's reply to SCAN is not a page of keys (${type})`)
 
 function readReply(payload: Uint8Array, key: string): Resp3 {
   const reply = decodeReply(payload)
@@ -123,4 +123,4 @@ function readReply(payload: Uint8Array, key: string): Resp3 {
 }
 
 const unexpected = (reply: Resp3, key: string): PayloadError =>
-  new PayloadError(`The state store's answer for key ${JSON.stringify(key)} has an unexpected form (${reply.type})`)
+  new PayloadError(`The store's reply for key ${JSON.stringify(key)} has an unexpected form (${reply.type})`)

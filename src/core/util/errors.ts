@@ -281,7 +281,7 @@ const IDENTIFIER = /^[\w.-]{1,64}$/
  *
  * @example
  * ```ts
- * errorLabel(Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })) // 'Error ECONNREFUSED'
+ * errorLabel(Object.assign(new Error('no response from db.internal'), { code: 'ECONNREFUSED' })) // 'Error ECONNREFUSED'
  * ```
  */
 export function errorLabel(error: unknown): string {

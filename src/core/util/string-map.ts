@@ -1,6 +1,6 @@
 /**
- * V8 hashes a longer string by its length only (`String::kMaxHashCalcLength`): all longer keys of one length collide
- * and are compared character by character.
+ * Maximum length of a string whose content V8 hashes. V8 hashes a longer string by its length only
+ * (`String::kMaxHashCalcLength`), so all longer keys of one length collide and are compared character by character.
  */
 const MAX_HASHED_LENGTH = 16_383
 

@@ -64,7 +64,10 @@ export class UnauthenticatedConnections {
     this.#cut = cut
   }
 
-  /** Adds a connection, by its socket below TLS if it uses TLS. Beyond the limit, evicts a connection. */
+  /**
+   * Adds the socket of a connection, which is the one below TLS if the connection uses TLS. Beyond the limit, evicts a
+   * connection.
+   */
   add(socket: Socket): void {
     if (socket.destroyed) return
     const name = connectionName(socket)

@@ -141,7 +141,7 @@ export type Failed<E extends ErrorMode, T> = E extends 'emit' ? Failure<T> : nev
 /** Returns the key of an item. */
 export type KeyOf<T> = (item: T) => string | Uint8Array
 
-/** Encodes an item: a codec for the item itself, or a function that returns text or bytes. */
+/** An encoder of items: a codec for the item itself, or a function that returns text or bytes. */
 export type ValueOf<T> = Codec<T> | ((item: T) => string | Uint8Array)
 
 export const encodeWith = <T>(toValue: ValueOf<T>, item: T, key: string): Uint8Array =>
