@@ -97,7 +97,7 @@ export class PubSubLoad {
     return new PubSubLoad(topics)
   }
 
-  /** Publishes at least `count` messages. Resolves when all of them are delivered. @param {number} count */
+  /** Publishes at least `count` messages. Resolves when all messages are delivered. @param {number} count */
   run(count) {
     return Promise.all(this.topics.map(topic => topic.run(Math.ceil(count / this.topics.length))))
   }

@@ -33,7 +33,7 @@ export class RawClient {
     await once(socket, 'connect')
     const notifications = `clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/${hex(clientId)}/command/notify/+`
     socket.write(connectPacket(clientId))
-    // Waits for CONNACK, because a broker accepts only few packets before it.
+    // Waits for CONNACK, because a broker accepts only a few packets before CONNACK.
     await once(socket, 'data')
     socket.write(subscribePacket(responseTopic(clientId)))
     socket.write(subscribePacket(notifications))

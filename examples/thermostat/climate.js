@@ -34,7 +34,7 @@ export function later({ temperature, heating }, { setPoint, mode }, elapsed) {
 }
 
 /**
- * Returns the relative humidity, %, which falls as the air gets warmer. Saturation by the Magnus formula.
+ * Returns the relative humidity, %, which falls when the temperature rises. Saturation by the Magnus formula.
  *
  * @param {number} temperature
  */

@@ -151,7 +151,7 @@ export interface StoreHealth {
   readonly attached: AttachedFacts['state'] | undefined
   readonly keys: number
   readonly connections: number
-  /** Number of connections, including the ones of clients that are not authenticated yet. */
+  /** Number of connections, including clients that are not authenticated yet. */
   readonly networkConnections: number | undefined
   /** Number of refused connections since the store started. */
   readonly refusedConnections: number | undefined

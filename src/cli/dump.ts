@@ -145,8 +145,9 @@ export async function openTarget(file: string | undefined, io: Io): Promise<Dump
 }
 
 /**
- * Returns the permissions of a new file: the ones of the file that it replaces, or access for the owner only, because a
- * dump contains every value. Returns `undefined` for devices and links, which are written in place instead of replaced.
+ * Returns the permissions of a new file: the permissions of the file that it replaces, or access for the owner only,
+ * because a dump contains every value. Returns `undefined` for devices and links, which are written in place instead of
+ * replaced.
  */
 async function modeOf(file: string): Promise<number | undefined> {
   try {

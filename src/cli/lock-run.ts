@@ -229,8 +229,8 @@ export interface ChildPort {
 const GROUP_POLL_INTERVAL_MS = 25
 
 /**
- * A command that has the standard streams of this process and a process group of its own. Processes that it starts are
- * signalled with it, and signals of the terminal reach it only once, forwarded by this process.
+ * A command that has the standard streams of this process and a separate process group. Signals also reach the
+ * processes that the command starts. Signals of the terminal reach the command only once, forwarded by this process.
  */
 export class Child {
   /**

@@ -121,7 +121,7 @@ async function problemOf(response: Response): Promise<Problem> {
     const problem: Partial<Problem> = await response.json()
     return { ...fallback, ...problem }
   } catch {
-    // A proxy responded in a format of its own.
+    // A proxy responded in a different format.
     return fallback
   }
 }

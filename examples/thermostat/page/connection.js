@@ -17,7 +17,7 @@ const TICK = 500
  */
 export function showConnection({ status$, stats$ }, keys) {
   const wasLive$ = stats$.pipe(scan((was, stats) => was || isLive(stats), false))
-  // All keys share the connection, so the freshness of any key tells since when values are stale.
+  // All keys share the connection, so the freshness of any key contains the time since which values are stale.
   return combineLatest([status$, stats$, keys.setPoint.freshness$, wasLive$, timer(0, TICK)]).pipe(
     map(([status, stats, freshness, wasLive]) => inWords(status, stats, freshness, wasLive, Date.now())),
     tap(said => show(said, Object.keys(keys).length)),

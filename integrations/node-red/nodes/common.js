@@ -52,7 +52,7 @@ function codecOf(byName, { codec }) {
   return found
 }
 
-/** Returns the key of a node that gets no key from messages. @param {Settings} settings */
+/** Returns the key of a node whose messages do not name a key. @param {Settings} settings */
 function ownKey({ key }) {
   if (typeof key !== 'string' || key === '') throw new Error('No key is given: open the node and enter one')
   return key

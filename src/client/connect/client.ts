@@ -166,7 +166,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   /**
-   * Runs the close hooks, which release leases, so that other candidates need not wait for them to expire, and save
+   * Runs the close hooks, which release leases, so that other candidates need not wait for the expiry, and save waiting
    * writes.
    */
   #runCloseHooks(): void {

@@ -107,7 +107,7 @@ export class QueuedWrite<T> {
     const next = this.#choose(conditions)
     const replaced = this.#replaced
     this.#replaced = undefined
-    // The storage already has the new write, so it is never empty in between.
+    // The storage already has the new write, so the storage is never empty in between.
     if (replaced && !this.#userWrite?.isStored) this.#writeStorageQueue.discard(replaced)
     return next
   }

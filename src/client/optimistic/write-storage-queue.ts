@@ -81,7 +81,7 @@ export class WriteStorageQueue {
       write.isStored = false
       this.#host.report(error)
       if (this.#savedId !== undefined) this.discard({ id: this.#savedId, isStored: true })
-      // The save may still complete, so that the write could be found after it was sent.
+      // The save may still complete, so the write could be found after it was sent.
       if (isTimeout(error.cause)) this.discard({ id, isStored: true })
     }
     const done = (): void => {

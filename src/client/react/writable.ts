@@ -76,7 +76,7 @@ function useView<T>(
   return key instanceof Optimistic ? key : created
 }
 
-/** Returns the options with functions that call the ones of the latest rendering. */
+/** Returns the options with functions that call the functions of the latest rendering. */
 function withLatestCallbacks<T>(options: OptimisticOptions<T>, latest: Latest<T>): OptimisticOptions<T> {
   const { conflict, ask } = options
   const merge = (mine: T, theirs: T | undefined, base: T | undefined): T => {

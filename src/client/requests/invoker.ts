@@ -344,8 +344,8 @@ const readUint32 = (bytes: Uint8Array, at: number): number =>
 
 /**
  * Writes without a response from an earlier connection, by subject. Their responses may still arrive in a resumed
- * session. As requests for one subject are processed in order, and messages of one topic are delivered in order, no
- * response to them follows once a later request for the subject has its response.
+ * session. Requests for one subject are processed in order and messages of one topic are delivered in order, so no
+ * response to such a write follows once a later request for the subject has its response.
  */
 class EarlierWrites {
   #writes = new Map<string, PendingRequest[]>()

@@ -93,7 +93,7 @@ export class AddressRouter {
     const known = this.#settings.get(url)
     if (known) return known
     const settings = settingsOf(this.#createClient(url))
-    // Brokers can refer to any number of addresses, so only one is cached besides the configured ones.
+    // Brokers can refer to any number of addresses, so only one is cached in addition to the configured addresses.
     if (this.#settings.size > this.#options.urls.length)
       this.#settings.delete(Array.from(this.#settings.keys()).at(-1) ?? '')
     this.#settings.set(url, settings)

@@ -177,7 +177,7 @@ const FIRST_MQTTJS_ID = 64_512
 export const MAX_OWN_IDS = FIRST_MQTTJS_ID - 1
 
 /**
- * Ids for an owned connection, below those of {@link mqttJsPacketIds}. Reuses released ids first, which keeps the ids
+ * Ids for an owned connection, below the ids of {@link mqttJsPacketIds}. Reuses released ids first, which keeps the ids
  * small.
  */
 export class OwnPacketIds implements PacketIds {

@@ -76,8 +76,8 @@ export interface MqttSession {
   publish(request: OutboundRequest, done: Done): void
   /**
    * Subscribes with QoS 1, and an identifier (1 to 268,435,455) if given, replacing earlier subscriptions to the same
-   * filters. Calls `done` on SUBACK with one MQTT 5 reason code per filter, of which codes below 128 grant the filter.
-   * Does not call `done` if the connection is lost first.
+   * filters. Calls `done` on SUBACK with one MQTT 5 reason code per filter; a code below 128 grants the filter. Does
+   * not call `done` if the connection is lost first.
    */
   subscribe(
     filters: readonly string[],

@@ -38,7 +38,7 @@ export class Watch {
   // The list is copied on write, because observers may join and leave while they are notified.
   #observers = NO_OBSERVERS
   #isNotifying = false
-  /** Notifications that observers cause during a notification, delivered after it. */
+  /** Notifications that observers cause during a notification. They are delivered after that notification. */
   #queued: (() => void)[] = NO_NOTIFICATIONS
 
   constructor(key: KeyName, registration?: SharedRegistration) {

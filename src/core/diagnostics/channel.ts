@@ -2,32 +2,44 @@ import { afterIo } from '../util/clock.js'
 
 /** A named channel of events, as in Node's `diagnostics_channel`. */
 export interface Channel<T> {
-  /** Check this first: an event without subscribers must cost nothing. */
+  /**
+   * Whether the channel has subscribers. Publishers check this first, because an event without subscribers must cost
+   * nothing.
+   */
   readonly hasSubscribers: boolean
   publish(message: T): void
   subscribe(listener: ChannelListener): void
-  /** Returns whether the listener was subscribed. */
+  /** Removes a listener. Returns whether the listener was subscribed. */
   unsubscribe(listener: ChannelListener): boolean
   /** Publishes `message` and runs `task`, in the async contexts that tracers have bound to the channel. */
   runStores<R>(message: T, task: () => R): R
 }
 
-/** A method, so that a listener of one type of event fits: a channel has the events that its name stands for. */
+/**
+ * A listener of a channel. The type is derived from a method, so that a listener for one type of event is assignable: a
+ * channel publishes only the events that its name stands for.
+ */
 export type ChannelListener = { listen(message: unknown, name: string | symbol): void }['listen']
 
 interface ChannelModule {
   channel(name: string): Channel<unknown>
 }
 
-/** Node 20.16 or later, Deno and Bun; elsewhere, such as in browsers, {@link createLocalChannel} replaces it. */
+/**
+ * The runtime, which provides built-in modules if it is Node 20.16 or later, Deno or Bun. Elsewhere, such as in
+ * browsers, {@link createLocalChannel} replaces the module.
+ */
 const runtime: { readonly process?: { getBuiltinModule?(id: string): object | undefined } } = globalThis
 const builtin = runtime.process?.getBuiltinModule?.('node:diagnostics_channel')
 const hasChannels = (module: object | undefined): module is ChannelModule => module !== undefined && 'channel' in module
 
-/** Not a property of a client: as in Node, a channel is the same one for all clients and stores. */
+/**
+ * The channels of this process or page. They are not part of a client because, as in Node, all clients and stores share
+ * a channel.
+ */
 const localChannels = new Map<string, Channel<unknown>>()
 
-/** Returns the channel of a name; always the same one. */
+/** Returns the channel with a name, which is always the same object. */
 export function channelOf(name: string): Channel<unknown> {
   if (hasChannels(builtin)) return builtin.channel(name)
   const channel = localChannels.get(name) ?? createLocalChannel(name)
@@ -43,12 +55,12 @@ export function createLocalChannel(name: string): Channel<unknown> {
       return listeners.size > 0
     },
     publish(message) {
-      // A copy: a listener may subscribe and unsubscribe.
+      // Iterates over a copy, because a listener may subscribe and unsubscribe.
       for (const listener of Array.from(listeners)) {
         try {
           listener(message, name)
         } catch (error) {
-          // Raised outside of the publisher, as in Node.
+          // The error is raised outside of the publisher, as in Node.
           afterIo(() => {
             throw error
           })

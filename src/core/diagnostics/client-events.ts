@@ -4,20 +4,20 @@ import type { Command } from '../protocol/commands.js'
 import type { StateStoreError } from '../util/errors.js'
 
 /**
- * A request of a client, the context of the tracing channel `rx-statestore:request`: from the call until the client
- * has the response. Requests of watches and leases are included.
+ * A request of a client, from the call until the client has the response. This is the context of the tracing channel
+ * `rx-statestore:request`. Requests of watches and leases are included.
  */
 export interface RequestTrace {
   readonly clientId: string
   /** The address of the broker, without user, password and query. */
   readonly url: string | undefined
   readonly verb: Command['verb']
-  /** Undefined for SCAN and GLOBNOTIFY. */
+  /** The key; undefined for SCAN and GLOBNOTIFY. */
   readonly key: string | undefined
   /** User properties to send with the request, such as `traceparent`. A subscriber of `start` may set them. */
   readonly properties: Record<string, string>
   outcome: 'pending' | 'succeeded' | 'failed' | 'cancelled'
-  /** Why it failed. */
+  /** Why the request failed. */
   error: StateStoreError | undefined
 }
 
@@ -30,7 +30,7 @@ export interface ConnectionEvent {
   readonly cause: StateStoreError | undefined
 }
 
-/** A watched key, on `rx-statestore:watch`. */
+/** An event of a watched key, on `rx-statestore:watch`. */
 export type ClientWatchEvent =
   /** `from` is missing when the watch starts, `to` when it has ended. */
   | {
@@ -40,24 +40,24 @@ export type ClientWatchEvent =
       readonly from: WatchFreshness | undefined
       readonly to: WatchFreshness | undefined
     }
-  /** The store notified the client of a change; the watch may still find that it is outdated. */
+  /** The store notified the client of a change. The watch may still find that the change is outdated. */
   | {
       readonly type: 'notification'
       readonly clientId: string
       readonly key: string
-      /** Of the message, such as `traceparent`. */
+      /** User properties of the notification, such as `traceparent`. */
       readonly userProperties: PropertiesByName
     }
 
 export type WatchFreshness = 'connecting' | 'live' | 'stale' | 'resyncing'
 
-/** A lease of a client, on `rx-statestore:lease`. */
+/** An event of a client's lease, on `rx-statestore:lease`. */
 export type LeaseEvent = {
   readonly clientId: string
   readonly key: string
 } & (
   | { readonly status: 'waiting'; readonly holder: string }
-  /** Acquired or renewed. The fencing token stays the same with renewals. */
+  /** The lease was acquired or renewed. Renewals do not change the fencing token. */
   | { readonly status: 'held'; readonly holder: string; readonly token: Hlc }
   | { readonly status: 'lost'; readonly cause: StateStoreError }
 )

@@ -37,8 +37,9 @@ export type DiagnosticEvents = {
 }
 
 /**
- * Calls `listener` synchronously with each event of a channel, of all clients and stores of the process or page, until
- * the returned function is called. Equal to `subscribe` of `node:diagnostics_channel`, but typed, and in browsers too.
+ * Calls `listener` synchronously with each event of a channel, from all clients and stores of the process or page.
+ * Returns a function that unsubscribes. Works like `subscribe` of `node:diagnostics_channel`, but with types and also
+ * in browsers.
  *
  * @example
  * ```ts
@@ -50,7 +51,7 @@ export function subscribe<Name extends keyof DiagnosticEvents>(
   listener: (event: DiagnosticEvents[Name]) => void,
 ): () => void {
   const channel = channelOf(name)
-  // A function of its own, so that each subscription ends by itself.
+  // A separate function for each subscription, so that each one ends independently.
   const listen: ChannelListener = (event: DiagnosticEvents[Name]) => listener(event)
   channel.subscribe(listen)
   return () => {

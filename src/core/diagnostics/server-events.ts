@@ -3,57 +3,60 @@ import type { Command } from '../protocol/commands.js'
 import type { Reply } from '../protocol/replies.js'
 
 /**
- * A request at a store, the context of the tracing channel `rx-statestore:server:request`: from its arrival until its
- * response and the notifications of its change are sent.
+ * A request at a store, from its arrival until its response and the notifications of its change are sent. This is the
+ * context of the tracing channel `rx-statestore:server:request`.
  */
 export interface ServerRequestTrace {
   readonly clientId: string
-  /** Undefined for a payload that is not a command. */
+  /** The verb; undefined for a payload that is not a command. */
   readonly verb: Command['verb'] | undefined
-  /** Undefined for SCAN and GLOBNOTIFY. A view: copy it to keep it. */
+  /** The key; undefined for SCAN and GLOBNOTIFY. The bytes are a view that must be copied to be kept. */
   readonly key: Uint8Array | undefined
   readonly requestBytes: number
   /** User properties of the request (W3C Trace Context). */
   readonly traceparent: string | undefined
   readonly tracestate: string | undefined
-  /** User properties for the notifications of its change. A subscriber of `start` may set them. */
+  /** User properties for the notifications of the change. A subscriber of `start` may set them. */
   readonly notificationProperties: Record<string, string>
   /**
-   * Type of the reply; `rejected` if the request did not reach the engine, `unknown` if its outcome is unknown and
-   * nothing is sent.
+   * Type of the reply; `rejected` if the request did not reach the engine; `unknown` if the outcome is unknown and no
+   * response is sent.
    */
   outcome: Reply['type'] | 'rejected' | 'unknown' | 'pending'
   /** Code of an error reply, such as `not-authorized`; the status of a rejected request, such as `503`. */
   error: string | undefined
-  /** Whether it is a redelivered write, which was not applied again. */
+  /** Whether the request is a redelivered write, which was not applied again. */
   isRepeated: boolean
   responseBytes: number
 }
 
-/** A changed key, on `rx-statestore:server:change`: by a request, another node, a loaded dump, or its expiry. */
+/**
+ * A change of a key, on `rx-statestore:server:change`. The cause is a request, another node, a loaded dump, or the
+ * expiry of the key.
+ */
 export interface ServerChangeEvent {
-  /** A view: copy it to keep it. */
+  /** The key. The bytes are a view that must be copied to be kept. */
   readonly key: Uint8Array
   readonly type: 'inserted' | 'modified' | 'deleted' | 'expired'
   readonly version: Hlc
-  /** Number of clients notified by this node. */
+  /** Number of clients that this node notified. */
   readonly notified: number
 }
 
 interface ConnectionOrigin {
   readonly address: string | undefined
-  /** `mqtt`, `mqtts`, `ws`, `wss`; for cut connections also `console` or `hub`. */
+  /** The listener: `mqtt`, `mqtts`, `ws` or `wss`; for cut connections also `console` or `hub`. */
   readonly listener: string
 }
 
-/** A connection to the broker, on `rx-statestore:server:connection`. */
+/** An event of a connection to the broker, on `rx-statestore:server:connection`. */
 export type ServerConnectionEvent =
-  /** The client is authenticated and admitted. */
+  /** The client was authenticated and admitted. */
   | (ConnectionOrigin & {
       readonly type: 'opened'
       readonly clientId: string
       readonly isSessionPresent: boolean
-      /** User property `metriccategory` of CONNECT. */
+      /** The user property `metriccategory` of CONNECT. */
       readonly category: string | undefined
     })
   /** `isAdmitted` is false for a connection that ends before it is opened, such as an aborted login. */
@@ -61,15 +64,15 @@ export type ServerConnectionEvent =
       readonly type: 'closed'
       readonly clientId: string
       readonly isAdmitted: boolean
-      /** `network`: closed without a DISCONNECT by either side. */
+      /** The side that closed the connection. `network` means that neither side sent a DISCONNECT. */
       readonly by: 'client' | 'broker' | 'network'
-      /** Of DISCONNECT or CONNACK (MQTT 5.0, section 2.4). */
+      /** The reason code of DISCONNECT or CONNACK (MQTT 5.0, section 2.4). */
       readonly reasonCode: number | undefined
       readonly reason: string | undefined
     })
   /** The TLS handshake failed. `reason` is a code such as `ECONNRESET` or `ERR_SSL_NO_SHARED_CIPHER`. */
   | (ConnectionOrigin & { readonly type: 'handshake-failed'; readonly reason: string })
-  /** Closed because of a limit. If a client was connected, `closed` follows. */
+  /** The connection was closed because of a limit. If a client was connected, `closed` follows. */
   | (ConnectionOrigin & {
       readonly type: 'cut'
       readonly limit: ConnectionLimit
@@ -90,7 +93,7 @@ export type ConnectionLimit =
   | 'quota'
   | 'other'
 
-/** A PUBLISH at the broker, on `rx-statestore:server:publish`: requests, responses and notifications included. */
+/** A PUBLISH at the broker, on `rx-statestore:server:publish`. Requests, responses and notifications are included. */
 export interface ServerPublishEvent {
   readonly direction: 'received' | 'sent'
   readonly clientId: string
@@ -99,8 +102,8 @@ export interface ServerPublishEvent {
 }
 
 /**
- * A login, or an action that was rejected, on `rx-statestore:server:access`. Permitted actions are not published: they
- * are the requests and messages without a rejection. Texts can be as long as clients make them.
+ * A login, or an action that was rejected, on `rx-statestore:server:access`. Permitted actions are not published,
+ * because they are the requests and messages without a rejection. Clients determine the length of the texts.
  */
 export interface ServerAccessEvent {
   /** `order`: an operation by a user of the console. */
@@ -117,9 +120,9 @@ export interface ServerAccessEvent {
   readonly target?: string | undefined
 }
 
-/** The log of a store with a directory or a shared log, on `rx-statestore:log`. Durations in ms. */
+/** An event of the log of a store with a directory or a shared log, on `rx-statestore:log`. Durations are in ms. */
 export type LogEvent =
-  /** An entry of this node is durable. `duration` counts from its append. */
+  /** An entry of this node has become durable. `duration` counts from its append. */
   | { readonly type: 'committed'; readonly commands: number; readonly bytes: number; readonly duration: number }
   | { readonly type: 'rejected'; readonly commands: number; readonly problem: string }
   /** An entry of another node was applied. */
@@ -132,5 +135,5 @@ export type LogEvent =
   | { readonly type: 'availability'; readonly node: string; readonly state: 'kept' | 'waiting' | 'away' }
   /** Twice a second: the last applied position of the shared log, and the last one known to exist. */
   | { readonly type: 'progress'; readonly node: string; readonly position: number; readonly knownEnd: number }
-  /** This node asked to write the next snapshot; one node is elected. */
+  /** This node asked to write the next snapshot, for which one node is elected. */
   | { readonly type: 'election'; readonly node: string; readonly isElected: boolean }

@@ -1,11 +1,11 @@
 import { type Channel, channelOf } from './channel.js'
 
-/** Steps of a traced operation, each a channel of its own: `tracing:NAME:start` and so on. */
+/** The steps of a traced operation. Each step has a separate channel, such as `tracing:NAME:start`. */
 export type TracingStep = 'start' | 'end' | 'asyncStart' | 'asyncEnd' | 'error'
 
 /**
- * The channels of one kind of asynchronous operation, named and used as those of Node's `TracingChannel`. All events of
- * an operation have the same context object.
+ * The channels of one kind of asynchronous operation, with the names and the use of the channels of Node's
+ * `TracingChannel`. All events of an operation have the same context object.
  *
  * - `start` and `end` surround the call that begins the operation.
  * - `error` reports that it failed; the context has the reason.
@@ -15,7 +15,7 @@ export interface TracingChannel<C extends object> {
   readonly hasSubscribers: boolean
   /** Begins an operation by calling `task`. */
   begin<R>(context: C, task: () => R): R
-  /** Ends an operation; `deliver` passes its outcome on. */
+  /** Ends an operation. `deliver` forwards the outcome. */
   settle(context: C, hasFailed: boolean, deliver: () => void): void
 }
 

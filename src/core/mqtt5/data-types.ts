@@ -26,7 +26,7 @@ export function putUint16(bytes: Uint8Array, at: number, value: number): number 
 
 export const uint16 = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 
-/** Writes a variable byte integer (MQTT 5.0, section 1.5.5). Returns the offset after it. */
+/** Writes a variable byte integer (MQTT 5.0, section 1.5.5). Returns the offset after the integer. */
 export function putVarint(bytes: Uint8Array, at: number, value: number): number {
   let position = at
   let rest = value

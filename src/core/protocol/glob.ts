@@ -4,7 +4,7 @@ export interface Glob {
   matches(key: Uint8Array): boolean
 }
 
-/** The bytes that a position of a glob matches: the ones in the ranges, or all others. */
+/** The bytes that a position of a glob matches: the bytes in the ranges, or all other bytes. */
 interface GlobPosition {
   readonly ranges: readonly (readonly [from: number, to: number])[]
   readonly negated: boolean

@@ -8,7 +8,7 @@ export interface OptionKind<T> {
   /** Description in errors, such as `a positive integer`. */
   readonly expected: string
   readonly choices?: readonly T[]
-  /** Whether the value is a list, of which a text is one item. */
+  /** Whether the value is a list. A text is then one item of the list. */
   readonly isList?: true
   is(value: unknown): value is T
   /** Parses a text. The result may be invalid. */

@@ -31,7 +31,7 @@ export interface AuditEvent {
   readonly count?: number | undefined
 }
 
-/** An event that is published as it is: `cut` and `suppressed` are counts of the audit log. */
+/** An event that is published without counting. `cut` and `suppressed` are counts that only the audit log has. */
 export type AccessReport = Omit<AuditEvent, 'time' | 'event' | 'count'> & {
   readonly event: 'login' | 'refused' | 'order'
 }
@@ -126,7 +126,7 @@ interface CutReport extends Omit<Disconnection, 'address' | 'limit'> {
 
 type Event = Omit<CutReport, 'count'>
 
-/** The interval after which similar events are reported, ms. The first of them is reported immediately. */
+/** The interval after which similar events are reported, ms. The first event is reported immediately. */
 const REPORT_INTERVAL_MS = 10_000
 /** Maximum number of groups of similar events per interval; all other events are reported together. */
 const MAX_SEPARATE = 100
