@@ -8,8 +8,8 @@ export type NotifiedChange = { readonly set: readonly [key: string, value: strin
 export type Notifications = Readonly<Partial<Record<ClientName, readonly NotifiedChange[]>>>
 
 /**
- * The expected version: `none`; `new` for one greater than all earlier versions and than the request's timestamp;
- * `same as {step}` for that of an earlier step; or a literal version.
+ * The expected version: `none`; `new` for a version greater than all earlier versions and than the request's timestamp;
+ * `same as {step}` for the version of an earlier step; or a literal version.
  */
 export type VersionExpectation = 'none' | 'new' | `same as ${string}` | `${number}:${number}:StateStore`
 

@@ -73,10 +73,10 @@ const GLOBS: readonly (readonly [glob: string, finds: readonly string[]])[] = [
   ['', []],
 ]
 
-/** Cases of SCAN (section 6 of the protocol page). The globs are those of Redis, with `!` in addition to `^`. */
+/** Cases of SCAN (section 6 of the protocol page). Globs have the syntax of Redis, and also `!` in addition to `^`. */
 export const SCAN: readonly ConformanceCase[] = [
   {
-    name: 'SCAN finds no keys in an empty store, and all keys in a filled one',
+    name: 'SCAN finds no keys in an empty store, and all keys in a filled store',
     steps: [
       { send: 'SCAN *', reply: lastPage(), version: 'none' },
       set('k'),
@@ -150,7 +150,7 @@ export const SCAN: readonly ConformanceCase[] = [
     ],
   },
   {
-    name: 'SCAN rejects an invalid token, and continues with a valid one',
+    name: 'SCAN rejects an invalid token, and continues with a valid token',
     steps: [
       set('k'),
       ...NO_TOKENS.map(token => ({ send: ['SCAN', '*', token], reply: SYNTAX, version: 'none' }) as const),

@@ -33,7 +33,7 @@ describe('several broker addresses', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('are tried until one connects, and `status` prints that address', async () => {
+  it('are tried in turn, and `status` prints the connected address', async () => {
     const { url } = await openStore()
     const { stdout } = await execute(['status', '--json', '--url', NOWHERE, '--url', url])
     expect(JSON.parse(stdout)).toMatchObject({ broker: url })

@@ -11,18 +11,18 @@ async function loaded(...args: string[]): Promise<string[]> {
   return program.commands.map(command => command.name())
 }
 
-describe('The commands that the command line loads', () => {
-  it('are only the command that is named', async () => {
+describe('The command line', () => {
+  it('loads only the command that is named', async () => {
     expect(await loaded('get', 'a')).toEqual(['get'])
     expect(await loaded('--url', 'mqtt://localhost', 'set', 'a', '1')).toEqual(['set'])
   })
 
-  it('include each command whose name is also a key or value among the arguments', async () => {
+  it('loads each command whose name is also a key or value among the arguments', async () => {
     expect(await loaded('set', 'get', '1')).toEqual(['get', 'set'])
     expect(await loaded('--username', 'watch', 'keys')).toEqual(['keys', 'watch'])
   })
 
-  it('are all commands for help, for completion, for an unknown command and without a command', async () => {
+  it('loads all commands for help, for completion, for an unknown command and without a command', async () => {
     const all = await loaded()
     expect(all.length).toBeGreaterThan(15)
     expect(await loaded('--help')).toEqual(all)

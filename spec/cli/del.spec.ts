@@ -48,7 +48,7 @@ describe('del and vdel', () => {
     expect(jsonOf(stdout)).toEqual({ time, key: 'k', op: 'delete', deleted: false })
   })
 
-  it('del deletes several keys, and lists the missing ones', async () => {
+  it('del deletes several keys, and lists the missing keys', async () => {
     for (const key of ['a', 'b']) await cli(['set', key, 'v'])
     const { code, stdout, stderr } = await cli(['del', 'a', 'gone', 'b', 'lost'])
     expect({ code, stderr }).toEqual({ code: 3, stderr: 'rx-statestore: no such keys: gone, lost\n' })

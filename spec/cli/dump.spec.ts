@@ -42,7 +42,7 @@ describe('dump', () => {
     expect(linesOf(stdout)).toMatchObject(LINES)
   })
 
-  it('finds the console in the environment', async () => {
+  it('uses the console of the environment', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const { code, stdout } = await execute(['dump'], { env: { RX_STATESTORE_CONSOLE: link } })

@@ -179,7 +179,7 @@ describe('get', () => {
     expect(stderr).toMatch(words)
   })
 
-  it('works over WebSocket', async () => {
+  it('reads a value over WebSocket', async () => {
     await set('k', 'v')
     expect(await execute(['get', 'k', '--url', store.wsUrl])).toMatchObject({ code: 0, stdout: 'v' })
   })

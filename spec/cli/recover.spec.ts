@@ -63,7 +63,7 @@ describe('recover', () => {
     await store.close()
   })
 
-  it('prints one JSON object per record with --json, and another one with the totals', async () => {
+  it('prints one JSON object per record with --json, and another object with the totals', async () => {
     const data = await written('a', 'b', 'c')
     await damage(data, 'b')
     const { stdout } = await execute(['recover', data, '--to', await scratch('recovered'), '--json'])

@@ -158,7 +158,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('waits for a store that is unavailable at first, and reports that once', async () => {
+  it('waits for a store that is unavailable at first, and reports the failure once', async () => {
     const gone = await openStore()
     await gone.close()
     const { stdout, stderr } = start(['watch', 'a', '--url', gone.url])

@@ -5,7 +5,7 @@ import { WatchJudge } from './watch.js'
 
 export type SeenGlobEntry = Seen & { key: string; isSure: boolean }
 
-/** Checks the entries of one subscriber of a glob. A {@link WatchJudge} checks the guarantees of each key. */
+/** A judge of the entries of one subscriber of a glob. A {@link WatchJudge} checks the guarantees of each key. */
 export class GlobJudge {
   #glob
   #history

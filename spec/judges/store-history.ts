@@ -165,7 +165,7 @@ export class StoreHistory {
     } else if (verb !== 'SET' && outcome === 'count' && last?.op === 'set') this.#add(key, at, 'gone', '', false, from)
   }
 
-  /** Records the expiry that a satisfied condition implies although it contradicts the previous change. */
+  /** Records the expiry that must have happened, because a condition holds that contradicts the previous change. */
   #recordImpliedExpiry(key: string, last: StoreChange, at: number) {
     if (!last.expires) this.#violations.add('store', `a condition held against ${JSON.stringify(last)} of ${key}`)
     this.#add(key, at, 'gone', '', false)

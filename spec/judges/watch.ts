@@ -11,7 +11,7 @@ export interface Seen {
   source: 'snapshot' | 'notification' | 'resync'
 }
 
-/** Checks the entries of one subscriber of a key against the guarantees of a watch. */
+/** A judge of the entries of one subscriber of a key, which checks the guarantees of a watch. */
 export class WatchJudge {
   #changes
   #versions

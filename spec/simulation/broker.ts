@@ -112,7 +112,7 @@ export class SimBroker {
     if (connection) this.#drop(connection)
   }
 
-  /** Stops temporarily and drops all connections. Overlapping outages end with the last one. */
+  /** Stops temporarily and drops all connections. Overlapping outages end with the last outage. */
   restart(restart: Restart): void {
     const { time } = this.setting
     const { outage } = restart

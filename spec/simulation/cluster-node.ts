@@ -22,7 +22,7 @@ export interface ClusterSetting {
   answered(peer: Client, message: Incoming, content: Content): void
 }
 
-/** The stall timeout in milliseconds. It is shorter than the shipped one, because schedules are short. */
+/** The stall timeout in milliseconds. It is shorter than the shipped timeout, because schedules are short. */
 const STALL_TIMEOUT_MS = 1_500
 const SILENCE_MS = 3_000
 const RETRY_MS = 200

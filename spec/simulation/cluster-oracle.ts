@@ -63,11 +63,13 @@ function positionOf(
 
 /**
  * Checks linearizability of a key. The states of the key are ordered by version, and every operation has a position in
- * that order: a write is its own state, and any other operation follows the state that it saw. Replies were already
- * compared with those of the positions. Therefore the operations in the order of (position, the write first, start) are
- * a sequential history that a register allows. The history respects real time unless one of these cases occurs: an
- * operation ended before another one began that has a smaller position, or that has the same position and is its write;
- * or a read saw a write that was requested only after the read had ended. The check searches only for these cases.
+ * that order: the position of a write is its own state, and the position of any other operation is the state that the
+ * operation saw. Each reply has already been compared with the state at its position. Therefore, sorted by position,
+ * then the write first, then start, the operations are a sequential history that a register allows.
+ *
+ * The history respects real time except in two cases, which the check searches for. Either an operation ended before
+ * another operation began that has a smaller position, or that has the same position and is its write. Or a read saw a
+ * write that was requested only after the read had ended.
  */
 function* judgeOrder(
   states: readonly KeyState[],

@@ -14,7 +14,7 @@ export class SimCluster {
   skew = 0
   hasQuorum = true
   snapshotFate: 'fails' | 'damaged' | 'misread' | undefined
-  /** The corrupt snapshots. There is always an intact one. */
+  /** The corrupt snapshots. At least one snapshot is always intact. */
   readonly damaged = new Set<string>()
   first = 1
   last = 0
@@ -29,7 +29,7 @@ export class SimCluster {
     this.largest = largest
   }
 
-  /** Commits a message, or recognises a repeated one by its id. */
+  /** Commits a message, or recognises a repeated message by its id. */
   put(bytes: Uint8Array, id: string | undefined): number {
     const known = id === undefined ? undefined : this.#ids.get(id)
     if (known !== undefined) return known

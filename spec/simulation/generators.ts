@@ -78,7 +78,10 @@ function second(seed: number): Schedule {
   return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
 }
 
-/** The clocks are accurate enough that the store rejects no client, even when the store's own clock is set back. */
+/**
+ * Returns a client whose clocks are accurate enough that the store never rejects it, even when the store's own clock is
+ * set back.
+ */
 const secondClient = (random: Random): ClientPlan => ({
   keepSession: random.chance(0.75),
   cleanStart: random.chance(0.1),

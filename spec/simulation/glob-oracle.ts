@@ -19,7 +19,7 @@ export interface GlobEntryContext extends EntryContext {
   readonly hasNotifications: boolean
 }
 
-/** Checks one subscriber of a glob. The oracle for keys checks the entries of each key. */
+/** An oracle that checks one subscriber of a glob. The oracle for keys checks the entries of each key. */
 export class GlobOracle {
   readonly #history: History
   readonly #guarantees: GlobGuarantees

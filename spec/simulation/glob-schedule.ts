@@ -129,7 +129,10 @@ function first(seed: number): GlobSchedule {
 
 const globOf = (random: Random): number => random.int(0, GLOBS.length - 1)
 
-/** The clocks are accurate enough that the store rejects no client, even when the store's own clock is set back. */
+/**
+ * Returns a client whose clocks are accurate enough that the store never rejects it, even when the store's own clock is
+ * set back.
+ */
 const planOf = (random: Random): ClientPlan => ({
   keepSession: random.chance(0.7),
   cleanStart: random.chance(0.1),

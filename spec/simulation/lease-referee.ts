@@ -37,7 +37,7 @@ interface RefereeHost {
   readonly complain: (what: string) => void
 }
 
-/** Checks all states of all candidates for a lease. */
+/** A referee that checks all states of all candidates for a lease. */
 export class Referee {
   readonly #host: RefereeHost
   readonly #beliefs = new Map<LeaseParticipant, Belief>()
@@ -79,7 +79,7 @@ export class Referee {
     return this.#disturbances.some(({ until }) => until >= this.#host.time.now)
   }
 
-  /** Records that a candidate received a state. `hasExpiry` tells whether the state includes its expiry. */
+  /** Records that a candidate received a state. `hasExpiry` is whether the state includes its expiry. */
   onState(participant: LeaseParticipant, state: LeaseState, hasExpiry: boolean): void {
     if (state.status === 'held') this.#onHeld(participant, state, hasExpiry)
     else if (state.status === 'lost') this.#onLost(participant, state.cause.reason, hasExpiry)

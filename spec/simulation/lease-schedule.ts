@@ -35,8 +35,8 @@ export interface LeaseSchedule {
 export const LEASE_FAULTY_MS = 5_000
 
 /**
- * Returns the schedule of a seed. Generators work as in `generators.ts`. The second one adds kinds of brokers and
- * stores. In the third one, handlers act reentrantly in half of the schedules.
+ * Returns the schedule of a seed. Generators work as in `generators.ts`. The second generator adds kinds of brokers and
+ * stores. In the third generator, handlers act reentrantly in half of the schedules.
  */
 export function leaseScheduleOf(seed: number, generator = 3): LeaseSchedule {
   const schedule = withKind(seed, generator)

@@ -28,7 +28,7 @@ export interface UserWrite {
   answer: boolean | undefined
 }
 
-/** Checks every state that a page shows. */
+/** An oracle that checks every state that a page shows. */
 export class PageOracle {
   readonly #history: History
   readonly #writes: ReadonlyMap<string, UserWrite>
@@ -84,7 +84,7 @@ export class PageOracle {
     if (own === undefined || value === own || !this.#writes.has(own)) return undefined
     const isPending = this.#last?.state === 'pending' || this.#last?.state === 'unknown'
     if (!isPending || value !== confirmed || state === 'pending') return undefined
-    // A page trusts an error which says that the write was not executed.
+    // A page trusts errors that rule out the execution of the write.
     if (this.#writes.get(own)?.isShared || ['quota-exceeded', 'syntax-error'].includes(error?.code ?? ''))
       return undefined
     const positions = this.#positionsOf(own)

@@ -42,8 +42,8 @@ export interface OptimisticSchedule {
 }
 
 /**
- * Returns the schedule of a seed. Generators work as in `generators.ts`. In the second one, handlers act reentrantly in
- * half of the schedules.
+ * Returns the schedule of a seed. Generators work as in `generators.ts`. In the second generator, handlers act
+ * reentrantly in half of the schedules.
  */
 export function optimisticScheduleOf(seed: number, generator = 2): OptimisticSchedule {
   const schedule = first(seed)

@@ -24,7 +24,7 @@ export interface Guarantees {
   readonly hasDuplicates: boolean
 }
 
-/** Checks one subscriber of a watch, entry by entry, against the complete history of the store. */
+/** An oracle that checks one subscriber of a watch, entry by entry, against the complete history of the store. */
 export class Oracle {
   readonly #history: History
   readonly #key: string
@@ -99,7 +99,10 @@ export class Oracle {
     return complaint
   }
 
-  /** A store that lost its data and whose clock was set back may have reused a version. */
+  /**
+   * Returns the position of an entry. A store that lost its data and whose clock was set back may have reused a
+   * version.
+   */
   #findPosition({ op, version, value }: Entry<string>): number | undefined {
     const positions = version === undefined ? [] : this.#history.positionsOf(this.#key, String(version))
     const matches = positions.filter(position => {

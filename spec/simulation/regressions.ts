@@ -219,7 +219,7 @@ export const REGRESSIONS: readonly Regression[] = [
   },
   {
     description:
-      'a desired value with a lost response is not resent with the next one, and a late one sends only the fields seen',
+      'a desired value with a lost response is not resent with the next value, and a late write sends only the fields seen',
     suite: 'shadow',
     generator: 1,
     seeds: [45_718_389, 3_705_260_127, 1_624_674_765, 2_856_072_091, 2_102_903_797, 3_756_911_161],
@@ -244,7 +244,7 @@ export const REGRESSIONS: readonly Regression[] = [
     seeds: [3_270_097_344],
   },
   {
-    description: 'a client closed by a handler emits no newer entry to subscribers that lack earlier ones',
+    description: 'a client closed by a handler emits no newer entry to subscribers that lack earlier entries',
     suite: 'watch',
     generator: 4,
     seeds: [1_756_627_366, 1_756_645_855, 1_756_683_597, 1_756_741_671, 1_756_758_507],

@@ -9,11 +9,11 @@ export type KeyAction = { readonly at: number; readonly client: number; readonly
 )
 
 export interface Restart {
-  /** The restarted node. By default, the only one. */
+  /** The restarted node. The default is the only node. */
   readonly node?: number
   readonly keepData: boolean
   readonly keepSessions: boolean
-  /** The clients whose sessions are lost although those of the others are kept, one bit per client. */
+  /** The clients whose sessions are lost although the sessions of other clients are kept, one bit per client. */
   readonly forgotten?: number
   /** The time in milliseconds until the store is available again. */
   readonly outage: number
@@ -23,7 +23,7 @@ export interface Restart {
   readonly clockBack?: number
 }
 
-/** An attached store stops, and another one starts later without registrations. */
+/** A failover: an attached store stops, and another store starts later without registrations. */
 export interface Failover {
   readonly keepData: boolean
   /** The time in milliseconds until the other store starts. */
@@ -77,7 +77,7 @@ export interface Schedule {
   readonly kind: BrokerKind
   readonly clients: readonly ClientPlan[]
   readonly conditions: Conditions
-  /** The number of brokers that share the store. The default is one. */
+  /** The number of brokers that share the store. The default is 1. */
   readonly nodes?: number
   readonly beside?: true
   readonly reentrancy?: number

@@ -13,17 +13,20 @@ export interface SessionJudge {
   readonly answered: (value: string) => void
 }
 
-/** A write by the client that currently has the session. */
+/** A write of the client that currently has the session. */
 interface SentWrite {
   readonly value: string
   readonly connection: number
 }
 
-/** Checks sent messages: a key is registered once per connection. Records on which connection a write was sent. */
+/**
+ * A session that checks sent messages and records on which connection a write was sent. A key must be registered once
+ * per connection.
+ */
 export class WatchSession extends SimSession {
   readonly #setting: Setting
   readonly #judge: SessionJudge
-  /** Registrations requested on this connection, and when. */
+  /** The registrations requested on this connection, with their times. */
   readonly #registered = new Map<string, number>()
   readonly #writes = new Map<string, SentWrite>()
   readonly #connectionOf = new Map<string, number>()
@@ -35,7 +38,7 @@ export class WatchSession extends SimSession {
     this.#judge = court
   }
 
-  /** Whether the write of a value was sent on an earlier connection, by the client that currently has the session. */
+  /** Returns whether the client that currently has the session sent the write of a value on an earlier connection. */
   wasSentEarlier(value: string): boolean {
     const connection = this.#connectionOf.get(value)
     return connection !== undefined && connection < this.#connection
@@ -70,7 +73,7 @@ export class WatchSession extends SimSession {
     super.publish(request, done)
   }
 
-  /** An unanswered request is retried after its timeout, and one with an odd reply immediately. */
+  /** Checks that a key is registered only once, unless its request timed out or got an odd reply. */
   #register(key: string, stop: boolean): void {
     const { time } = this.#setting
     const { timeout, isAskedAgain, complain } = this.#judge
@@ -83,6 +86,6 @@ export class WatchSession extends SimSession {
   }
 }
 
-/** Clocks of clients run at different rates. */
+/** A tolerance factor for timeouts, because the clocks of clients run at different rates. */
 const CLOCK_SLACK = 0.9
 const decoder = new TextDecoder()

@@ -33,7 +33,7 @@ export interface SimulationResult {
   readonly changes: number
 }
 
-/** Outlasts every timeout, backoff and expiry of the faulty time. */
+/** Outlasts every timeout, backoff and expiry of the time with faults. */
 const SETTLE_MS = 90_000
 const TEARDOWN_MS = 60_000
 const TIMEOUT_MS = 1_000
@@ -53,12 +53,18 @@ export class World {
   readonly #schedule: Schedule
   readonly #setting: Setting
   readonly #brokers: readonly SimBroker[]
-  /** The client of each plan, and all ever created: a replaced one may return and compete for the session. */
+  /**
+   * The current client of each plan, and all clients ever created. A replaced client may return and compete for the
+   * session.
+   */
   readonly #clients: Client[] = []
   readonly #allClients: Client[] = []
   readonly #writes: Write[] = []
   readonly #violations: string[] = []
-  /** Clients closed during odd replies, on connections that stay: a STOP that is sent only once may have failed. */
+  /**
+   * Clients that were closed during odd replies on connections that stay open. A STOP that is sent only once may have
+   * failed.
+   */
   readonly #closedDuringOddReplies = new Set<string>()
   readonly #handlers: ReentrantHandlers
   #isSettingKeys = false
@@ -149,7 +155,9 @@ export class World {
     else this.#actOnKey(client, action, client.keys[action.key])
   }
 
-  /** Notifications of the previous store may still arrive, on connections that were fresh for it. */
+  /**
+   * Replaces the store. Notifications of the previous store may still arrive, on connections that were fresh for it.
+   */
   #failOver(failover: Failover): void {
     for (const broker of this.#brokers) if (broker instanceof BesideBroker) broker.failOver(failover)
     for (const { session } of this.#allClients) session.isNewSession = false
@@ -188,7 +196,7 @@ export class World {
 
   /** Subscribes to entries before freshness, so that freshness handlers run last. */
   #watchAll(client: Client, keys: number): void {
-    // A handler caused by the change of a set does not change the set again.
+    // A handler that runs because of a change of the set does not change the set again.
     if (client.closed || this.#isSettingKeys) return
     this.#isSettingKeys = true
     const group = client.group ?? this.#group(client)
@@ -264,7 +272,7 @@ export class World {
     }
     subscription.add(key.freshness$.subscribe({ next: onFreshness, error: () => undefined }))
     const others = Array.from(watchers).filter(other => other.key === key.name && other !== watcher)
-    // Other subscribers may not have received this yet.
+    // Other subscribers may not have received this entry yet.
     const [other] = this.#handlers.isWithin ? [] : others
     if (oracle.shown || others.length > 0) oracle.joinLate(other?.oracle)
   }
@@ -293,7 +301,8 @@ export class World {
     const complaint = oracle.judge(entry, {
       // A subscriber that joins in a handler receives the previous entry.
       position: this.#handlers.isWithin ? undefined : delivering?.position,
-      // If some messages lack the identifier, a read decides, as with brokers without them, and may merge changes.
+      // If some messages lack the identifier, a read decides, as with brokers without identifiers, and may merge
+      // changes.
       isCertain: session.isNewSession || (this.#setting.kind.identifiers && !session.lacksIdentifiers),
       wasDelivered: session.notified.has(String(entry.version)),
     })
@@ -321,7 +330,7 @@ export class World {
     )
   }
 
-  /** A handler closes its client, and another one is created after a while. */
+  /** Closes a client from a handler, and creates another client after a pause. */
   #replaceClient(client: Client): void {
     const { store, plan, index, session } = client
     if (session.isShared || this.#clients[index] !== client || this.#setting.time.now > FAULTY_MS) return
@@ -331,7 +340,7 @@ export class World {
     })
   }
 
-  /** A response arrived for an abandoned request, although there was time. */
+  /** Checks that the request of an arriving response was not abandoned before its timeout. */
   #answered(value: string): void {
     const write = this.#writes.find(one => one.value === value)
     if (write === undefined || write.client.closed || write.outcome !== 'outcome-unknown') return
@@ -339,7 +348,9 @@ export class World {
       this.#complain(`the request for ${value} was abandoned before its response arrived`)
   }
 
-  /** A client that has read a key on a connection no longer waits for writes sent on an earlier one. */
+  /**
+   * Checks that a client that has read a key on a connection no longer waits for writes sent on an earlier connection.
+   */
   #judgePendingWrites(client: Client, key: string): void {
     if (client.session.delivering === undefined) return
     for (const { value, outcome, client: writer, key: written } of this.#writes)
@@ -415,7 +426,8 @@ export class World {
     const watched = new Set(same.flatMap(({ watchers }) => Array.from(watchers, ({ key }) => key))).size
     const registered = this.#brokers.reduce((sum, broker) => sum + broker.watchesOf(clientId), 0)
     if (registered > watched && this.#closedDuringOddReplies.has(clientId)) return
-    // A watch that ends while the store is down cannot unregister; the next store may receive its pending request.
+    // A watch that ends while the store is down cannot unregister, so the next store may receive the pending request of
+    // the watch.
     if (registered > watched && this.#schedule.beside) return
     if (watched !== registered) this.#complain(`${clientId} watches ${watched} keys, but ${registered} are registered`)
   }

@@ -1,7 +1,10 @@
 import type { StoreServer } from '../../src/server/index.js'
 import { record } from './open-client.js'
 
-/** Returns a function that returns the requests sent by clients since this call, such as `KEYNOTIFY setPoint STOP`. */
+/**
+ * Records the requests of clients, such as `KEYNOTIFY setPoint STOP`. The returned function returns the requests so
+ * far.
+ */
 export function requestsOf(store: StoreServer, isOne: (clientId: string) => boolean): () => readonly string[] {
   const { values } = record(store.requests$)
   return () => values.filter(({ clientId }) => isOne(clientId)).map(({ payload }) => inWords(payload))

@@ -12,7 +12,7 @@ const END = 500_000
 
 /** The options of the store. */
 export interface GlobStore {
-  /** The nth reply to GLOBNOTIFY. The last one is repeated, and `undefined` means no reply. */
+  /** The replies to GLOBNOTIFY in order. The last reply is repeated, and `undefined` means no reply. */
   readonly glob?: readonly (string | undefined)[]
   readonly verifyEvery?: number
 }

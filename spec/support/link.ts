@@ -7,7 +7,7 @@ export interface Link {
   readonly url: string
   /** The number of connections that were established since the start. */
   readonly connections: number
-  /** Breaks all connections and refuses new ones. */
+  /** Breaks all connections and refuses new connections. */
   cut(): void
   /** Breaks all connections on the client's side only. The broker's side stays open and does not notice. */
   hangUp(): void

@@ -24,8 +24,9 @@ export interface Answer {
 }
 
 /**
- * Returns the response to a request. `nth` counts requests from 0. A string that begins with `-`, `:` or `$` is the
- * payload. Any other string means success with version `1:0:{string}`. For GET, the string is also the value.
+ * A function that returns the response to a request. `nth` counts requests from 0. A string that begins with `-`, `:`
+ * or `$` is the payload. Any other string means success with version `1:0:{string}`. For GET, the string is also the
+ * value.
  */
 export type Script = (request: WireRequest, nth: number) => Observable<string | Answer>
 

@@ -6,7 +6,7 @@ import { RawClient } from './raw-client.js'
 
 export { as, backwards } from './backwards.js'
 
-/** A store with authentication. */
+/** Opens a store with authentication. */
 export const openSecured = async (options: ServeOptions = {}) =>
   openStore({ authenticate: firstOf([backwards()]), ...options })
 

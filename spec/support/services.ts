@@ -12,10 +12,7 @@ export interface Service {
   readonly files: readonly string[]
 }
 
-/**
- * The Chromium to run: Debian's headless build if available, which needs a quarter less CPU, or the one named by
- * `CHROMIUM`.
- */
+/** The Chromium to run: the one that `CHROMIUM` names, or Debian's headless build, which needs a quarter less CPU. */
 export const CHROMIUM = process.env['CHROMIUM'] ?? chromium()
 
 const answers = (command: string): boolean => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0
@@ -29,7 +26,7 @@ function isFrom(least: string, command: string, ...args: readonly string[]): boo
   return version !== undefined && version.localeCompare(least, 'en', { numeric: true }) >= 0
 }
 
-/** Debian's version is too old. The gate downloads this one. */
+/** The NATS server that the gate downloads, because Debian's version is too old. */
 export const NATS_SERVER = natsServer()
 
 const RUNTIMES = new URL('../system/runtimes/node_modules/', import.meta.url).pathname

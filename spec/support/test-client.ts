@@ -46,7 +46,7 @@ export class TestClient extends RawSocket {
     return new TestClient(url, version)
   }
 
-  /** Connects, with a clean start by default. Returns the CONNACK, whatever its reason code. */
+  /** Connects, with a clean start by default. Returns the CONNACK with any reason code. */
   static async greet(
     url: string,
     clientId: string,

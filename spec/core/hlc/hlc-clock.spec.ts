@@ -31,7 +31,7 @@ function clockAt(wallClock: number, counter: number): HlcClock {
 }
 
 describe('HlcClock', () => {
-  it('starts with a last reading before any reading that a tick can return', () => {
+  it('starts with a reading that is older than any reading that a tick can return', () => {
     const clock = new HlcClock('me')
     const start = clock.last
     expect(clock.tick(0).compareTo(start)).toBeGreaterThan(0)

@@ -40,7 +40,7 @@ describe('notificationPrefix', () => {
     expect(notificationPrefix('\u00e9')).toContain('/C3A9/')
   })
 
-  it('precedes a distinct, reversible topic level for each key', () => {
+  it('is followed by a distinct, reversible topic level for each key', () => {
     const anyKey = fc.uint8Array({ minLength: 1, maxLength: 32 })
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint }), anyKey, (clientId, key) => {

@@ -24,7 +24,7 @@ function open(maxConnections: number, maxConnectionsPerAddress: number) {
 }
 
 describe('ConnectionLimiter', () => {
-  it('accepts a limited number of connections, and silently closes further ones', async () => {
+  it('accepts a limited number of connections, and silently closes further connections', async () => {
     const { limiter, accepted, disconnections, connectFrom, leave } = open(2, 2)
     const first = connectFrom('192.0.2.1')
     connectFrom('192.0.2.2')

@@ -91,7 +91,7 @@ describe('logins of one address', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('with a thousand logins queued at one address, a login of a new user name displaces one of the user name with the most queued logins', async () => {
+  it('with a thousand logins queued at one address, a login of a new user name displaces a login of the user name with the most queued logins', async () => {
     const { started, rejected, startHanging, login, settled, pass } = open()
     startHanging(16 + 1_000, 'hangs')
     startHanging(1, 'hangs')

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 
 const PAGE = new URL('../../../console', import.meta.url).pathname
 
-/** The library internals that the page may import. Everything else comes from `rx-statestore`, as in any app. */
+/** The library internals that the page may import. All other imports are from `rx-statestore`, as in any app. */
 const INSIDES = ['../src/core/util/backoff.js', '../src/core/util/bytes.js', '../src/server/console/contract.js']
 /** The permitted imports per folder. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {

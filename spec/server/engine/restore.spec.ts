@@ -98,7 +98,7 @@ describe('Loading a dump', () => {
     expect(engine.nextDeadline).toBeUndefined()
   })
 
-  it('a load requires no fencing token, and no token is replaced by an older one', () => {
+  it('a load requires no fencing token, and no token is replaced by an older token', () => {
     const engine = new Engine<string>()
     const [older, newer] = [`${START}:0:lock`, `${START}:1:lock`]
     execute(engine, 'SET a v', START, newer)

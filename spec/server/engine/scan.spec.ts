@@ -53,7 +53,7 @@ describe('A SCAN page', () => {
     expect(pagesOf(engine, '*').map(({ keys }) => keys.length)).toEqual([3, 3, 3, 1, 1, 1])
   })
 
-  it('a page without matches among 10,000 keys is empty but not the last one', () => {
+  it('a page without matches among 10,000 keys is empty but is not the last page', () => {
     const pages = pagesOf(filled(25_000), 'key24999')
     expect(pages.map(({ keys }) => keys.length)).toEqual([0, 0, 1])
   })

@@ -104,7 +104,7 @@ describe('the drift of a store', () => {
 describe('expiry when the clock of the store jumps', () => {
   const left = async (jump: number) => {
     const { store, clock } = await open()
-    // The client's clock jumps too, because otherwise it would be ahead of the store's.
+    // The client's clock also jumps, because otherwise it would be ahead of the store's clock.
     const client = openClient(store.url, { clock })
     await firstValueFrom(client.key('k', text).set('v', { expiresIn: 10_000 }))
     clock.jump(jump)

@@ -15,7 +15,7 @@ async function* soon(...lines: readonly (DumpLine | string)[]): AsyncGenerator<D
 }
 
 describe('a dump', () => {
-  it('a dump makes a new store equal to the dumped one: values, versions, expiry and fencing tokens', async () => {
+  it('a dump makes a new store equal to the dumped store: values, versions, expiry and fencing tokens', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })

@@ -92,7 +92,7 @@ describe('a notification', () => {
     },
   )
 
-  it('a notification is sent to no other client, even to one that subscribes to #', async () => {
+  it('a notification is sent to no other client, even to a client that subscribes to #', async () => {
     const { store } = await openStore()
     const alice = await RawClient.ready(store.url, 'alice')
     const spy = await RawClient.connect(store.url, 'spy')

@@ -9,7 +9,7 @@ import { command, textOf } from '../../support/words.js'
 const NOW = '1696374425000:0:CLIENT'
 
 describe('a running store', () => {
-  it('serve rejects an unknown option and suggests a known one', async () => {
+  it('serve rejects an unknown option and suggests a known option', async () => {
     const { store } = await openStore()
     const misspelt = JSON.parse('{"keys":"kept","key":"lost"}')
     await expect(store.restart(misspelt)).rejects.toThrow('Unknown option `key` of restart: did you mean `keys`?')

@@ -71,7 +71,7 @@ describe('RetainedMessages', () => {
     expect(budget.used).toBe(retainedBytesOf(messageOf('b')))
   })
 
-  it('a retained message beyond the limit is rejected, unless it replaces another one', () => {
+  it('a retained message beyond the limit is rejected, unless it replaces another message', () => {
     Object.assign(LIMIT, { retainedMessages: 2 })
     const { retained } = open()
     expect(['a', 'b', 'c'].map(topic => retained.set(messageOf(topic), 0))).toEqual([true, true, false])
@@ -98,7 +98,7 @@ describe('RetainedMessages', () => {
     expect([retained.count, account?.retained.used, retained.bytes - budget.used]).toEqual([1, 0, 0])
   })
 
-  it('a retained message without expiry or with a later expiry replaces an expiring one', () => {
+  it('a retained message without expiry or with a later expiry replaces an expiring message', () => {
     const { retained } = open()
     retained.set(messageOf('a', { expiresAt: 100 }), 0)
     retained.set(messageOf('a'), 0)
@@ -108,7 +108,7 @@ describe('RetainedMessages', () => {
     expect(retained.match('#', 300)).toHaveLength(1)
   })
 
-  it('a retained message beyond the memory budget is rejected, and the previous one is kept', () => {
+  it('a retained message beyond the memory budget is rejected, and the previous message is kept', () => {
     const { retained, budget } = open(retainedBytesOf(messageOf('a')))
     expect(retained.set(messageOf('a'), 0)).toBe(true)
     expect(retained.set(messageOf('a', { text: 'longer' }), 0)).toBe(false)

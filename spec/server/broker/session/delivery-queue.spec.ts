@@ -54,7 +54,7 @@ const setUp = (receiveMaximum = 10) => {
 }
 
 describe('DeliveryQueue', () => {
-  it('the delivery queue sends messages up to the receive maximum, and another one after each acknowledgement', () => {
+  it('the delivery queue sends messages up to the receive maximum, and another message after each acknowledgement', () => {
     const { queue, wire } = setUp(2)
     for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     expect(wire.names).toEqual(['a', 'b'])
@@ -76,7 +76,7 @@ describe('DeliveryQueue', () => {
     expect(seen.map(each => each?.buffer.byteLength)).toEqual([1_000, 16, 16])
   })
 
-  it('the delivery queue retransmits unacknowledged messages in order with their packet ids before new ones', () => {
+  it('the delivery queue retransmits unacknowledged messages in order with their packet ids before new messages', () => {
     const { queue, wire, again } = setUp(3)
     for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     const [, b] = wire.sent
@@ -150,7 +150,7 @@ describe('DeliveryQueue', () => {
     expect(given).toEqual(['a', 'c'])
   })
 
-  it('the delivery queue charges all messages except retained ones until they are acknowledged', () => {
+  it('the delivery queue charges all messages until they are acknowledged, except retained messages', () => {
     const { queue, wire, budget } = setUp(1)
     queue.deliver(deliveryOf('a'), true)
     const one = budget.used

@@ -11,7 +11,7 @@ import { WillModel } from './will-model.js'
 
 type Qos = 0 | 1 | 2
 
-/** Checks a broker's packets against a simple model of the specification. */
+/** An oracle that checks a broker's packets against a simple model of the specification. */
 export class Oracle {
   readonly violations: string[] = []
   readonly publications = new Map<number, Publication>()

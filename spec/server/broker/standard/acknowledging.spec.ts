@@ -108,7 +108,7 @@ describe('a message from the broker', () => {
     expect(new Set(ids.filter(id => id > 0)).size).toBe(2)
   })
 
-  it('a message from the broker with QoS 1 is not retransmitted after an acknowledgement, even one with an error [4.3.2-3, 4.4.0-2]', async () => {
+  it('a message from the broker with QoS 1 is not retransmitted after an acknowledgement, even if the acknowledgement reports an error [4.3.2-3, 4.4.0-2]', async () => {
     const [writer, id] = [await peer(), broker.name('taker')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)

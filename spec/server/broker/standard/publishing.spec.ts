@@ -7,7 +7,7 @@ const peer = (options = {}): Promise<TestClient> => TestClient.connect(broker.ur
 const persistent = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
 
 describe('a retained message', () => {
-  it('a retained message is sent to later subscribers with the retain flag, and only the last one of its topic [3.3.1-5, 3.3.1-9]', async () => {
+  it('a retained message is sent to later subscribers with the retain flag, but only the last message of its topic [3.3.1-5, 3.3.1-9]', async () => {
     const [topic, writer, reader] = [broker.name('kept'), await peer(), await peer()]
     await writer.publish(topic, 'old', { retain: true })
     await writer.publish(topic, 'new', { retain: true, qos: 1 })
@@ -63,7 +63,7 @@ describe('a retained message', () => {
 })
 
 describe('a message', () => {
-  it('a message that expires while its receiver is offline is not delivered, and one that has not expired has the rest of its interval [3.3.2-5]', async () => {
+  it('a message that expires while its receiver is offline is not delivered, and an unexpired message has the rest of its interval [3.3.2-5]', async () => {
     const [id, writer] = [broker.name('away'), await peer()]
     const before = await TestClient.connect(broker.url, id, persistent)
     await before.subscribe(id)
@@ -190,7 +190,7 @@ describe('a subscription', () => {
     expect(await outsider.texts()).toEqual(jobs)
   })
 
-  it('a subscription of a group continues with the remaining members after one leaves [4.8.2]', async () => {
+  it('a subscription of a group continues with the remaining members after a member leaves [4.8.2]', async () => {
     const [topic, writer, leaver, stayer] = [broker.name('jobs'), await peer(), await peer(), await peer()]
     for (const member of [leaver, stayer]) await member.subscribe({ topic: `$share/g/${topic}`, qos: 1 })
     await leaver.disconnect()

@@ -26,7 +26,7 @@ describe('The token of the page', () => {
     expect(takeToken(window)).toBe('s3cr-et_')
   })
 
-  it('a token in the URL replaces the stored one', () => {
+  it('a token in the URL replaces the stored token', () => {
     const { window } = windowAt('#token=new')
     saveToken('old', window)
     expect(takeToken(window)).toBe('new')

@@ -43,7 +43,7 @@ describe('The tree of keys', () => {
     ])
   })
 
-  it('branches that contain only one branch are merged with it into one row', () => {
+  it('a branch that contains only another branch is merged with it into one row', () => {
     const rows = treeRows(keys('a/b/c/d', 'a/b/c/e'), () => true)
     expect(drawn(rows)).toEqual(['v a/b/c/ 2', '  d', '  e'])
     expect(rows.filter(isBranch).map(({ paths }) => paths)).toEqual([['a/', 'a/b/', 'a/b/c/']])
