@@ -8,7 +8,7 @@ const watches = (glob: string, from: 'alice' | 'bob' = 'bob') =>
 const stops = (glob: string, reply: string = OK) =>
   ({ send: `GLOBNOTIFY ${glob} STOP`, from: 'bob', reply, version: 'none' }) as const
 
-/** Cases of GLOBNOTIFY, an extension of this store, and of its notifications. */
+/** Cases of GLOBNOTIFY and its notifications, an extension of this store. */
 export const GLOBS: readonly ConformanceCase[] = [
   {
     name: 'a client that watches a glob is notified of every matching key, including new keys, and of no other',

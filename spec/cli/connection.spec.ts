@@ -45,7 +45,7 @@ describe('The connection of a command', () => {
     )
   })
 
-  it('reports a server that does not answer', async () => {
+  it('reports a server that does not respond', async () => {
     const { url } = await fakeBroker(undefined)
     const { code, stderr } = await execute(['get', 'k', '--url', url, '--timeout', '50'])
     expect(code).toBe(1)

@@ -69,7 +69,7 @@ export class PageOracle {
       : `says ${confirmed} has ${version}, which it has not`
   }
 
-  /** Checks that confirmed values never get older. */
+  /** Checks that confirmed values are never replaced by older ones. */
   #judgeOrder({ version }: OptimisticState<string>): string | undefined {
     if (version === undefined) return undefined
     const position = Math.max(...this.#history.positionsOf(KEY, String(version)))

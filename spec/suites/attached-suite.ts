@@ -23,7 +23,7 @@ export interface KilledBroker {
 }
 
 /**
- * Specifies the behaviour of a store that is attached to a broker which reports undeliverable messages.
+ * Declares the specs of a store that is attached to a broker which reports undeliverable messages.
  *
  * @param url - returns the URL of a broker without a store
  * @param strange - response topics that the broker permits and a store does not

@@ -8,6 +8,6 @@ export const responseTopicOf = (clientId: string): string =>
 
 const hex = (text: string): string => Buffer.from(text, 'latin1').toString('hex').toUpperCase()
 
-/** Returns the notification topic of a client for a key, or without a key the filter for all keys. */
+/** Returns the notification topic of a client for a key. Without a key, returns the filter for all keys. */
 export const notificationTopicOf = (clientId: string, key?: string): string =>
   `${RESERVED}/${hex(clientId)}/command/notify/${key === undefined ? '+' : hex(key)}`

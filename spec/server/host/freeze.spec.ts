@@ -41,7 +41,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect((await alice.request(command('GET k'))).text).toBe('$1\r\n3\r\n')
   })
 
-  it('a frozen store sends no notification and expires no key', async () => {
+  it('a frozen store sends no notifications and expires no keys', async () => {
     const { store, clock } = await openStore()
     const alice = await RawClient.ready(store[transport], 'alice')
     for (const key of ['k', 'other']) await alice.request(command(`KEYNOTIFY ${key}`))

@@ -12,7 +12,7 @@ class SlowLog implements Log {
   readonly entries: LogEntry[] = []
   batchDelayMs = 0
   sharing: Sharing | undefined
-  /** The problem with which new entries are rejected when they are appended, if set. */
+  /** If set, new entries are rejected with this problem when they are appended. */
   rejectsNew: LogFailure['problem'] | undefined
   listener: LogListener | undefined
 
