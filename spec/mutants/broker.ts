@@ -128,7 +128,7 @@ export const broker: Mutants = {
   'src/server/broker/session/connection.ts': {
     'a normal DISCONNECT discards the will': {
       seed: 11,
-      code: 'this.#end(withWill ? this.#will : undefined)',
+      code: 'this.#end(reasonCode === REASON.success ? undefined : this.#will)',
       becomes: 'this.#end(this.#will)',
     },
   },
