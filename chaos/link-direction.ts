@@ -3,7 +3,6 @@ import type { Random } from './random.js'
 
 export interface LinkConditions {
   isStalled: boolean
-  /** bytes per tick */
   bytesPerTick: number
   /** whether data is split into pieces of a few bytes */
   isSplit: boolean

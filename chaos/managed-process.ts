@@ -9,7 +9,6 @@ const TERMINATION_TIMEOUT_MS = 20_000
 
 /** A process that can be killed, suspended and restarted. */
 export class ManagedProcess {
-  /** The name in messages. */
   readonly name
   isSuspended = false
   #start

@@ -102,7 +102,6 @@ export class Participant {
     return this.#status.state === 'connected' && this.#stats.keys === this.#stats.synced
   }
 
-  /** The description in messages. */
   get description() {
     return `${this.name}.${this.incarnation} ${JSON.stringify(this.#profile)} ${JSON.stringify(this.#status)} ${JSON.stringify(this.#stats)}`
   }

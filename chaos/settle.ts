@@ -121,7 +121,7 @@ export async function checkRegistrations(
   }
 }
 
-/** The number of keys as which a watched glob counts at the store. */
+/** The number of keys that one watched glob counts as at the store. */
 const KEYS_PER_GLOB = 100
 
 const keysIn = ({ watched }: Stats) => watched.reduce((sum, [, keys]) => sum + keys.length, 0)

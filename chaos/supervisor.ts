@@ -52,7 +52,6 @@ export class Supervisor {
     return this.#store.kills
   }
 
-  /** The number of kills per process. */
   get killRows(): Row[] {
     return [['broker kills', this.kills]]
   }

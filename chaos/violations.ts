@@ -12,7 +12,6 @@ export class Violations {
     this.#onShown = onShown
   }
 
-  /** The total number of violations. */
   get count() {
     return Array.from(this.#counts.values()).reduce((sum, count) => sum + count, 0)
   }

@@ -6,7 +6,6 @@ import type { ChaosContext, Participant } from './participant.js'
 import type { Random } from './random.js'
 import { nameOf } from './values.js'
 
-/** One subscriber of a key. */
 export interface Watcher {
   id: number
   key: string

@@ -41,7 +41,6 @@ export class Incidents {
     this.#random = random
   }
 
-  /** The total number of incidents. */
   get count() {
     const { '  of these the leader of the stream': _, ...kinds } = this.counts
     return Object.values(kinds).reduce((sum, count) => sum + count, 0)

@@ -47,7 +47,6 @@ export class RegisterHistories {
     return Array.from(this.#keys.values()).reduce((sum, { length }) => sum + length, 0)
   }
 
-  /** Returns a unique value. */
   nextValue() {
     return `v${this.#values++}`
   }

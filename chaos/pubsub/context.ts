@@ -3,7 +3,6 @@ import type { Counts } from './counts.js'
 import type { Ledger } from './ledger.js'
 import type { Member } from './member.js'
 
-/** The state that all members share. */
 export interface PubSubChaosContext {
   options: { readonly clients: number; readonly groups: number; readonly stress: number }
   ledger: Ledger

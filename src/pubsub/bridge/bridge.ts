@@ -27,7 +27,6 @@ export class Bridge implements Disposable {
   readonly #errors$ = new Subject<StateStoreError>()
   readonly #subscriptions = new Subscription()
 
-  /** Applications call {@link bridge} instead. */
   constructor(store: StoreView, hub: Hub, options: CheckedBridgeOptions) {
     this.#subscriptions.add(reservePrefix(hub, options.prefix))
     const report = (error: StateStoreError): void => this.#errors$.next(error)

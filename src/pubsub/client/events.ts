@@ -39,7 +39,6 @@ export type OutgoingFrame =
   | { readonly type: 'sendToGroup'; readonly group: string; readonly payload: Payload; readonly noEcho: boolean }
   | { readonly type: 'event'; readonly event: string; readonly payload: Payload }
 
-/** The result of a successful send. */
 export interface SendResult {
   /** The id of the request in the session, or `undefined` without acknowledgement. */
   readonly ackId: bigint | undefined
@@ -51,7 +50,6 @@ export type RequestOutcome =
   | { readonly ok: true; readonly result: SendResult }
   | { readonly ok: false; readonly error: StateStoreError }
 
-/** A message of a group. */
 export type GroupMessage = {
   readonly group: string
   /** The user id of the sender, if known. */

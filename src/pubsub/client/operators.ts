@@ -93,7 +93,6 @@ function sendInOrder<T, R>(
     })
 }
 
-/** Restores the order of results. */
 class OrderedResults<R> {
   readonly #waiting = new Map<number, R>()
   #next = 0

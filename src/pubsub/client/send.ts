@@ -5,7 +5,6 @@ import { isAny } from '../wire/protobuf-any.js'
 import { payloadOf, wrongDataType } from '../wire/rules.js'
 import type { SendRequest } from './events.js'
 
-/** The options of every send. */
 export interface SendOptions {
   /** The type of the data. Default: `binary` for a `Uint8Array`, `json` otherwise. */
   readonly dataType?: Payload['dataType'] | undefined
@@ -54,8 +53,8 @@ export function checkNoEcho({ noEcho = false }: GroupSendOptions): boolean {
 /**
  * Converts data to a payload. Without a given type, a `Uint8Array` is sent as `binary` and any other value as `json`.
  * `protobuf` data is a serialized `google.protobuf.Any`. Throws {@link ArgumentError} if the data does not match its
- * type or has no JSON form; Web PubSub ends the session of a client that sends `null`. Faults that only serialization
- * reveals, such as a cycle, are left to {@link toSentJson}.
+ * type or has no JSON form. For example, Web PubSub ends the session of a client that sends `null`. Faults that only
+ * serialization reveals, such as a cycle, are left to {@link toSentJson}.
  */
 export function toPayload(data: unknown, dataType: Payload['dataType'] | undefined): Payload {
   const payload = payloadOf(dataType ?? (data instanceof Uint8Array ? 'binary' : 'json'), data)

@@ -111,7 +111,7 @@ export class HubSession implements Connection {
     if (this.#progress.state === 'behind') this.#progress = { state: 'ignored', at: this.#progress.at }
   }
 
-  /** Returns whether the token is that of the session. Compares in constant time. */
+  /** Returns whether the session has this token. The comparison takes constant time. */
   hasToken(token: string): boolean {
     if (token.length !== this.#token.length) return false
     let difference = 0

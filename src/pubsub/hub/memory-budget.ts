@@ -1,6 +1,6 @@
 /** The approximate overhead in bytes of a message or event. */
 const OVERHEAD_BYTES = 128
-/** The maximum share of the budget for data held for one owner alone. */
+/** The maximum share of the budget for data held for a single owner. */
 const MAX_OWNER_SHARE = 1 / 8
 /** The share of the budget in use down to which sessions are evicted. */
 const EVICTION_TARGET = 15 / 16
@@ -15,8 +15,8 @@ export const chargedBytesPerHolder = ({ size, holderCount: holders }: MemoryChar
 
 /**
  * Limits the bytes that a server keeps for all its sessions. A message kept for several sessions counts once, and each
- * session is charged a share. Data held for one owner alone, such as memberships, is limited to an eighth of the
- * budget. When the budget is exceeded, sessions are evicted.
+ * session is charged a share. Data held for a single owner, such as memberships, is limited to an eighth of the budget.
+ * When the budget is exceeded, sessions are evicted.
  *
  * @example
  * ```ts
@@ -57,7 +57,7 @@ export class MemoryBudget {
     return (this.#ownedBytes.get(owner) ?? 0) + bytes <= this.#limit * MAX_OWNER_SHARE
   }
 
-  /** Adds bytes held for an owner alone. A negative number releases bytes. */
+  /** Adds bytes held for a single owner. A negative number releases bytes. */
   adjustOwned(owner: string, bytes: number): void {
     const owned = (this.#ownedBytes.get(owner) ?? 0) + bytes
     if (owned === 0) this.#ownedBytes.delete(owner)

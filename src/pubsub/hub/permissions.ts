@@ -69,7 +69,6 @@ class Grants {
   }
 }
 
-/** A client's action on a group. */
 export type GroupAction = 'join' | 'leave' | 'send'
 
 export const PERMISSION_FOR: Record<GroupAction, Permission> = {

@@ -80,7 +80,6 @@ export class PubSubServer implements AsyncDisposable {
     return server
   }
 
-  /** The TCP port. */
   get port(): number {
     const address: AddressInfo | string | null = this.#http.address()
     return address !== null && typeof address === 'object' ? address.port : 0
@@ -91,7 +90,6 @@ export class PubSubServer implements AsyncDisposable {
     return this.#senderRateLimiter.pauses
   }
 
-  /** The statistics of all hubs. */
   get stats(): HubStats {
     return {
       sessions: this.#hubs.sessionCount,

@@ -152,7 +152,6 @@ function rejectCall(session: HubSession, { answer, id }: NewerCall): void {
   else session.send({ type: answer, id, error: REJECTIONS.newer })
 }
 
-/** The options of an application's message. */
 export interface MessageOptions {
   /** The type of the data. Default: `binary` for a `Uint8Array`, `json` otherwise. */
   readonly dataType?: Payload['dataType'] | undefined

@@ -84,7 +84,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     this.#socket = socket
     this.#stream = stream
     this.#writes = writes
-    // Other errors end the connection, and its end is handled elsewhere.
+    // Other errors end the connection, which the `close` listener handles.
     socket.on('error', error => {
       if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.onViolation()
     })

@@ -24,8 +24,8 @@ export class LoginService {
   readonly #throttle: LoginThrottle
   readonly #guessableLogins: LoginScheduler
   /**
-   * A scheduler apart from the one for guessable logins, because checking a verifiable proof costs the same whether it
-   * succeeds or not.
+   * The scheduler of verifiable logins. It is separate, because checking a verifiable proof costs the same whether the
+   * check succeeds or fails.
    */
   readonly #verifiableLogins: LoginScheduler
 

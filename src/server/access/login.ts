@@ -40,7 +40,6 @@ export interface LoginRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The result of {@link Authenticate}. */
 export type LoginResult =
   /** `data` completes enhanced authentication. */
   | { readonly principal: Principal; readonly data?: Uint8Array | undefined }

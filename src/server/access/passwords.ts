@@ -33,7 +33,11 @@ export class Passwords {
   #running = 0
   #decoys: DecoyHashes
 
-  /** @param text - contents of the file. See {@link parsePasswordFile}. Throws {@link ArgumentError}. */
+  /**
+   * Creates a checker for a password file. Throws {@link ArgumentError} if the text is invalid.
+   *
+   * @param text - contents of the file (see {@link parsePasswordFile})
+   */
   constructor(text: string) {
     this.#users = parsePasswordFile(text)
     this.#decoys = new DecoyHashes(this.#users.values(), this.#digestKey)

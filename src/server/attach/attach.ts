@@ -3,10 +3,10 @@ import type { AttachedStore } from './attached-store.js'
 import { type AttachOptions, settingsFrom } from './options.js'
 
 /**
- * Serves a state store through an existing MQTT 5 broker: connects as a client, receives the requests of other clients,
- * answers them and notifies watchers. Returns immediately; the store then waits for the broker, reconnects after every
- * interruption, and stands by while another store serves (see {@link AttachedStore.state$}). Throws `argument` for
- * invalid options, and for a policy when the broker does not identify the sender of a request.
+ * Serves a state store through an existing MQTT 5 broker. The store connects as a client, receives and answers the
+ * requests of other clients, and notifies watchers. Returns immediately. The store then waits for the broker,
+ * reconnects after every interruption, and stands by while another store serves (see {@link AttachedStore.state$}).
+ * Throws `argument` for invalid options, and for a policy when the broker does not identify the sender of a request.
  *
  * @example
  * ```ts

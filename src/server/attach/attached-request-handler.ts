@@ -247,7 +247,7 @@ export type RequesterIdentity =
 
 /**
  * The limit on the levels of a response topic. Official clients use eight levels. Mosquitto disconnects clients that
- * use more than 202 levels, AWS those that use more than nine, and other brokers have other limits.
+ * use more than 202 levels, AWS disconnects clients that use more than nine, and other brokers have other limits.
  */
 const MAX_RESPONSE_LEVELS = 16
 

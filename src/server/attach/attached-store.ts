@@ -6,7 +6,6 @@ import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, St
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 
-/** The state of an attached store. */
 export type AttachedState =
   /** The store is connecting to the broker, or checking whether another store serves. */
   | { readonly state: 'connecting' }
@@ -21,7 +20,6 @@ export type AttachedState =
    */
   | { readonly state: 'closed'; readonly cause: unknown }
 
-/** The statistics of an attached store. */
 export interface AttachedStats {
   readonly keys: number
   /** The memory in use, in bytes. */

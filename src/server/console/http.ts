@@ -26,9 +26,9 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 }
 
 /**
- * Sends an error response. If another response has already started, destroys the connection, so that the client does
- * not mistake the response for complete. Reads and discards the remaining request, because a client that is still
- * sending does not read.
+ * Sends an error response. If the response has already started, destroys the connection instead, so that the client
+ * does not mistake the response for complete. Otherwise, reads and discards the remaining request, because a client
+ * that is still sending does not read.
  */
 export function sendProblem(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent) {

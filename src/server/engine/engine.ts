@@ -251,7 +251,7 @@ export class Engine<C> {
   /**
    * Throws {@link CommandError} if a watch exceeds the limits.
    *
-   * @param count - the number that the watch counts as
+   * @param count - number of watches that the new watch counts as
    */
   #checkWatchQuota(connection: C, bytes: number, count: number): void {
     const isFull =

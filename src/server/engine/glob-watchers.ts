@@ -130,7 +130,7 @@ export class GlobWatchers<C> {
       allWords += other.glob.words
       if (other.owner === owner) ownerWords += other.glob.words
     }
-    // A single glob that exceeds the owner's limit is accepted: a glob of 1,024 bytes has 33 words.
+    // A single glob may exceed the owner's limit, because a glob of 1,024 bytes has 33 words.
     const isOverOwnerLimit = owner !== undefined && ownerWords > MAX_WORDS_PER_OWNER && ownerWords > glob.words
     if (allWords > MAX_WORDS || isOverOwnerLimit) throw new CommandError('quota-exceeded')
     this.#chargeOwner(watched)

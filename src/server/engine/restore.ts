@@ -89,7 +89,7 @@ export function planRestore(items: readonly RestoredRecord[], last: Hlc, now: nu
   return { kept, renewed, expired: latest.size - alive.length }
 }
 
-/** Returns the keys and bytes in the store after a plan is executed. */
+/** Returns the numbers of keys and bytes in the store after a plan is executed. */
 export function usageAfter(
   { kept, renewed }: RestorePlan,
   records: Records,

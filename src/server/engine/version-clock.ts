@@ -34,7 +34,7 @@ export class VersionClock {
   }
 
   /**
-   * Returns the time in ms by which versions are ahead of wall time `now`, or 0 if that does not exceed the drift
+   * Returns the time in ms by which versions are ahead of wall time `now`, or 0 if that time does not exceed the drift
    * permitted to clients.
    */
   drift(now: number): number {

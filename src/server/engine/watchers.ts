@@ -16,7 +16,7 @@ export interface WatchQuotas<C> {
   ownerOf(connection: C): string | undefined
 }
 
-/** The number of watched keys as which a watched glob counts. */
+/** The number of watched keys that one watched glob counts as. */
 export const WATCHES_PER_GLOB = 100
 
 /**

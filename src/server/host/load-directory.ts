@@ -4,13 +4,13 @@ import { openDirectory } from '../storage/storage.js'
 import { isReplacing, parseDump, restore } from './dump-and-load.js'
 import type { LoadOptions, LoadResult } from './store-server.js'
 
-/** No quotas: the next `serve` has its own, which this process does not know. */
+/** No limits apply, because this process does not know the quotas of the next `serve`. */
 const LIMITS = { maxKeys: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER }
 
 /**
- * Loads a dump into the directory of a stopped store in one atomic step, like {@link StoreServer.load}. Creates a
- * missing directory. Rejects with `in-use` if a store runs there, `damaged`, `format`, a system error, or like
- * {@link StoreServer.load}.
+ * Loads a dump into the directory of a stopped store in one atomic step, as {@link StoreServer.load} does for a running
+ * store. Creates the directory if it is missing. Rejects with `in-use` if a store is using the directory, with
+ * `damaged`, `format` or a system error, and as {@link StoreServer.load} does.
  *
  * @param onError - receives errors that do not affect the result
  */
@@ -22,7 +22,7 @@ export async function loadDirectory(
 ): Promise<LoadResult> {
   const replace = isReplacing(options)
   const settings = { data: directory, clock: systemClock, onProgress: ignore }
-  // A lost lock makes the write fail, which rejects.
+  // If the lock is lost, the write fails and this function rejects.
   const storage = await openDirectory(settings, LIMITS, { onFailed: ignore, onError })
   try {
     const { engine, log } = await storage.open()

@@ -6,7 +6,6 @@ import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AddressUsage, Usage } from './usage.js'
 
-/** The statistics of a running store. */
 export interface StoreStats {
   readonly keys: number
   /** The number of keys that all clients watch. */
@@ -14,7 +13,6 @@ export interface StoreStats {
   readonly connections: number
   /** The number of MQTT sessions, offline clients included. */
   readonly sessions: number
-  /** The number of retained messages. */
   readonly retained: number
   /** The size of all retained messages in bytes. */
   readonly retainedBytes: number
@@ -135,7 +133,6 @@ export interface StoreServer extends AsyncDisposable {
   readonly cluster: ClusterStatus | undefined
   /** The client ids of the open connections. */
   readonly clientIds: readonly string[]
-  /** The open connections. */
   readonly clients: readonly ConnectedClient[]
   /**
    * The usage of each quota by principal, for principals with usage now or recently. Can be iterated once.

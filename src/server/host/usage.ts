@@ -14,7 +14,6 @@ export interface Usage {
   /** The number of keys last written by the principal, and their bytes. */
   readonly keys: number
   readonly bytes: number
-  /** The number of retained messages. */
   readonly retained: number
   readonly retainedBytes: number
   /** The bytes queued for offline sessions of the principal. */

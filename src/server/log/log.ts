@@ -24,9 +24,9 @@ export interface LogListener {
  * The reason why an entry was rejected.
  * - `full`: the disk has no space for the entry.
  * - `broken`: the state of the log on disk is unknown.
- * - `closed`: the store is stopping; the entry will never be in the log.
- * - `unavailable`: the shared log is unreachable; the entry will never be in the log.
- * - `unknown`: the shared log is unreachable; the entry may or may not be in the log.
+ * - `closed`: the store is stopping, and the entry will never be in the log.
+ * - `unavailable`: the shared log is unreachable, and the entry will never be in the log.
+ * - `unknown`: the shared log is unreachable, and the entry may or may not be in the log.
  */
 export type LogProblem = 'full' | 'broken' | 'closed' | 'unavailable' | 'unknown'
 

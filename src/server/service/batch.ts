@@ -37,7 +37,7 @@ export class Batch {
   lastOwner: object | undefined
   bytes = 0
   readonly jobs: Job[] = []
-  /** When it was appended to the log, monotonic ms; only set while the log is observed. */
+  /** The time when the batch was appended to the log, in monotonic ms. It is set only while the log is observed. */
   appendedAt: number | undefined
   #position = 0
 

@@ -28,7 +28,7 @@ export interface InvokeResponse {
 export type ParsedRequest =
   | LoggedWrite
   | (Query & { readonly type: 'read' })
-  /** `command` is missing if the payload is not a command. */
+  /** The request is rejected. `command` is missing if the payload is not a command. */
   | { readonly type: 'rejected'; readonly response: InvokeResponse; readonly command?: Command | undefined }
 
 export interface RequestProcessorOptions<C> {

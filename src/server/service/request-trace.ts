@@ -26,11 +26,14 @@ export function traceOf(
   }
 }
 
-/** A repeated property is invalid (W3C Trace Context). */
+/** Returns the value of a property, or `undefined` if the property is repeated and thus invalid (W3C Trace Context). */
 const singleText = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : undefined
 
-/** Publishes the end of a request with its outcome, around `deliver`, which sends the response and notifications. */
+/**
+ * Publishes the end of a request with its outcome. Meanwhile, calls `deliver`, which sends the response and the
+ * notifications.
+ */
 export function settleTrace(trace: ServerRequestTrace, response: InvokeResponse, deliver: () => void): void {
   const { reply, repeated, payload, commonProperties } = response
   trace.outcome = reply?.type ?? 'rejected'

@@ -162,7 +162,11 @@ export class StoreService implements CommitLoopHost {
     this.#commitLoop.report(failure)
   }
 
-  /** @param properties - user properties for the notifications */
+  /**
+   * Notifies the watchers of changes.
+   *
+   * @param properties - user properties for the notifications
+   */
   onChanges(changes: readonly KeyChange[], properties?: Readonly<Record<string, string>>): void {
     for (const change of changes) {
       const notified = this.#watchNotifier.notify(change, this.#engine.watchersOf(change.key), properties)

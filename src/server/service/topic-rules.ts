@@ -25,7 +25,7 @@ export class TopicRules {
   }
 
   /**
-   * Returns why a PUBLISH is rejected, or `undefined` if it is not. A forbidden response topic also ends the
+   * Returns why a PUBLISH is rejected, or `undefined` if it is permitted. A forbidden response topic also ends the
    * connection.
    */
   checkPublish(client: Client, message: Incoming): PublishRejection | undefined {

@@ -70,9 +70,7 @@ export interface ClusterNode {
 
 /** A cluster as seen by one of its nodes. See {@link StoreServer.cluster}. */
 export interface ClusterStatus {
-  /** The name of the store. */
   readonly name: string
-  /** The id of this node. */
   readonly nodeId: string
   /** The position that this node has applied. */
   readonly position: number

@@ -33,10 +33,10 @@ const LIMITS: ReadonlyMap<ReasonCode, ConnectionLimit> = new Map([
   [REASON.quotaExceeded, 'quota'],
 ])
 
-/** User property of CONNECT that groups clients in metrics, as in Azure IoT Operations. */
+/** The user property of CONNECT that groups clients in metrics, as in Azure IoT Operations. */
 const CATEGORY_PROPERTY = 'metriccategory'
 
-/** How a connection ended, for events. */
+/** The end of a connection, as reported in events. */
 interface Ending {
   readonly by: 'client' | 'broker'
   readonly reasonCode?: ReasonCode

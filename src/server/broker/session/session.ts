@@ -160,7 +160,7 @@ export class Session implements Subscriber, Evictable {
     return this.#unreleasedIds?.has(packetId) ?? false
   }
 
-  /** Records a QoS 2 message until PUBREL. Returns whether the memory budget permits it. */
+  /** Records a QoS 2 message until PUBREL. Returns `false` if the memory budget does not permit that. */
   tryRememberReceived(packetId: number): boolean {
     if (!this.#host.budget.tryReserve(PACKET_ID_BYTES)) return false
     this.#unreleasedIds ??= new Set()

@@ -63,7 +63,7 @@ export class LogPublisher {
   readonly #stream: Stream
   readonly #host: LogPublisherHost
   readonly #queue = new Fifo<PendingMessage>()
-  /** The epochs, of which the last one is current. Messages of earlier epochs may still arrive in the stream. */
+  /** The epochs. The last epoch is current, but messages of earlier epochs may still arrive in the stream. */
   #epochs: Epoch[] = []
   #number = 1
   #failures = 0

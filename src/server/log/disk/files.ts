@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 
 /** A file with positioned writes and explicit flushes. */
 export interface OpenFile {
-  /** Writes all bytes at an offset. */
   write(bytes: Uint8Array, offset: number): Promise<void>
   writeSync(bytes: Uint8Array, offset: number): void
   /** Resolves when all written bytes are durable. */

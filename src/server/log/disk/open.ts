@@ -19,7 +19,7 @@ import { writeSnapshot } from './snapshots.js'
 export interface OpenedLog<C> {
   readonly engine: Engine<C>
   readonly log: DiskLog
-  /** The files in the directory that do not belong to the store. They are ignored. */
+  /** The files in the directory that do not belong to the store, which are ignored. */
   readonly strays: readonly string[]
   /**
    * The failure that applies if the disk is full. Reads are served, and keys that the start deletes remain until there

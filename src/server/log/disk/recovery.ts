@@ -57,7 +57,7 @@ export interface Recovered<C> {
   readonly snapshotBytes: number
   /** The files that the snapshot superseded, or that were abandoned. */
   readonly obsoleteFiles: readonly string[]
-  /** The files that do not belong to the store. They are ignored. */
+  /** The files that do not belong to the store, which are ignored. */
   readonly strays: readonly string[]
 }
 

@@ -24,7 +24,6 @@ import { FrameReader, nextLogWithEntries, normalizeSalt, searchSalt } from './fr
 import { listFiles, type ReadProgress } from './recovery.js'
 import { type DependentWrite, Replay, SalvagedState } from './replay.js'
 
-/** A byte range of a file. */
 export interface Extent {
   readonly file: string
   readonly at: number

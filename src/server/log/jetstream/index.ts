@@ -23,7 +23,7 @@ const RETRY_DELAY_MS = 500
 /**
  * Creates a log in NATS JetStream that the nodes of a store share. Each `serve` with such a log is a node, which has
  * all keys and responds to a write when a quorum of NATS servers has stored the write. Requires the packages
- * `@nats-io/transport-node`, `@nats-io/jetstream` and `@nats-io/obj`; without these packages, `serve` rejects with
+ * `@nats-io/transport-node`, `@nats-io/jetstream` and `@nats-io/obj`. Without these packages, `serve` rejects with
  * `not-installed`. It rejects with `connection-lost` if no server is usable.
  *
  * Throws `argument` for invalid options.
