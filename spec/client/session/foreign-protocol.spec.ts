@@ -49,10 +49,11 @@ describe('the error for a server of another protocol', () => {
 })
 
 describe('a broker that has no state store and does not report unmatched requests', () => {
-  const silentBroker = () =>
+  const silentBroker = (acknowledges = true) =>
     scriptedBroker(
       side => side.send(CONNACK),
       (side, packet) => {
+        if (packet.cmd === 'publish' && !acknowledges) return
         if (packet.cmd === 'publish') side.send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: 0 })
         else grant(side, packet)
       },
@@ -63,5 +64,24 @@ describe('a broker that has no state store and does not report unmatched request
     const question = expect.stringContaining('(is a state store running at this broker?)')
     await expect(key.get()).rejects.toMatchObject({ code: 'timeout', message: question })
     await expect(key.delete()).rejects.toMatchObject({ code: 'outcome-unknown', message: question })
+  })
+
+  it('the error asks for the network instead if the broker did not acknowledge the request', async () => {
+    const key = openClient((await silentBroker(false)).url, { timeout: 100 }).key('a', text)
+    const question = expect.stringContaining('(the broker did not acknowledge the request: is the network cut?)')
+    await expect(key.get()).rejects.toMatchObject({ code: 'timeout', message: question })
+    await expect(key.delete()).rejects.toMatchObject({ code: 'outcome-unknown', message: question })
+  })
+
+  it('the error of a write names the cause of a connection that was lost after the write was sent', async () => {
+    const broker = await scriptedBroker(
+      side => side.send(CONNACK),
+      (side, packet) => (packet.cmd === 'publish' ? side.socket.destroy() : grant(side, packet)),
+    )
+    const key = openClient(broker.url, { timeout: 200, reconnectStrategy: () => 60_000 }).key('a', text)
+    await expect(key.set('1')).rejects.toMatchObject({
+      code: 'outcome-unknown',
+      message: expect.stringContaining('no response within 200 ms (not connected: '),
+    })
   })
 })

@@ -161,7 +161,15 @@ export class Invoker {
   }
 
   #addPending(request: RpcRequest, expiresAt: number): PendingRequest {
-    const pending: PendingRequest = { request, expiresAt, slot: 0, id: undefined, epoch: 0, deadline: undefined }
+    const pending: PendingRequest = {
+      request,
+      expiresAt,
+      slot: 0,
+      id: undefined,
+      epoch: 0,
+      isAcknowledged: false,
+      deadline: undefined,
+    }
     pending.deadline = this.#timeouts.add(expiresAt, pending)
     return pending
   }
@@ -256,6 +264,7 @@ export class Invoker {
     pending.id = id
     pending.slot = slot
     pending.epoch = this.#epoch
+    pending.isAcknowledged = false
     if (size > maximumPacketSize) this.#fail(pending, tooLargeError(request, size, maximumPacketSize))
     else this.#transmit(pending, message)
   }
@@ -281,6 +290,7 @@ export class Invoker {
     this.#session.publish(message, refusal => {
       if (epoch !== this.#epoch) return
       this.#unacknowledged--
+      pending.isAcknowledged = true
       if (refusal) this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(key) : refusal)
       this.#flush()
     })

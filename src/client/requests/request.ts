@@ -43,23 +43,25 @@ export interface PendingRequest {
   slot: number
   id: number | undefined
   epoch: number
+  /** Whether the broker has acknowledged the message on this connection. */
+  isAcknowledged: boolean
 }
 
 export const outcomeUnknown = ({ request }: PendingRequest, why: string): OutcomeUnknownError =>
   new OutcomeUnknownError(why, request.key)
 
 const IS_THERE_A_STORE = 'is a state store running at this broker?'
+const IS_IT_REACHABLE = 'the broker did not acknowledge the request: is the network cut?'
 
 export function timeoutError(pending: PendingRequest, connection: StateStoreError | undefined): StateStoreError {
-  const { request, id } = pending
-  const { timeout, key } = request
-  if (id === undefined || connection) {
-    if (id === undefined || request.isRepeatable) return new TimeoutError(timeout, key, connection)
-    return outcomeUnknown(pending, `no response within ${timeout} ms`)
-  }
-  // Some brokers do not report missing subscribers.
-  if (request.isRepeatable) return new TimeoutError(timeout, key, undefined, IS_THERE_A_STORE)
-  return outcomeUnknown(pending, `no response within ${timeout} ms (${IS_THERE_A_STORE})`)
+  const { request, id, isAcknowledged } = pending
+  const { timeout, key, isRepeatable } = request
+  // Not all brokers report missing subscribers. An unacknowledged request says nothing about the store.
+  const question = isAcknowledged ? IS_THERE_A_STORE : IS_IT_REACHABLE
+  if (id === undefined) return new TimeoutError(timeout, key, connection)
+  if (isRepeatable) return new TimeoutError(timeout, key, connection, question)
+  const why = connection ? `not connected: ${connection.message}` : question
+  return outcomeUnknown(pending, `no response within ${timeout} ms (${why})`)
 }
 
 export const tooLargeError = ({ key }: RpcRequest, size: number, maximum: number): ArgumentError =>
