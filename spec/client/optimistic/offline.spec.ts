@@ -46,6 +46,19 @@ describe('a write without a connection', () => {
   )
 
   it(
+    'a value that replaces a late write is not marked late',
+    marbles(m => {
+      const { state$, view, notify, disconnect, connect, at } = writeBench(m)
+      at(40, disconnect)
+      at(50, () => view.next('b'))
+      at(100, connect)
+      at(150, () => notify('x'))
+      const values = { ...VALUES, B: 'b confirmed sent 50 late' }
+      m.expect(state$, '162ms !').toBeObservable(`${START} 9ms p 49ms (ss) 6ms B 9ms B 29ms X`, values)
+    }),
+  )
+
+  it(
     'drop: a write fails immediately',
     marbles(m => {
       const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'drop' })

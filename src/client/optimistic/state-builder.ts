@@ -13,9 +13,13 @@ export interface StateInputs<T> {
   readonly shown: UserWrite<T> | undefined
   readonly outcomeError: StateStoreError | undefined
   readonly failure: StateStoreError | undefined
-  /** Lateness of the last applied write. */
-  readonly late: LateWriteInfo | undefined
+  /** The last applied write, if it was late. */
+  readonly late: AppliedLateWrite | undefined
   readonly freshness: Freshness
+}
+
+export interface AppliedLateWrite extends Pick<StoreValue, 'bytes' | 'version'> {
+  readonly lateness: LateWriteInfo
 }
 
 /** Builds states. Returns the same object until something changes. */
@@ -37,7 +41,7 @@ export class StateBuilder<T> {
       confirmed: confirmed.value,
       version: known?.version,
       error: shown ? outcomeError : (failure ?? confirmed.error),
-      late: shown ? shown.lateness : late,
+      late: shown ? shown.lateness : latenessOf(known, late),
       freshness,
     }
     if (this.#state === undefined || !isSame(this.#state, next)) this.#state = next
@@ -60,6 +64,14 @@ export class StateBuilder<T> {
     }
     return this.#decoded
   }
+}
+
+/** Returns the lateness of the store's value: none once another write has replaced the late one. */
+function latenessOf(known: StoreValue | undefined, late: AppliedLateWrite | undefined): LateWriteInfo | undefined {
+  if (known?.bytes === undefined || late?.bytes === undefined) return undefined
+  return sameBytes(known.bytes, late.bytes) && String(known.version) === String(late.version)
+    ? late.lateness
+    : undefined
 }
 
 const NOTHING = { value: undefined, error: undefined }

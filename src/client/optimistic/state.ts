@@ -28,7 +28,7 @@ export interface OptimisticState<T> {
   readonly version: Hlc | undefined
   /** Why the last write failed or why its outcome is unknown, or the error of a store value that does not decode. */
   readonly error: StateStoreError | undefined
-  /** Set if the shown write or the last confirmed one waited for the connection. */
+  /** Set if `value` comes from a write of this view that waited for the connection, until another write replaces it. */
   readonly late: LateWriteInfo | undefined
   /** Whether `confirmed` is current. */
   readonly freshness: Freshness

@@ -206,7 +206,8 @@ export class WriteController<T> implements WatchObserver {
     )
       this.#keyTracker.trackUnresolved(write, undefined, this.#isConnected)
     this.#updateSeen({ bytes, version })
-    this.#lastResult = { failure: undefined, late: write.lateness }
+    const { lateness } = write
+    this.#lastResult = { failure: undefined, late: lateness && { lateness, bytes, version } }
     this.#stateEmitter.emit()
     write.settle(this.#source.key.text, 'applied', value, version)
     this.#advance()
