@@ -26,7 +26,7 @@ const TRANSIENT: readonly (readonly [name: string, code: ErrorCode, answer: Answ
   ),
   ['an unknown error text', 'service-unknown', respondWith('-ERR the moon is full\r\n')],
   ['the reply of another command', 'payload', respondWith(':7\r\n')],
-  ['no RESP3', 'payload', respondWith('hello')],
+  ['a payload that is not RESP3', 'payload', respondWith('hello')],
   ['an incomplete reply', 'payload', respondWith('$100\r\nv')],
   ['an empty reply', 'payload', respondWith('')],
   ['an invalid version', 'payload', respondWith('$1\r\nv\r\n', { __stat: '200', __ts: 'yesterday' })],

@@ -26,7 +26,7 @@ describe('encoding with json', () => {
     ['an invalid Date', { at: new Date(Number.NaN) }, 'invalid Date (at at)'],
     ['NaN in a Number object', [Object(Number.NaN)], 'NaN (at [0])'],
     ['a `toJSON` that returns NaN', { a: { toJSON: () => Number.NaN } }, 'NaN (at a)'],
-    ['a `toJSON` that returns NaN inside', { toJSON: () => ({ b: [Number.NaN] }) }, 'NaN (at b[0])'],
+    ['a `toJSON` that returns a value containing NaN', { toJSON: () => ({ b: [Number.NaN] }) }, 'NaN (at b[0])'],
     ['a `toJSON` that returns undefined in an array', [{ toJSON: () => undefined }], 'undefined (at [0])'],
     ['a property that is a symbol', { a: { [Symbol('s')]: 1 } }, 'property that is a symbol (at a[Symbol(s)])'],
     ['an array with a property', { list: Object.assign([1], { extra: 2 }) }, 'array with a property (at list.extra)'],

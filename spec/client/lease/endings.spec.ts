@@ -26,7 +26,7 @@ describe('a lease whose requests the store rejects', () => {
     ['an unknown error', '-ERR something new'],
     ['a response that does not fit the request', '-ERR syntax error'],
     ['a malformed response', '*1'],
-    ['a response without a version, which is the token', '+OK'],
+    ['a response without the version that serves as the token', '+OK'],
   ])('a transient error is retried: %s', (_, answer) =>
     marbles(m => {
       const { store } = leaseBench(m, { set: [answer, answer, '+3'], get: [''] })

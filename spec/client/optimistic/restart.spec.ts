@@ -115,7 +115,7 @@ it('latest: the newest write is sent and reports its delay', async () => {
 it.each([
   { why: 'it exceeds maxAge', away: 3 * HOUR_MS, set: 0, maxAge: 2 * HOUR_MS },
   { why: 'it exceeds the default maxAge', away: 61_000, set: 0, maxAge: undefined },
-  { why: 'the clock was set back before it', away: HOUR_MS, set: -2 * HOUR_MS, maxAge: 4 * HOUR_MS },
+  { why: 'the clock was set back to a time before the write', away: HOUR_MS, set: -2 * HOUR_MS, maxAge: 4 * HOUR_MS },
 ])('latest: a write is not sent when $why', async ({ away: outageMs, set, maxAge }) => {
   const { becomes, stored } = await restartAfterOutage(
     { offline: 'latest', maxAge },

@@ -24,8 +24,8 @@ describe('a write storage', () => {
   it.each([
     ['no time', { id: 'x', value: VALUE }],
     ['an invalid time', { id: 'x', at: Number.NaN, value: VALUE }],
-    ['a text for a value', { id: 'x', at: 1, value: 'b' }],
-    ['a number for a version', { id: 'x', at: 1, value: VALUE, seen: 7 }],
+    ['text in place of a value', { id: 'x', at: 1, value: 'b' }],
+    ['a number in place of a version', { id: 'x', at: 1, value: VALUE, seen: 7 }],
     ['a text', 'x'],
   ])('a record with %s is reported and not sent', (_, found) =>
     marbles(m => {

@@ -207,9 +207,9 @@ function foreignClient(url: string): MqttClient {
 
 describe('a topic alias that was not granted', () => {
   const ALIASED: readonly [string, Packet][] = [
-    ['a topic and QoS 0', aliased('t', 0, 1)],
-    ['a topic and QoS 1', aliased('t', 1, 65_535)],
-    ['a topic and QoS 2', aliased('t', 2, 1)],
+    ['a PUBLISH with a topic and QoS 0', aliased('t', 0, 1)],
+    ['a PUBLISH with a topic and QoS 1', aliased('t', 1, 65_535)],
+    ['a PUBLISH with a topic and QoS 2', aliased('t', 2, 1)],
     ['no topic', aliased('', 0, 1)],
     ['the alias 0', aliased('t', 0, 0)],
   ]

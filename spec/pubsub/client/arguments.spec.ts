@@ -12,7 +12,7 @@ const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.
 describe('arguments of a send', () => {
   it.each<[string, unknown, object]>([
     ['text that is not a string', 7, { dataType: 'text' }],
-    ['half a surrogate pair', '\uD800', { dataType: 'text' }],
+    ['an unpaired surrogate', '\uD800', { dataType: 'text' }],
     ['binary data that is not bytes', 'AQID', { dataType: 'binary' }],
     ['protobuf data that is not bytes', {}, { dataType: 'protobuf' }],
     ['protobuf bytes that are not an Any', new Uint8Array([1]), { dataType: 'protobuf' }],
@@ -59,7 +59,7 @@ describe('arguments of a send', () => {
     ['an empty object of a class', new (class Reading {})()],
     ['an object without a prototype', Object.create(null)],
     ['nesting at the limit of the hub', nested(511)],
-    ['null inside of an object', { celsius: Number.NaN }],
+    ['null inside an object', { celsius: Number.NaN }],
   ])('a send accepts %s', (_, data) => {
     setting.connect().client.group('line').send(data).subscribe(setting.observer('send'))
     expect([setting.log, setting.socket.frames.length]).toEqual([[], 1])

@@ -102,7 +102,7 @@ const CONNECTED: readonly Step[] = [
 
 /** Runs of a machine. Each table has the time, the event, the resulting actions and the next deadline. */
 const LIVES: Readonly<Record<string, readonly Step[]>> = {
-  'connects, pings into silence, gives the link up, recovers': [
+  'connects, pings a silent link, drops the link and recovers': [
     ...CONNECTED,
     [20_002, 'tick', [], 20_003],
     [20_003, 'tick', [PING, alive(1)], 40_003],
@@ -113,7 +113,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [70_100, 'opened 2', [alive(2)], 74_000],
     [70_200, 'pong 2', ['connected'], 90_200],
   ],
-  'knows a late event by its link': [
+  'ignores a late event of an earlier link': [
     ...CONNECTED,
     [6_000, 'closed 1 1006', ['recovering', `open 2 ${RECOVERY}`]],
     [6_001, 'closed 1 1008', []],
@@ -133,14 +133,14 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [11_100, 'tick', ['close', 'recovering'], 13_100],
     [66_000, 'tick', ['disconnected', 'connecting', 'fetchUrl 4'], 76_000],
   ],
-  'asks for a URL again that it did not get': [
+  'requests a URL again after a failure': [
     [0, 'start', ['connecting', 'fetchUrl 1'], 10_000],
     [5, 'noUrl 1', ['disconnected'], 1_005],
     [1_005, 'tick', ['connecting', 'fetchUrl 2'], 11_005],
     [11_005, 'tick', ['disconnected'], 13_005],
     [13_005, 'tick', ['connecting', 'fetchUrl 3'], 23_005],
   ],
-  'sends joins first, acknowledges messages, and repeats after a recovery what has no answer': [
+  'sends joins first, acknowledges messages, and resends unanswered requests after a recovery': [
     [0, 'send', [], 5_000],
     [0, 'join', []],
     [0, 'start', ['connecting', 'fetchUrl 1']],
@@ -157,7 +157,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [2_005, 'ack 2', []],
     [3_003, 'tick', [SEQUENCE_ACK]],
   ],
-  'sends again what the hub could not process': [
+  'resends a request that the hub could not process': [
     ...CONNECTED,
     [10, 'send', [SENT], 5_010],
     [20, 'busy 1', [], 1_020],
@@ -168,7 +168,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [5_010, 'tick', ['failed outcome-unknown']],
     [5_011, 'ack 1', []],
   ],
-  'forgets what nobody waits for': [
+  'drops a send that is no longer awaited': [
     ...CONNECTED,
     [10, 'send', [SENT], 5_010],
     [11, 'forget', [], 20_003],
@@ -177,14 +177,14 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [14, 'opened 2', [alive(2)]],
     [15, 'pong 2', ['connected']],
   ],
-  'is asked for a sign of life after a sleep, and does not wait for its turn': [
+  'probes the link immediately after computer sleep': [
     ...CONNECTED,
     [10_000, 'woke', [PING, alive(1)], 30_000],
     [30_000, 'tick', ['close', 'recovering', `open 2 ${RECOVERY}`]],
     [30_001, 'closed 2 1006', ['recovering'], 31_001],
     [30_002, 'woke', [`open 3 ${RECOVERY}`]],
   ],
-  'is closed once, and does nothing afterwards': [
+  'closes once, and does nothing afterwards': [
     ...CONNECTED,
     [10, 'send', [SENT]],
     [20, 'close', ['close 1000', 'failed outcome-unknown', 'stopped'], Number.POSITIVE_INFINITY],

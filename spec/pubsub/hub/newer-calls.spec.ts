@@ -40,7 +40,11 @@ const CALLS = [
     { type: 'setGroupState', group: 'g', state: { entries: { a: 'b' } }, ackId: 7 },
     { type: 'ack', ackId: 7, success: false, error: ERROR },
   ],
-  ['what is still to come', { type: 'teleport', ackId: 8 }, { type: 'ack', ackId: 8, success: false, error: ERROR }],
+  [
+    'a call of an unknown kind',
+    { type: 'teleport', ackId: 8 },
+    { type: 'ack', ackId: 8, success: false, error: ERROR },
+  ],
 ] as const
 
 describe('unsupported calls', () => {

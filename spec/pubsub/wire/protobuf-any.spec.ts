@@ -37,7 +37,7 @@ describe('isAny', () => {
     ['a number that ends too early', '18ff'],
     ['a type URL that is not UTF-8', '0a01ff'],
     ['a group without an end', '1b'],
-    ['a group with the end of another', '1b24'],
+    ['a group with the end of another group', '1b24'],
     ['the end of a group that did not start', '1c'],
     ['a tag beyond 32 bits', 'ffffffff7f00'],
   ])('bytes with %s are not an Any', (_, bytes) => {

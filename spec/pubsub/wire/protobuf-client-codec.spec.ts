@@ -108,7 +108,7 @@ describe('protobufClientCodec', () => {
     ['group', '12 0c 0a05 67726f7570 1203 c3bcc3'],
     ['name of an error', '0a 05 1a03 0a01 ff'],
     ['connection_id', '1a 05 0a03 0a01 ff'],
-    ['half a surrogate pair', '1a 07 0a05 0a03 eda080'],
+    ['an unpaired surrogate', '1a 07 0a05 0a03 eda080'],
     ['an overlong form', '1a 06 0a04 0a02 c080'],
     ['reason', '1a 05 1203 1201 ff'],
   ])('the client rejects text that is not UTF-8: %s', (_, bytes) => {

@@ -25,7 +25,7 @@ const MIB = 1024 * KIB
 const { responseTopic, sessionExpiry, willDelay } = PROPERTY
 
 const POLICIES = {
-  'with rights of its own': SOME_RIGHTS,
+  'with some rights': SOME_RIGHTS,
   'with only the right to connect': NO_RIGHTS,
 } as const
 

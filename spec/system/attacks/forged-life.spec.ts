@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 describe('a forged announcement of another store, at a broker where every client may publish announcements', () => {
   it.each([
-    ['a life', 'forged', false],
+    ['an announcement of an instance', 'forged', false],
     ['a retained announcement of an instance', 'forged', true],
     ['an announcement that the store is unavailable', 'away', true],
   ])('a forged announcement of another store neither ends nor empties the store: %s', async (_, payload, retain) => {

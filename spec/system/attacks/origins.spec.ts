@@ -45,11 +45,11 @@ describe('A web page may connect over WebSocket if it is', () => {
 describe('A web page is rejected if it is', () => {
   it.each<[string, Record<string, string>, ServeOptions]>([
     ['of another site', { Origin: 'https://evil.example' }, {}],
-    ['of another site, which is not on the list', { Origin: 'https://evil.example' }, PANEL],
-    ['of a subdomain of a name on the list', { Origin: 'https://evil.panel.example' }, PANEL],
-    ['of a name with the prefix of one on the list', { Origin: 'https://panel.example.evil.example' }, PANEL],
-    ['of the host on the list, by another scheme', { Origin: 'http://panel.example' }, PANEL],
-    ['of the host on the list, on another port', { Origin: 'https://panel.example:8443' }, PANEL],
+    ['of another site that is not on the list', { Origin: 'https://evil.example' }, PANEL],
+    ['at a subdomain of a name on the list', { Origin: 'https://evil.panel.example' }, PANEL],
+    ['at a name that begins with a name on the list', { Origin: 'https://panel.example.evil.example' }, PANEL],
+    ['at a host on the list, with another scheme', { Origin: 'http://panel.example' }, PANEL],
+    ['at a host on the list, on another port', { Origin: 'https://panel.example:8443' }, PANEL],
     [
       'at a foreign name that resolves to this machine',
       { Host: 'evil.example:8083', Origin: 'http://evil.example:8083' },
@@ -65,10 +65,10 @@ describe('A web page is rejected if it is', () => {
       { Host: 'evil.example', Origin: 'http://evil.example' },
       { host: '0.0.0.0', allowAnonymous: true },
     ],
-    ['on this machine, but connects to a foreign name', { Host: 'evil.example', Origin: 'http://localhost' }, {}],
+    ['on this machine, but connected to a foreign name', { Host: 'evil.example', Origin: 'http://localhost' }, {}],
     ['of the origin null', { Origin: 'null' }, {}],
     ['from a file, or in a sandbox', { Origin: 'file://' }, {}],
-    ['of another address on the network', { Origin: 'http://192.0.2.7' }, {}],
+    ['at another address on the network', { Origin: 'http://192.0.2.7' }, {}],
     ['of an invalid origin', { Origin: 'http://' }, {}],
     ['of an origin with a deceptive user name', { Origin: 'http://localhost@evil.example' }, {}],
     [

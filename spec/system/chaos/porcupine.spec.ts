@@ -25,9 +25,13 @@ const deleteIf = (expected: string, applied: boolean): Timed => ({ op: 'delete-i
 const read = (found: string): Timed => ({ op: 'read', found })
 
 const GOOD: Record<string, Operation[]> = {
-  'one after the other': [at(1, 2, set('a')), at(3, 4, read('a')), at(5, 6, { op: 'delete', applied: true })],
-  'two writes at a time, read in either order': [at(1, 9, set('a')), at(2, 8, set('b')), at(10, 11, read('a'))],
-  'conditions that hold and do not': [
+  'requests one after the other': [at(1, 2, set('a')), at(3, 4, read('a')), at(5, 6, { op: 'delete', applied: true })],
+  'two concurrent writes that are read in either order': [
+    at(1, 9, set('a')),
+    at(2, 8, set('b')),
+    at(10, 11, read('a')),
+  ],
+  'conditions that hold and conditions that do not': [
     at(1, 2, setIfAbsent('a', true)),
     at(3, 4, setIfAbsent('b', false)),
     at(5, 6, setIfVersion('c', 'a', true)),
@@ -57,16 +61,19 @@ const GOOD: Record<string, Operation[]> = {
 
 const BAD: Record<string, Operation[]> = {
   'an acknowledged write that is lost': [at(1, 2, set('a')), at(3, 4, set('b')), at(5, 6, read('a'))],
-  'a read that is stale': [at(1, 2, set('a')), at(3, 9, set('b')), at(4, 5, read('b')), at(6, 7, read('a'))],
-  'a value that nobody wrote': [at(1, 2, set('a')), at(3, 4, read('b'))],
-  'a value before it was written': [at(1, 2, read('a')), at(3, 4, set('a'))],
-  'two that both found it absent': [at(1, 4, setIfAbsent('a', true)), at(2, 3, setIfAbsent('b', true))],
-  'two that both had the version': [
+  'a stale read': [at(1, 2, set('a')), at(3, 9, set('b')), at(4, 5, read('b')), at(6, 7, read('a'))],
+  'a read of a value that was never written': [at(1, 2, set('a')), at(3, 4, read('b'))],
+  'a read of a value before its write': [at(1, 2, read('a')), at(3, 4, set('a'))],
+  'two conditional writes that both found the key absent': [
+    at(1, 4, setIfAbsent('a', true)),
+    at(2, 3, setIfAbsent('b', true)),
+  ],
+  'two conditional writes that both matched the same version': [
     at(1, 2, set('a')),
     at(3, 6, setIfVersion('b', 'a', true)),
     at(4, 5, setIfVersion('c', 'a', true)),
   ],
-  'a condition that held and was said not to': [at(1, 2, set('a')), at(3, 4, setIfVersion('b', 'a', false))],
+  'a condition that held but was reported as not met': [at(1, 2, set('a')), at(3, 4, setIfVersion('b', 'a', false))],
   'a write of an unknown outcome that takes effect twice': [
     at(1, null, { op: 'set', value: 'a' }),
     at(2, 3, set('b')),
@@ -74,7 +81,7 @@ const BAD: Record<string, Operation[]> = {
     at(6, 7, set('c')),
     at(8, 9, read('a')),
   ],
-  'a write of an unknown outcome before it was asked for': [
+  'a write of an unknown outcome that takes effect before its request': [
     at(1, 2, read('a')),
     at(3, null, { op: 'set', value: 'a' }),
   ],

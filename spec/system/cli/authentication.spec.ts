@@ -121,7 +121,7 @@ spec:
       '- method: Custom',
       /line 2, authenticationMethods\[0\]\.method: Expected one of X509, Serv/,
     ],
-    ['no settings', '- method: X509', /Expected `x509Settings`, but it is missing/],
+    ['a method without settings', '- method: X509', /Expected `x509Settings`, but it is missing/],
     [
       'tokens without keys',
       '- { method: ServiceAccountToken, serviceAccountTokenSettings: { audiences: [a] } }',

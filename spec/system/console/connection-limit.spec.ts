@@ -4,9 +4,9 @@ import { RawSocket } from '../../support/raw-socket.js'
 
 const HALF = 'GET / HTTP/1.1\r\nhost: localhost\r\nx: '
 const WAITING = {
-  'nothing at all': '',
-  'half a head': HALF,
-  'half a body, without the token': `POST /api/load HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{`,
+  'no data sent': '',
+  'half a request head': HALF,
+  'half a request body, without the token': `POST /api/load HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{`,
 }
 
 describe('The connection limit of the console', () => {

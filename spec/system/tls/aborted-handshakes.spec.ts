@@ -81,22 +81,22 @@ const failed = async (socket: Socket): Promise<void> =>
   new Promise(resolve => socket.on('error', () => undefined).once('close', () => resolve()))
 
 const ABORTED: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
-  'closes before it': async port => (await tcp(port)).end(),
-  'resets before it': async port => (await tcp(port)).resetAndDestroy(),
-  'closes in the middle of it': async port => (await tcp(port)).end(HALF_HELLO),
-  'resets in the middle of it': async port => {
+  'closes the connection before sending data': async port => (await tcp(port)).end(),
+  'resets the connection before sending data': async port => (await tcp(port)).resetAndDestroy(),
+  'closes the connection during the handshake': async port => (await tcp(port)).end(HALF_HELLO),
+  'resets the connection during the handshake': async port => {
     const socket = await tcp(port)
     socket.write(HEAD_OF_HELLO, () => socket.resetAndDestroy())
   },
-  'rejects the certificate': async port => failed(connectTls({ host: '127.0.0.1', port })),
-  'has no cipher in common': async port =>
+  'rejects the certificate of the server': async port => failed(connectTls({ host: '127.0.0.1', port })),
+  'shares no cipher with the server': async port =>
     failed(connectTls({ host: '127.0.0.1', port, maxVersion: 'TLSv1.2', ciphers: 'ECDHE-RSA-AES128-SHA' })),
-  'sends garbage': async port => (await tcp(port)).write(Buffer.alloc(1_000, 7)),
+  'sends random bytes': async port => (await tcp(port)).write(Buffer.alloc(1_000, 7)),
   'sends HTTP without TLS': async port => (await tcp(port)).write('GET / HTTP/1.1\r\n\r\n'),
 }
 const UNFINISHED: Readonly<Record<string, (port: number) => Promise<Socket>>> = {
-  'is silent': tcp,
-  'falls silent in the middle of it': async port => {
+  'sends nothing': tcp,
+  'stops sending during the handshake': async port => {
     const socket = await tcp(port)
     socket.write(HALF_HELLO)
     return socket
