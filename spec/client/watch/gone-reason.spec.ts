@@ -88,8 +88,8 @@ describe('the reason of a deletion that a watch emits', () => {
   it.each([
     ['expired', { gone: 'expired' }],
     ['deleted', { gone: 'deleted' }],
-    ['unknown if the store sends no reason', 'delete'],
-    ['unknown if the store sends a reason that is not defined', { gone: 'evicted' }],
+    ['unknown, if the store sends no reason', 'delete'],
+    ['unknown, if the store sends a reason that is not defined', { gone: 'evicted' }],
   ] as const)('the reason of a deletion is %s', (words, change) => {
     marbles(m => {
       const { session, entries$ } = opened(m, () => false)
