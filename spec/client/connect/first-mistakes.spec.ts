@@ -161,7 +161,7 @@ describe('common mistakes', () => {
     })
   })
 
-  it('awaiting a write sends it', async () => {
+  it('awaiting a write sends the write', async () => {
     const { store } = await openStore({ clock: systemClock })
     const key = openClient(store.url).key('a', number)
     expect(await key.set(21)).toMatchObject({ applied: true })

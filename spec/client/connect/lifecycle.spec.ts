@@ -251,7 +251,7 @@ describe('a watch', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a watch survives clock skew and reports it', () => {
+  it('a watch survives clock skew and reports the skew', () => {
     const { session, clock, client } = scripted()
     const errors = record(client.errors$)
     const seen = record(client.key('a', text).entries$)

@@ -178,7 +178,7 @@ describe('a subscription that the broker refuses', () => {
   }
 
   it.each([128, 131, 145, 151])(
-    'the client retries a refused response subscription and sends no request before it is granted: %d',
+    'the client sends no request until the broker grants a refused response subscription on a retry: %d',
     reasonCode => {
       const { session, clock, status, errors } = refused([reasonCode, 1])
       expect([status.values, session.published.length]).toEqual([[{ state: 'connecting' }], 0])
@@ -224,7 +224,7 @@ describe('a subscription that the broker refuses', () => {
     expect([session.subscribed.length, clock.pending]).toEqual([1, 0])
   })
 
-  it('a permanent refusal also ends later watches, until the next connection', () => {
+  it('a permanent refusal also ends watches that start later, until the next connection', () => {
     const { session, client } = refused([1, 135])
     const later = record(client.key('b', text).entries$)
     expect(later).toMatchObject({ error: { code: 'request-rejected', status: 135 } })

@@ -123,7 +123,7 @@ describe('a watched key', () => {
     expect(seen.values[1]).toMatchObject({ key: '0x000D0AFF', op: 'set', value: new Uint8Array([1, 0, 2]) })
   })
 
-  it('conditional writes, deletions and watches work with a store that speaks the documented dialect', async () => {
+  it('conditional writes, deletions and watches succeed at a store with the documented dialect', async () => {
     const { store } = await openStore({ ...strict, dialect: 'documented' })
     const key = openClient(store.url).key('a', text)
     const seen = record(key.entries$)

@@ -174,7 +174,7 @@ describe('invalid options of a key', () => {
     { expiresIn: 0 },
     { fencingToken: 'x' },
     { ifAbsent: true, ifAbsentOrEqual: true },
-  ])('set errors without sending anything: %o', options => {
+  ])('set errors and sends nothing: %o', options => {
     const { key: handle, session } = key()
     expect(record(handle.set('x', options)).error).toEqual(argument)
     expect(session.requests).toEqual([])

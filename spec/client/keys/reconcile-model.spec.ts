@@ -34,7 +34,7 @@ describe('a watch on a random walk', () => {
     )
   })
 
-  it('a watch shows all changes in the order in which they happened', () => {
+  it('a watch emits all changes in the order in which they happened', () => {
     fc.assert(
       fc.property(flag, flag, walk, (identifiers, positions, steps) => {
         const model = walked({ identifiers, positions, collisions: false }, steps)

@@ -66,7 +66,7 @@ describe('an awaited request', () => {
     expect(settled).toBe(2)
   })
 
-  it('an async function that returns a request sends it', async () => {
+  it('an async function that returns a request sends the request', async () => {
     const { request, sent } = counted(of(7))
     const write = async () => request
     expect([await write(), sent()]).toEqual([7, 1])

@@ -49,7 +49,7 @@ describe('a lease whose requests the store rejects', () => {
   )
 
   it(
-    'a permanent error of a renewal loses the lease and ends it',
+    'a permanent error of a renewal loses and ends the lease',
     marbles(m => {
       const { store } = leaseBench(m, { set: ['+1', '-ERR not authorized'], get: ['me 1'] })
       expect(transcript(m, states$(store), 4_000)).toEqual([
@@ -85,7 +85,7 @@ describe('a lease whose requests the store rejects', () => {
   )
 
   it(
-    'an invalid value written to the lock key loses the lease and ends it',
+    'an invalid value written to the lock key loses and ends the lease',
     marbles(m => {
       const { store, session } = leaseBench(m, { set: ['+1'], get: ['me 1'] })
       at(m, 1_000, () => session.notify('line', { set: '' }, 5))

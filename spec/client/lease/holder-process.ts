@@ -30,7 +30,7 @@ const work = (token: Hlc): Observable<never> =>
     return () => report('stopped')
   })
 
-/** Writes as a program does that checked its lease only earlier. */
+/** Writes without checking the lease again, like a program that checked it earlier. */
 function write(): void {
   const lastStatus = status
   const value = `by ${token}`

@@ -128,7 +128,7 @@ describe('matching at a store without glob notifications', () => {
     expect(seen.error).toMatchObject({ code: 'syntax-error' })
   })
 
-  it('more than `maxKeys` keys end the watch with an error and leave nothing behind', () => {
+  it('more than `maxKeys` keys end the watch with an error and stop every registration', () => {
     const { store, sent } = open({}, ['s/1', 's/2', 's/3'])
     const seen = record(matching(store, 's/*', text, { maxKeys: 2 }).entries$)
     expect(seen.error).toMatchObject({ code: 'overflow' })

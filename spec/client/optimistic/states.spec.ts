@@ -133,7 +133,7 @@ describe('conflict', () => {
   )
 
   it(
-    'refuse: a write conflicts otherwise, even if the view received the change while it showed the write',
+    'refuse: a write conflicts if the key has changed, even if the view received the change while it showed the write',
     marbles(m => {
       const { state$, view, notify, at } = writeBench(m, { conflict: 'refuse' })
       at(50, () => notify('x', 5))
@@ -157,7 +157,7 @@ describe('conflict', () => {
   )
 
   it(
-    'refuse: a write before the first read conflicts, as the user saw nothing',
+    'refuse: a write before the first read conflicts, as the user has not seen a value',
     marbles(m => {
       const { view } = writeBench(m, { conflict: 'refuse' })
       const code$ = view.set('b').pipe(

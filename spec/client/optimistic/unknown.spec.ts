@@ -37,7 +37,7 @@ describe('a write whose connection was lost', () => {
   )
 
   it(
-    'the read of the next connection confirms a lost write whose value it finds',
+    'the read of the next connection confirms a lost write if the key has its value',
     marbles(m => {
       const { state$, view, unanswered, connect, disconnect, at } = writeBench(m)
       unanswered.add('SET')

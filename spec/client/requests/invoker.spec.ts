@@ -62,7 +62,7 @@ describe('a request', () => {
     expect(session.at(0).request.correlationData).toHaveLength(16)
   })
 
-  it('a request carries the time at which it is sent', () => {
+  it('the timestamp of a request is the time at which the request is sent', () => {
     send('a')
     clock.advance(5_000)
     up()

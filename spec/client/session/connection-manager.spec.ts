@@ -198,7 +198,7 @@ describe('a stable connection', () => {
     expect(attempts.map(({ clean }) => clean)).toEqual([false, true, false, true])
   })
 
-  it('a client resumes its session unless it has had a session at another broker since', () => {
+  it('a client resumes its session unless it has since had a session at another broker', () => {
     const { manager, fail, hold, attempts } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     hold()

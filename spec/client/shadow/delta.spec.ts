@@ -73,8 +73,8 @@ const emits = (states: string, reports: string, expected: string) =>
   })
 
 describe('delta$', () => {
-  it('a delta is emitted when it changes', emits('n-n-d-d-g|', '---------|', 't---e---t|'))
-  it('a delta is emitted when it changes during a report', emits('n-p-w-p-|', '--------|', 't---w-t-|'))
+  it('delta$ emits a delta that has changed', emits('n-n-d-d-g|', '---------|', 't---e---t|'))
+  it('delta$ emits a delta that changes during a report', emits('n-p-w-p-|', '--------|', 't---w-t-|'))
   it(
     'a delta is repeated when the report was reverted before it was seen',
     emits('n-p-x-n-|', '---d----|', 't-----t-|'),

@@ -27,7 +27,7 @@ describe('difference', () => {
     expect([isSame([1], { 0: 1 }), isSame([1, 2], [2, 1]), isSame(null, {})]).toEqual([false, false, false])
   })
 
-  it('no difference is left once it is reported', () =>
+  it('no difference is left once the difference is applied', () =>
     fc.assert(
       fc.property(document, document, (wanted, actual) => {
         const delta = difference(wanted, actual)

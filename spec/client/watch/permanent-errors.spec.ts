@@ -59,7 +59,7 @@ describe('errors of a watch or a lease', () => {
     expect(DOCUMENTED.map(({ code }) => code).sort()).toEqual(Object.keys(CODES).sort())
   })
 
-  it.each(DOCUMENTED)('a watch retries as documented: %o', ({ code, again }) => {
+  it.each(DOCUMENTED)('an error is permanent or transient as docs/errors.md says: %o', ({ code, again }) => {
     expect(isCode(code) && isPermanentError(new StateStoreError(code, 'words'))).toBe(!again)
   })
 

@@ -208,7 +208,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it.each(['connecting', 'connected', 'recovering', 'disconnected'] as const)(
-    '25. stop() ends timers and attempts in each state and fires `stopped` once, and start() works again. (%s)',
+    '25. stop() ends timers and attempts in each state and fires `stopped` once, and a later start() connects again. (%s)',
     async state => {
       const watched = await openScriptedHub(protocol, { reconnectStrategy: () => 1_000 })
       const { hub, clock, states, client } = watched

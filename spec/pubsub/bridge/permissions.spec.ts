@@ -57,7 +57,7 @@ describe('permissions of a bridge', () => {
     expect(first.errors).toEqual(['argument', 'argument'])
   })
 
-  it('no client may send to the group of a key, and every client may leave it', async () => {
+  it('no client may send to the group of a key, and every client may leave the group', async () => {
     let open = true
     const { raw, hub } = await openBridge({ ...FULL_ACCESS, read: () => open })
     const ann = await raw('ann', '&role=webpubsub.sendToGroup&role=webpubsub.joinLeaveGroup')

@@ -13,7 +13,7 @@ describe.each([
   ['a message', 'sendToGroup', () => setting.client.group('line').send(21)],
   ['an event', 'event', () => setting.client.sendEvent('e', 21)],
 ] as const)('%s', (_, type, send) => {
-  it('awaiting the send several times sends it once', async () => {
+  it('awaiting the send several times sends the message once', async () => {
     const sending = send()
     expect(setting.socket.of(type)).toEqual([])
     const results = Promise.all([sending, sending, sending.then(({ ackId }) => ackId)])

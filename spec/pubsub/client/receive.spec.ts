@@ -136,7 +136,7 @@ describe('server messages', () => {
 })
 
 describe('receiving over protobuf', () => {
-  it('messages, acks and recovery work over protobuf', () => {
+  it('messages are received and acknowledged over protobuf', () => {
     setting = new FakeSetting({ codec: protobufClientCodec })
     setting.client.group('line').messages$.subscribe(setting.observer('line'))
     const { socket } = setting

@@ -49,7 +49,7 @@ describe('a lost socket', () => {
     expect(setting.status).toMatchObject({ state: 'recovering' })
   })
 
-  it('a recovery completes only with a frame from the hub, which the client probes for one', () => {
+  it('a recovery completes only with a frame from the hub, which the client requests by a probe', () => {
     setting.connect().socket.drop()
     setting.socket.accept()
     expect(setting.socket.frames).toEqual([{ type: 'ping' }])

@@ -34,7 +34,7 @@ describe('undecided events', () => {
     expect(asked).toHaveLength(17)
   })
 
-  it('a rejected event is acknowledged over a recovered link only after it was repeated', () => {
+  it('a rejected event is acknowledged over a recovered link only after the client has repeated the event', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
     engine.onLinkClosed(session, link, 1006, 1)

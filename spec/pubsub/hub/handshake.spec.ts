@@ -183,7 +183,7 @@ describe('an access token', () => {
     new SignJWT({ ...payload }).setProtectedHeader({ alg }).sign(new TextEncoder().encode(key))
 
   it.each<[string, () => Promise<string>]>([
-    ['as Azure signs it', () => sign(claims)],
+    ['signed as Azure signs it', () => sign(claims)],
     ['for one of several audiences', () => sign({ ...claims, aud: ['https://else.where/', claims.aud] })],
     ['for the hub, spelled in another case', () => sign({ ...claims, aud: 'http://h/client/hubs/CHAT' })],
     ['expired four minutes ago', () => sign({ ...claims, exp: NOW - 240 })],

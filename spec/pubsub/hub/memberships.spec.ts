@@ -22,7 +22,7 @@ async function openRecordingHub() {
 const ALL = 'role=webpubsub.joinLeaveGroup&role=webpubsub.sendToGroup'
 
 describe('memberships of a hub', () => {
-  it('every membership is reported once, whatever its cause', async () => {
+  it('every membership is reported once, for every cause', async () => {
     const { hub, notes, connect } = await openRecordingHub()
     const ann = await connect(`${ALL}&group=a`)
     await ann.join('b')

@@ -37,7 +37,7 @@ describe('ReceiveQueue', () => {
     expect(room.usedBytes).toBe(0)
   })
 
-  it('a queued frame does not retain the chunk it was received in', () => {
+  it('a queued frame does not retain the chunk in which it was received', () => {
     const ahead = new ReceiveQueue(new ReadAheadBudget())
     const chunk = new Uint8Array(65_536)
     ahead.push(chunk.subarray(100, 110))

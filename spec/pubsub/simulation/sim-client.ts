@@ -20,7 +20,6 @@ const FAULTS_END_MS = FAULT_PERIOD_MS + 100
 /** Enough time for a recovery, in ms. */
 const RECOVERY_TIME_MS = 3_000
 
-/** The surroundings of a client. */
 export interface ClientEnvironment {
   readonly context: SimulationContext
   readonly hub: SimHub

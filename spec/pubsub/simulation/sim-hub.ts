@@ -110,7 +110,7 @@ export class SimHub {
     this.#arm()
   }
 
-  /** Sends a message of the application to a group, or to all. */
+  /** Sends a message of the application to a group or to all clients. */
   publish(group?: string): void {
     const payload = { dataType: 'json', data: this.#ledger.nextId() } as const
     const { sessionIndex: roster } = this.engine

@@ -8,7 +8,7 @@ const ABNORMAL_CLOSURE = 1006
 const NO_CODE = 1005
 /** The time that a client waits for the close frame of the hub, in ms. */
 const CLOSE_TIMEOUT_MS = 1_500
-/** Bytes per unsent frame. A client may buffer four frames before it must wait. */
+/** The bytes per unsent frame. A client may buffer four frames before it must wait. */
 const BYTES_PER_FRAME = 300_000
 
 /** Callbacks of the hub for a connection. */

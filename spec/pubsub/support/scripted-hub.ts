@@ -108,7 +108,7 @@ export class Peer {
 /** A hub that does only what the test scripts. It is closed at the end of the test. */
 export class ScriptedHub {
   readonly peers: Peer[] = []
-  /** How to treat connections: accept them, respond with an HTTP status, or leave them hanging. */
+  /** The treatment of connections: accept them, respond with an HTTP status, or leave them hanging. */
   admission: 'open' | 'hanging' | number = 'open'
   refused = 0
   readonly #http: Server

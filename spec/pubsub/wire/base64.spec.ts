@@ -22,7 +22,7 @@ describe('base64', () => {
     expect(fromBase64(base64)).toEqual(utf8(text))
   })
 
-  it('the encoding of any bytes agrees with Buffer', () => {
+  it('base64 encodes all bytes as Buffer does', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), bytes => {
         const base64 = Buffer.from(bytes).toString('base64')

@@ -25,7 +25,7 @@ const TOLERANCE = 0.1
 const weightOf = (code: string): number => gzipSync(code, { level: 9 }).length / 1000
 
 describeInBrowser('With a bundler', open => {
-  it('the documented code works under the documented content security policy', async () => {
+  it('the documented code connects, reads and writes under the documented content security policy', async () => {
     const text = await readFile(DOCUMENT, 'utf8')
     const [, code = ''] = /```js\n([\s\S]*?)```/.exec(text) ?? []
     const [, policy = ''] = /```\n(default-src .*)\n```/.exec(text) ?? []

@@ -100,22 +100,25 @@ describeInBrowser('In a browser, the component for', openPage => {
     { name: 'Angular', output: /^throws closed$/, freshness: 'live', thrown: 0 },
     { name: 'Svelte', output: /^20 °C$/, freshness: 'stale', thrown: 2 },
     { name: 'Vue', output: /^20 °C$/, freshness: 'stale', thrown: 0 },
-  ] as const)('$name behaves as documented when the watch fails', async ({ name, thrown, ...expected }) => {
-    const { store } = await open()
-    const clients = record(store.requests$.pipe(map(({ clientId }) => clientId)))
-    const program = await bundle(join(project(name, store.wsUrl, PAGES[name]), 'main.ts'), {
-      plugins: compilers(false),
-    })
-    const { page, guard } = await openPage(await servePage(program))
-    await reads(page.locator('output'), '20 °C')
-    // A client with the same id closes the connection of the component permanently.
-    openClient(store.url, { clientId: clients.values[0] ?? '' })
-    if ('alert' in expected) await reads(page.getByRole('alert'), expected.alert)
-    await reads(page.locator('output'), expected.output)
-    await has(page.locator('output'), 'data-freshness', expected.freshness)
-    await expect.poll(() => guard.complaints.length).toBe(thrown)
-    guard.allow(/^thrown: ClosedError/)
-  })
+  ] as const)(
+    '$name shows the documented output and error when the watch fails',
+    async ({ name, thrown, ...expected }) => {
+      const { store } = await open()
+      const clients = record(store.requests$.pipe(map(({ clientId }) => clientId)))
+      const program = await bundle(join(project(name, store.wsUrl, PAGES[name]), 'main.ts'), {
+        plugins: compilers(false),
+      })
+      const { page, guard } = await openPage(await servePage(program))
+      await reads(page.locator('output'), '20 °C')
+      // A client with the same id closes the connection of the component permanently.
+      openClient(store.url, { clientId: clients.values[0] ?? '' })
+      if ('alert' in expected) await reads(page.getByRole('alert'), expected.alert)
+      await reads(page.locator('output'), expected.output)
+      await has(page.locator('output'), 'data-freshness', expected.freshness)
+      await expect.poll(() => guard.complaints.length).toBe(thrown)
+      guard.allow(/^thrown: ClosedError/)
+    },
+  )
 
   it('the React component for writing writes its key', async () => {
     const { store } = await open()
@@ -147,16 +150,19 @@ describe('Server rendering', () => {
     ['React', 'On a server', []],
     ['Vue', 'Vue', ['GET marker']],
     ['Svelte', 'Svelte', [`KEYNOTIFY ${KEY}`, 'GET marker', `GET ${KEY}`, `KEYNOTIFY ${KEY} STOP`]],
-  ] as const)('the %s component renders no value on a server and watches as documented', async (_, section, asked) => {
-    const { store, requests } = await open()
-    const { store: client, render } = await serverOf(section, store)
-    const settled = async () => client && (await firstValueFrom(client.key('marker', text).get()))
-    await settled()
-    const before = requests().length
-    expect(await render()).toMatch(/<output data-freshness="connecting">.*–.*°C/)
-    await settled()
-    await inTime(() => requests().length - before >= asked.length)
-    expect(requests().slice(before)).toEqual(asked)
-    expect(store.stats.watches).toBe(0)
-  })
+  ] as const)(
+    'the %s component renders no value on a server, and sends only the documented requests there',
+    async (_, section, asked) => {
+      const { store, requests } = await open()
+      const { store: client, render } = await serverOf(section, store)
+      const settled = async () => client && (await firstValueFrom(client.key('marker', text).get()))
+      await settled()
+      const before = requests().length
+      expect(await render()).toMatch(/<output data-freshness="connecting">.*–.*°C/)
+      await settled()
+      await inTime(() => requests().length - before >= asked.length)
+      expect(requests().slice(before)).toEqual(asked)
+      expect(store.stats.watches).toBe(0)
+    },
+  )
 })

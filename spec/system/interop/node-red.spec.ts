@@ -273,11 +273,11 @@ describe('the Node-RED nodes', () => {
   })
 
   it.each([
-    ['an address', { url: 'nonsense' }, /Expected a broker URL/],
-    ['a key', { key: '' }, /No key is given/],
-    ['a store', { store: 'gone' }, /No state store is chosen/],
-    ['the type of values', { codec: 'xml' }, /Expected values to be json, text/],
-  ])('the Node-RED nodes report missing %s', async (_, wrong, complaint) => {
+    ['address', { url: 'nonsense' }, /Expected a broker URL/],
+    ['key', { key: '' }, /No key is given/],
+    ['store', { store: 'gone' }, /No state store is chosen/],
+    ['type of values', { codec: 'xml' }, /Expected values to be json, text/],
+  ])('the Node-RED nodes report a missing or invalid %s', async (_, wrong, complaint) => {
     const store = { id: 'store', type: 'state store', url: 'mqtt://127.0.0.1:1', clientId: '' }
     const watch = { id: 'watch', type: 'state watch', z: 'tab', store: 'store', kind: 'key', key: 'a', codec: 'json' }
     const flow = [{ id: 'tab', type: 'tab', label: 'wrong' }, 'url' in wrong ? { ...store, ...wrong } : store]

@@ -74,7 +74,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     expect(second.startedAt).toBeGreaterThan(0)
   })
 
-  it('an attached store becomes standby and reports it while the log is unreachable, and then resumes', async () => {
+  it('an attached store becomes a standby and reports this while the log is unreachable, and then resumes', async () => {
     const url = await atBroker()
     const store = await service(url, newName(), 'a')
     await untilState(store, 'serving')

@@ -81,7 +81,7 @@ describe('nodes started from the command line', { timeout: PATIENCE }, () => {
     expect(watch.child.exitCode).toBeNull()
   })
 
-  it('a node that cannot start because NATS hangs ends when it is terminated', async () => {
+  it('a node whose start waits for an unresponsive NATS server stops when it is terminated', async () => {
     const hangs = createServer(() => undefined)
     const port = await listen(hangs)
     const connected = once(hangs, 'connection')

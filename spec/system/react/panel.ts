@@ -53,7 +53,7 @@ export function Keys({ store, notes, names }: Props & { readonly names: readonly
   return h('output', { title: 'keys' }, text)
 }
 
-/** Uses only whether a value is warm and the number of keys that match a glob. */
+/** Renders whether a value is warm and how many keys match a glob, and uses no other properties. */
 export function Warm({ store, name }: Props & { readonly name: string }): ReactNode {
   const isWarm = useKey(store.key(name, number), ({ value }) => value !== undefined && value > 25)
   const [count] = useKeys(

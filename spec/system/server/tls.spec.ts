@@ -81,7 +81,7 @@ describe('a store with TLS', () => {
     expect(String(error.code)).toMatch(/PROTOCOL|VERSION|SSL/)
   })
 
-  it('a store freezes, resumes, cuts and restarts as without TLS', async () => {
+  it('a store with TLS freezes, resumes, disconnects clients and restarts as without TLS', async () => {
     const { store } = await open()
     const raw = await RawClient.ready(store.url, 'c', { ca: servers.cert })
     store.freeze(60_000)

@@ -94,7 +94,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'an operator ends with the error of a request immediately and cancels the others',
+    'an operator ends with the error of a request immediately and cancels the other requests',
     marbles(m => {
       const { operator, clock } = open(m, form, ['------a', '-n'])
       const source = m.cold<string>('xx---|')
@@ -121,7 +121,7 @@ describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
   )
 
   it(
-    'an operator cancels its requests on unsubscribe and starts no queued one',
+    'an operator cancels its requests on unsubscribe and starts no queued request',
     marbles(m => {
       const { operator, clock, session } = open(m, form, ['------a'], { concurrency: 1 })
       const source = m.cold<string>('xx---|')

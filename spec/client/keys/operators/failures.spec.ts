@@ -167,7 +167,7 @@ describe('failures with `onError`', () => {
     expect(failed).toEqual(['shard/0', 'shard/1 failed', 'shard/2'])
   })
 
-  it('every item whose `keyOf` throws causes a failure, also with `latest`', () => {
+  it('every item whose `keyOf` throws causes a failure, even with `latest`', () => {
     const first = new Subject<string>()
     const { store } = fakeStore(() => first)
     const seen: string[] = []

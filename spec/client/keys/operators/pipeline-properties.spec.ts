@@ -60,7 +60,7 @@ describe('pipeline with `latest`, for random items, latencies and concurrency', 
     )
   })
 
-  it('a pipeline with `latest` starts the items of a key in source order, always including the last one', () => {
+  it('a pipeline with `latest` starts the items of a key in source order, always including the last item', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started } = runJobs(items, { concurrency: limit, latest: true })
@@ -83,7 +83,7 @@ describe('pipeline with `latest`, for random items, latencies and concurrency', 
     )
   })
 
-  it('a pipeline with `latest` drops an item only for a newer one of its key that arrived before it could start', () => {
+  it('a pipeline with `latest` drops an item only for a newer item of its key that arrived before the dropped item could start', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started } = runJobs(items, { concurrency: limit, latest: true })

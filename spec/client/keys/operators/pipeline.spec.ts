@@ -206,7 +206,7 @@ describe('pipeline with errors', () => {
 
 describe('unsubscribing a pipeline', () => {
   it(
-    'a pipeline cancels the source and all requests in flight, and starts no queued one',
+    'a pipeline cancels the source and all requests in flight, and starts no queued request',
     marbles(m => {
       const requests = new Requests(m, { a: '------(a|)', b: '------(b|)', c: '(c|)' })
       const source = cold(m, ' abc---|')
@@ -231,7 +231,7 @@ describe('unsubscribing a pipeline', () => {
   )
 
   it(
-    'a pipeline follows an endless source until it is unsubscribed',
+    'a pipeline emits the results of an endless source until it is unsubscribed',
     marbles(m => {
       const source = m.hot<string>('a-a-a-a-a-a-a-a')
       const requests = new Requests(m, { a: '-(a|)' })

@@ -29,7 +29,7 @@ const READINGS: Record<string, Reading> = {
 
 describe('the recipe that sets or deletes by item', () => {
   it(
-    'sends the requests in the order of the items, two at a time, and completes after the last response',
+    'setOrDelete sends the requests in the order of the items, two at a time, and completes after the last response',
     marbles(m => {
       const sent: string[] = []
       const { store } = fakeStore(({ verb, key }) => {
@@ -47,7 +47,7 @@ describe('the recipe that sets or deletes by item', () => {
     }),
   )
 
-  it('sends nothing for an empty stream, and completes', () => {
+  it('setOrDelete sends nothing for an empty stream, and completes', () => {
     const { session, store } = fakeStore(() => EMPTY)
     let hasCompleted = false
     setOrDelete(store)(EMPTY).subscribe({ complete: () => (hasCompleted = true) })
@@ -55,7 +55,7 @@ describe('the recipe that sets or deletes by item', () => {
   })
 
   it(
-    'errors with the first request that fails',
+    'setOrDelete errors with the first request that fails',
     marbles(m => {
       const { store } = fakeStore(({ verb }) =>
         timer(1, m.scheduler).pipe(map(() => (verb === 'DEL' ? '-ERR no' : 'v'))),

@@ -113,7 +113,7 @@ describe('set(key)', () => {
     expect(errors).toEqual([expect.objectContaining({ code: 'outcome-unknown', key: 'k' })])
   })
 
-  it('set starts the timeout of a write when it is sent, not while it is queued', () => {
+  it('set starts the timeout of a write when the write is sent, not while it is queued', () => {
     const { session, store, clock } = fakeStore((_, nth) => (nth === 0 ? first : NEVER))
     const first = new Subject<string>()
     const errors: unknown[] = []

@@ -37,7 +37,7 @@ const WARM_UP_MS = 300
 const MAX_FACTOR = 3
 const MIN_P99_MS = 10
 const MIN_P50_MS = 3
-/** The p99 in ms of the member that is not attacked above which the machine is too busy to judge by the p99. */
+/** If the p99 of the member that is not attacked exceeds this value in ms, the machine is too busy to judge by the p99. */
 const BUSY_P99_MS = 5
 /** The heap size of a child process, in MB. */
 const HEAP_MB = 1_024

@@ -12,7 +12,7 @@ export interface ObjectingLink {
   readonly convictions: number
 }
 
-/** Forwards packets to a broker, and ends a connection with or without a reason code when it rejects a packet. */
+/** Opens a proxy that forwards packets to a broker, and ends a connection with or without a reason code on a rejected packet. */
 export async function openRejectingLink(
   port: number,
   isPoison: (packet: IPublishPacket) => boolean,

@@ -28,7 +28,7 @@ export interface AttackLimits {
   readonly maxHeldBytes?: number
   /** The maximum duration of a round, in ms. Default 1 s. */
   readonly maxRoundMs?: number
-  /** The maximum factor of the 99th percentile over that before the attack. By default, only `maxRoundMs` applies. */
+  /** The maximum factor by which an attack may raise the 99th percentile. By default, only `maxRoundMs` applies. */
   readonly maxSlowdown?: number
   /** The time in ms after which an attack is stopped and judged. Default 6 s. */
   readonly maxAttackMs?: number

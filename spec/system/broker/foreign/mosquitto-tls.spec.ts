@@ -32,7 +32,7 @@ async function open() {
 }
 
 describe('mosquitto_pub over TLS', () => {
-  it('mosquitto_pub over TLS authenticates with a password and publishes as permitted', async () => {
+  it('mosquitto_pub over TLS authenticates with a password and publishes only to permitted topics', async () => {
     const { publish } = await open()
     const { username, password } = as('alice')
     expect(await publish('news', '-u', username, '-P', password)).toBe('published')
