@@ -104,7 +104,7 @@ describe('json(schema) with an invalid value', () => {
     )
   })
 
-  it('an empty list of issues still throws', () => {
+  it('decoding throws even if the schema returns an empty list of issues', () => {
     expect(() => json(failing()).decode(utf8('1'))).toThrow(PayloadError)
   })
 })

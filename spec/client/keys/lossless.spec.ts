@@ -56,7 +56,7 @@ describe('encoding with json', () => {
     expect(fromUtf8(codec.encode([-0]))).toBe('[0]')
   })
 
-  it('a circular reference throws the error of JSON.stringify', () => {
+  it('encoding a circular reference throws the error of JSON.stringify', () => {
     const circle: { self?: unknown } = {}
     circle.self = circle
     expect(() => codec.encode(circle)).toThrow(

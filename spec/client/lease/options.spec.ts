@@ -32,7 +32,7 @@ describe('arguments of lease', () => {
     ['an empty holder', { duration: 10, holder: '' }, /`holder` to be a text of at least one character/],
     ['a holder that is not text', { duration: 10, holder: 7 }, /`holder`.*\(number\)/],
     ['a holder with an unpaired surrogate', { duration: 10, holder: '\ud800' }, /`holder`/],
-  ])('%s throws before anything is sent', (_, options, message) => {
+  ])('`lease` throws before anything is sent: %s', (_, options, message) => {
     const { store, session } = fakeStore(() => {
       throw new Error('nothing may be sent')
     })
@@ -54,7 +54,7 @@ describe('arguments of lease', () => {
     expect(() => lease(of(store), 'line', { duration: 10 })).toThrow(/^Expected a store of `connect`, got /)
   })
 
-  it('an empty name throws', () => {
+  it('`lease` throws for an empty name', () => {
     const { store } = fakeStore(() => {
       throw new Error('nothing may be sent')
     })

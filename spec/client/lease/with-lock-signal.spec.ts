@@ -144,7 +144,7 @@ describe('the `signal` option of withLock', () => {
     expect(lease.observed).toBe(false)
   })
 
-  it('an invalid signal throws synchronously', () => {
+  it('withLock throws synchronously for an invalid signal', () => {
     // @ts-expect-error a controller is no signal
     expect(() => withLock(NEVER, () => NEVER, { signal: new AbortController() })).toThrow(
       expect.objectContaining({ code: 'argument' }),

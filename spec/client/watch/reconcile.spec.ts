@@ -97,7 +97,7 @@ describe('starting a watch', () => {
 })
 
 describe('changes', () => {
-  it('changes are emitted once and in version order, even if they are redelivered', () => {
+  it('changes are emitted once and in version order, even after a redelivery', () => {
     expect(run(...start, set(2), set(2), set(1), set(3), set(2)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 2 (notification)',
@@ -105,11 +105,11 @@ describe('changes', () => {
     ])
   })
 
-  it('changes are dropped if they are older than a deletion', () => {
+  it('changes older than a deletion are dropped', () => {
     expect(run(...start, del(3), set(2)).emitted).toEqual(['set 1 (snapshot)', 'delete 3 (notification)'])
   })
 
-  it('changes cause a read if version or value is missing', () => {
+  it('a change without a version or a value causes a read', () => {
     for (const change of [
       { op: 'set', value: value(2), version: undefined },
       { op: 'set', value: undefined, version: v(2) },
@@ -122,7 +122,7 @@ describe('changes', () => {
     }
   })
 
-  it('changes cause another read if they lack a version and arrive during a read', () => {
+  it('a change without a version that arrives during a read causes another read', () => {
     const bare = changed({ op: 'delete', value: undefined, version: undefined })
     expect(run(...start, bare, bare, found(1), absent).emitted).toEqual(['set 1 (snapshot)', 'absent (notification)'])
   })

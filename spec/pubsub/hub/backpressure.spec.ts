@@ -326,7 +326,7 @@ describe('backpressure', () => {
     await eventually(() => member.messages.length === 1_200)
   })
 
-  it('hundreds of senders are held with their first message', async () => {
+  it('hundreds of senders are each held after their first message', async () => {
     const { hub, sessionLog } = await openHub()
     const member = await RawPubSubClient.connect(hub.url)
     await member.join('g')

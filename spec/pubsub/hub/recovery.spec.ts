@@ -53,7 +53,7 @@ describe('a client that lost its connection', () => {
     expect(dataOf(recovered)).toEqual(['once'])
   })
 
-  it('a recovered client may acknowledge messages of the lost connection before they are resent', async () => {
+  it('a recovered client may acknowledge messages of the lost connection before the hub resends them', async () => {
     const { hub, reader, send, disconnect } = await openReader()
     send(1, 3)
     await reader.received(3)

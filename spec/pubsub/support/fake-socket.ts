@@ -1,7 +1,6 @@
 import type { OpenSocket, Socket, SocketHandlers } from '../../../src/pubsub/client/ws-socket.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 
-/** A parsed JSON frame. */
 export type JsonFrame = Readonly<Record<string, unknown>>
 
 /** A WebSocket whose peer is the test. */

@@ -3,7 +3,6 @@ import { WebSocket } from 'ws'
 
 export const JSON_PROTOCOL = 'json.reliable.webpubsub.azure.v1'
 
-/** A received frame, parsed. */
 export type RawFrame = Readonly<Record<string, unknown>>
 
 export interface RawClose {

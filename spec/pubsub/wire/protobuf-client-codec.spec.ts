@@ -142,7 +142,7 @@ describe('protobufClientCodec', () => {
     expect(() => protobufClientCodec.encode(frame)).toThrow(ArgumentError)
   })
 
-  it('the client does not encode bytes of another type', () => {
+  it('encoding throws for binary data that is not a Uint8Array', () => {
     const payload = { dataType: 'binary', data: new Uint8Array(2) } as const
     const frame: UpFrame = { type: 'event', event: 'e', payload }
     Reflect.set(payload, 'data', new ArrayBuffer(2))

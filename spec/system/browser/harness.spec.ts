@@ -58,7 +58,7 @@ describeInBrowser('Support code of the browser specs', open => {
     await expectToFit(page)
   })
 
-  it('a failed expectation reports what the page shows', async () => {
+  it('a failed expectation reports the actual content of the page', async () => {
     const { page } = await open(await serving('<h1 data-state="live">Fine</h1>'))
     await reads(page.locator('h1'), 'Fine')
     await has(page.locator('h1'), 'data-state', 'live')

@@ -47,7 +47,7 @@ describeInBrowser('The thermostat', open => {
     await reads(row.locator('.version'), /^\d+:\d+:StateStore$/)
   })
 
-  it('two pages show the same state', async () => {
+  it("two pages show each other's changes", async () => {
     const { url } = await startThermostat(builtPackage())
     const [{ page: ann }, { page: bob }] = await Promise.all([open(url), open(url, { size: 'phone' })])
     const [anns, bobs] = [new DialControl(ann), new DialControl(bob)]

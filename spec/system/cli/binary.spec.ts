@@ -156,7 +156,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     },
   )
 
-  it('the binary prints one line and returns the exit code of a failure', async () => {
+  it('the binary prints one line and exits with the code of the failure', async () => {
     const { url } = await openStore()
     expect(await execute(['--version'])).toMatchObject({ code: 0, stderr: '' })
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({

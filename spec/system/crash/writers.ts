@@ -14,7 +14,6 @@ interface PossibleValues {
   unanswered: (string | undefined)[]
 }
 
-/** The number of keys per client. */
 const KEYS_PER_CLIENT = 5
 
 /** Clients that write separate keys and remember the responses. */

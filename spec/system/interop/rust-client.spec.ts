@@ -57,7 +57,7 @@ describe.each([RELEASED, NEXT])('the official Rust client $version', client => {
   const allPassed = { wrong: [], count: client.checks }
 
   it.each(['registered', 'subscribed'] as const)(
-    'the official Rust client works with a store that notifies %s clients',
+    'all checks of the official Rust client pass at a store that notifies %s clients',
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
       expect(await runChecks(client, store.url)).toEqual(allPassed)
@@ -66,7 +66,7 @@ describe.each([RELEASED, NEXT])('the official Rust client $version', client => {
   )
 
   it.skipIf(!SERVICES.mosquitto.present)(
-    'the official Rust client works with a store that is attached to Mosquitto',
+    'all checks of the official Rust client pass at a store that is attached to Mosquitto',
     async () => {
       const broker = await Mosquitto.start()
       onTestFinished(async () => broker.stop())

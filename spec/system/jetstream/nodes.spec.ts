@@ -104,7 +104,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(b.storage.state).toBe('kept')
   })
 
-  it('without a quorum, nodes acknowledge nothing and disconnect clients, and they recover without intervention', async () => {
+  it('without a quorum, nodes acknowledge nothing, disconnect their clients and recover without intervention', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a', { stallTimeout: 2_000 }))
     const states = record(a.storage$)

@@ -9,7 +9,7 @@ const answer = (payload: string) => of({ payload: `${payload}\r\n`, properties: 
 const VERSION = new Hlc(7, 1, 'StateStore')
 
 describe('deleteKey(key)', () => {
-  it('deleteKey deletes the key for every item, regardless of the item', () => {
+  it('deleteKey deletes the same key for every item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     of(1, 'two', undefined)
       .pipe(deleteKey(store.key('k', text)))

@@ -12,7 +12,7 @@ const found = (value: string) =>
 const VERSION = new Hlc(7, 1, 'StateStore')
 
 describe('get(key)', () => {
-  it('get reads the key for every item, regardless of the item', () => {
+  it('get reads the same key for every item', () => {
     const { session, store } = fakeStore(() => found('21.5'))
     of(1, 'two', undefined)
       .pipe(get(store.key('setPoint', number)))

@@ -121,7 +121,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'an item that a newer item replaces does not count against the buffer, with `latest`',
+    'with `latest`, an item that a newer item replaces does not count against the buffer',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', d: '-(d|)' })
       const result = run(m, ' abcd|', requests, { latest: true, buffer: 1 })
@@ -130,7 +130,7 @@ describe('pipeline: buffer', () => {
   )
 
   it(
-    'an item that starts immediately because its key is idle does not count against the buffer, with `latest`',
+    'with `latest`, an item that starts immediately because its key is idle does not count against the buffer',
     marbles(m => {
       const requests = new Requests(m, { a: '----(a|)', b: '-(b|)', z: '-(z|)' })
       const result = run(m, ' abz|', requests, { latest: true, buffer: 1, concurrency: 2 })

@@ -3,7 +3,6 @@ import { play } from './play.js'
 import { type FuzzSession, sessionOf } from './session.js'
 import { shrink } from './shrink.js'
 
-/** The number of concurrent sessions. */
 const CONCURRENT_SESSIONS = 48
 /** The number of sessions to check when a store crashes: those in progress and some earlier ones. */
 const SUSPECTS = 200

@@ -15,5 +15,4 @@ export const NO_RIGHTS = `
   brokerResources: [{ method: Connect }]
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["innocent/*"] }]`
 
-/** The audience of tokens. */
 export const AUDIENCE = 'attacks'

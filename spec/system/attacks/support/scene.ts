@@ -20,7 +20,6 @@ const P99_ROUNDS = 200
 /** The memory that may remain after an attack for caches, pools and code, in bytes. */
 const RESIDUAL_BYTES = 32 * 1024 * 1024
 
-/** Limits of an attack. */
 export interface AttackLimits {
   /** The maximum growth of the process in bytes. Default 256 MiB. */
   readonly maxGrowthBytes?: number
@@ -70,7 +69,7 @@ export async function openScene(options: ChildOptions = {}): Promise<Scene> {
   // The first rounds warm up the code, which is slow on its first run.
   expect((await innocent.experience(ROUNDS)).complaints).toEqual([])
   const before = await store.memory()
-  // This round excludes the time of the garbage collection.
+  // This round absorbs the delay of the garbage collection, so that no later round includes it.
   await innocent.experience(1)
   return new Scene(store, innocent, before)
 }

@@ -19,7 +19,6 @@ export type PageOptions = Pick<OptimisticOptions<number>, 'offline' | 'maxAge'> 
   readonly isKept?: boolean
 }
 
-/** A serializable state. */
 export interface SerializedState {
   readonly value: number | undefined
   readonly state: string
