@@ -1,7 +1,7 @@
 import { Transform } from 'node:stream'
 import { createWebSocketStream, WebSocket, WebSocketServer } from 'ws'
 
-/** A slow cable carries 2 kB/s: this number of bytes per interval. */
+/** Size and interval of the chunks on a slow cable, which carries 2 kB/s. */
 const SLOW_CHUNK_BYTES = 100
 const SLOW_INTERVAL_MS = 50
 

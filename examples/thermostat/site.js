@@ -5,7 +5,10 @@ import { Cable } from './cable.js'
 
 const PAGE = fileURLToPath(new URL('./page/', import.meta.url))
 
-/** The content security policy allows no external sources, and the worker that mqtt.js creates for its keep-alive. */
+/**
+ * The content security policy. It forbids external sources, and allows the worker that mqtt.js creates for its
+ * keep-alive.
+ */
 const POLICY = "default-src 'self'; img-src 'self' data:; worker-src blob:; object-src 'none'; base-uri 'none'"
 
 const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css', woff2: 'font/woff2' }

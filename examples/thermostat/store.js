@@ -1,6 +1,6 @@
 import { serve } from 'rx-statestore/server'
 
-/** A store in this process. Its ports are free ones, and a restart keeps them. */
+/** A store in this process. The ports are chosen automatically, and a restart keeps them. */
 export class OwnStore {
   #running
 

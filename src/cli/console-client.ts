@@ -145,7 +145,7 @@ export function runningStore(error: unknown, directory: string, task: string, co
 
 /** The part of a store's state that only its console reports. Times are in ms. */
 export interface StoreHealth {
-  /** Undefined while an attached store does not serve. */
+  /** Time since the start; undefined while an attached store does not serve. */
   readonly uptime: number | undefined
   /** The state of an attached store. */
   readonly attached: AttachedFacts['state'] | undefined

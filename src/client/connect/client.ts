@@ -25,7 +25,7 @@ export interface ClientSettings {
   readonly timeout: number
   readonly maxQueued: number
   readonly stopDelay: number
-  /** Default 0, which means never. */
+  /** Interval of the verification of watches; default 0, which means never. */
   readonly verifyEvery?: number
 }
 

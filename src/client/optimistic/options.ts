@@ -47,7 +47,7 @@ export interface OptimisticOptions<T> {
   readonly offline?: 'drop' | 'latest' | 'ask' | 'cas' | undefined
   /** Maximum wait for the connection, ms. Older writes are not sent. Default 60,000. */
   readonly maxAge?: number | undefined
-  /** With `offline: 'ask'`: decides whether to send a late write. Called after the key has been read again. */
+  /** Decides whether to send a late write, with `offline: 'ask'`. Called after the key has been read again. */
   readonly ask?: ((write: LateWrite<T>) => ObservableInput<boolean>) | undefined
   /** Stores waiting writes beyond the life of the page or program. */
   readonly storage?: WriteStorage | undefined

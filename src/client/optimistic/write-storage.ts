@@ -21,7 +21,7 @@ export interface StoredWrite {
 export interface WriteStorage {
   /** Returns the stored write of a key, if any. */
   load(key: string): ObservableInput<StoredWrite | undefined>
-  /** Saves a write, replacing any other of the key. */
+  /** Saves a write, which replaces any other write of the key. */
   save(key: string, write: StoredWrite): ObservableInput<unknown>
   /**
    * Removes a write and returns whether it existed. Exactly one of several concurrent callers, even in different

@@ -90,7 +90,7 @@ export class ConnectionManager {
       credentials && new Reauthenticator(credentials, clock, packet => router.client.stream.write(packet))
   }
 
-  /** Whether an attempt was made; mqtt.js cannot end a client that never connected. */
+  /** Whether an attempt was made. Otherwise mqtt.js cannot end the client. */
   get hasAttempted(): boolean {
     return this.#hasAttempted
   }

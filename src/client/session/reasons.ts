@@ -12,7 +12,10 @@ export function disconnectMessage(code: number, clientId: string): string {
   return `DISCONNECT ${code}, ${reasonName(code)}`
 }
 
-/** Session taken over, by another client with the same id or by a delayed attempt of this client. */
+/**
+ * The reason code for a session that was taken over, by another client with the same id or by a delayed attempt of this
+ * client.
+ */
 export const TAKEN_OVER = 142
 
 // Reasons for which the same CONNECT would fail again or take the session from another client (MQTT 5.0, section 2.4).
