@@ -87,7 +87,6 @@ export interface Running {
   interrupt(signal?: NodeJS.Signals): void
 }
 
-/** Starts a command line. */
 export function start(args: readonly string[], world: TestWorld = {}): Running {
   const { env = {}, stdin = '', columns, clock = systemClock } = world
   const [stdout, stderr, signal$] = [new TestSink(columns), new TestSink(columns), new Subject<NodeJS.Signals>()]
@@ -132,7 +131,6 @@ function spawnInto(
   return child
 }
 
-/** The result of a command. */
 export interface Outcome {
   readonly code: ExitCode
   readonly stdout: string

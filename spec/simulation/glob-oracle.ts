@@ -13,7 +13,7 @@ export interface GlobGuarantees extends Guarantees {
 export interface GlobEntryContext extends EntryContext {
   /** Whether no other subscriber of this client has watched the key since the glob became complete. */
   readonly isOnlyWatcher: boolean
-  /** How the key is watched separately for another glob of this client that the client scans for. */
+  /** The separate watch of the key for another glob of this client, for which the client scans. */
   readonly separateWatch: SeparateWatch
   /** Whether the store notifies of new keys, that is, did not repeatedly leave the registration unanswered. */
   readonly hasNotifications: boolean

@@ -31,7 +31,7 @@ interface PendingRead {
 /** The number of registration attempts before a client falls back to scanning. */
 const MAX_ATTEMPTS = 3
 
-/** Derives from the messages whether a client must assume that its store does not notify by globs. */
+/** A session that derives from the messages whether a client must assume that its store does not notify by globs. */
 export class GlobSession extends SimSession {
   readonly #pending = new Map<string, PendingRequest>()
   readonly #stoppedGlobs = new Set<string>()

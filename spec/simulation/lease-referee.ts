@@ -62,8 +62,8 @@ export class Referee {
   }
 
   /**
-   * Must be called before the lock key may be deleted. The returned function must be called when the key was deleted or
-   * can no longer be deleted.
+   * Starts a disturbance, before the lock key may be deleted. The returned function ends the disturbance, when the key
+   * was deleted or can no longer be deleted.
    */
   disturb(): () => void {
     const { time, longest } = this.#host

@@ -12,7 +12,7 @@ config.onUnhandledError = (error: unknown) => {
 const MAX_ACTIONS = 60
 const MAX_DEPTH = 3
 
-/** Subscribers that act before their handlers return. */
+/** The reentrant handlers of subscribers, which act before the handlers return. */
 export class ReentrantHandlers {
   readonly #random: Random
   readonly #chance: number | undefined

@@ -1,6 +1,6 @@
 import type { SuiteName } from './suites.js'
 
-/** Seeds that once failed, and the lesson from the failure. */
+/** A regression: seeds that once failed, and the lesson from the failure. */
 export interface Regression {
   readonly description: string
   readonly suite: SuiteName

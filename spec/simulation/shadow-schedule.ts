@@ -55,7 +55,7 @@ function third(seed: number): ShadowSchedule {
   return random.chance(0.5) ? second(seed) : { ...second(seed), reentrancy: random.pick([0.05, 0.2, 0.5]) }
 }
 
-/** In half of the schedules, the device reports more than the desired fields. */
+/** Makes the device report more than the desired fields in half of the schedules. */
 function second(seed: number): ShadowSchedule {
   const random = new Random(seed ^ 0x25ad0)
   const schedule = first(random.int(0, 2 ** 31))

@@ -212,7 +212,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
   })
 }
 
-/** Specifies the behaviour of a store and its clients when the broker is killed. */
+/** Declares the specs of a store and its clients whose broker is killed. */
 export function killedBrokerSuite(name: string, start: () => Promise<KilledBroker>): void {
   describe(`${name} when it is killed`, () => {
     it('is reconnected by the store and the clients after its restart, and no acknowledged write is lost', async () => {

@@ -17,7 +17,6 @@ import { ManualClock, START } from '../support/manual-clock.js'
 import { isNewer, partsOf } from '../support/version.js'
 import { bytes, command, resp3, textOf } from '../support/words.js'
 
-/** A request in flight. */
 export interface SentRequest {
   readonly payload: Buffer
   readonly timestamp: string | undefined

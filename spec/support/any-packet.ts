@@ -87,7 +87,7 @@ const acknowledgementOf = (version: Version, type: 'puback' | 'pubrec' | 'pubrel
     ),
   })
 
-/** Any client packet except PUBLISH, in decoded form with the defaults of absent fields. */
+/** Generates any client packet except PUBLISH, in decoded form with the defaults of absent fields. */
 export const anyClientPacket = (version: Version): fc.Arbitrary<ClientPacket> =>
   fc.oneof(
     version === 5 ? connect5 : connect4,

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { type Entry, number, type StateStore } from '../../src/client/index.js'
 import { openClient, type Recording, record } from './open-client.js'
 
-/** Counts one key up as fast as the store responds. */
+/** A client that counts one key up as fast as the store responds. */
 class Counter {
   /** The last acknowledged value, with its version. */
   answered = 0

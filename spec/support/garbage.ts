@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Counts the observed objects that are still reachable. */
+/** A counter of observed objects that are still reachable. */
 export class Witness {
   readonly #seen: WeakRef<object>[] = []
 

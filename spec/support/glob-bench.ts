@@ -10,7 +10,6 @@ const DELAY = 10
 /** The time in milliseconds at which the client is closed. */
 const END = 500_000
 
-/** The options of the store. */
 export interface GlobStore {
   /** The replies to GLOBNOTIFY in order. The last reply is repeated, and `undefined` means no reply. */
   readonly glob?: readonly (string | undefined)[]

@@ -17,7 +17,6 @@ export interface WireRequest {
   readonly expiry: number
 }
 
-/** A response of the store. */
 export interface Answer {
   readonly payload: string
   readonly properties?: InboundMessage['userProperties']

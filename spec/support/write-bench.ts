@@ -10,7 +10,6 @@ import type { Answer, WireRequest } from './operator-session.js'
 const DELAY = 10
 const END = 200_000
 
-/** The options of the store. */
 export interface WriteStore {
   /** The time in milliseconds after which a write is notified. Its response takes 10. The default is 12. */
   readonly echo?: number

@@ -6,7 +6,7 @@ const willTo = (topic: string) => ({ will: { topic, payload: Buffer.from('gone')
 
 const topicsOf = ({ messages }: ScriptedClient): string[] => messages.map(({ topic }) => topic)
 
-/** Two subscribers that are too slow for a message, and other subscribers before and after them. */
+/** Connects two subscribers that are too slow for a message, and other subscribers before and after them. */
 function scene(refuse: (topic: string) => undefined = () => undefined) {
   const failures: unknown[] = []
   let areConnected = false

@@ -24,7 +24,7 @@ export interface LogTarget {
 
 const RUNS = effort(nightly(60, 20), 5)
 
-/** Applies the entries that a log reports, and waits for them. */
+/** A listener that applies the entries that a log reports, and waits for them. */
 class RecordingListener {
   readonly committed: LogEntry[] = []
   readonly rejected: { readonly entry: LogEntry; readonly failure: LogFailure }[] = []
@@ -69,7 +69,7 @@ class RecordingListener {
 }
 
 /**
- * Defines the specs that every log must pass.
+ * Declares the specs that every log must pass.
  *
  * @param createTarget - creates a new place for a log
  */

@@ -145,7 +145,7 @@ class Lines {
   }
 }
 
-/** Expiry counts down, so it is rounded to thousands of seconds. */
+/** Describes the properties of a message. The expiry counts down, so it is rounded to thousands of seconds. */
 function described({ messageExpiryInterval, ...properties }: NonNullable<IPublishPacket['properties']>): string {
   const left = messageExpiryInterval === undefined ? [] : [`expires ${Math.round(messageExpiryInterval / 1_000)}`]
   const others = Object.entries(properties)

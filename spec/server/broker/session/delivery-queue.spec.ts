@@ -18,7 +18,7 @@ const deliveryOf = (topic: string, of: Partial<Delivery> = {}): Delivery => ({
   ...of,
 })
 
-/** Accepts every message within its size limit. */
+/** A sender that accepts every message within its size limit. */
 class Wire implements Sender {
   readonly sent: Sent[] = []
   readonly released: number[] = []

@@ -110,7 +110,7 @@ export class SimLink implements Link {
   }
 }
 
-/** Allocates separate memory for each packet. */
+/** A write buffer that allocates separate memory for each packet. */
 class FreshWriteBuffer implements WriteBuffer {
   block = new Uint8Array(0)
   readonly #begun: (bytes: Uint8Array) => void

@@ -44,7 +44,6 @@ export class TestNode implements LogEvents {
     return this.#open.engine
   }
 
-  /** The state in hexadecimal digits. */
   get stateHex(): string {
     return pictureOf(this.engine)
   }

@@ -55,7 +55,6 @@ export class MemoryDisk implements Files {
     }))
   }
 
-  /** Returns the disk after a power cut. */
   cut(chance: () => number): MemoryDisk {
     const names = new Map(this.#durableNames)
     for (const change of this.#changes.slice(0, Math.round(chance() * this.#changes.length))) apply(change, names)
