@@ -92,7 +92,7 @@ describe('a broker with a maximum packet size', () => {
   })
 })
 
-describe('a broker with limitations in CONNACK', () => {
+describe('a broker that announces limitations in CONNACK', () => {
   it('a client closes and reports the reason when the broker lacks QoS 1', async () => {
     const broker = await scriptedBroker(accept({ maximumQoS: 0 }), grant)
     const status = record(openClient(broker.url).status$)

@@ -153,7 +153,7 @@ describe('rounds of addresses', () => {
     expect(waits.map(({ wait }) => wait)).toEqual([50, 75, 50, 150])
   })
 
-  it('credentials that fail end the round, as they apply to all addresses', async () => {
+  it('failing credentials end the round, as the same credentials apply to all addresses', async () => {
     const credentials = vi.fn(() => Promise.reject(new Error('none')))
     const { manager, waits } = createManager(THREE, { credentials })
     manager.start()

@@ -265,7 +265,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('a watch on a resumed session trusts the changes that follow one confirmed by a read', () => {
+  it('a watch on a resumed session trusts the changes that follow a change confirmed by a read', () => {
     const { emitted, sent } = run(
       ...resumed,
       found(5),
@@ -288,7 +288,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('a watch on a resumed session trusts the changes that follow one with the version of the read', () => {
+  it('a watch on a resumed session trusts the changes that follow a change with the version of the read', () => {
     const { emitted, sent } = run(...resumed, found(5), uncertain(set(5)), uncertain(set(6)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],

@@ -235,7 +235,7 @@ describe('an access token', () => {
 })
 
 describe('an authentication function', () => {
-  it('the function receives the connect request and decides', async () => {
+  it('an authentication function receives the connect request and decides about the client', async () => {
     const { hub } = await openHub({
       authenticate: ({ hub: name, query, accessToken, headers }) =>
         query.get('door') === 'open' && { userId: `${name} ${accessToken} ${headers.upgrade}`, groups: ['g'] },

@@ -2,6 +2,7 @@ import { filter, firstValueFrom, from, Subject, startWith, timeout } from 'rxjs'
 import { connect, type Entry, type StateStore, text } from '../../../src/client/index.js'
 import { isNewer } from '../../support/version.js'
 
+/** The content of a key according to a read. */
 export interface Held {
   readonly value: string | undefined
   readonly version: string | undefined

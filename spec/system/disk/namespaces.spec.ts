@@ -101,7 +101,7 @@ describe.runIf(hasNamespaces)('stores in several pid namespaces that use one dir
     expect(await checkDirectory(data)).toMatchObject({ keys: 5 })
   })
 
-  it('a store in the same namespace takes over immediately after another one is killed', {
+  it('a store in the same namespace takes over immediately after another store is killed', {
     timeout: 60_000,
   }, async () => {
     const data = directory()

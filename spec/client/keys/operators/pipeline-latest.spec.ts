@@ -10,7 +10,7 @@ const keyOf = (item: string): string => (item < 'n' ? 'first' : 'second')
 const run = (m: Context, source: string, requests: Requests, options: PipelineOptions = {}) =>
   m.cold<string>(source).pipe(pipeline(requests.of, keyOf, { ...options, latest: true }))
 
-describe('pipeline with `latest`', () => {
+describe('a pipeline with `latest`', () => {
   it(
     'a pipeline with `latest` keeps only the newest queued item of a key',
     marbles(m => {

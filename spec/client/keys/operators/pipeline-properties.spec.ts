@@ -7,7 +7,7 @@ const concurrency = fc.integer({ min: 1, max: 5 })
 const sorted = (ids: readonly number[]): number[] => Array.from(ids).sort((a, b) => a - b)
 const idsOf = (items: readonly Job[]): number[] => items.map(({ id }) => id)
 
-describe('pipeline, for random items, latencies and concurrency', () => {
+describe('a pipeline, for random items, latencies and concurrency', () => {
   it('a pipeline starts all requests and emits all results in source order, each as early as possible', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
@@ -51,7 +51,7 @@ describe('pipeline, for random items, latencies and concurrency', () => {
   })
 })
 
-describe('pipeline with `latest`, for random items, latencies and concurrency', () => {
+describe('a pipeline with `latest`, for random items, latencies and concurrency', () => {
   it('a pipeline with `latest` has at most one request of a key in flight', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {

@@ -7,7 +7,7 @@ const same = (item: string): string => item
 /** Maps items with the same first letter to one key. */
 const letterOf = (item: string): string => item.slice(0, 1)
 
-describe('pipeline with synchronous requests', () => {
+describe('a pipeline with synchronous requests', () => {
   it('a pipeline emits synchronously, in order, and completes', () => {
     const seen: string[] = []
     from(['a', 'b', 'c'])
@@ -54,7 +54,7 @@ describe('pipeline with synchronous requests', () => {
   })
 })
 
-describe('pipeline whose subscriber reacts to a result', () => {
+describe('a pipeline whose subscriber reacts to a result', () => {
   it('a pipeline accepts items that the subscriber pushes into the source, in order', () => {
     const source = new Subject<number>()
     const seen: (number | string)[] = []
@@ -138,7 +138,7 @@ describe('pipeline whose subscriber reacts to a result', () => {
   })
 })
 
-describe('pipeline with `latest` and requests that affect each other', () => {
+describe('a pipeline with `latest` and requests that affect each other', () => {
   it('a pipeline starts the queued item of a key that becomes idle while another request starts', () => {
     const slow = new Subject<string>()
     const seen: string[] = []
@@ -175,7 +175,7 @@ describe('pipeline with `latest` and requests that affect each other', () => {
   })
 })
 
-describe('pipeline with a synchronous source', () => {
+describe('a pipeline with a synchronous source', () => {
   /** Emits 1,000 items and counts those that are pulled. */
   const counted = () => {
     const count = { pulled: 0 }

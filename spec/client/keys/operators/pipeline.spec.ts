@@ -122,7 +122,7 @@ describe('pipeline', () => {
   )
 })
 
-describe('pipeline with errors', () => {
+describe('a pipeline with errors', () => {
   it(
     'a pipeline passes on an error of the source immediately and cancels requests in flight',
     marbles(m => {
@@ -204,7 +204,7 @@ describe('pipeline with errors', () => {
   })
 })
 
-describe('unsubscribing a pipeline', () => {
+describe('unsubscribing from a pipeline', () => {
   it(
     'a pipeline cancels the source and all requests in flight, and starts no queued request',
     marbles(m => {
