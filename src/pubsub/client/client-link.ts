@@ -76,7 +76,7 @@ export class ClientLink {
 
   open(url: string, now: number): void {
     this.#url = url
-    // The URL may lead to another hub, or to one of an older version.
+    // The URL may lead to another hub, or to a hub of an older version.
     if (this.#hasMissedProbe) this.#answersProbes = false
     this.advance('opening', now)
     this.#host.act({ type: 'open', link: this.#number, url })

@@ -51,7 +51,7 @@ export class ClientStateMachine {
     return Math.min(this.#lifecycle.deadline, this.#sequences.deadline, this.#sendQueue.deadline)
   }
 
-  /** Applies an event and returns the resulting actions. Never throws, whatever the peer sends. */
+  /** Applies an event and returns the resulting actions. Never throws, regardless of what the peer sends. */
   handle(event: MachineEvent, now: number): readonly Action[] {
     this.#apply(event, now)
     const sequenceId = this.#sequences.takeDueAck(now)

@@ -17,7 +17,7 @@ export interface DriverSettings {
   readonly onAction: (action: Action) => void
 }
 
-/** The delay of a timer in ms that indicates that the computer slept. */
+/** The delay in ms of a timer from which the client concludes that the computer slept. */
 const SLEEP_THRESHOLD_MS = 10_000
 const CLOSE_TIMEOUT_MS = 2_000
 

@@ -83,7 +83,7 @@ export type MachineEvent =
   | { readonly type: 'join'; readonly group: string; readonly member: object }
   | { readonly type: 'leave'; readonly group: string }
 
-/** An action to perform, in order. The times in a status are in machine time. */
+/** An action. The driver performs actions in order. The times in a status are in machine time. */
 export type Action =
   | { readonly type: 'fetchUrl'; readonly link: number }
   | { readonly type: 'open'; readonly link: number; readonly url: string }

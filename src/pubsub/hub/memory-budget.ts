@@ -2,7 +2,7 @@
 const OVERHEAD_BYTES = 128
 /** The maximum share of the budget for data held for a single owner. */
 const MAX_OWNER_SHARE = 1 / 8
-/** The share of the budget in use down to which sessions are evicted. */
+/** The share of the budget that may remain in use after an eviction. */
 const EVICTION_TARGET = 15 / 16
 
 export interface MemoryCharge {

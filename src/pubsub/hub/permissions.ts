@@ -112,7 +112,7 @@ export class GroupGuards {
 /** The maximum number of stars in a valid pattern. `**` counts as two. */
 const MAX_STARS = 5
 
-// These are the pattern tokens besides the code points of literal characters.
+// A pattern token is the code point of a literal character or one of these constants.
 const ONE_CHARACTER = -1
 const RUN_WITHOUT_DOT = -2
 const ANY_RUN = -3

@@ -31,7 +31,7 @@ export class SessionIndex {
     return this.#byUser.of(userId)
   }
 
-  /** Returns the sessions of a {@link HubSession.owner}, oldest first. */
+  /** Returns the sessions of an owner (see {@link HubSession.owner}), oldest first. */
   ofOwner(owner: string): ReadonlySet<HubSession> {
     return this.#byOwner.of(owner)
   }

@@ -6,8 +6,8 @@ import { Fifo } from '../../core/util/collections.js'
  */
 export const WRITE_BYTES_PER_TURN = 512 * 1024
 /**
- * The bytes of larger frames processed from all sockets in a turn, which take a few ms of validation, whatever their
- * content.
+ * The bytes of larger frames processed from all sockets in a turn, which take a few ms of validation, regardless of
+ * their content.
  */
 export const READ_BYTES_PER_TURN = 512 * 1024
 /**

@@ -96,7 +96,10 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     this.#recordLogin(client, 'accepted')
   }
 
-  /** Records a login as refused although the client was authenticated, for instance because its client id is taken. */
+  /**
+   * Records a login as refused. The client was authenticated but not admitted, for instance because its client id is
+   * taken.
+   */
   recordAborted(client: Client, reason: string): void {
     this.#recordLogin(client, 'refused', reason)
   }

@@ -31,7 +31,7 @@ export interface Rule {
   readonly stateStoreResources: readonly KeyResource[]
 }
 
-/** An allow list, which denies anything that no rule grants. */
+/** An allow list. Any action that no rule grants is denied. */
 export interface Policy {
   readonly rules: readonly Rule[]
 }
@@ -40,7 +40,7 @@ const MAX_PATTERN_BYTES = 1_024
 
 /**
  * Parses the policy of an AIO `BrokerAuthorization`: the whole resource, its `authorizationPolicies`, or the list of
- * rules shown in the portal, as YAML or JSON. Throws {@link ArgumentError} with line and path for anything unknown,
+ * rules shown in the portal, as YAML or JSON. Throws {@link ArgumentError} with line and path for any unknown content,
  * because a partly understood policy does not protect.
  *
  * @example

@@ -25,7 +25,7 @@ interface KeyRight {
   readonly keys: readonly Glob[]
 }
 
-/** The rights of one client under a policy, which denies anything that no rule grants. */
+/** The rights of one client under a policy. Any action that no rule grants is denied. */
 export class Rights {
   readonly #policy: Policy
   readonly #subject: Subject
@@ -144,8 +144,8 @@ const unionOf = (globs: readonly Glob[]): Glob => ({
 export type Levels = readonly string[]
 
 /**
- * Returns whether a pattern, itself a filter, matches everything that the other filter matches (MQTT 5.0, section 4.7).
- * For a topic, which has no wildcards, this is a plain match.
+ * Returns whether a pattern, itself a filter, matches every topic that the other filter matches (MQTT 5.0, section
+ * 4.7). For a topic, which has no wildcards, this is a plain match.
  *
  * @example
  * ```ts

@@ -9,7 +9,7 @@ import type { ClusterStatus } from '../storage/storage.js'
 export type AttachedState =
   /** The store is connecting to the broker, or checking whether another store serves. */
   | { readonly state: 'connecting' }
-  /** Another store serves. This store takes over when the other one stops. */
+  /** Another store serves. This store takes over when the other store stops. */
   | { readonly state: 'standby' }
   /** The store serves. `life` changes with every start, and whenever registrations may have been lost. */
   | { readonly state: 'serving'; readonly life: string }
@@ -68,7 +68,7 @@ export interface AttachedStore extends AsyncDisposable {
   readonly drift$: Observable<number>
   /** Emits the errors of the store itself. Hot. */
   readonly faults$: Observable<Fault>
-  /** Emits denials of keys by the policy, and responses that would have gone to another client. Hot. */
+  /** Emits keys that the policy denied, and responses that would have gone to another client. Hot. */
   readonly audit$: Observable<AuditEvent>
   /** Emits when the storage status changes. Hot. */
   readonly storage$: Observable<StorageStatus>

@@ -49,8 +49,8 @@ export interface StatsSample {
   readonly type: 'pulse'
   readonly at: number
   /**
-   * The time of the start. It is missing while an attached store does not serve and thus has no keys, clients or
-   * counts.
+   * The time of the start. It is missing while an attached store does not serve, because the store then has no keys,
+   * clients or counts.
    */
   readonly startedAt?: number
   readonly attached?: AttachedFacts

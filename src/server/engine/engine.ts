@@ -76,7 +76,7 @@ export class Engine<C> {
     this.#clock = this.#stateMachine.clock
   }
 
-  /** The loader that restores a captured state. Use it before anything else. */
+  /** The loader that restores a captured state. Callers must use it before any other member. */
   get stateLoader(): StateLoader {
     return this.#stateMachine
   }

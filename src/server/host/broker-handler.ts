@@ -38,7 +38,7 @@ export class StoreBrokerHandler implements BrokerHandler {
   readonly server: StoreService
   readonly now: () => number
   readonly #connectedSince = new WeakMap<Client, number>()
-  /** The reason why clients are rejected at the moment. Only nodes set it. */
+  /** The reason why clients are currently rejected. Only nodes set a reason. */
   unavailableReason: string | undefined
   readonly authenticate?: NonNullable<BrokerHandler['authenticate']>
   readonly #faults$: Subject<Fault>
@@ -132,7 +132,7 @@ export class RejectionAudit {
     this.#record(client, action, target)
   }
 
-  /** Records an attempt to use a topic or filter that the client must never use, whatever the policy. */
+  /** Records an attempt to use a topic or filter that no policy can permit to the client. */
   recordForbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
     this.#record(client, action, target, '')
   }

@@ -22,9 +22,9 @@ import { defaultMaxBytes } from '../storage/storage-options.js'
 export interface QuotaOptions {
   /**
    * The memory budget in bytes for keys and buffered messages together. Three fifths are for keys (`maxBytes`) and two
-   * fifths for buffers (`maxBufferedBytes`). If one of these two is set, the other one gets the rest. Requests that
-   * exceed the budget are rejected. The budget is an estimate, and Node needs about the same amount in addition.
-   * Default: the sum of the two.
+   * fifths for buffers (`maxBufferedBytes`). If one of these options is set, the other option gets the remaining
+   * budget. Requests that exceed the budget are rejected. The budget is an estimate, and Node needs about the same
+   * amount in addition. Default: the sum of the two.
    */
   readonly maxMemory?: number | undefined
   /**

@@ -25,7 +25,7 @@ export interface SecurityOptions {
    */
   readonly allowAnonymous?: boolean | undefined
   /**
-   * The access rules as YAML, in the format of the `authorizationPolicies` of Azure IoT Operations. Anything that no
+   * The access rules as YAML, in the format of the `authorizationPolicies` of Azure IoT Operations. Any action that no
    * rule grants is denied. Default: connected clients may do everything.
    */
   readonly policy?: string | undefined

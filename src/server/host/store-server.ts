@@ -172,11 +172,11 @@ export interface StoreServer extends AsyncDisposable {
   cut(clientId: string): boolean
 
   /**
-   * Suspends the store for `ms`, like a stopped process. Connections stay open, but nothing is read, answered, notified
-   * or expired, and new connections wait. Afterwards the store continues with its pending work. 0 resumes the store
-   * immediately. Timeouts on the client's side still apply: requests time out, and a client whose ping is not answered
-   * reconnects. Throws `argument` if `ms` is not a whole number from 0, and `closed` after `close` and during a
-   * restart.
+   * Suspends the store for `ms`, as if its process were stopped. Connections stay open, but nothing is read, answered,
+   * notified or expired, and new connections wait. Afterwards the store continues with its pending work. 0 resumes the
+   * store immediately. Timeouts on the client's side still apply: requests time out, and a client whose ping is not
+   * answered reconnects. Throws `argument` if `ms` is not a whole number from 0, and `closed` after `close` and during
+   * a restart.
    *
    * @example
    * ```ts

@@ -14,7 +14,8 @@ export interface CommitLoopHost {
    */
   onChanges(changes: readonly KeyChange[]): void
   /**
-   * Called with the drift in ms when versions start to run ahead of the wall clock, and with 0 when they no longer do.
+   * Called with the drift in ms when versions start to run ahead of the wall clock, and with 0 when they no longer run
+   * ahead.
    */
   onDrift(drift: number): void
   /**
@@ -302,8 +303,7 @@ export class CommitLoop implements LogListener {
       }
     }
     batch.isDone = true
-    // The rejection of a write that is too large does not mean that the node cannot read, so the reads of its batch
-    // move to the next batch.
+    // Only a write was too large, so the reads of its batch move to the next batch.
     const keepsReads = isFull && sharing !== undefined && batch.commands.length > 0
     for (const job of batch.jobs) {
       if (this.#isStopped) this.#runGuarded(job, () => job.onStopped?.(failure))

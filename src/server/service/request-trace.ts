@@ -31,8 +31,8 @@ const singleText = (value: string | readonly string[] | undefined): string | und
   typeof value === 'string' ? value : undefined
 
 /**
- * Publishes the end of a request with its outcome. Meanwhile, calls `deliver`, which sends the response and the
- * notifications.
+ * Publishes the outcome of a request, then calls `deliver`, which sends the response and the notifications, and finally
+ * publishes the end.
  */
 export function settleTrace(trace: ServerRequestTrace, response: InvokeResponse, deliver: () => void): void {
   const { reply, repeated, payload, commonProperties } = response

@@ -71,7 +71,7 @@ export interface StoreServiceOptions {
    */
   onLogHealth(failure: LogFailure | undefined): void
   onError(error: unknown): void
-  /** Called when a client uses a topic or filter that the store reserves, whatever the client's rights. */
+  /** Called when a client uses a topic or filter that the store reserves, regardless of the client's rights. */
   onTopicRejected?(connection: Client, action: 'publish' | 'subscribe', topic: string): void
   onQuotaExceeded?(connection: Client, message: Incoming): void
 }
@@ -253,7 +253,8 @@ interface RequestHost {
 
 /**
  * Returns whether a read must see all entries committed by other nodes. A registration always must, because the client
- * may come from another node, and this node must not send it older values than the other node did.
+ * may have been connected to another node before, and this node must not send values older than those that the other
+ * node sent.
  */
 function needsLinearizableRead(request: ParsedRequest, reads: Sharing['reads'] | undefined): boolean {
   if (reads === undefined || request.type !== 'read') return false

@@ -17,7 +17,7 @@ export class TopicRules {
 
   /**
    * @param rights - access rights to topics other than the store's; default: access to all topics
-   * @param onRejected - called for attempts to use reserved topics, whatever the client's rights
+   * @param onRejected - called for attempts to use reserved topics, regardless of the client's rights
    */
   constructor(rights: TopicRights | undefined, onRejected: TopicRejectionListener = () => undefined) {
     this.#rights = rights

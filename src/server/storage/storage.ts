@@ -48,7 +48,7 @@ export interface NodeHost {
 export interface Storage {
   /** Opens the storage, or reopens it after the previous log was closed. */
   open(): Promise<OpenedStorage>
-  /** Opens the storage like {@link open}, but deletes all content first. */
+  /** Deletes all content, then opens the storage as {@link open} does. */
   openEmpty(): Promise<OpenedStorage>
   /** Closes the storage permanently, and releases its lock or connection. */
   release(): Promise<void>

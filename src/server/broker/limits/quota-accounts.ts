@@ -190,7 +190,7 @@ export class QuotaAccount {
 /**
  * Counts a new connection. Throws {@link PacketError} if the connection quota is used up.
  *
- * @param isTakeover - whether the connection replaces another one of the same account
+ * @param isTakeover - whether the connection replaces another connection of the same account
  * @param onRefused - called before the error is thrown
  */
 export function admitConnection(account: QuotaAccount | undefined, isTakeover: boolean, onRefused: () => void): void {

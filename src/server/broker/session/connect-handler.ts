@@ -206,7 +206,7 @@ export class AuthenticationExchange {
     if (this.#step.type === 'deciding') this.#step.abort.abort()
   }
 
-  /** Starts with the CONNECT. May call `onVerdict` synchronously. */
+  /** Starts the exchange with the credentials in CONNECT. May call `onVerdict` synchronously. */
   start(onVerdict: (verdict: Verdict) => void, onError: (error: unknown) => void): void {
     const { authenticationMethod, authenticationData } = this.#connect
     if (this.#handler.authenticate !== undefined) this.#requestVerdict(authenticationData, onVerdict, onError)

@@ -246,7 +246,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.disconnect(REASON.quotaExceeded, 'too many unread messages')
   }
 
-  /** Applies a successful reauthentication. Returns whether the client may stay connected. */
+  /** Applies a successful reauthentication. Returns whether the client may remain connected. */
   #reauthenticate(accepted: Accepted): boolean {
     const { session } = this.#packetHandler ?? {}
     this.#credentialExpiry.set(accepted.expiresAt)

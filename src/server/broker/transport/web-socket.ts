@@ -94,7 +94,7 @@ export class ThrottledSocket extends Duplex {
   }
 }
 
-/** The bytes of the header of a ping or pong with its mask (RFC 6455, section 5.2). */
+/** The size in bytes of the header of a ping or pong, including its mask (RFC 6455, section 5.2). */
 const CONTROL_HEADER_BYTES = 6
 
 /** Charges incomplete and unread WebSocket frames to the memory budget. */

@@ -208,7 +208,7 @@ export class LogPublisher {
 
   #handlePublication(message: InFlightMessage, { position, isDuplicate }: Publication): void {
     if (!isDuplicate && position <= message.positionWhenSent) this.#host.onRolledBack(position)
-    // Another message used up this id, because everything up to that position was already seen.
+    // Another message used up this id, because all messages up to that position were already seen.
     else if (isDuplicate && position <= this.#host.position()) this.#retryAsNew(message)
     else {
       this.#host.onStored(position)

@@ -90,8 +90,8 @@ export class MessageJudge {
     // If the first message of a log is signed, no node has ever sent an unsigned message.
     if (kind === 'signed-only' || (isFirst && decoded?.type === 'message' && decoded.isSigned))
       this.signingPolicy.requireSignatures(position, signer)
-    // The digest in the first message of an epoch is not compared, because only later messages confirm that it comes
-    // from the node.
+    // The digest in the first message of an epoch is not compared, because only later messages confirm that the first
+    // message comes from the node.
     const known = kind === 'start' ? undefined : this.digest.at(appliedPosition)
     if (known !== undefined && known !== nodeMessage.digest) throw divergedError(node, appliedPosition, position)
     if (kind === 'piece') return { type: 'piece', nodeMessage, signer }

@@ -105,9 +105,9 @@ class NodeOpener<C> {
   }
 
   /**
-   * Retries transient errors, because a node that gave up would not recover by itself. A server that is being elected
-   * leader does not respond yet. While the node reads a damaged snapshot, a newer snapshot may replace the earlier
-   * intact snapshot.
+   * Retries transient errors, because a node that gave up would not recover without an operator. A server that is being
+   * elected leader does not respond yet. While the node reads a damaged snapshot, a newer snapshot may replace the
+   * earlier intact snapshot.
    */
   #handleLoadError(error: unknown): void {
     const isLost = error instanceof StreamError && error.problem === 'lost'
