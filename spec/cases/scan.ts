@@ -73,7 +73,10 @@ const GLOBS: readonly (readonly [glob: string, finds: readonly string[]])[] = [
   ['', []],
 ]
 
-/** Cases of SCAN (section 6 of the protocol page). Globs have the syntax of Redis, and also `!` in addition to `^`. */
+/**
+ * Cases of SCAN (section 6 of the protocol page). Globs have the syntax of Redis, and classes also accept `!` in place
+ * of `^`.
+ */
 export const SCAN: readonly ConformanceCase[] = [
   {
     name: 'SCAN finds no keys in an empty store, and all keys in a filled store',

@@ -18,7 +18,7 @@ export interface Operation {
   reply: string | undefined
   version: string | undefined
   position: string | undefined
-  /** Whether the store reported that the operation was not and never will be executed. */
+  /** Whether the store reported that the operation was not executed and never will be. */
   isRejected: boolean
 }
 

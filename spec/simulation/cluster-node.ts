@@ -181,7 +181,7 @@ export class ClusterNode implements LogEvents {
     })
     this.#server.report(undefined)
     this.#compare()
-    // If the other shared state is equal now, it stays equal from here on.
+    // If the remaining shared state is equal now, it stays equal from here on.
     if (!history.hasEqualSharedState(opened.judge))
       history.violations.push(`${this.name} starts with other shared state than the other nodes`)
   }

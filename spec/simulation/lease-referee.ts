@@ -86,7 +86,7 @@ export class Referee {
     else this.#onWaiting(participant, state.holder)
   }
 
-  /** Checks, when a candidate's stream ends, that the candidate has received the loss of the lease. */
+  /** Checks that a candidate whose stream ends has received the loss of the lease. */
   onEnd(participant: LeaseParticipant): void {
     if (this.#beliefs.has(participant)) this.#complain(participant, 'its stream ended without the loss of the lease')
     this.onUnsubscribe(participant)

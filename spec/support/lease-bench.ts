@@ -22,7 +22,7 @@ export interface Answers {
   /** The reply to VDEL. `silence` means no reply. */
   readonly vdel?: string
   readonly delay?: number
-  /** The store sends no response before this time. */
+  /** The time in milliseconds before which the store sends no response. */
   readonly frozenUntil?: number
 }
 

@@ -108,7 +108,7 @@ export function openCommitLoop() {
     confirm: (owner: object, name: string): void => void loop.submit({ ...job(owner, name), isLinearizable: true }),
     /** The events of jobs in order. */
     outcomes,
-    /** The events of jobs without applied entries. */
+    /** The events of jobs, except those of applied entries. */
     answers: (): readonly string[] => outcomes.filter(outcome => !/^(applied|changed)/.test(outcome)),
     /** The number of commands in each in-flight entry. */
     sizes: (): readonly number[] => log.entries.map(({ commands }) => commands.length),

@@ -123,7 +123,7 @@ describe('a claim in a directory', () => {
   })
 
   it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
-    'a claim can be made on file systems without hard links (%s)',
+    'a directory can be claimed on file systems without hard links (%s)',
     async code => {
       const directory = await folder()
       const files = claimFiles(directory, async () => {
