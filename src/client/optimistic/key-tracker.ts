@@ -72,7 +72,7 @@ export class KeyTracker<T> {
     this.#unresolvedWrite.setConnected(isConnected)
   }
 
-  /** Applies an observation. Returns whether it could be ordered; otherwise a read is sent. */
+  /** Applies an observation, and returns whether the observation could be ordered. Otherwise a read is sent. */
   observe(observation: Observation): boolean {
     const { state, needsRead } = applyObservation(this.#confirmedState, observation)
     if (state.isAheadOfWatch !== this.#confirmedState.isAheadOfWatch || state.epoch !== this.#confirmedState.epoch)

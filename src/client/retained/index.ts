@@ -72,10 +72,10 @@ export class RetainedSync implements AsyncDisposable {
 }
 
 /**
- * Syncs retained messages of topics to keys of a store, keys to retained messages, or both ways, one topic per key. The
- * latest value is always transferred; values in between may be skipped. An empty message corresponds to a deleted key.
- * After a disconnect, only changed values are transferred. Messages that are not retained, topics that start with `$`
- * and topics of the store's protocol are ignored.
+ * Syncs retained messages of topics to keys of a store, keys to retained messages, or both ways. Each key has one
+ * topic. The latest value is always transferred; values in between may be skipped. An empty message corresponds to a
+ * deleted key. After a disconnect, only changed values are transferred. Messages that are not retained, topics that
+ * start with `$` and topics of the store's protocol are ignored.
  *
  * A missing value never counts as a deletion, because a restarted broker or store may have lost it. A topic that is
  * cleared while no sync runs therefore leaves its key unchanged, and vice versa.

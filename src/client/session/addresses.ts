@@ -60,7 +60,7 @@ export class AddressRouter {
     this.#addressRotation.next()
   }
 
-  /** Follows a server reference. Returns whether it names a usable address. */
+  /** Follows a server reference, and returns whether the reference names a usable address. */
   followServerReference(reference: unknown): boolean {
     return this.#addressRotation.followServerReference(reference, this.#options.followReferences)
   }
@@ -161,8 +161,8 @@ export class AddressRotation {
   }
 
   /**
-   * Follows a server reference. Returns whether it names a usable address, which {@link next} then selects.
-   * `allowOthers` permits hosts outside the list.
+   * Follows a server reference, and returns whether the reference names a usable address, which {@link next} then
+   * selects. `allowOthers` permits hosts outside the list.
    */
   followServerReference(reference: unknown, allowOthers: boolean): boolean {
     const { current } = this

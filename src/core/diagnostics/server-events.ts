@@ -133,7 +133,9 @@ export type LogEvent =
   | { readonly type: 'snapshot'; readonly position: number; readonly duration: number | undefined }
   /** Whether the shared log is reachable for this node: `kept`, `waiting`, or `away`. */
   | { readonly type: 'availability'; readonly node: string; readonly state: 'kept' | 'waiting' | 'away' }
-  /** Twice a second: the last applied position of the shared log, and the last one known to exist. */
+  /**
+   * Published twice a second, with the last applied position of the shared log and the last position known to exist.
+   */
   | { readonly type: 'progress'; readonly node: string; readonly position: number; readonly knownEnd: number }
   /** This node asked to write the next snapshot, for which one node is elected. */
   | { readonly type: 'election'; readonly node: string; readonly isElected: boolean }

@@ -37,7 +37,7 @@ export const sharedSubscriptionAvailable = 0x2a
 
 export type MutableProperties = Record<string, string | string[]>
 
-// No name is special, not even `__proto__`. `Object.create(null)` itself would create slow objects.
+// With this prototype no name is special, not even `__proto__`. `Object.create(null)` alone would create slow objects.
 const PROTOTYPE: object = Object.freeze(Object.create(null))
 
 export const NO_USER_PROPERTIES: PropertiesByName = Object.freeze(Object.create(PROTOTYPE))

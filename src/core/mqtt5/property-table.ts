@@ -7,7 +7,7 @@ import { checkUserProperties, type ForwardedProperties } from './properties.js'
 
 export type PropertyOwner = PacketType | 'will'
 
-// Packet type 0 does not exist.
+// Bit 0 stands for a will, because packet type 0 does not exist.
 const bitOf = (owner: PropertyOwner): number => 1 << (owner === 'will' ? 0 : TYPES[owner])
 const bits = (...holders: PropertyOwner[]): number => holders.reduce((sum, owner) => sum | bitOf(owner), 0)
 

@@ -222,8 +222,8 @@ const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 
 /**
- * Maximum length of a line, bytes. It fits a value of 16 MiB, the default packet limit of a store, even if JSON escapes
- * each character with six.
+ * Maximum length of a line, bytes. A line of this length fits a value of 16 MiB, the default packet limit of a store,
+ * even if JSON escapes each character with six.
  */
 export const MAX_LINE_BYTES = 128 * 1024 * 1024
 

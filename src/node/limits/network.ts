@@ -1,6 +1,6 @@
 import { isLoopback } from '../../core/util/host-name.js'
 
-/** Returns whether an address belongs to this machine. The addresses of local proxies do. */
+/** Returns whether an address belongs to this machine, as the addresses of its local proxies do. */
 export const isThisMachine = (address: string): boolean =>
   address === '::1' || isLoopback(address.replace(/^::ffff:/i, ''))
 

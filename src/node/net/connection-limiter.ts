@@ -4,7 +4,10 @@ import type { Disconnection } from './audit.js'
 
 export interface ConnectionLimits {
   readonly maxConnections: number
-  /** Maximum per address, or per /64 network of IPv6. This machine, including local proxies, is exempt. */
+  /**
+   * Maximum number of connections per address, or per /64 network of IPv6. This machine, including local proxies, is
+   * exempt.
+   */
   readonly maxConnectionsPerAddress: number
 }
 
