@@ -8,13 +8,15 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { dirname, join, posix, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { API, PARTS } from '../site/parts.js'
-import { arrange } from './reference.js'
+import { arrange, referencePages } from './reference.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('..', import.meta.url).pathname
 const SITE = join(ROOT, 'site')
 const [PAGES, DIST] = [join(SITE, 'pages'), join(SITE, 'dist')]
 const DECISIONS = 'docs/decisions'
+/** The path at which the site is published. */
+const BASE = new URL(process.env['SITE_URL'] ?? 'http://site/').pathname
 const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 /** Web addresses of files that are not in the package; `raw` is for pictures. */
 const WEB = ['blob', 'raw'].map(kind => `${repository.url.replace(/^git\+|\.git$/g, '')}/${kind}/main/`)
@@ -78,14 +80,18 @@ function gather() {
     if (name.endsWith('.svg')) cpSync(join(ROOT, 'docs', name), join(pictures, name))
 }
 
-/** Generates the reference, with the names by which entry points are imported. */
+/** Writes the reference, and the table of its pages from which the sidebar is made. */
 async function reference() {
   await run(process.execPath, ['node_modules/typedoc/bin/typedoc', '--options', 'typedoc.json'], { cwd: SITE })
-  rmSync(join(PAGES, 'api/modules.md'))
-  for (const part of API) {
-    const file = join(PAGES, 'api', `${part.page}.md`)
-    writeFileSync(file, arrange(readFileSync(file, 'utf8'), part))
-  }
+  const entries = API.map(part => arrange(readFileSync(join(PAGES, 'api', `${part.page}.md`), 'utf8'), part))
+  rmSync(join(PAGES, 'api'), { recursive: true })
+  for (const [page, text] of referencePages(entries)) write(`api/${page}`, text)
+  const contents = entries.map(({ page, entry, groups }) => ({
+    page,
+    entry,
+    items: groups.flatMap(([, items]) => items.map(({ slug, title }) => ({ slug, title: title.replaceAll('`', '') }))),
+  }))
+  writeFileSync(join(PAGES, 'api/contents.json'), JSON.stringify(contents))
 }
 
 /** @param {string} html */
@@ -95,9 +101,9 @@ const idsOf = html => new Set(Array.from(html.matchAll(/ id="([^"]+)"/g), ([, id
 function broken(page, html, ids) {
   const links = Array.from(html.matchAll(/<a [^>]*href="([^"]+)"/g), ([, href = '']) => href)
   return links.filter(href => {
-    const { protocol, host, pathname, hash } = new URL(href, `http://site/${page}`)
+    const { protocol, host, pathname, hash } = new URL(href, `http://site${BASE}${page}`)
     if (protocol !== 'http:' || host !== 'site') return false
-    const path = pathname.replace(/\/$/, '/index.html').slice(1)
+    const path = pathname.replace(/\/$/, '/index.html').slice(BASE.length)
     const known = ids.get(path.includes('.') ? path : `${path}.html`)
     return known === undefined || (hash !== '' && !known.has(decodeURIComponent(hash.slice(1))))
   })

@@ -1,5 +1,7 @@
-// Arranges a page that TypeDoc has generated: groups the items by subject instead of by kind, puts the example of each
-// item first, and removes members that only the package itself uses.
+// Arranges what TypeDoc has generated: a page for each name, by subject instead of by kind, with the example first, and
+// without members that only the package itself uses.
+
+import { posix } from 'node:path'
 
 /**
  * A heading and all content below it.
@@ -110,30 +112,122 @@ function cleaned(section) {
  */
 const nameOf = ({ title }) => title.replace(/^.* /, '').replace('()', '')
 
+/** Returns the first sentence of a section's comment, or of its first overload's. @param {Section} section @returns {string} */
+function summaryOf({ body, children }) {
+  const text = body.join('\n').replace(/```[\s\S]*?```/g, '')
+  const [paragraph = ''] = text.split(/\n\s*\n/).filter(part => part.trim() !== '' && !/^\s*[>|#-]/.test(part))
+  const [sentence = ''] = /^.*?\.(?=\s|$)/.exec(paragraph.trim().replace(/\n/g, ' ')) ?? [paragraph.trim()]
+  const [overload] = children.filter(({ title }) => title === 'Call Signature')
+  return sentence === '' && overload !== undefined ? summaryOf(overload) : sentence.replace(/:$/, '.')
+}
+
+/** Returns a copy whose headings are higher by `levels`. @param {Section} section @param {number} levels @returns {Section} */
+const raised = (section, levels) => ({
+  ...section,
+  level: section.level - levels,
+  children: section.children.map(child => raised(child, levels)),
+})
+
 /**
- * Returns the page with its items in groups. Items without a group follow: first errors, then the others by kind.
+ * A page of one name. A function and the type with the same name but for capitals, such as `lease` and `Lease`, share a
+ * page, because some file systems cannot tell them apart.
  *
- * @param {string} markdown @param {{ entry: string, guide: string, groups: Groups }} page
+ * @typedef {{ slug: string, title: string, summary: string, text: string }} Item
+ * @typedef {{ page: string, entry: string, guide: string, groups: readonly (readonly [title: string, items: readonly Item[]])[], also: string }} Entry
  */
-export function arrange(markdown, { entry, guide, groups }) {
+
+/** @param {readonly Section[]} sections @returns {Item} */
+function itemOf(sections) {
+  const [first] = sections
+  if (first === undefined) throw new Error('Expected a name')
+  const [slug, title] = [nameOf(first).toLowerCase(), sections.map(({ title }) => title).join(', ')]
+  const text =
+    sections.length === 1
+      ? print(raised(first, 2))
+      : [`# ${title}`, ...sections.map(section => print(raised(section, 1)))].join('\n\n')
+  return { slug, title, summary: summaryOf(first), text }
+}
+
+/**
+ * Returns what TypeDoc wrote of an entry as a page for each name, in groups. Names without a group follow: first errors,
+ * then the others by kind.
+ *
+ * @param {string} markdown @param {{ page: string, entry: string, guide: string, groups: Groups }} part
+ * @returns {Entry}
+ */
+export function arrange(markdown, { page, entry, guide, groups }) {
   const kinds = parse(markdown).children.flatMap(({ children }) => children)
   const order = BY_KIND.flatMap(kind => kinds.filter(({ title }) => title === kind)).flatMap(({ children }) => children)
-  const items = new Map(order.map(item => [nameOf(item), cleaned(item)]))
+  const sections = new Map(order.map(section => [nameOf(section), cleaned(section)]))
   const named = groups.flatMap(([, names]) => names)
-  const lost = named.filter(name => !items.has(name))
+  const lost = named.filter(name => !sections.has(name))
   if (lost.length > 0) throw new Error(`${entry} does not export ${lost.join(', ')}: correct site/parts.js`)
-  const rest = Array.from(items.keys()).filter(name => !named.includes(name))
+  const rest = Array.from(sections.keys()).filter(name => !named.includes(name))
   const isError = (/** @type {string} */ name) => name.endsWith('Error')
   const all = [
     ...groups,
     [ERRORS, rest.filter(isError)],
     [groups.length > 0 ? 'Types' : 'API', rest.filter(name => !isError(name))],
   ]
-  const printed = all.flatMap(([title, names]) => {
-    const found = Array.from(names).flatMap(name => items.get(name) ?? [])
-    return found.length === 0 ? [] : [`## ${title}`, ...found.map(print)]
+  const printed = new Set()
+  const grouped = all.map(([title, names]) => {
+    const slugs = new Set(Array.from(names, name => name.toLowerCase()))
+    const items = Array.from(slugs)
+      .filter(slug => !printed.has(slug))
+      .map(slug =>
+        itemOf(Array.from(sections).flatMap(([name, section]) => (name.toLowerCase() === slug ? section : []))),
+      )
+    for (const slug of slugs) printed.add(slug)
+    return /** @type {const} */ ([String(title), items])
   })
   const references = kinds.filter(({ title }) => title === 'References').flatMap(({ children }) => children.map(print))
-  const also = references.length === 0 ? [] : ['## Also exported', ...references]
-  return `${[`# ${entry}`, `Guide: [${guide}](/${guide}.md).`, ...printed, ...also].join('\n\n')}\n`
+  return {
+    page,
+    entry,
+    guide,
+    groups: grouped.filter(([, items]) => items.length > 0),
+    also: references.length === 0 ? '' : ['## Also exported', ...references].join('\n\n'),
+  }
+}
+
+/** @param {Entry} entry @param {Item} item */
+const pathOf = ({ page }, { slug }) => `${page}/${slug}`
+
+/**
+ * Returns the pages of the reference by their paths below `api`: an overview of each entry, and a page for each of its
+ * names. Links lead to the page that has their target.
+ *
+ * @param {readonly Entry[]} entries @returns {Map<string, string>}
+ */
+export function referencePages(entries) {
+  /** Pages of the anchors that TypeDoc made, by its page and the anchor. @type {Map<string, string>} */
+  const targets = new Map()
+  for (const entry of entries)
+    for (const item of entry.groups.flatMap(([, items]) => items))
+      for (const [, id] of item.text.matchAll(/<a id="([^"]+)"><\/a>/g))
+        targets.set(`${entry.page}#${id}`, pathOf(entry, item))
+  const linked = (/** @type {string} */ text, /** @type {string} */ from) =>
+    text.replace(/\]\(([^)#:\s]*)#([^)\s]+)\)/g, (link, file, id) => {
+      const page = file === '' ? from : posix.join(posix.dirname(from), file).replace(/\.md$/, '')
+      const target = targets.get(`${page}#${id}`)
+      return target === undefined ? link : `](/api/${target}.md#${id})`
+    })
+  /** @type {Map<string, string>} */
+  const pages = new Map()
+  for (const entry of entries) {
+    const lists = entry.groups.map(([title, items]) => {
+      const lines = items.map(
+        item => `- [\`${item.title.replaceAll('`', '')}\`](/api/${pathOf(entry, item)}.md): ${item.summary}`,
+      )
+      return `## ${title}\n\n${lines.join('\n').replace(/: $/gm, '')}`
+    })
+    const overview = [`# ${entry.entry}`, `Guide: [${entry.guide}](/${entry.guide}.md).`, ...lists, entry.also]
+    pages.set(entry.page, linked(`${overview.filter(part => part !== '').join('\n\n')}\n`, entry.page))
+    for (const item of entry.groups.flatMap(([, items]) => items)) {
+      const origin = `Exported by [\`${entry.entry}\`](/api/${entry.page}.md).`
+      const text = item.text.replace(/^(?:<a id="[^"]+"><\/a>\n\n)?# .+$/m, heading => `${heading}\n\n${origin}`)
+      pages.set(pathOf(entry, item), linked(`${text}\n`, entry.page))
+    }
+  }
+  return pages
 }

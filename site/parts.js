@@ -3,22 +3,32 @@
 /** @type {readonly { readonly title: string, readonly pages: readonly (readonly [source: string, page: string])[] }[]} */
 export const PARTS = [
   {
-    title: 'Guide',
+    title: 'Quickstart',
     pages: [
-      ['README.md', 'guide'],
       ['docs/tutorial.md', 'tutorial'],
-      ['docs/client.md', 'client'],
+      ['README.md', 'guide'],
       ['docs/choosing.md', 'choosing'],
       ['docs/cheat-sheet.md', 'cheat-sheet'],
+    ],
+  },
+  {
+    title: 'Concepts',
+    pages: [
+      ['docs/client.md', 'client'],
       ['docs/guarantees.md', 'guarantees'],
       ['docs/requests.md', 'requests'],
       ['docs/writing.md', 'writing'],
-      ['docs/shadows.md', 'shadows'],
-      ['docs/frameworks.md', 'frameworks'],
-      ['docs/node-red.md', 'node-red'],
-      ['docs/browser.md', 'browser'],
       ['docs/locking.md', 'locking'],
+      ['docs/shadows.md', 'shadows'],
       ['docs/pubsub.md', 'pubsub'],
+    ],
+  },
+  {
+    title: 'Recipes',
+    pages: [
+      ['docs/frameworks.md', 'frameworks'],
+      ['docs/browser.md', 'browser'],
+      ['docs/node-red.md', 'node-red'],
       ['docs/coming-from-mqtt.md', 'coming-from-mqtt'],
       ['docs/testing.md', 'testing'],
       ['docs/troubleshooting.md', 'troubleshooting'],

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { createCssVariablesTheme } from 'shiki'
 import { defineConfig } from 'vitepress'
-import { API, PARTS } from '../parts.js'
+import { PARTS } from '../parts.js'
 
 const PAGES = new URL('../pages/', import.meta.url)
 
@@ -38,30 +39,80 @@ function anchorRows(md) {
   })
 }
 
+/** Where the site is published, with its path; the workflow of the site sets it. Previews need none. */
+const { SITE_URL } = process.env
+const base = SITE_URL === undefined ? '/' : new URL(SITE_URL).pathname
+
+/** @type {readonly { page: string, entry: string, items: readonly { slug: string, title: string }[] }[]} */
+const contents = JSON.parse(readFileSync(new URL('api/contents.json', PAGES), 'utf8'))
+
+const reference = {
+  text: 'API',
+  items: contents.map(({ page, entry, items }, index) => ({
+    text: entry,
+    link: `/api/${page}`,
+    collapsed: index > 0,
+    items: items.map(({ slug, title }) => ({ text: title, link: `/api/${page}/${slug}` })),
+  })),
+}
+const sections = PARTS.map(({ title, pages }) => ({ text: title, items: pages.map(([, page]) => item(page)) }))
+const sidebars = PARTS.flatMap(({ title, pages }, index) => {
+  const own = [sections[index], ...(title === 'Reference' ? [reference] : [])]
+  return pages.map(([, page]) => [`/${page}`, own])
+})
+const lastSection = sections.at(-1)
+/** Each page has the sidebar of its section. */
+const sidebar = {
+  ...Object.fromEntries(sidebars),
+  '/api/': [lastSection, reference],
+  '/decisions/': [lastSection, { text: 'Decisions', items: decisions.map(item) }],
+}
+
+/** Code in the colours of design/tokens.css. */
+const theme = createCssVariablesTheme({ name: 'tokens', variablePrefix: '--code-' })
+
+const DESCRIPTION =
+  'Live state for RxJS over MQTT: every key of a state store an observable that survives reconnects, every write a versioned operator.'
+
 export default defineConfig({
   title: 'rx-statestore',
-  description:
-    'Live state for RxJS: every key of an MQTT state store a hot observable, every write a versioned operator.',
-  head: [['link', { rel: 'icon', href: '/pictures/icon.svg' }]],
+  description: DESCRIPTION,
+  lang: 'en',
+  base,
+  head: [
+    ['link', { rel: 'icon', href: `${base}pictures/icon.svg` }],
+    ['meta', { property: 'og:title', content: 'rx-statestore' }],
+    ['meta', { property: 'og:description', content: DESCRIPTION }],
+    ['meta', { property: 'og:type', content: 'website' }],
+    ['meta', { property: 'og:image', content: `${SITE_URL ?? '/'}pictures/preview.png` }],
+    ['meta', { name: 'twitter:card', content: 'summary_large_image' }],
+  ],
   srcDir: 'pages',
   outDir: 'dist',
   cacheDir: 'node_modules/.cache/vitepress',
   // Examples name addresses of this machine.
   ignoreDeadLinks: [/^https?:\/\/(localhost|127\.0\.0\.1)/],
-  markdown: { config: anchorRows },
+  markdown: { config: anchorRows, theme },
+  vite: { build: { cssTarget: ['chrome123', 'firefox120', 'safari17.5'] } },
   themeConfig: {
-    search: { provider: 'local' },
+    logo: { src: '/pictures/icon.svg', alt: '' },
+    // Guides before the reference, whose pages have the names of what is searched for.
+    search: {
+      provider: 'local',
+      options: { miniSearch: { searchOptions: { boostDocument: id => (id.includes('/api/') ? 0.25 : 1) } } },
+    },
     outline: [2, 3],
-    nav: [
-      { text: 'Guide', link: '/guide' },
-      { text: 'Running a store', link: '/deploying' },
-      { text: 'API', link: '/api/client' },
-      { text: 'Errors', link: '/errors' },
-    ],
-    sidebar: [
-      ...PARTS.map(({ title, pages }) => ({ text: title, items: pages.map(([, page]) => item(page)) })),
-      { text: 'API', items: API.map(({ page, entry }) => ({ text: entry, link: `/api/${page}` })) },
-      { text: 'Decisions', collapsed: true, items: decisions.map(item) },
-    ],
+    nav: PARTS.map(({ title, pages: [first] }) => ({
+      text: title,
+      link: `/${first?.[1]}`,
+      activeMatch: title === 'Reference' ? '^/(api|errors|command-line|runtimes|changes|decisions)' : undefined,
+    })),
+    socialLinks: [{ icon: 'github', link: 'https://github.com/rx-statestore/rx-statestore' }],
+    sidebar,
+    notFound: {
+      title: 'There is no page at this address',
+      quote: 'The search finds pages by what they are about.',
+      linkText: 'To the first page',
+    },
   },
 })

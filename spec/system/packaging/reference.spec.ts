@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { arrange } from '../../../scripts/reference.js'
+import { arrange, referencePages } from '../../../scripts/reference.js'
 import { API, PARTS } from '../../../site/parts.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
@@ -89,41 +89,68 @@ open('a')
 \`\`\`
 `
 
-const arranged = arrange(PAGE, { entry: 'a-package', guide: 'client', groups: [['Start', ['open', 'Store']]] })
+const PART = { page: 'client', entry: 'a-package', guide: 'client', groups: [['Start', ['open', 'Store']]] } as const
+const pages = referencePages([arrange(PAGE, PART)])
 
-describe('A page of the API reference', () => {
-  it('a page begins with the first group and has errors after the groups', () => {
-    expect(arranged.match(/^#{1,3} (?!not).+/gm)).toEqual([
-      '# a-package',
-      '## Start',
-      '### open()',
-      '### Store',
-      '## Errors',
-      '### LostError',
-    ])
-    expect(arranged).toContain('<a id="store"></a>\n\n### Store\n\nA store.\n\n## Errors')
+/** Returns a page of the reference. */
+function page(path: string): string {
+  const text = pages.get(path)
+  if (text === undefined) throw new Error(`There is no page ${path}: ${Array.from(pages.keys()).join(', ')}`)
+  return text
+}
+
+describe('The API reference', () => {
+  it('the overview of an entry lists its names by group, with errors after the groups', () => {
+    expect(page('client')).toBe(
+      `# a-package
+
+Guide: [client](/client.md).
+
+## Start
+
+- [\`open()\`](/api/client/open.md): Opens a store.
+- [\`Store\`](/api/client/store.md): A store.
+
+## Errors
+
+- [\`LostError\`](/api/client/losterror.md): Lost.
+`,
+    )
+  })
+
+  it('each name has a page that leads back to its entry', () => {
+    expect(page('client/store')).toBe(
+      '<a id="store"></a>\n\n# Store\n\nExported by [`a-package`](/api/client.md).\n\nA store.\n',
+    )
   })
 
   it('a page shows an example before the parameters, once for all overloads', () => {
-    expect(arranged).toMatch(
-      /Opens a store\.\n\n##### Example\n\n```ts\nopen\('a'\)\n## not a heading\n```\n\n##### Returns/,
-    )
-    expect(arranged.match(/Opens a store/g)).toHaveLength(1)
-    expect(arranged.match(/Call Signature/g)).toHaveLength(2)
+    const text = page('client/open')
+    expect(text).toMatch(/Opens a store\.\n\n### Example\n\n```ts\nopen\('a'\)\n## not a heading\n```\n\n### Returns/)
+    expect(text.match(/Opens a store/g)).toHaveLength(1)
+    expect(text.match(/Call Signature/g)).toHaveLength(2)
+  })
+
+  it('a link to a name leads to the page of that name', () => {
+    expect(page('client/open')).toContain('[`Store`](/api/client/store.md#store)')
   })
 
   it('a page has no constructor without a comment and no member keyed by a symbol of the package', () => {
-    expect(arranged).not.toMatch(/Constructor|HOST/)
+    expect(page('client/store')).not.toMatch(/Constructor|HOST/)
   })
 
   it('a page shows an inherited method only at the class that defines it', () => {
-    expect(arranged).not.toMatch(/close|Methods/)
+    expect(page('client/store')).not.toMatch(/close|Methods/)
   })
 
-  it('building a page fails for a name that the entry does not export', () => {
-    expect(() => arrange(PAGE, { entry: 'a-package', guide: 'client', groups: [['Start', ['close']]] })).toThrow(
-      'a-package does not export close',
-    )
+  it('a function and a type whose names differ in capitals only share a page', () => {
+    const both = `${PAGE}\n***\n\n### store()\n\nReturns the store.\n`
+    const merged = referencePages([arrange(both, PART)]).get('client/store')
+    expect(merged?.match(/^#+ .+/gm)).toEqual(['# store(), Store', '## store()', '## Store'])
+  })
+
+  it('the build fails for a name that the entry does not export', () => {
+    expect(() => arrange(PAGE, { ...PART, groups: [['Start', ['close']]] })).toThrow('a-package does not export close')
   })
 })
 
