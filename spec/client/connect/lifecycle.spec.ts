@@ -292,7 +292,7 @@ describe('a watch', () => {
 })
 
 describe('malformed notifications', () => {
-  it('the client reports malformed notifications and still emits the valid ones', () => {
+  it('the client reports malformed notifications and still emits valid ones', () => {
     const { session, client } = scripted()
     const errors = record(client.errors$)
     const seen = record(client.key('a', text).entries$)

@@ -119,7 +119,7 @@ describe('store.scan', () => {
 })
 
 describe('pages of a scan', () => {
-  it('each page is requested with the token of the previous one, even after an empty page', async () => {
+  it('each page is requested with the token of the previous page, even after an empty page', async () => {
     const { store, session } = fakeStore(paged)
     expect(await lastValueFrom(store.scan('*').pipe(names, toArray()))).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(session.requests.map(({ verb, key }) => `${verb} ${key}`)).toEqual(Array(4).fill('SCAN *'))
@@ -166,7 +166,7 @@ describe('pages of a scan', () => {
     expect(tokens(session)).toEqual([[], []])
   })
 
-  it('a loop requests a page only after it has consumed the previous one', async () => {
+  it('a loop requests a page only after it has consumed the previous page', async () => {
     const { store, session } = fakeStore(paged)
     const seen: [string, number][] = []
     for await (const key of store.scan('*', text)) {

@@ -212,7 +212,7 @@ describe('a request on virtual time', () => {
   )
 
   it(
-    '`repeat` sends no further request unless `defer` creates a new one',
+    '`repeat` sends no further request unless `defer` creates a new request',
     marbles(m => {
       const { attempts, request, sent } = open(m, '--(a|)')
       m.expect(request.pipe(repeat(2))).toBeObservable('--(aa|)')

@@ -48,7 +48,7 @@ describe('ifVersion', () => {
     expect([applied, session.requests.at(-1)?.rest]).toEqual([false, ['1', 'IFVER', '12:3:S']])
   })
 
-  it('ifVersion must be a version and excludes other conditions', async () => {
+  it('set rejects an ifVersion that is not a version or comes with another condition', async () => {
     const n = store.key('n', number)
     await expect(n.set(1, { ifVersion: '12' })).rejects.toThrow('Expected `ifVersion` to be a version such as')
     await expect(n.set(1, { ifVersion: '12:3:S', ifAbsent: true })).rejects.toThrow(

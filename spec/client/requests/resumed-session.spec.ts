@@ -159,7 +159,7 @@ describe('a blocked event loop', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
-  it('the invoker keeps reading while data arrives, for as long as the timers were late', () => {
+  it('the invoker keeps reading while data arrives, for as long as the timers were delayed', () => {
     const turns: (() => void)[] = []
     let late = 0
     const { schedule, monotonic, now } = clockOf(clock)

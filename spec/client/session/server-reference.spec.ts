@@ -46,12 +46,12 @@ describe('parsing a server reference', () => {
     'bü',
     'a\0',
     'b\n:1',
-  ])('a text without hosts yields nothing: %j', text => {
+  ])('a text without hosts yields no addresses: %j', text => {
     expect(parseReferences(text)).toEqual([])
   })
 
   it.each([undefined, null, 7, ['b', 'c'], {}, 'b '.repeat(3_000)])(
-    'a value that is not a valid text yields nothing: %#',
+    'a value that is not a valid text yields no addresses: %#',
     text => {
       expect(parseReferences(text)).toEqual([])
     },

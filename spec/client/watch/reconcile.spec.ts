@@ -249,7 +249,7 @@ describe('a watch restarted on the same connection', () => {
   })
 })
 
-describe('a resumed session whose queued notifications are indistinguishable from new ones', () => {
+describe('a resumed session whose queued notifications are indistinguishable from new notifications', () => {
   const resumed = [...start, disconnected, connected, registered]
 
   it('a watch on a resumed session drops changes older than the read', () => {
@@ -301,7 +301,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     ])
   })
 
-  it('a watch on a resumed session sends one read for several uncertain changes, and none for certain ones', () => {
+  it('a watch on a resumed session sends one read for several uncertain changes, and no read for certain changes', () => {
     const { emitted, sent } = run(...resumed, uncertain(set(30)), uncertain(set(31)), set(6), found(5), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 6 (notification)'],

@@ -17,7 +17,7 @@ const failure = (of: Promise<unknown>): Promise<unknown> =>
   )
 
 describe.each(PROTOCOLS)('%s', protocol => {
-  it('17. A request rejected with InternalServerError is retried with the same ackId, and one rejected with Forbidden is not retried.', async () => {
+  it('17. A request rejected with InternalServerError is retried with the same ackId, and a request rejected with Forbidden is not.', async () => {
     const { hub, client, clock } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     const good = lastValueFrom(client.sendEvent('good', 1))

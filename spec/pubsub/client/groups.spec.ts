@@ -18,7 +18,7 @@ const asked = (): string[] =>
   )
 
 describe('the messages of a group', () => {
-  it('the client joins a group with its first subscriber and leaves the group with its last one', () => {
+  it('the client joins a group with its first subscriber and leaves the group with its last subscriber', () => {
     setting.connect()
     const first = listen('line', 'a')
     const second = listen('line', 'b')

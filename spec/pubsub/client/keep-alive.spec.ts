@@ -43,7 +43,7 @@ describe('a hub that does not answer pings', () => {
     expect(new Set(setting.socket.of('leaveGroup').map(({ ackId }) => ackId)).size).toBe(4)
   })
 
-  it('the client detects every half-open link, after any number of earlier ones', () => {
+  it('the client detects every half-open link, after any number of earlier half-open links', () => {
     const setting = openWithoutPings()
     setting.socket.publish(1)
     for (let link = 0; link < 6; link++) {

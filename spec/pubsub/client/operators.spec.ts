@@ -53,7 +53,7 @@ describe('sendToGroup', () => {
   )
 
   it(
-    'sendToGroup sends every item and completes when the last one is acknowledged',
+    'sendToGroup sends every item and completes when the last item is acknowledged',
     marbles(m => {
       const requests = new Requests(m, { a: '--(a|)', b: '---(b|)' })
       const source = cold(m, ' -a-b|')

@@ -79,7 +79,7 @@ describe('sequence acks after a recovery', () => {
     expect(acks()).toEqual([3, 4])
   })
 
-  it('after a recovery, the client acknowledges redelivered messages even without new ones', () => {
+  it('after a recovery, the client acknowledges redelivered messages even if no new messages arrive', () => {
     setting.socket.publish(1)
     setting.recover().socket.publish(1)
     setting.clock.advance(1_000)

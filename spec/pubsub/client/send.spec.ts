@@ -232,7 +232,7 @@ describe('a rejected send', () => {
 })
 
 describe('sends during an outage', () => {
-  it('a recovery resends unacknowledged messages with their ackIds before it sends queued ones', () => {
+  it('a recovery resends unacknowledged messages with their ackIds before it sends queued messages', () => {
     setting.connect()
     for (const data of ['a', 'b', 'c']) send(data)
     setting.socket.ack(2).drop()
@@ -267,7 +267,7 @@ describe('sends during an outage', () => {
     expect(sentData()).toEqual(['b'])
   })
 
-  it('after a lost session, at-least-once messages are resent before queued ones', () => {
+  it('after a lost session, at-least-once messages are resent before queued messages', () => {
     setting.connect()
     send('a', { atLeastOnce: true })
     send('b', { atLeastOnce: true })

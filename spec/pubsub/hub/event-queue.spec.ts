@@ -22,7 +22,7 @@ function build() {
 }
 
 describe('undecided events', () => {
-  it('events beyond 16 MiB per connection are rejected until earlier ones are decided', () => {
+  it('events beyond 16 MiB per connection are rejected until earlier events are decided', () => {
     const { asked, engine, link, ask } = build()
     const data = 'x'.repeat(1024 * 1024 - 1_000)
     for (let ackId = 1; ackId <= 17; ackId++) ask(ackId, data)

@@ -56,7 +56,7 @@ describe('protobufClientCodec', () => {
     expect(down('0a 0a 0a01 05 1500000001 0807')).toEqual({ type: 'ack', ackId: 7n, success: false })
   })
 
-  it('the last one of several values wins, and the parts of a message are merged', () => {
+  it('the last of several values wins, and the parts of a message are merged', () => {
     expect(down('0a 08 0801 1001 0802 1000')).toEqual({ type: 'ack', ackId: 2n, success: false })
     expect(down('22 00 0a 02 0801')).toEqual({ type: 'ack', ackId: 1n, success: false })
     expect(down('0a 02 0801 0a 02 1001')).toEqual({ type: 'ack', ackId: 1n, success: true })

@@ -26,7 +26,7 @@ describe('protobufHubCodec', () => {
     })
   })
 
-  it('the last one of several values wins', () => {
+  it('the last of several values wins', () => {
     expect(up('32 0a 0a0167 1001 0a0168 1000')).toEqual({ type: 'joinGroup', group: 'h', ackId: 0n })
     expect(up('42 0d 08ffffffffffffffffff01 0805')).toEqual({ type: 'sequenceAck', sequenceId: 5n })
     expect(up('4a 00 42 02 0805')).toEqual({ type: 'sequenceAck', sequenceId: 5n })

@@ -75,7 +75,7 @@ describe('watches in the names of clients that do not exist', () => {
     expect(store.stats.watches).toBe(21)
   })
 
-  it('when the limit is reached, forged watches end for disconnected clients, but not for silent ones', async () => {
+  it('when the limit is reached, forged watches end for disconnected clients, but not for silent clients', async () => {
     const { store, pass } = await openStore()
     const silent = await RawClient.ready(url, 'silent')
     await silent.request(command('KEYNOTIFY a'))

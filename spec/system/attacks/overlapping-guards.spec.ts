@@ -17,7 +17,7 @@ describe('two guards for the same groups of a hub', () => {
     expect(() => bridge(client, hub, { ...RESTRICTIVE, prefix: 'key2:' }).close()).not.toThrow()
   })
 
-  it('a bridge can replace a closed one with the same prefix', async () => {
+  it('a bridge can replace a closed bridge with the same prefix', async () => {
     const { hub, bridged: client, keys, raw } = await openBridge(PERMISSIVE)
     keys.close()
     bridge(client, hub, RESTRICTIVE)

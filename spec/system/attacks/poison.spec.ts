@@ -82,7 +82,7 @@ describe.each([
   ['with a reason code', 149],
   ['without a reason code', undefined],
 ])('a broker that ends the connection on a response, %s,', (_, reasonCode) => {
-  it('a store whose broker closes the connection on a response loses only that response of a hundred', async () => {
+  it('a store whose broker closes the connection on a response loses only one of a hundred responses', async () => {
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const store = await openAttached(link.url)
     const faults = record(store.faults$)

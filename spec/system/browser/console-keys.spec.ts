@@ -122,7 +122,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(new ConsolePage(page).cell('first', 'value'), 'one')
   })
 
-  it('the console lists the first of many keys and watches only the visible ones', async () => {
+  it('the console lists the first of many keys and watches only the visible keys', async () => {
     const seed = Array.from({ length: 2_500 }, (_, i) => ({ key: `sensor/${i}`, value: String(i) }))
     const { store, server } = await startConsole(seed)
     const { page } = await open(server.link)

@@ -151,7 +151,7 @@ describeInBrowser('The store on the console', open => {
     await reads(ui.cell('a', 'value'), '1')
   })
 
-  it('the page requires the token and rejects a wrong one', async () => {
+  it('the page requires the token and rejects a wrong token', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.url, { allow: [/status of 401/] })
     const ui = new ConsolePage(page)

@@ -12,7 +12,7 @@ globalThis.unmount = () => root.unmount()
 /** The component of the section about writing. */
 export const WRITABLE = REACT.replaceAll('SetPoint', 'WritableSetPoint').replace('./set-point', './writable-set-point')
 
-// Without a compiler for its templates, the component is rendered by hand with the text of the template.
+// Angular's template compiler is not installed, so this program renders the text of the template by hand.
 const ANGULAR = `
 import { createEnvironmentInjector, Injector, runInInjectionContext, \u0275INJECTOR_SCOPE } from '@angular/core'
 import { SetPoint } from './set-point.component'

@@ -88,7 +88,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(requests()).toEqual(REGISTERED)
   })
 
-  it('components share a registration until the last one unmounts', async () => {
+  it('components share a registration until the last component unmounts', async () => {
     const { store, requests, page } = await start('two')
     await reads(shown(page).first(), 'setPoint 20 live')
     await reads(shown(page).last(), 'setPoint 20 live')

@@ -20,7 +20,7 @@ const run = (m: Context, source: string, requests: Requests, options: PipelineOp
 
 describe('pipeline: concurrency', () => {
   it(
-    'at most `concurrency` requests are in flight, and the next one starts when one ends',
+    'at most `concurrency` requests are in flight, and the next request starts when another ends',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '-------(c|)', d: '-(d|)' })
       const result = run(m, '  abcd|', requests, { concurrency: 2 })

@@ -38,7 +38,7 @@ describe('pipeline', () => {
   )
 
   it(
-    'a pipeline overlaps requests and emits each result once all earlier ones are emitted',
+    'a pipeline overlaps requests and emits each result once all earlier results are emitted',
     marbles(m => {
       const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
       const source = cold(m, ' abc-------d|')

@@ -36,7 +36,7 @@ export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate
 
 /** The heap size in MB, as in a small container, so that an attack exhausts the heap quickly. */
 const HEAP_MB = 2_048
-/** The number of characters of output that are kept of a crashed process. */
+/** The maximum length of the output that is kept of a crashed process, in characters. */
 const MAX_OUTPUT_LENGTH = 4_000
 
 /** A store in a child process. */
