@@ -100,7 +100,7 @@ export class Writers {
 
   /** Performs many writes through the operator, whose results must arrive in source order. */
   #stream() {
-    // The stream has its own writer name, because its requests wait for each other while others overtake them.
+    // The stream has its own writer name, because its requests wait for each other while other requests overtake them.
     const stream = `s${this.#streams++}`
     const values = Array.from({ length: this.#random.int(5, 40) }, () => this.#value(stream))
     const keys = values.map(() => this.#random.pick(this.#context.keys))

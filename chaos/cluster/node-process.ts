@@ -6,8 +6,8 @@ import { serve } from 'rx-statestore/server'
 import { wholeLog } from './whole-log.js'
 
 /**
- * The number of messages between snapshots. It is so low that a run contains snapshots and nodes that start from one.
- * The default is 250,000.
+ * The number of messages between snapshots. It is so low that a run contains snapshots and nodes that start from a
+ * snapshot. The default is 250,000.
  */
 const MESSAGES = 1_500
 

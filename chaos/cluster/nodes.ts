@@ -58,7 +58,7 @@ export class StoreNodes {
     return 2 * NODES
   }
 
-  /** The ports for clients of each node. */
+  /** The client ports of each node. */
   get addresses() {
     return this.processes.map((_, at) => ({ port: this.#ports[2 * at] ?? 0, wsPort: this.#ports[2 * at + 1] ?? 0 }))
   }

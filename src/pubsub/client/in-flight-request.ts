@@ -11,7 +11,7 @@ export interface OutgoingRequest {
   readonly ack: boolean
   readonly timeout: number
   readonly atLeastOnce: boolean
-  /** Whether the request is sent before other requests, without the limit on the queue's size. */
+  /** Whether the request is sent before other requests and is exempt from the limit on the queue's size. */
   readonly urgent: boolean
   readonly onSettled: (outcome: RequestOutcome, now: number) => void
 }

@@ -152,7 +152,7 @@ export function readFrame<T>(
   if (!(data instanceof Uint8Array)) throw new PayloadError('Not a protobuf frame: a text WebSocket message')
   if (data.length === 0) throw new PayloadError('Not a protobuf frame: no bytes')
   try {
-    // A plain view is passed, because payloads must not be of the WebSocket's subclass.
+    // A plain `Uint8Array` is passed, because payloads must not be instances of the subclass that the WebSocket uses.
     return read(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
   } catch (cause) {
     if (cause instanceof UnreadableMessageError) throw cause

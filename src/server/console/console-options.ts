@@ -57,14 +57,14 @@ export function checkToken(token: string | undefined): void {
   throw new ArgumentError('Expected `token` to be 32 to 512 random letters, digits, `-` and `_`')
 }
 
-/** Returns the path of a console, without a trailing slash. Throws {@link ArgumentError}. */
+/** Returns the path of a console without a trailing slash. Throws {@link ArgumentError} for an invalid path. */
 export function pathOf({ path, server }: ConsoleOptions): string {
   const prefix = path ?? (server === undefined ? '' : '/console')
   if (prefix === '' || /^(\/[\w.~-]+)+$/.test(prefix)) return prefix
   throw new ArgumentError(`Expected \`path\` to be a path such as /console, got \`${formatValue(path)}\``)
 }
 
-/** Parses a URL option. Throws {@link ArgumentError} unless it has one of the protocols. */
+/** Parses a URL option. Throws {@link ArgumentError} if the URL has none of the protocols. */
 export function urlOf(name: string, url: string | undefined, protocols: readonly string[]): URL | undefined {
   if (url === undefined) return undefined
   if (URL.canParse(url) && protocols.includes(new URL(url).protocol)) return new URL(url)
@@ -73,7 +73,7 @@ export function urlOf(name: string, url: string | undefined, protocols: readonly
   )
 }
 
-/** Returns the broker URL for browsers. Throws {@link ArgumentError}. */
+/** Returns the broker URL for browsers. Throws {@link ArgumentError} if the URL is invalid or missing. */
 export function brokerUrlOf({ brokerUrl }: ConsoleOptions, store: ConsoleStore): string {
   const url = urlOf('brokerUrl', brokerUrl, ['ws:', 'wss:'])
   if (url?.username || url?.password)

@@ -132,7 +132,7 @@ export class RejectionAudit {
     this.#record(client, action, target)
   }
 
-  /** Records an attempt to use a topic or filter that no policy can permit to the client. */
+  /** Records an attempt to use a topic or filter that the client must not use under any policy. */
   recordForbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
     this.#record(client, action, target, '')
   }

@@ -55,7 +55,7 @@ export interface RecoveryProgress {
 
 export type CheckedStorage = Checked<StorageOptions, 'log'>
 
-/** Validates the options and applies the defaults. Throws {@link ArgumentError}. */
+/** Validates the options and applies the defaults. Throws {@link ArgumentError} for an invalid option. */
 export function checkStorage(options: StorageOptions): CheckedStorage {
   checkValues(STORAGE_OPTIONS, options)
   const { data = '', persist = 'all', persistKeys = [], onProgress = () => undefined, log } = options

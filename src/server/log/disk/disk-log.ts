@@ -82,7 +82,7 @@ export class DiskLog implements Log {
   #state: LogState = { state: 'open' }
   /** Whether an entry is being written or a new log is being started. */
   #isCommitting = false
-  /** Whether the listener is running, during which the next commit must not notify it reentrantly. */
+  /** Whether the listener is running. While it runs, the next commit must not notify it reentrantly. */
   #isNotifying = false
   #flushMs = 0
   #onIdle: () => void = () => undefined
