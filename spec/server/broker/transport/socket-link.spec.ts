@@ -136,7 +136,7 @@ describe('SocketLink', () => {
     expect([held, link.heldBytes]).toEqual([0, 0])
   })
 
-  it('after an eviction, the link holds no memory, not even for unsent data', async () => {
+  it('a link that an eviction destroys holds no memory, not even for unsent data', async () => {
     const { receive, core, link, stream } = setUp()
     await receive(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))
     stream.cork()
