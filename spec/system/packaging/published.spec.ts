@@ -32,6 +32,11 @@ describe('The package as it would be published', () => {
     expect(stdout).toContain('All good!')
   })
 
+  it('the README says that npm does not have the package until the changes name a released version', () => {
+    const [, heading = ''] = /^## (.*)$/m.exec(textOf('CHANGELOG.md')) ?? []
+    expect(/is not released/.test(textOf('README.md'))).toBe(heading.includes('not released'))
+  })
+
   it('every module resolution finds the types of the package', { timeout: 60_000 }, async () => {
     await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT })
     const [tarball = ''] = readdirSync(folder).filter(name => name.endsWith('.tgz'))
