@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { firstValueFrom } from 'rxjs'
@@ -66,6 +66,31 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(line).toMatch(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:/)
     child.kill(signal)
     expect(await exit).toEqual([0, null])
+  })
+
+  it('Ctrl+C, a signal to all processes of a command, stops a store that npx started', async () => {
+    const project = await mkdtemp(join(folder, 'project-'))
+    await mkdir(join(project, 'node_modules/.bin'), { recursive: true })
+    await chmod(main, 0o755)
+    await symlink(main, join(project, 'node_modules/.bin/rx-statestore'))
+    await writeFile(join(project, 'package.json'), '{}')
+    const child = spawn('npx', ['--no-install', 'rx-statestore', 'serve', '--port', '0', '--ws-port', '0'], {
+      cwd: project,
+      detached: true,
+      env: { PATH: process.env['PATH'], HOME: project, npm_config_update_notifier: 'false' },
+    })
+    const { pid = 0 } = child
+    // The group is empty when the test has passed.
+    onTestFinished(() => void (child.exitCode === null && child.signalCode === null && process.kill(-pid, 'SIGKILL')))
+    const messages: string[] = []
+    createInterface({ input: child.stderr }).on('line', line => messages.push(line))
+    const [line] = await once(createInterface({ input: child.stdout }), 'line')
+    expect(line).toMatch(/^listening on mqtt:/)
+    // Closes when no process of the group has its output open.
+    const closed = once(child, 'close')
+    process.kill(-pid, 'SIGINT')
+    await closed
+    expect(messages).toContain('stopped')
   })
 
   it.each(some(['SIGINT', 'SIGTERM'] as const, 1))(
