@@ -1,4 +1,4 @@
-"""The official Python client, told what to do by JSON lines on its input, and telling what happens on its output."""
+"""Runs the official Python client with commands from JSON lines on its input, and prints its events and results."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def sendable(data, data_type):
     return memoryview(base64.b64decode(data)) if data_type == "binary" else data
 
 
-# A fast answer may come before it is waited for, and then only this ends the wait, in s.
+# A fast ack may arrive before the client waits for it. Then only `ack_timeout` ends the wait, in s.
 client = WebPubSubClient(sys.argv[1], ack_timeout=2, reconnect_retry_backoff_factor=0.2, message_retry_total=0)
 client.subscribe(CallbackType.CONNECTED, lambda e: tell(event="connected", user=e.user_id))
 client.subscribe(CallbackType.DISCONNECTED, lambda e: tell(event="disconnected"))
@@ -54,5 +54,5 @@ for line in sys.stdin:
         tell(answer="done")
     except SendMessageError as error:
         tell(answer=error.error_detail.name if error.error_detail else str(error))
-    except Exception as error:  # whatever it is, the test has to hear of it
+    except Exception as error:  # every other error is reported to the test
         tell(answer=f"{type(error).__name__}: {error}")

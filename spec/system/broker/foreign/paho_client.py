@@ -1,4 +1,4 @@
-"""What people do with paho-mqtt, one line "ok ..." for each; called with the port of a broker."""
+"""Runs common operations of paho-mqtt and prints a line "ok ..." for each. The argument is the port of a broker."""
 import queue
 import sys
 
@@ -12,7 +12,7 @@ PATIENCE = 20  # s
 
 
 class Client:
-    """A client whose events can be waited for."""
+    """A client that can wait for its events."""
 
     def __init__(self, name, version=mqtt.MQTTv5, clean=True, expiry=0, will=None):
         self.messages, self.connected, self.events = queue.Queue(), queue.Queue(), queue.Queue()

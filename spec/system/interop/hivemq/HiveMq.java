@@ -1,7 +1,7 @@
 import com.hivemq.embedded.EmbeddedHiveMQ;
 import java.nio.file.Path;
 
-/** HiveMQ CE in a folder with conf, data and extensions; prints a line when it listens. */
+/** Runs HiveMQ CE in a folder with conf, data and extensions, and prints a line when the broker listens. */
 public class HiveMq {
     public static void main(String[] arguments) throws InterruptedException {
         Path folder = Path.of(arguments[0]);

@@ -1,4 +1,4 @@
-// A mochi broker for the specs: everybody may do everything. Prints a line when it listens.
+// A mochi broker for the specs that permits everything to every client. Prints a line when the broker listens.
 package main
 
 import (

@@ -1,4 +1,4 @@
-//! The checks. Each uses keys of its own; the names of the keys are unique to the run.
+//! The checks. Each check uses separate keys, whose names are unique to the run.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -144,7 +144,7 @@ pub async fn observe(store: &Store) -> Outcome {
     expect("version of the second notification", second.version, deleted)
 }
 
-/// The client drops a notification that nobody observes, so this check reads the topics themselves.
+/// The client drops a notification without an observer, so this check receives from the topics directly.
 pub async fn unobserve(store: &Store) -> Outcome {
     let (silent, loud) = (store.key("silent"), store.key("loud"));
     let never_observed = store.unobserve(&store.key("never observed")).await?;
@@ -197,7 +197,7 @@ pub async fn service_errors(store: &Store) -> Outcome {
     expect_refusal("PX above 64 bits", refused, &ServiceError::SyntaxError)
 }
 
-/// Keys so long that they take several pages.
+/// Lists keys that are so long that the list has several pages.
 #[cfg(feature = "list_keys")]
 pub async fn list_keys(store: &Store) -> Outcome {
     let end = [b"\r\n\0\xff".as_slice(), &[b'k'; 3000]].concat();
@@ -215,7 +215,7 @@ pub async fn list_keys(store: &Store) -> Outcome {
     expect("keys of a pattern that none fits", list(store, "none/*").await?, (1, vec![]))
 }
 
-/// How many pages there are, and the keys of all.
+/// Returns the number of pages and the keys of all pages.
 #[cfg(feature = "list_keys")]
 async fn list(store: &Store, pattern: &str) -> Outcome<(usize, Vec<Vec<u8>>)> {
     let mut pager = store.client.list_keys(store.key(pattern), ANSWER_LIMIT)?;

@@ -1,4 +1,4 @@
-//! What was expected, what came.
+//! Comparisons of expected and actual results.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -42,7 +42,7 @@ pub fn known(version: Option<Version>) -> Outcome<Version> {
     version.ok_or_else(|| "expected a version (__ts), came none".into())
 }
 
-/// The name of a service error, the message and cause of an error of the protocol.
+/// Returns the name of a service error, or the message and the cause of a protocol error.
 pub fn describe(error: &StoreError) -> String {
     match error.kind() {
         ErrorKind::ServiceError(error) => format!("{error:?}"),

@@ -1,8 +1,8 @@
 //! Drives a state store with the official Rust client and prints one line per check.
 //!
 //! Usage: `interop-rust [--host HOST] [--port PORT] [--ca FILE [--cert FILE --key FILE | --sat FILE]] [--writes COUNT]`,
-//! with TLS if there is a CA; with `--writes` no checks, but so many keys written over connections that may be cut. Exit
-//! code 1 if something failed.
+//! with TLS if a CA is given. With `--writes`, the program runs no checks and writes COUNT keys over connections that may
+//! be cut. The exit code is 1 if something failed.
 
 mod checks;
 mod expect;
@@ -103,7 +103,7 @@ async fn check(name: &str, run: impl Future<Output = Outcome>) -> bool {
     outcome.is_ok()
 }
 
-/// For what no check can catch: a panic of the client, a run that does not end.
+/// Ends the process for failures that no check can catch: a panic of the client, or a run that does not end.
 fn fail_the_run(came: &str) {
     println!("FAIL run: expected it to end by itself, came: {}", came.replace('\n', " "));
     process::exit(1);

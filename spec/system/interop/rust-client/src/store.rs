@@ -54,14 +54,14 @@ impl Store {
         self.client.set(key, value, ANSWER_LIMIT, token, options).await
     }
 
-    /// A SET without conditions; answers the version.
+    /// Sends a SET without conditions and returns the version.
     pub async fn put(&self, key: &[u8], value: &[u8]) -> Outcome<Version> {
         let set = self.set(key, value, SetOptions::default(), None).await?;
         expect("set", set.response, true)?;
         known(set.version)
     }
 
-    /// The SET of the lock recipe.
+    /// Sends the SET of the lock recipe.
     pub async fn acquire(&self, lock: &[u8], owner: &[u8]) -> Result<Response<bool>, Error> {
         let options =
             SetOptions { set_condition: SetCondition::OnlyIfEqualOrDoesNotExist, ..living(LEASE) };
@@ -116,7 +116,8 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Where the store is, and how the client proves who it is: files, all of them PEM but for the token.
+/// The address of the store and the credentials of the client. The credentials are files, all in PEM format except the
+/// token.
 pub struct Address {
     pub host: String,
     pub port: u16,
@@ -124,7 +125,7 @@ pub struct Address {
     pub cert: Option<String>,
     pub key: Option<String>,
     pub sat: Option<String>,
-    /// How many keys are to be written over a network that breaks, instead of the checks.
+    /// The number of keys to write over a network that breaks, instead of running the checks.
     pub writes: Option<usize>,
 }
 
@@ -135,7 +136,7 @@ impl Default for Address {
     }
 }
 
-/// A session that lasts as long as the policy has it.
+/// Opens a session that reconnects as long as the policy permits.
 pub fn open_session(
     address: Address,
     client_id: &str,
@@ -159,7 +160,7 @@ pub fn open_session(
     Ok(Session::new(options)?)
 }
 
-/// Leaves the reason of the end in its cell.
+/// A policy that never reconnects and stores the reason for the end in its cell.
 pub struct NeverReconnect(pub Arc<OnceLock<String>>);
 
 impl ReconnectPolicy for NeverReconnect {
@@ -179,7 +180,7 @@ impl ReconnectPolicy for NeverReconnect {
     }
 }
 
-/// For a network that breaks: comes back at once.
+/// A policy for a network that breaks, which reconnects immediately.
 pub struct AlwaysReconnect;
 
 impl ReconnectPolicy for AlwaysReconnect {

@@ -1,12 +1,12 @@
-//! Writes over a network that breaks again and again: what the client has to repeat shall be done once.
+//! Writes over a network that breaks repeatedly. A write that the client has to repeat must be applied only once.
 
 use azure_iot_operations_services::state_store::{SetCondition, SetOptions};
 
 use crate::expect::{Outcome, expect, known};
 use crate::store::Store;
 
-/// Writes so many keys, several at a time, and prints the version of each. Every other one must not be there yet, which would
-/// refuse a repetition; one of the others would be written again, with another version.
+/// Writes `count` keys, several at a time, and prints the version of each. Every second write requires that its key does
+/// not exist, so that a repetition would be rejected. A repetition of any other write would change the version.
 pub async fn write(store: &Store, count: usize) -> bool {
     let lanes = tokio::join!(
         write_lane(store, 0, count),
