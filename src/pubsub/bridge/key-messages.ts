@@ -9,7 +9,7 @@ import { JsonText } from '../wire/json.js'
 export interface ErrorInfo {
   /** The stable code for programs. See the codes of `StateStoreError`. */
   readonly code: ErrorCode
-  /** The text for people, which may change. */
+  /** The text for human readers, which may change. */
   readonly message: string
 }
 

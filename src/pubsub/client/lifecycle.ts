@@ -12,9 +12,10 @@ const NORMAL = 1000
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * Connects, recovers the session when the socket is lost, and opens a new session when the recovery fails, until it is
- * stopped ("Reconnection"). A recovery ends when the hub closes with 1008 or the recovery window has passed. After
- * other failures, such as an HTTP error or a refused connection, the recovery is retried. Pure. All times are in ms.
+ * Connects, recovers the session when the socket is lost, and opens a new session when the recovery fails
+ * ("Reconnection"). Continues until the client is stopped. A recovery ends when the hub closes with 1008 or the
+ * recovery window has passed. After other failures, such as an HTTP error or a refused connection, the recovery is
+ * retried. Pure. All times are in ms.
  */
 export class Lifecycle {
   readonly #settings: MachineSettings

@@ -182,8 +182,9 @@ const MAX_SCRYPT_BYTES = 256 * 1024 * 1024
 const MAX_PASSWORD_BYTES = 1_024
 
 /**
- * Parses the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with name and value URL-encoded.
- * Skips empty lines and lines that begin with `#`. Throws {@link ArgumentError} with the line number.
+ * Parses the lines of a password file: `name:hash`, or `name:hash:attribute=value&...` with the attribute's name and
+ * value URL-encoded. Skips empty lines and lines that begin with `#`. Throws {@link ArgumentError} with the line
+ * number.
  */
 export function parsePasswordFile(text: string): ReadonlyMap<string, User> {
   const users = new Map<string, User>()

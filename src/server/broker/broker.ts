@@ -17,7 +17,7 @@ export interface BrokerOptions extends ListenAddresses, CoreOptions {}
 export interface BrokerStats {
   /** The number of authenticated connections. */
   readonly connections: number
-  /** The number of sessions, those of offline clients included. */
+  /** The number of sessions, including the sessions of offline clients. */
   readonly sessions: number
   readonly retained: number
   /** The bytes charged to the shared memory budget. */

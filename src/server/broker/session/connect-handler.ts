@@ -102,7 +102,7 @@ export class ConnectHandler {
 }
 
 const NO_PROPERTIES = {}
-/** The factor by which a CONNECT is charged, for the encoded bytes and the UTF-16 strings decoded from them. */
+/** The charge for a CONNECT per encoded byte, which covers the bytes and the UTF-16 strings decoded from them. */
 const CONNECT_COST_FACTOR = 3
 
 export interface PendingClient {
