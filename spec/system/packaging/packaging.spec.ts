@@ -156,7 +156,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }))
 describe('the package', () => {
   it('the package contains only the build and the documents', () => {
     const page =
-      /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|licences\.md|assets\/[\w-]+\.(js|css))$/
+      /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|licences\.md|assets\/[\w-]+\.(js|css|woff2))$/
     const others = files.filter(
       path => !/^dist\/(?!server\/console\/page\/).*\.(js|d\.ts)$/.test(path) && !page.test(path),
     )
