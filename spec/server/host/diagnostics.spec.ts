@@ -89,6 +89,17 @@ describe('events of a client', () => {
     })
   })
 
+  it('never replace the properties of the protocol by those of a subscriber', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    onTestFinished(
+      subscribe('tracing:rx-statestore:request:start', ({ properties }) => {
+        properties['__ts'] = 'nonsense'
+      }),
+    )
+    const client = openClient(store.url, { clientId: 'alice' })
+    expect(await client.key('a', text).set('1')).toMatchObject({ applied: true })
+  })
+
   it('report connections and the freshness of watches', async () => {
     const { store } = await openStore({ clock: systemClock })
     const connections = listen('rx-statestore:connection')

@@ -165,7 +165,8 @@ export class StoreCommands {
         subject: key?.id,
         inquiry: key && !isRepeatable ? () => this.#createInquiry(key) : undefined,
         commonProperties: this.#commonProperties,
-        userProperties: () => Object.assign(this.#requestProperties(options), trace?.properties),
+        userProperties: () =>
+          trace ? { ...trace.properties, ...this.#requestProperties(options) } : this.#requestProperties(options),
         succeeded: reply => {
           const result = tryDecode(() => read(reply.payload, readVersion(reply), reply))
           if ('error' in result) {

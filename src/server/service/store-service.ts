@@ -368,9 +368,9 @@ export class WatchNotifier {
       payload: encodeNotification(notification, this.#dialect),
       contentType: CONTENT_TYPE,
       userProperties: {
+        ...properties,
         [PROPERTY.timestamp]: String(version),
         ...(notification.op === 'delete' && { [PROPERTY.reason]: reason }),
-        ...properties,
       },
       commonProperties: NOTIFICATION_PROPERTIES,
     }
