@@ -67,7 +67,7 @@ export class Participant {
   #urls: string[] = []
   #store: StateStore | undefined
   #status: Status = { state: 'connecting' }
-  #stats: ClientStats = { keys: 0, synced: 0 }
+  #stats: Pick<ClientStats, 'keys' | 'synced'> = { keys: 0, synced: 0 }
   #isStopping = false
 
   constructor(context: ChaosContext, number: number, random: Random) {

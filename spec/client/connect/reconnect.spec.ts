@@ -136,7 +136,7 @@ describe('stats$', () => {
     const before = stats.values.length
     link.restore()
     await synced()
-    expect(stats.values.slice(before - 1)).toEqual([
+    expect(stats.values.slice(before - 1)).toMatchObject([
       { keys: 3, synced: 0 },
       { keys: 3, synced: 1 },
       { keys: 3, synced: 2 },

@@ -16,6 +16,7 @@ import { StoreCommands } from '../requests/commands.js'
 import { Invoker } from '../requests/invoker.js'
 import type { ConnectionInfo, InboundMessage, MqttSession } from '../session/session.js'
 import { Registry } from '../watch/registry.js'
+import { ClockMonitor } from './clock-monitor.js'
 import { StoreInstanceMonitor } from './store-instance-monitor.js'
 import { SubscriptionManager } from './subscription-manager.js'
 
@@ -65,6 +66,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
   readonly #responseTopic: string
   readonly #notificationPrefix: string
   readonly #invoker: Invoker
+  readonly #clockMonitor: ClockMonitor
+  #lastError: StateStoreError | undefined
   readonly #registry: Registry
   readonly #storeInstanceMonitor: StoreInstanceMonitor
   readonly #closed: Promise<void>
@@ -96,8 +99,9 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#responseTopic = responseTopic(clientId)
     this.#notificationPrefix = notificationPrefix(clientId)
     this.#invoker = new Invoker({ session, responseTopic: this.#responseTopic, clock, limit: maxQueued })
-    const store = new StoreCommands(this.#invoker, clock, clientId)
-    const report = (error: StateStoreError): void => this.#errors$.next(error)
+    const report = (error: StateStoreError): void => this.#reportError(error)
+    this.#clockMonitor = new ClockMonitor(clock, report)
+    const store = new StoreCommands(this.#invoker, clock, clientId, version => this.#clockMonitor.assigned(version))
     this.#registry = new Registry({
       store,
       clock,
@@ -207,6 +211,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #onConnected(info: ConnectionInfo): void {
     if (this.#isEnding) return
+    this.#clockMonitor.connected(info.storeTime)
     this.#invoker.connected(info)
     this.#subscriptionManager.connected(info, this.#storeInstanceMonitor.hasSeenInstance)
   }
@@ -220,7 +225,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #onRefused(what: 'responses' | 'notifications', error: RequestRejectedError, isPermanent: boolean): void {
     if (this.#isEnding) return
-    if (!isPermanent) this.#errors$.next(error)
+    if (!isPermanent) this.#reportError(error)
     else if (what === 'responses') this.#giveUp(error)
     else this.#registry.reject(error)
   }
@@ -236,10 +241,17 @@ export class StateStore extends StoreView implements AsyncDisposable {
     if (this.#isEnding) return
     this.#registry.disconnected()
     this.#invoker.disconnected(cause)
+    this.#lastError = cause
     this.#publish('disconnected', cause)
     this.#emitStatus({ state: 'reconnecting', url: this.#session.url, cause, attempt, retryAt })
     this.#emitStats()
     if (this.#isClosing) this.#stop()
+  }
+
+  #reportError(error: StateStoreError): void {
+    this.#lastError = error
+    this.#errors$.next(error)
+    this.#emitStats()
   }
 
   #publish(type: ConnectionEvent['type'], cause: StateStoreError | undefined): void {
@@ -266,7 +278,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
 
   #readStats(): ClientStats {
     const { size: keys, synced } = this.#registry
-    return { keys, synced }
+    const { roundTrip } = this.#invoker
+    return { keys, synced, roundTrip, clockOffset: this.#clockMonitor.offset, lastError: this.#lastError }
   }
 
   #onMessage(message: InboundMessage): void {
@@ -306,7 +319,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
   /** Ends all streams. Watches complete first, then requests fail. */
   #endStreams(cause: StateStoreError | undefined): void {
     const error = this.#closeError(cause)
-    if (cause) this.#errors$.next(error)
+    if (cause) this.#reportError(error)
     this.#subscriptionManager.cancel()
     this.#storeInstanceMonitor.disconnected()
     this.#registry.close(cause && error, this.#session.isShared)
@@ -356,4 +369,14 @@ export interface ClientStats {
    * being read.
    */
   readonly synced: number
+  /** Time from sending the request of the last response until that arrived, ms; `undefined` before the first. */
+  readonly roundTrip: number | undefined
+  /**
+   * The clock of the store minus the clock of this machine when the client connected, ms; `undefined` if unknown. With
+   * a store that is not of this package: by how much its versions are ahead of this clock, at least 0, as of the last
+   * write.
+   */
+  readonly clockOffset: number | undefined
+  /** The last error of {@link StateStore.errors$}, or the last reason for a lost connection or a failed attempt. */
+  readonly lastError: StateStoreError | undefined
 }

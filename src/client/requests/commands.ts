@@ -66,11 +66,14 @@ export class StoreCommands {
   readonly #clock: Clock
   readonly #clientId: string
   readonly #nodeId: string
+  readonly #onAssigned: ((version: Hlc) => void) | undefined
   readonly #commonProperties: Readonly<Record<string, string>>
   #hlc: HlcClock
 
-  constructor(invoker: Invoker, clock: Clock, clientId: string) {
+  /** @param onAssigned - called with each version that the store assigned to a value of this client */
+  constructor(invoker: Invoker, clock: Clock, clientId: string, onAssigned?: (version: Hlc) => void) {
     this.#invoker = invoker
+    this.#onAssigned = onAssigned
     this.#clock = clock
     this.#clientId = clientId
     this.#commonProperties = {
@@ -103,10 +106,11 @@ export class StoreCommands {
   set(key: KeyName, value: Uint8Array, options: WriteOptions, timeout: number): Observable<WriteResult> {
     const { condition, px, fencingToken, persist } = options
     const command = { verb: 'SET', key: key.bytes, value, condition, px } as const
-    return this.#invoke(command, { key, timeout, fencingToken, persist }, (payload, version) => ({
-      applied: readConditional(payload, key.text) === 'applied',
-      version,
-    }))
+    return this.#invoke(command, { key, timeout, fencingToken, persist }, (payload, version) => {
+      const applied = readConditional(payload, key.text) === 'applied'
+      if (applied && version) this.#onAssigned?.(version)
+      return { applied, version }
+    })
   }
 
   /** DEL: emits whether the key existed. */

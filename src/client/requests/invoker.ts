@@ -62,6 +62,7 @@ export class Invoker {
   readonly #inquiries = new Set<PendingRequest>()
   #lastId = 0
   #unacknowledged = 0
+  #roundTrip: number | undefined
   #connection: ConnectionInfo | undefined
   #epoch = 0
   #disconnectCause: StateStoreError | undefined
@@ -73,6 +74,11 @@ export class Invoker {
     this.#clock = clock
     this.#limit = limit
     this.#timeouts = new Timeouts(clock, pending => this.#onTimeout(pending))
+  }
+
+  /** Time from sending the request of the last response until that arrived, ms; `undefined` before the first. */
+  get roundTrip(): number | undefined {
+    return this.#roundTrip
   }
 
   get url(): string | undefined {
@@ -149,6 +155,7 @@ export class Invoker {
     const slot = this.#correlation.slotOf(message.correlationData)
     const pending = slot === undefined ? undefined : this.#sent.get(slot)
     if (pending?.id === undefined || !this.#correlation.hasNumber(message.correlationData, pending.id)) return
+    this.#roundTrip = this.#clock.monotonic() - pending.sentAt
     if (pending.epoch === this.#epoch) this.#onLaterResponse(pending.request.subject)
     const status = message.userProperties[PROPERTY.status] ?? OK
     if (status === OK) {
@@ -167,6 +174,7 @@ export class Invoker {
       slot: 0,
       id: undefined,
       epoch: 0,
+      sentAt: 0,
       isAcknowledged: false,
       deadline: undefined,
     }
@@ -269,8 +277,10 @@ export class Invoker {
     else this.#transmit(pending, message)
   }
 
-  #createMessage({ request, expiresAt }: PendingRequest, slot: number, id: number): OutboundRequest {
-    const remainingMs = expiresAt - this.#clock.monotonic()
+  #createMessage(pending: PendingRequest, slot: number, id: number): OutboundRequest {
+    const { request, expiresAt } = pending
+    pending.sentAt = this.#clock.monotonic()
+    const remainingMs = expiresAt - pending.sentAt
     return {
       topic: INVOKE_TOPIC,
       payload: request.payload,

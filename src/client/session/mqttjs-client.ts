@@ -20,6 +20,7 @@ export type MqttJsServer = Pick<
   | 'receiveMaximum'
   | 'retainAvailable'
   | 'subscriptionIdentifiersAvailable'
+  | 'userProperties'
   | 'wildcardSubscriptionAvailable'
 >
 

@@ -1,4 +1,5 @@
 import type { IClientOptions } from 'mqtt'
+import { PROPERTY } from '../../core/protocol/properties.js'
 import { mqttJsPacketIds } from './publisher.js'
 
 /** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12). */
@@ -81,6 +82,7 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
     properties: {
       sessionExpiryInterval: Math.min(Math.ceil(options.sessionExpiry / 1000), 2 ** 32 - 1),
       maximumPacketSize: options.maximumPacketSize,
+      userProperties: { [PROPERTY.storeTime]: '' },
       ...(options.receiveMaximum !== undefined && { receiveMaximum: options.receiveMaximum }),
     },
     will: options.will && willOf(options.will),

@@ -1,4 +1,5 @@
 import type { Publish } from '../../core/mqtt5/packets.js'
+import { PROPERTY } from '../../core/protocol/properties.js'
 import { copyIfSparse } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../../core/util/errors.js'
@@ -303,6 +304,7 @@ function toConnectionInfo(sessionPresent: boolean, properties: MqttJsServer | un
     maximumPacketSize: parseLimit('maximum packet size', properties?.maximumPacketSize),
     hasSubscriptionIds: properties?.subscriptionIdentifiersAvailable !== false,
     canRetain: properties?.retainAvailable !== false,
+    storeTime: Number(properties?.userProperties?.[PROPERTY.storeTime]) || undefined,
     hasWildcards: properties?.wildcardSubscriptionAvailable !== false,
   }
 }

@@ -39,6 +39,8 @@ export interface ConnectionInfo {
   readonly hasWildcards: boolean
   /** Whether the broker supports retained messages (MQTT 5.0, section 3.2.2.3.7). */
   readonly canRetain: boolean
+  /** Time of the store, ms since the Unix epoch; only the broker of this package sends it. */
+  readonly storeTime?: number | undefined
 }
 
 export interface Retry {

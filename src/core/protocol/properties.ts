@@ -33,6 +33,11 @@ export const PROPERTY = {
   instance: '__life',
   /** The reason on the notification of a DELETE: `deleted` or `expired`. An extension. */
   reason: 'reason',
+  /**
+   * On CONNECT, empty: asks the broker of this package for the time of its store, which CONNACK then has in ms since the
+   * Unix epoch. An extension; other brokers ignore it.
+   */
+  storeTime: '__now',
   /** `true` on a SET asks the broker to keep the key on disk. */
   persist: 'aio-persistence',
 } as const

@@ -1,7 +1,8 @@
 import type { Subject } from 'rxjs'
-import type { Incoming } from '../../core/mqtt5/packets.js'
+import type { Connect, Incoming, UserProperties } from '../../core/mqtt5/packets.js'
 import type { Client, PublishRejection } from '../../core/mqtt5/peer.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
+import { PROPERTY } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
@@ -26,6 +27,8 @@ export interface HandlerDependencies {
   readonly server: StoreService
   readonly engine: OpenedStorage['engine']
   readonly clock: Clock
+  /** Wall clock by which the store assigns versions, ms since the Unix epoch. */
+  readonly storeTime: () => number
   readonly events: Pick<StoreEvents, 'faults$'>
   readonly access: AccessControl
   readonly rejections: RejectionAudit
@@ -37,6 +40,7 @@ export class StoreBrokerHandler implements BrokerHandler {
   readonly topic = INVOKE_TOPIC
   readonly server: StoreService
   readonly now: () => number
+  readonly #storeTime: () => number
   readonly #connectedSince = new WeakMap<Client, number>()
   /** The reason why clients are currently rejected. Only nodes set a reason. */
   unavailableReason: string | undefined
@@ -46,7 +50,16 @@ export class StoreBrokerHandler implements BrokerHandler {
   readonly #authorizer: Authorizer | undefined
   readonly #watchedBy: (client: Client) => Iterable<Uint8Array>
 
-  constructor({ server, engine, clock, events, access: { authorizer }, rejections, isNode }: HandlerDependencies) {
+  constructor({
+    server,
+    engine,
+    clock,
+    storeTime,
+    events,
+    access: { authorizer },
+    rejections,
+    isNode,
+  }: HandlerDependencies) {
     this.#watchedBy = client => engine.watchedBy(client)
     this.#authorizer = authorizer
     this.#rejections = rejections
@@ -54,6 +67,7 @@ export class StoreBrokerHandler implements BrokerHandler {
     else if (authorizer) this.authenticate = (client, credentials) => authorizer.authenticate(client, credentials)
     this.server = server
     this.now = () => clock.now()
+    this.#storeTime = storeTime
     this.#faults$ = events.faults$
   }
 
@@ -72,6 +86,11 @@ export class StoreBrokerHandler implements BrokerHandler {
 
   maySubscribe(client: Client, filter: string): boolean {
     return this.server.rules.maySubscribe(client, filter)
+  }
+
+  connackProperties({ userProperties }: Connect): UserProperties | undefined {
+    const asksForTime = userProperties.some(([name]) => name === PROPERTY.storeTime)
+    return asksForTime ? [[PROPERTY.storeTime, String(Math.floor(this.#storeTime()))]] : undefined
   }
 
   onConnected(connection: Client): void {

@@ -68,7 +68,8 @@ export class StoreInstance {
       onError: error => events.faults$.next({ clientId: '', error }),
     })
     const isNode = log.sharing !== undefined
-    const handler = new StoreBrokerHandler({ server, engine, clock, events, access, rejections, isNode })
+    const storeTime = (): number => (logClock ?? clock).now()
+    const handler = new StoreBrokerHandler({ server, engine, clock, storeTime, events, access, rejections, isNode })
     // Connections use the machine's clock, independently of the clock for keys.
     const { maxBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
     const connections = { maxConnections, maxConnectionsPerAddress }

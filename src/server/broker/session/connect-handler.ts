@@ -283,6 +283,7 @@ export function connackOf(
     topicAliasMaximum: LIMIT.inboundAliases,
     assignedClientId: connect.clientId === '' ? clientId : undefined,
     serverKeepAlive: keepAlive === connect.keepAlive ? undefined : keepAlive,
+    userProperties: handler.connackProperties?.(connect),
     responseInformation: requestResponseInformation ? handler.responseInformation?.(clientId) : undefined,
     authenticationMethod,
     authenticationData,

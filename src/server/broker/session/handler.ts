@@ -1,4 +1,4 @@
-import type { Connect, Incoming } from '../../../core/mqtt5/packets.js'
+import type { Connect, Incoming, UserProperties } from '../../../core/mqtt5/packets.js'
 import type { Client, PublishRejection } from '../../../core/mqtt5/peer.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import type { Disconnection } from '../../../node/net/audit.js'
@@ -74,6 +74,8 @@ export interface BrokerHandler {
   maySubscribe(client: Client, filter: string): boolean
   /** Returns the topic prefix of responses for clients that request this information (MQTT 5.0, section 3.2.2.3.15). */
   responseInformation?(clientId: string): string
+  /** Returns user properties for CONNACK. A client that is not sent them works all the same. */
+  connackProperties?(connect: Connect): UserProperties | undefined
   onConnected(client: Client): void
   /** Called when a client is authenticated but not admitted. */
   onAdmissionRejected?(client: Client, reason: string): void
