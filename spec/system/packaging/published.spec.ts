@@ -59,6 +59,15 @@ describe('The package as it would be published', () => {
     expect(strangers).toEqual([])
   })
 
+  it('every exported class, interface and type has a description', () => {
+    const reports = readdirSync(join(ROOT, 'api')).map(file => textOf(`api/${file}`))
+    expect(reports.length).toBeGreaterThan(10)
+    const undescribed = reports.flatMap(
+      report => report.match(/(?<=@public \(undocumented\)\n)export (?:abstract |class|interface|type).*/g) ?? [],
+    )
+    expect(undescribed).toEqual([])
+  })
+
   it('the API report of the package fails when an export is removed', { timeout: 60_000 }, async () => {
     const changed = join(folder, 'changed')
     mkdirSync(changed)

@@ -49,6 +49,7 @@ export type ClientWatchEvent =
       readonly userProperties: PropertiesByName
     }
 
+/** Whether the value of a watch is current, as in `freshness$`. */
 export type WatchFreshness = 'connecting' | 'live' | 'stale' | 'resyncing'
 
 /** An event of a client's lease, on `rx-statestore:lease`. */

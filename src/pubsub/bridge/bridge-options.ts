@@ -12,6 +12,7 @@ export type BridgeClient = Pick<Connection, 'connectionId' | 'userId' | 'owner'>
 /** The effect of a client's event on a key. */
 export type WriteOperation = 'set' | 'delete'
 
+/** The options of `bridge`: which keys clients read and write, and how. */
 export interface BridgeOptions {
   /**
    * The prefix of the names of groups and events. Default: `key:`, as in `key:thermostat1/setPoint` and `key:set`. The

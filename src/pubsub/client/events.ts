@@ -39,6 +39,7 @@ export type OutgoingFrame =
   | { readonly type: 'sendToGroup'; readonly group: string; readonly payload: Payload; readonly noEcho: boolean }
   | { readonly type: 'event'; readonly event: string; readonly payload: Payload }
 
+/** The outcome of a message that was sent. */
 export interface SendResult {
   /** The id of the request in the session, or `undefined` without acknowledgement. */
   readonly ackId: bigint | undefined
@@ -50,6 +51,7 @@ export type RequestOutcome =
   | { readonly ok: true; readonly result: SendResult }
   | { readonly ok: false; readonly error: StateStoreError }
 
+/** A message to a group that this client has joined. */
 export type GroupMessage = {
   readonly group: string
   /** The user id of the sender, if known. */

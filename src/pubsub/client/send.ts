@@ -5,6 +5,7 @@ import { isAny } from '../wire/protobuf-any.js'
 import { payloadOf, wrongDataType } from '../wire/rules.js'
 import type { SendRequest } from './events.js'
 
+/** The options of sending a message or an event. */
 export interface SendOptions {
   /** The type of the data. Default: `binary` for a `Uint8Array`, `json` otherwise. */
   readonly dataType?: Payload['dataType'] | undefined

@@ -69,6 +69,7 @@ class Grants {
   }
 }
 
+/** An action on a group, which a client needs a role for. */
 export type GroupAction = 'join' | 'leave' | 'send'
 
 export const PERMISSION_FOR: Record<GroupAction, Permission> = {

@@ -152,6 +152,7 @@ function rejectCall(session: HubSession, { answer, id }: NewerCall): void {
   else session.send({ type: answer, id, error: REJECTIONS.newer })
 }
 
+/** The options of a message that the server sends. */
 export interface MessageOptions {
   /** The type of the data. Default: `binary` for a `Uint8Array`, `json` otherwise. */
   readonly dataType?: Payload['dataType'] | undefined

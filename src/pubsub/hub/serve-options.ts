@@ -22,6 +22,7 @@ import { type Authenticate, checkAuthenticate } from './authenticate.js'
 
 const MIB = 1024 * 1024
 
+/** The options of `servePubSub`. */
 export interface ServePubSubOptions {
   /** Decides which clients may connect. See {@link Authenticate}. */
   readonly authenticate: Authenticate

@@ -40,6 +40,7 @@ export interface LoginRequest {
   readonly signal?: AbortSignal | undefined
 }
 
+/** The outcome of a login: accepted, another step of enhanced authentication, or refused. */
 export type LoginResult =
   /** `data` completes enhanced authentication. */
   | { readonly principal: Principal; readonly data?: Uint8Array | undefined }

@@ -4,6 +4,7 @@ import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 
+/** The options of {@link Tokens}: which tokens (JWT) are accepted. */
 export interface TokenOptions {
   /** The keys of the issuer: a JWK set (RFC 7517) as text, or its `https:` URL. */
   readonly jwks: string

@@ -6,6 +6,7 @@ import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, St
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 
+/** The state of a store that `attach` runs beside a broker. */
 export type AttachedState =
   /** The store is connecting to the broker, or checking whether another store serves. */
   | { readonly state: 'connecting' }
@@ -20,6 +21,7 @@ export type AttachedState =
    */
   | { readonly state: 'closed'; readonly cause: unknown }
 
+/** The keys, the memory and the requests of a store beside a broker, counted since it became active. */
 export interface AttachedStats {
   readonly keys: number
   /** The memory in use, in bytes. */

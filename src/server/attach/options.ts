@@ -38,6 +38,7 @@ type KeyspaceOptions = Pick<
   'data' | 'persist' | 'persistKeys' | 'log' | 'onProgress' | 'dialect' | 'clock' | 'maxKeys' | 'maxBytes'
 >
 
+/** The options of `attach`: the connection to the broker, and the store beside it. */
 export interface AttachOptions extends ConnectionOptions, KeyspaceOptions {
   /**
    * The MQTT client id, which the active and standby services share, because a broker connects only one client with

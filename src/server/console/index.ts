@@ -9,6 +9,7 @@ export type { GivenServer } from '../../node/net/http.js'
 export type { ConsoleServer } from './console-server.js'
 export type { BrokerLogin } from './contract.js'
 
+/** The options of `serveConsole`. */
 export interface ServeConsoleOptions
   extends Optional<
     Pick<

@@ -17,6 +17,7 @@ import { type CheckedStorage, checkStorage, type StorageOptions } from '../stora
 import { type CheckedQuotas, checkQuotas, type QuotaOptions } from './quotas.js'
 import { type CheckedSecurity, checkSecurity, type SecurityOptions } from './security.js'
 
+/** The options of `serve`: addresses, access, quotas, and where the keys are stored. */
 export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOptions {
   /** The address to listen on. Default: `127.0.0.1`, which only this machine can reach. */
   readonly host?: string | undefined

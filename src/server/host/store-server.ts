@@ -6,6 +6,7 @@ import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AddressUsage, Usage } from './usage.js'
 
+/** The keys, clients and requests of a store. */
 export interface StoreStats {
   readonly keys: number
   /** The number of keys that all clients watch. */
@@ -63,6 +64,7 @@ export interface StoredKey {
   readonly watchers: number
 }
 
+/** The options of {@link StoreServer.restart}. */
 export interface RestartOptions {
   /**
    * The keys after the restart. `kept`: all keys with their versions, expiries and fencing tokens, as in a store with
@@ -79,6 +81,7 @@ export interface Reloaded {
   readonly tls?: TlsMaterial
 }
 
+/** The options of {@link StoreServer.load}. */
 export interface LoadOptions {
   /** Deletes every key that is not in the dump. Default: `false`. */
   readonly replace?: boolean | undefined

@@ -6,6 +6,7 @@ import { LogKeys } from '../cluster/node-message.js'
 
 const MIN_KEY_BYTES = 16
 
+/** The servers of a shared log, and how a node of the store logs in and shares it. */
 export interface JetStreamOptions {
   /**
    * The addresses of NATS servers, such as `nats://a:4222`, `a:4222`, or `tls://a:4222` for TLS. A single working
