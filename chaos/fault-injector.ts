@@ -103,8 +103,8 @@ export class FaultInjector {
 
   #refuse(link: Link) {
     this.#host.counts.refusals++
-    link.setRefusing(true)
-    this.#schedule(this.#random.int(50, 1_500), () => link.setRefusing(false))
+    link.refuse()
+    this.#schedule(this.#random.int(50, 1_500), () => link.restore())
   }
 
   #degrade(

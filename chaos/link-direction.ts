@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Random } from './random.js'
+import type { Random } from '../spec/simulation/random.js'
 
 export interface LinkConditions {
   isStalled: boolean
@@ -29,6 +29,7 @@ export class LinkDirection {
   #isClosed = false
   #isBlocked = false
   #isFinished = false
+  #isHeld = false
   #cancel: (() => void) | undefined
 
   /** @param conditions - conditions of the link; callers must call {@link forward} when they change */
@@ -58,7 +59,7 @@ export class LinkDirection {
   forward() {
     if (this.#cancel || this.#isBlocked) return
     const { isStalled, bytesPerTick, isSplit } = this.#conditions
-    if (isStalled) return
+    if (isStalled || this.#isHeld) return
     for (let chunk = this.#queue.shift(); chunk; chunk = this.#queue.shift()) {
       const length = Math.min(chunk.length, bytesPerTick, isSplit ? this.#random.int(1, 24) : chunk.length)
       if (length < chunk.length) this.#queue.unshift(chunk.subarray(length))
@@ -73,6 +74,16 @@ export class LinkDirection {
     this.#isFinished = this.#isClosed
     if (this.#isClosed) this.#target.destroySoon()
     else if (this.#hasEnded) this.#target.end()
+  }
+
+  setHeld(isHeld: boolean) {
+    this.#isHeld = isHeld
+    this.forward()
+  }
+
+  /** Leaves the target open when the source closes. */
+  abandon() {
+    this.#isFinished = true
   }
 
   #enqueue(chunk: Buffer) {

@@ -1,7 +1,6 @@
 import type { Link } from '../link.js'
 import type { ManagedProcess } from '../managed-process.js'
 import type { Random } from '../random.js'
-import { blockSilently, closeAndRefuse, heal } from './mesh.js'
 import type { NatsServers } from './nats.js'
 import type { StoreNodes } from './nodes.js'
 
@@ -132,9 +131,14 @@ export class Incidents {
 
   /** Breaks links, either silently or by closing their connections. */
   #cut(links: readonly Link[]) {
-    if (this.#random.chance(0.6)) blockSilently(links)
-    else closeAndRefuse(links)
-    this.#repairs.push(() => heal(links))
+    const isSilent = this.#random.chance(0.6)
+    for (const link of links) {
+      if (isSilent) link.block()
+      else link.cut()
+    }
+    this.#repairs.push(() => {
+      for (const link of links) link.repair()
+    })
   }
 
   #pause(ms: number) {

@@ -46,25 +46,3 @@ export class Mesh {
     for (const link of this.links) await link.close()
   }
 }
-
-/** Blocks all traffic silently, as a pulled cable does. */
-export function blockSilently(links: readonly Link[]) {
-  for (const link of links) {
-    link.setConditions('up', { isStalled: true })
-    link.setConditions('down', { isStalled: true })
-  }
-}
-
-/**
- * Closes all connections and refuses new connections.
- *
- * @returns the number of connections that were closed
- */
-export function closeAndRefuse(links: readonly Link[]): number {
-  for (const link of links) link.setRefusing(true)
-  return links.reduce((count, link) => count + link.closeConnections(), 0)
-}
-
-export function heal(links: readonly Link[]) {
-  for (const link of links) link.repair()
-}

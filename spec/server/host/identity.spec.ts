@@ -69,7 +69,6 @@ describe('a store with authentication', () => {
     ['returns null', () => JSON.parse('null')],
     ['returns an invalid principal', () => JSON.parse('{ "principal": { "username": 7 } }')],
     ['returns attributes without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
-    ['returns null', () => JSON.parse('null')],
   ])(
     'a store with authentication rejects the client and keeps running if `authenticate` %s',
     async (_, authenticate) => {
