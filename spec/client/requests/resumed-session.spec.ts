@@ -123,7 +123,7 @@ describe('a kept session', () => {
     expect(log).toEqual(['w2: done', 'w1: done'])
   })
 
-  it('an unanswered inquiry verifies the connection and leaves nothing behind', () => {
+  it('an inquiry that gets no answer triggers a check of the connection and leaves no timer or request behind', () => {
     up()
     write('w', 'k', { timeout: 1_000 })
     again()

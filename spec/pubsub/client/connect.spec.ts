@@ -113,7 +113,7 @@ describe('a reconnect strategy', () => {
     expect(setting.status).toMatchObject({ state: 'stopped', cause: { code: 'argument' } })
   })
 
-  it('the strategy receives attempt and cause from the second attempt on, and counts from 1 again after a stable connection', () => {
+  it('the strategy receives the number of the attempt and the cause, and the number restarts at 1 after a stable connection', () => {
     const asked: string[] = []
     setting = new FakeSetting({
       reconnectStrategy: (attempt, cause) => {

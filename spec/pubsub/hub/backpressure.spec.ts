@@ -122,7 +122,7 @@ describe('backpressure', () => {
     expect([ann.acks, ann.sequenceIds.length, ann.end]).toEqual([10_000, 10_000, undefined])
   })
 
-  it('members can burst at each other', () => {
+  it('five members that send 2,000 messages each to their group all receive every message', () => {
     const { clock, hub } = build()
     const clients = Array.from({ length: 5 }, () => new PacedClient(hub, ['g']))
     for (const client of clients) client.publish('g', 2_000)

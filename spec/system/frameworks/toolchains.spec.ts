@@ -80,7 +80,7 @@ describeInBrowser('The packed package', openPage => {
     await reads(page.getByTitle('8 entries'), '21 °C')
   })
 
-  it('the client is rendered on the server, reads in a route and watches in the page of a Next app', {
+  it('a Next app renders a key on the server, reads it in a route and watches it in the page', {
     timeout: BUILD_MS,
   }, async () => {
     const files = ['app/layout.jsx', 'app/page.jsx', 'app/set-point.jsx', 'app/value/route.js']

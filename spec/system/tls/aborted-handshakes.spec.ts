@@ -142,7 +142,7 @@ describe('A client that begins a TLS handshake and', () => {
   })
 })
 
-describe('A client that ends neither its handshake nor the head of its request', () => {
+describe('A client that completes neither its handshake nor the head of its request', () => {
   // All kinds share one test, because each takes the whole ten seconds.
   it('the client is disconnected after ten seconds at each listener', { timeout: 20_000 }, async () => {
     const [safe, plain] = await Promise.all([open(true), open(false)])

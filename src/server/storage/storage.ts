@@ -19,7 +19,7 @@ import type { RecoveryProgress } from './storage-options.js'
 export interface OpenedStorage {
   readonly engine: Engine<Client>
   readonly log: Log
-  /** The failure that applies if the log accepts no entries yet because the disk is full. */
+  /** Why the log accepts no entries yet. Set if the disk was full when the storage was opened. */
   readonly failure?: LogFailure | undefined
   /** The clock of the log, if the log has a clock. */
   readonly clock?: Clock | undefined

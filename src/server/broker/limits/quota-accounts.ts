@@ -34,7 +34,7 @@ interface TotalQuotas extends RateQuotas {
 }
 
 export interface BrokerQuotas {
-  /** The quotas of a principal, and of an address for its anonymous clients. */
+  /** The quotas of a principal. All anonymous clients of one address share one such set. */
   readonly principal: AccountQuotas & RateQuotas
   /** The rates of an address, for all of its connections. Loopback is exempt, because proxies connect from there. */
   readonly address: RateQuotas

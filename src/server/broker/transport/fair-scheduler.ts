@@ -67,7 +67,8 @@ export interface ReadThrottleHost {
 }
 
 /**
- * The maximum pause. A longer pause is split, and after each part the keep-alive timer of the unread client is reset.
+ * The maximum pause in reading from a client. A longer pause is split, and the client's keep-alive timer is reset after
+ * each part.
  */
 const MAX_PAUSE_MS = 1_000
 /**

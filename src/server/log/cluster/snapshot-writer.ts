@@ -144,7 +144,7 @@ function encodeBody(snapshot: SnapshotRecord): Uint8Array {
 }
 
 const MAGIC = 0x72787370
-/** The format of a snapshot. It increases with each change that older versions cannot read. */
+/** The format version of a snapshot, raised with each change that older releases cannot read. */
 const FORMAT = 1
 const HEAD_BYTES = 8
 /** The size of the header of a block, which holds the block's length and a running checksum of all blocks. */

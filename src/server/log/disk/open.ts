@@ -22,8 +22,8 @@ export interface OpenedLog<C> {
   /** The files in the directory that do not belong to the store, which are ignored. */
   readonly strays: readonly string[]
   /**
-   * The failure that applies if the disk is full. Reads are served, and keys that the start deletes remain until there
-   * is space.
+   * Set if the disk was full at the start. The store then serves reads, and keys that should have been deleted at the
+   * start remain until there is space.
    */
   readonly failure: LogFailure | undefined
 }

@@ -61,7 +61,7 @@ export interface Recovered<C> {
   readonly strays: readonly string[]
 }
 
-/** A directory that the root of a mounted file system contains. */
+/** The directory that ext file systems create at their root. A mount point is usable as a data directory despite it. */
 const LOST_AND_FOUND = 'lost+found'
 
 /** Returns whether a directory is empty or holds only the files that a store creates first. */
