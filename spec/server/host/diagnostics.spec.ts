@@ -6,22 +6,16 @@ import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { lease } from '../../../src/client/lease/index.js'
-import { type DiagnosticEvents, subscribe } from '../../../src/core/diagnostics/index.js'
+import { subscribe } from '../../../src/core/diagnostics/index.js'
 import { displayText } from '../../../src/core/util/bytes.js'
 import { systemClock } from '../../../src/core/util/clock.js'
+import { listen } from '../../support/diagnostics.js'
 import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { RawClient } from '../../support/raw-client.js'
 import { command } from '../../support/words.js'
-
-/** The events of a channel so far, copied when they are published. */
-function listen<Name extends keyof DiagnosticEvents>(name: Name): DiagnosticEvents[Name][] {
-  const events: DiagnosticEvents[Name][] = []
-  onTestFinished(subscribe(name, event => events.push({ ...event })))
-  return events
-}
 
 const POLICY = `
 authorizationPolicies:
@@ -206,6 +200,16 @@ describe('events of a store', () => {
       { type: 'opened', clientId: 'raw' },
       { type: 'closed', clientId: '', isAdmitted: false, by: 'network', reasonCode: undefined },
     ])
+  })
+
+  it('report a connection that a limit ends, with the name of the limit', async () => {
+    const { store } = await openStore({ maxConnections: 1 })
+    const events = listen('rx-statestore:server:connection')
+    await RawClient.ready(store.url, 'raw')
+    const { port, hostname } = new URL(store.url)
+    connectTcp(Number(port), hostname).on('error', () => undefined)
+    await eventually(() => events.length === 2)
+    expect(events[1]).toMatchObject({ type: 'cut', limit: 'connections', address: '127.0.0.1', listener: 'mqtt' })
   })
 
   it('report logins and rejections, even if nobody reads the audit log', async () => {

@@ -8,6 +8,7 @@ import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { ConsoleServer } from '../../../src/server/console/console-server.js'
 import { certificates, firstOf, serve } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
+import { listen } from '../../support/diagnostics.js'
 
 /** The number of connections of each kind at each listener. */
 const COUNT = 10
@@ -131,6 +132,15 @@ describe('A client that begins a TLS handshake and', () => {
     const before = sockets()
     await Promise.all(ports.flatMap(port => Array.from({ length: COUNT }, async () => abort(port))))
     await expectNoneLeft(before)
+  })
+
+  it.each(Object.entries(ABORTED))('%s causes an event at each listener', async (_, abort) => {
+    const { ports } = await open(true)
+    const events = listen('rx-statestore:server:connection')
+    await Promise.all(ports.map(async port => abort(port)))
+    const listeners = (): string[] =>
+      events.flatMap(event => (event.type === 'handshake-failed' ? [event.listener] : [])).sort()
+    await expect.poll(listeners, { timeout: LONGEST, interval: 50 }).toEqual(['console', 'hub', 'mqtts', 'wss'])
   })
 
   it.each(Object.entries(UNFINISHED))('%s does not keep a server from closing', async (_, begin) => {

@@ -327,7 +327,8 @@ export class ReplicatedLog implements Log {
   #check(): void {
     if (logChannel.hasSubscribers) {
       const { position } = this.#judge
-      logChannel.publish({ type: 'progress', node: this.#nodeId, position, knownEnd: this.knownEnd })
+      const knownEnd = Math.max(position, this.knownEnd)
+      logChannel.publish({ type: 'progress', node: this.#nodeId, position, knownEnd })
     }
     this.#follower.checkProgress()
     this.#foreignMessages.flush()
