@@ -1,22 +1,9 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { VerificationScheduler } from '../../../src/client/watch/verification-scheduler.js'
+import { usedBytes } from '../../support/garbage.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { ObedientStore } from '../../support/obedient-store.js'
-
-setFlagsFromString('--expose-gc')
-const collect: () => void = runInNewContext('gc')
-
-async function held(): Promise<number> {
-  collect()
-  // External memory is released in a later turn.
-  await new Promise(resolve => setImmediate(resolve))
-  collect()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
 
 describe('VerificationScheduler', () => {
   it('every item is verified once per round, including items added and removed during it', () => {
@@ -69,9 +56,9 @@ describe('a client that has watched and left many keys', () => {
         store.forget()
       }
       for (let n = 0; n < 3; n++) round(n)
-      const before = await held()
+      const before = await usedBytes()
       for (let n = 3; n < 13; n++) round(n)
-      const growth = (await held()) - before
+      const growth = (await usedBytes()) - before
       // 1,000 keys of 20 KB each take 20 MB.
       expect(growth).toBeLessThan(4_000_000)
       void store.client.close()
