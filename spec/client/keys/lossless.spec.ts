@@ -22,6 +22,7 @@ describe('encoding with json', () => {
     ['an ArrayBuffer', new ArrayBuffer(2), 'ArrayBuffer'],
     ['an error', { cause: new RangeError('x') }, 'RangeError (at cause)'],
     ['a promise', { value: Promise.resolve(1) }, 'Promise (at value)'],
+    ['a Promise with a symbol', Object.assign(Promise.resolve(1), { [Symbol('id')]: 1 }), 'Promise'],
     ['a regular expression', /x/, 'RegExp'],
     ['an invalid Date', { at: new Date(Number.NaN) }, 'invalid Date (at at)'],
     ['NaN in a Number object', [Object(Number.NaN)], 'NaN (at [0])'],

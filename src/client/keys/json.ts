@@ -126,6 +126,10 @@ function checkConverted(from: object, converted: unknown, path: string, ancestor
 }
 
 function checkContent(value: object, path: string, ancestors: Set<object>): void {
+  // This check comes first, because Node gives a Promise symbols of its own while async hooks are active.
+  if (ArrayBuffer.isView(value) || LOSSY_TYPES.some(kind => value instanceof kind)) {
+    throw lossError(value.constructor.name, path)
+  }
   const symbol = Object.getOwnPropertySymbols(value).find(name =>
     Object.prototype.propertyIsEnumerable.call(value, name),
   )
@@ -145,9 +149,6 @@ function checkArray(items: readonly unknown[], path: string, ancestors: Set<obje
 }
 
 function checkProperties(value: object, path: string, ancestors: Set<object>): void {
-  if (ArrayBuffer.isView(value) || LOSSY_TYPES.some(kind => value instanceof kind)) {
-    throw lossError(value.constructor.name, path)
-  }
   for (const [name, property] of Object.entries(value))
     checkValue(property, path === '' ? name : `${path}.${name}`, ancestors)
 }
