@@ -9,6 +9,8 @@ const MINUTES = 60_000
 const vitest = (...files) => ['npx', 'vitest', 'run', '--mode', 'all', ...files]
 /** @param {string} main @param {...string} flags */
 const chaos = (main, ...flags) => ['node', '--expose-gc', `chaos/target/chaos/${main}`, '--minutes', '20', ...flags]
+/** @param {...string} flags */
+const soak = (...flags) => ['node', 'chaos/target/chaos/soak/main.js', '--minutes', '30', ...flags]
 
 /** Selects the larger numbers of `nightly` in spec/support/effort.ts. */
 const MANY = { EFFORT: 'nightly' }
@@ -31,6 +33,9 @@ const STEPS = {
   'chaos-mosquitto': { command: chaos('main.js', '--mosquitto') },
   'chaos-cluster': { command: chaos('cluster/main.js') },
   'chaos-pubsub': { command: chaos('pubsub/main.js') },
+  soak: { command: soak() },
+  'soak-data': { command: soak('--data') },
+  'soak-log': { command: soak('--log') },
 }
 const LOGS = 'coverage/nightly'
 
