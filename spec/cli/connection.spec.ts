@@ -41,7 +41,7 @@ describe('The connection of a command', () => {
     const { code, stdout, stderr } = await execute([...args, '--url', store.url, '--timeout', '500'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(
-      /^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:\d+ within 500 ms: [^\n]*ECONNREFUSED 127\.0\.0\.1:\d+\n$/,
+      /^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:\d+ within 500 ms: [^\n]*ECONNREFUSED 127\.0\.0\.1:\d+; see \S+#timeout\n$/,
     )
   })
 
@@ -56,7 +56,9 @@ describe('The connection of a command', () => {
     const { port } = await fakeBroker(NOT_AUTHORIZED)
     const { code, stderr } = await execute(['get', 'k', '--url', `mqtt://me:secret@127.0.0.1:${port}`])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^rx-statestore: mqtt:\/\/127\.0\.0\.1:\d+: [^\n]*Not authorized\n$/)
+    expect(stderr).toMatch(
+      /^rx-statestore: mqtt:\/\/127\.0\.0\.1:\d+: [^\n]*Not authorized; see \S+#connection-refused\n$/,
+    )
     expect(stderr).not.toContain('secret')
   })
 
@@ -64,7 +66,7 @@ describe('The connection of a command', () => {
     const { url } = await fakeBroker(NOT_AUTHORIZED)
     const { exit, stderr } = start(['watch', 'k', '--url', url])
     expect(await exit).toBe(1)
-    await stderr.line(/^rx-statestore: mqtt:.*Not authorized$/)
+    await stderr.line(/^rx-statestore: mqtt:.*Not authorized; see /)
   })
 
   it('waits until the timeout for a broker that starts late', async () => {

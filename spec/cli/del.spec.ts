@@ -99,8 +99,8 @@ describe('del and vdel', () => {
     await cli(['set', 'k', 'v', '--ft', stdout.trim()])
     const refused = await cli(args)
     expect(refused.code).toBe(1)
-    expect(refused.stderr).toMatch(/a fencing token is required for this request\n$/)
-    expect(await cli([...args, '--ft', stdout.trim()])).toMatchObject({ code: 0 })
+    expect(refused.stderr).toMatch(/a fencing token is required for this request; see \S+#fencing-token-required\n$/)
+    expect(await cli([...args, '--fencing-token', stdout.trim()])).toMatchObject({ code: 0 })
   })
 
   it.each([

@@ -49,6 +49,38 @@ describe('entryLines', () => {
     expect(line.trimEnd().length).toBe(columns)
   })
 
+  it.each([40, 80, 120])('fits into %i columns when the counter of versions grows', columns => {
+    const toLine = entryLines(['thermostat1/setPoint'], { ...plain, columns })
+    for (const counter of [0, 9, 10, 99_999, 123_456_789]) {
+      const grown = {
+        ...entry('x'.repeat(60), 'thermostat1/setPoint'),
+        version: new Hlc(1_696_374_425_000, counter, 'a'),
+      }
+      expect(toLine(grown, NOW).trimEnd().length).toBeLessThanOrEqual(columns)
+    }
+    expect(toLine(entry('x'.repeat(60), 'thermostat1/setPoint'), NOW).trimEnd().length).toBeLessThanOrEqual(columns)
+  })
+
+  it.each([40, 80, 120])('keeps the end of a long key and the beginning of its value in %i columns', columns => {
+    const key = `plant/${'line/'.repeat(30)}temperature`
+    const line = entryLines([], { ...plain, columns })(entry('21.5 and more'.repeat(9), key), NOW)
+    expect(line.trimEnd().length).toBeLessThanOrEqual(columns)
+    expect(line).toMatch(/….*temperature {2}.*21\.5/)
+  })
+
+  it('counts wide characters of keys and values as two columns', () => {
+    const line = entryLines(['温度'], { ...plain, columns: 30 })(entry('温'.repeat(50), '温度'), NOW)
+    expect(line).toBe(`'温度'  ${'温'.repeat(7)}… 150 B\n`)
+  })
+
+  it('uses the width to which the terminal changed', () => {
+    const style = { ...plain, columns: 120 }
+    const toLine = entryLines(['k'], style)
+    toLine(entry('x'.repeat(200)), NOW)
+    style.columns = 40
+    expect(toLine(entry('x'.repeat(200)), NOW).trimEnd().length).toBe(40)
+  })
+
   it('shortens nothing without a terminal, and does not pad to the length of long values', () => {
     const toLine = entryLines(['k'], plain)
     expect(toLine(entry('x'.repeat(1000)), NOW)).toContain('x'.repeat(1000))
@@ -85,7 +117,7 @@ describe('shortened', () => {
     [
       'the beginning and the size of a text with multi-byte characters',
       utf8('😀'.repeat(100)),
-      `${'😀'.repeat(33)}… 400 B`,
+      `${'😀'.repeat(16)}… 400 B`,
     ],
   ])('shows %s', (_, value, expected) => {
     expect(shortened(value, 40)).toBe(expected)
@@ -95,7 +127,7 @@ describe('shortened', () => {
     expect(shortened(utf8('AB'), 40, true)).toBe('0x4142')
   })
 
-  it('shows the beginning of a value in the narrowest terminal', () => {
-    expect(shortened(utf8('x'.repeat(12_345)), 12)).toBe('xxxx… 12345 B')
+  it('shows the beginning of a value without its size in the narrowest terminal', () => {
+    expect(shortened(utf8('x'.repeat(12_345)), 12)).toBe('xxxxxxxxxxx…')
   })
 })

@@ -7,6 +7,7 @@ describe('fitColumns', () => {
   it('shows all columns and complete values without a terminal', () => {
     expect(fitColumns(undefined, 10, beside)).toEqual({
       columns: new Set(['op', 'time', 'version']),
+      keyWidth: 10,
       valueWidth: Infinity,
     })
   })
@@ -16,9 +17,16 @@ describe('fitColumns', () => {
     [70, ['op', 'time'], 36],
     [50, ['op'], 30],
     [40, [], 28],
-    [10, [], 12],
   ])('reserves space for the value in %i columns', (columns, visibleColumns, valueWidth) => {
-    expect(fitColumns(columns, 10, beside)).toEqual({ columns: new Set(visibleColumns), valueWidth })
+    expect(fitColumns(columns, 10, beside)).toEqual({ columns: new Set(visibleColumns), keyWidth: 10, valueWidth })
+  })
+
+  it.each([
+    [80, 54, 24],
+    [40, 20, 18],
+    [10, 5, 3],
+  ])('shortens a key of 100 characters in %i columns', (columns, keyWidth, valueWidth) => {
+    expect(fitColumns(columns, 100, beside)).toEqual({ columns: new Set(), keyWidth, valueWidth })
   })
 
   it('omits columns that have no width', () => {

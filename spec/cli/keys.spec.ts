@@ -34,15 +34,31 @@ describe('keys', () => {
   it('quotes keys on a terminal so that they can be pasted into a shell', async () => {
     await setBinary()
     await execute(['set', "it's", 'v', ...url])
-    const { stdout } = await execute(['keys', ...url], { columns: 80 })
+    const { stdout } = await execute(['keys', ...url], { columns: 80, env: { NO_COLOR: '1' } })
     expect(sorted(stdout)).toEqual([
       `"\\$'\\xFF\\x00'"`,
       "$'two\\nlines'",
       "'a\\b'",
       "'it'\\''s'",
+      'KEY',
       'asset/1',
       'asset/2',
     ])
+  })
+
+  it('sorts keys in natural order below a header on a terminal', async () => {
+    for (const line of [10, 9, 1]) await execute(['set', `line-${line}`, 'v', ...url])
+    const world = { columns: 80, env: { NO_COLOR: '1' } }
+    expect((await execute(['keys', 'line-*', ...url], world)).stdout).toBe('KEY\nline-1\nline-9\nline-10\n')
+    const { stdout } = await execute(['keys', 'line-*', '-v', ...url], world)
+    expect(stdout.split('\n').map(line => line.split(/ +/).slice(0, 2).join(' '))).toEqual([
+      'KEY VALUE',
+      'line-1 v',
+      'line-9 v',
+      'line-10 v',
+      '',
+    ])
+    expect((await execute(['keys', 'none-*', ...url], world)).stdout).toBe('')
   })
 
   it('prints the keys that match a glob, or nothing when no key matches', async () => {
@@ -92,16 +108,11 @@ describe('keys', () => {
     expect(stderr.text).toBe('\r\u001b[K0 keys\r\u001b[K')
   })
 
-  it('shows no progress on a terminal on which it lists the keys, or in a pipe', async () => {
-    for (const [args, world] of [
-      [['keys'], { columns: 80 }],
-      [['keys', '--count'], {}],
-    ] as const) {
-      const clock = new ManualClock()
-      const { stderr, exit } = start([...args, ...url], { ...world, clock })
-      expect(await exit).toBe(0)
-      expect([clock.scheduled, stderr.text]).toEqual([0, ''])
-    }
+  it('shows no progress in a pipe', async () => {
+    const clock = new ManualClock()
+    const { stderr, exit } = start(['keys', '--count', ...url], { clock })
+    expect(await exit).toBe(0)
+    expect([clock.scheduled, stderr.text]).toEqual([0, ''])
   })
 
   it('exits with code 1 and a one-line error when the store rejects the glob', async () => {

@@ -181,7 +181,7 @@ describe('load', () => {
   it('reports the number of loaded keys when the store rejects a key or stops', async () => {
     const full = await openStore({ maxKeys: 700 })
     const { code, stderr } = await execute(['load', '--url', full.url], { stdin: ndjson(many(1_000)) })
-    const [, count] = /: the quota has been exceeded; (\d+) keys loaded before\n$/.exec(stderr) ?? []
+    const [, count] = /: the quota has been exceeded; (\d+) keys loaded before; see \S+\n$/.exec(stderr) ?? []
     expect(code).toBe(1)
     expect(Number(count)).toBeGreaterThanOrEqual(512)
     expect(Number(count)).toBeLessThanOrEqual(full.stats.keys)

@@ -49,10 +49,36 @@ describe('The command line', () => {
   })
 
   it.each(COMMANDS)('wraps the help of %s at the width of the terminal', async command => {
+    for (const columns of [80, 120, undefined]) {
+      const world = columns === undefined ? {} : { columns }
+      const { stdout } = await execute([command, '--help-all'], world)
+      const { stdout: brief } = await execute([command, '--help'], world)
+      const wide = `${stdout}${brief}`.split('\n').filter(line => line.length > (columns ?? 80))
+      expect(wide).toEqual([])
+    }
+  })
+
+  it.each(['serve', 'attach'])('shows the common options of %s in 30 lines, and all with --help-all', async command => {
     const { stdout } = await execute([command, '--help'], { columns: 80 })
-    // Examples are not wrapped, so that they can be copied.
-    const wide = stdout.split('\n').filter(line => line.length > 80 && !line.startsWith('  $ '))
-    expect(wide).toEqual([])
+    expect(stdout.split('\n').length).toBeLessThanOrEqual(31)
+    expect(stdout).not.toContain('--persist-key')
+    const { code, stdout: all } = await execute([command, '--help-all'], { columns: 80 })
+    expect(code).toBe(0)
+    expect(all).toContain('--persist-key')
+    expect(all).toContain('Keys are in memory')
+  })
+
+  it.each([
+    ['a misspelt flag of a rare option', ['serve', '--max-conections', '4'], '--max-connections'],
+    ['a misspelt flag', ['set', 'k', 'v', '--fencing-tokn', '1'], '--fencing-token'],
+  ])('suggests the nearest flag for %s', async (_, args, flag) => {
+    expect((await execute(args)).stderr).toContain(`(Did you mean ${flag}?)`)
+  })
+
+  it('ends an error with the link to its description', async () => {
+    const { stderr } = await execute(['get', 'k', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50'])
+    expect(stderr).toMatch(/; see https:\/\/github\.com\/.*\/docs\/errors\.md#timeout\n$/)
+    expect((await execute(['check', '/nowhere'])).stderr).not.toContain('errors.md')
   })
 
   it.each([

@@ -25,6 +25,16 @@ describe('serve', () => {
     expect(await execute(['get', 'k', '--url', url, '--timeout', '100'])).toMatchObject({ code: 1 })
   })
 
+  it('prints a table on a terminal that says that the data is in memory', async () => {
+    const { stdout, interrupt, exit } = start(['serve', ...ANY_PORT], { columns: 80, env: { NO_COLOR: '1' } })
+    await stdout.line(/Ctrl\+C stops the store/)
+    expect(stdout.text).toMatch(
+      /^MQTT {5}mqtt:\S+\nBrowser {2}ws:\S+\nConsole {2}off \(serve it with --console\)\nData {5}in memory \(keep it with --data DIR\)\n {9}Ctrl\+C/,
+    )
+    interrupt()
+    expect(await exit).toBe(0)
+  })
+
   it('reports that the clock of the machine was set back, and later that it has caught up', async () => {
     const { now } = Date
     let ahead = 0

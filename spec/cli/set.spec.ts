@@ -146,7 +146,9 @@ describe('set', () => {
     expect(await cli(['set', 'line', 'on', '--ft', stdout.trim()])).toMatchObject({ code: 0 })
     const { code, stderr } = await cli(['set', 'line', 'off'])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^rx-statestore: The state store refused .* a fencing token is required for this request\n$/)
+    expect(stderr).toMatch(
+      /^rx-statestore: The state store refused .* a fencing token is required for this request; see \S+#fencing-token-required\n$/,
+    )
   })
 
   it.each([

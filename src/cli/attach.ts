@@ -15,13 +15,15 @@ import {
 } from '../server/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
-import { addConsoleFlags, type ConsoleServerFlags, checkConsoleFlags, startConsole } from './console-flags.js'
+import { CONSOLE, type ConsoleServerFlags, checkConsoleFlags, startConsole } from './console-flags.js'
 import { EXIT, Failure, rootCause } from './failure.js'
-import { addConnectionFlags, addOptions, type ConnectionFlags, optionsIn } from './flags.js'
+import { addConnectionFlags, addSections, type ConnectionFlags, type OptionSection, optionsIn } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
-import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
+import { LOG, LOG_GROUP, type LogFlags, logOf } from './log-flags.js'
 import { faultWords, storageWords, writeAuditLog } from './reports.js'
+import { auditTarget } from './serve-security.js'
 
 /** Flags for the broker connection of the console's page. */
 const CONSOLE_BROKER = {
@@ -36,12 +38,14 @@ const CONSOLE_BROKER = {
   consoleBrokerPasswordFile: { kind: text('<file>'), help: 'file with the password of that user' },
 } satisfies OptionTable
 
-interface AttachFlags extends ConnectionFlags, ConsoleServerFlags, LogFlags, GivenOptions<typeof CONSOLE_BROKER> {
-  readonly policy?: string
-  readonly audit?: string | true
-}
+interface AttachFlags
+  extends ConnectionFlags,
+    ConsoleServerFlags,
+    LogFlags,
+    GivenOptions<typeof CONSOLE_BROKER>,
+    GivenOptions<typeof ACCESS> {}
 
-const HELP = `
+const MORE = `
 Serves a state store through any MQTT 5 broker; clients connect to the broker
 only. The store reconnects after an outage, announces when it stops, and waits
 as a standby while another store serves. Keys are in memory and lost when the
@@ -53,26 +57,37 @@ The console is a web page with all keys and clients, live. The page reads and
 writes keys as a separate MQTT client over WebSocket, at --console-broker-url.
 Anyone with the token in the printed address can read the page's user name and
 password, and has the page's permissions at the broker.
+`
 
+const HELP = `
 Examples:
   $ rx-statestore attach mqtt://localhost
   $ rx-statestore attach mqtts://broker.example --ca ca.pem --username store --data ./state
   $ rx-statestore attach mqtt://localhost --log nats://a:4222,b:4222,c:4222 --log-name plant-1 --node-id n1
   $ rx-statestore attach mqtt://localhost --console --console-broker-url ws://localhost:9001`
 
+const ACCESS = {
+  policy: { kind: text('<file>'), help: 'policy for keys, by client id; requires --identity-property' },
+  audit: { kind: auditTarget, without: 'stderr', help: 'write a JSON line for each rejection to a file' },
+} satisfies OptionTable
+
+/** The options of `attach`, except those of its connection. */
+const ATTACH_SECTIONS: readonly OptionSection[] = [
+  { table: STORAGE_OPTIONS },
+  { table: ATTACH_OPTIONS },
+  { table: ACCESS },
+  { table: CONSOLE },
+  { table: CONSOLE_BROKER },
+  { table: LOG, group: LOG_GROUP },
+]
+
 export function addAttach(program: Command, io: Io): void {
   const command = program.command('attach').summary('serve a state store through an existing broker')
   command.description('Serves a state store through an existing MQTT 5 broker.')
   command.argument('[url]', 'broker (instead of --url)')
-  addOptions(command, STORAGE_OPTIONS)
-  addOptions(command, ATTACH_OPTIONS)
-  command.option('--policy <file>', 'policy for keys, by client id; requires --identity-property')
-  command.option('--audit [file]', 'write a JSON line for each rejection to a file (stderr)')
-  addConsoleFlags(command)
-  addOptions(command, CONSOLE_BROKER)
-  addLogFlags(command)
+  addSections(command, ATTACH_SECTIONS)
   addConnectionFlags(command, false, 'rx-statestore-service, which the stores of one broker share')
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP, more: MORE })
   command.action(async (url: string | undefined) => {
     const flags = command.optsWithGlobals<AttachFlags>()
     await run(url ?? onlyOne(urlsOf(flags, io)), flags, io)

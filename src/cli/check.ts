@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { reason } from '../core/util/errors.js'
 import { checkDirectory } from '../server/storage/directory.js'
 import { EXIT, Failure } from './failure.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { counted, oneLine, showProgress } from './terminal.js'
@@ -18,7 +19,7 @@ export function addCheck(program: Command, io: Io): void {
   const command = program.command('check <dir>').summary('verify the directory of a store')
   command.description("Verifies the directory of 'serve --data'.")
   command.option('--json', 'print the result as a JSON object')
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (directory: string) => check(directory, command.optsWithGlobals<{ json?: true }>(), io))
 }
 

@@ -1,4 +1,5 @@
 import { Argument, type Command, type Option } from 'commander'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 
 const HELP = `
@@ -6,15 +7,15 @@ Completes commands, flags, and values that are files, directories or one of a
 few words. Add the line for your shell to its start file:
 
 Examples:
-  $ eval "$(rx-statestore completion bash)"                   # ~/.bashrc
-  $ eval "$(rx-statestore completion zsh)"                    # ~/.zshrc, after compinit
-  $ rx-statestore completion zsh > ~/.rx-statestore.zsh       # or generate it once, and source it`
+  $ eval "$(rx-statestore completion bash)"   # ~/.bashrc
+  $ eval "$(rx-statestore completion zsh)"    # ~/.zshrc, after compinit
+  $ rx-statestore completion zsh > ~/.rx-statestore.zsh   # or once, then source it`
 
 export function addCompletion(program: Command, io: Io): void {
   const command = program.command('completion').summary('print completions for a shell')
   command.description('Prints a script that completes commands and flags with the tab key.')
   command.addArgument(new Argument('<shell>', 'shell').choices(Object.keys(TAKE)))
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (shell: keyof typeof TAKE) => print(io.stdout, scriptOf(tableOf(program), shell)))
 }
 

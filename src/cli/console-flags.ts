@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { type Command, Option } from 'commander'
 import { ArgumentError, reason } from '../core/util/errors.js'
 import { type GivenOptions, type OptionTable, port, text } from '../core/util/options.js'
 import { packageVersion } from '../node/package-files.js'
@@ -9,9 +8,9 @@ import type { AttachedStore, StoreServer } from '../server/index.js'
 import { CONSOLE_TOKEN } from '../server/storage/directory.js'
 import { readOrCreateConsoleToken } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
-import { addOptions, parserOf, refuseOthers } from './flags.js'
+import { refuseOthers } from './flags.js'
 
-const CONSOLE = {
+const CONSOLE_DETAILS = {
   consoleHost: { kind: text('<address>'), without: '127.0.0.1', help: 'address the console listens on' },
   consoleUrl: { kind: text('<url>'), help: 'public address of the console behind a proxy on this machine' },
   consoleTokenFile: {
@@ -21,19 +20,23 @@ const CONSOLE = {
   },
 } satisfies OptionTable
 
-export type ConsoleServerFlags = GivenOptions<typeof CONSOLE> & { readonly console?: number }
+export const CONSOLE = {
+  console: {
+    kind: { ...port, sign: '[port]' },
+    preset: '8080',
+    help: 'serve the web console too, on port 8080 by default',
+    isCommon: true,
+  },
+  ...CONSOLE_DETAILS,
+} satisfies OptionTable
 
-export function addConsoleFlags(command: Command): void {
-  const console = new Option('--console [port]', 'also serve the web console (port 8080; 0 for any free port)')
-  command.addOption(console.argParser(parserOf(port)).preset('8080'))
-  addOptions(command, CONSOLE)
-}
+export type ConsoleServerFlags = GivenOptions<typeof CONSOLE>
 
 /**
  * Throws {@link Failure} for flags of a console without --console. @param others - further flags that require --console
  */
 export function checkConsoleFlags(flags: ConsoleServerFlags, others: OptionTable = {}): void {
-  const table: OptionTable = { ...CONSOLE, ...others }
+  const table: OptionTable = { ...CONSOLE_DETAILS, ...others }
   if (flags.console === undefined) refuseOthers(table, flags, '--console')
   // With an empty host the system would listen on all addresses.
   if (flags.consoleHost === '') throw new Failure(EXIT.usage, '--console-host requires an address')

@@ -3,14 +3,15 @@ import { bytes, type DeleteOptions, type DeleteResult, type Hlc } from '../clien
 import { checkAll, requestAll } from './batch-requests.js'
 import { once } from './connection.js'
 import { EXIT, Failure } from './failure.js'
-import { addConnectionFlags, type ConnectionFlags, fencingToken, type ValueFlags } from './flags.js'
+import { addConnectionFlags, addFencingToken, type ConnectionFlags, type ValueFlags } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
 import { type KeyArgument, keyOfWord, keysOf, nameOf } from './key-text.js'
 import { readValue } from './value.js'
 
 export interface DeleteFlags extends ConnectionFlags {
-  readonly ft?: Hlc
+  readonly fencingToken?: Hlc
 }
 
 const HELP = `
@@ -28,7 +29,7 @@ export function addDel(program: Command, io: Io): void {
   command.argument('<key...>', 'keys, or - for standard input')
   addFencingToken(command)
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (args: readonly string[]) => {
     const flags = command.optsWithGlobals<DeleteFlags>()
     const keys = await keysOf(args, io)
@@ -39,10 +40,7 @@ export function addDel(program: Command, io: Io): void {
   })
 }
 
-export const addFencingToken = (command: Command): Command =>
-  command.option('--ft <version>', 'fencing token: the version of the lock that protects the key', fencingToken)
-
-export const deleteOptions = ({ ft }: DeleteFlags): DeleteOptions => (ft ? { fencingToken: ft } : {})
+export const deleteOptions = ({ fencingToken }: DeleteFlags): DeleteOptions => (fencingToken ? { fencingToken } : {})
 
 /** Prints a deletion. Throws {@link Failure} with the message `missing` if there was nothing to delete. */
 export async function printDeleted(
@@ -77,7 +75,7 @@ export function addVdel(program: Command, io: Io): void {
   addFencingToken(command)
   command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
   addConnectionFlags(command, false)
-  command.addHelpText('after', VDEL_HELP)
+  addHelp(command, io.stdout, { text: VDEL_HELP })
   command.action(async (word: string, argument: string | undefined) => {
     const key = keyOfWord(word)
     const flags = command.optsWithGlobals<DeleteFlags & ValueFlags>()

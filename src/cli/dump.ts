@@ -11,6 +11,7 @@ import { once } from './connection.js'
 import { askConsole, CONSOLE_VARIABLE, consoleOf, runningStore } from './console-client.js'
 import { EXIT, exitCodeOf, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleFlag, type ConnectionFlags, type ConsoleFlags } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { counted, linesIn, showProgress } from './terminal.js'
@@ -49,7 +50,7 @@ export function addDump(program: Command, io: Io): void {
   command.option('--partial', 'dump through the broker, without expiry and fencing tokens')
   addConsoleFlag(command)
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async () => dump(command.optsWithGlobals<DumpFlags>(), io))
 }
 

@@ -1,4 +1,4 @@
-import { ArgumentError } from '../core/util/errors.js'
+import { ArgumentError, StateStoreError } from '../core/util/errors.js'
 
 export { rootCause } from '../core/util/errors.js'
 
@@ -32,4 +32,16 @@ export class Failure extends Error {
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof Failure) return error.exitCode
   return error instanceof ArgumentError ? EXIT.usage : EXIT.failed
+}
+
+const ERRORS_PAGE = 'https://github.com/rx-statestore/rx-statestore/blob/main/docs/errors.md'
+
+/**
+ * Returns the link to the description of an error, to append to its message. Empty for an error without a code, and for
+ * wrong arguments, which the message explains completely.
+ */
+export function referenceOf(error: unknown): string {
+  const described = error instanceof Failure ? error.cause : error
+  const hasPage = described instanceof StateStoreError && !(described instanceof ArgumentError)
+  return hasPage ? `; see ${ERRORS_PAGE}#${described.code}` : ''
 }

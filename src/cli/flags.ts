@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Hlc } from '../client/index.js'
 import type { GivenOptions, OptionEntry, OptionKind, OptionTable } from '../core/util/options.js'
 import { EXIT, Failure } from './failure.js'
+import { RareOption } from './help.js'
 
 /** Flags of every command that connects to a store. */
 export interface ConnectionFlags {
@@ -42,14 +43,15 @@ const GROUP = 'Connection (default: from the environment):'
  * @param clientId - description of the default client id
  */
 export function addConnectionFlags(command: Command, hidden: boolean, clientId = 'a random one'): Command {
-  const add = (flags: string, description: string): Option => {
-    const option = new Option(flags, description).helpGroup(GROUP).hideHelp(hidden)
+  const add = (flags: string, description: string, Kind: typeof Option = RareOption): Option => {
+    const option = new Kind(flags, description).helpGroup(GROUP).hideHelp(hidden)
     command.addOption(option)
     return option
   }
   add(
     '--url <url>',
     `broker, mqtt(s):// or ws(s)://; repeat it for several addresses (else ${URL_VARIABLE}, AIO_BROKER_HOSTNAME, ${DEFAULT_URL})`,
+    Option,
   ).argParser((url: string, before: string | undefined) => (before === undefined ? url : `${before},${url}`))
   add('--client-id <id>', `MQTT client id; must be unique at the broker (else ${clientId})`)
   add('--username <name>', 'user name')
@@ -62,7 +64,7 @@ export function addConnectionFlags(command: Command, hidden: boolean, clientId =
     '--timeout <time>',
     'timeout of a request, including connecting, such as 500ms, 10s, 1h30m, or a number of ms (5s)',
   ).argParser(duration)
-  add('--json', 'one JSON object per line').helpGroup('Options:')
+  add('--json', 'one JSON object per line', Option).helpGroup('Options:')
   return command
 }
 
@@ -86,15 +88,27 @@ const consoleOption = (): Option =>
 /** Adds a flag for each option of a table that has a help text. */
 export function addOptions(command: Command, table: OptionTable, group?: string): void {
   for (const [name, entry] of Object.entries(table)) {
-    const { kind, help, without = entry.default } = entry
+    const { kind, help, isCommon, preset, without = entry.default } = entry
     if (help === undefined) continue
     const description = without === undefined ? help : `${help} (${without})`
-    const option = new Option(`${flagOf(name, entry)} ${kind.sign}`.trimEnd(), description)
+    const Kind = isCommon ? Option : RareOption
+    const option = new Kind(`${flagOf(name, entry)} ${kind.sign}`.trimEnd(), description)
     if (group !== undefined) option.helpGroup(group)
     if (kind.choices !== undefined) option.choices(kind.choices.map(String))
     else if (kind.sign !== '') option.argParser(parserOf(kind))
+    if (preset !== undefined) option.preset(preset)
     command.addOption(option)
   }
+}
+
+/** Options of a command with the heading that `--help-all` shows above them. */
+export interface OptionSection {
+  readonly group?: string
+  readonly table: OptionTable
+}
+
+export function addSections(command: Command, sections: readonly OptionSection[]): void {
+  for (const { table, group } of sections) addOptions(command, table, group)
 }
 
 /** Returns the options of a table that are set by flags. */
@@ -133,7 +147,11 @@ export function parserOf<T>(kind: OptionKind<T>) {
   }
 }
 
-export function fencingToken(text: string): Hlc {
+/** Adds `--fencing-token`, and its former name `--ft`. */
+export const addFencingToken = (command: Command): Command =>
+  command.option('--ft, --fencing-token <version>', 'version of the lock that protects the key', fencingToken)
+
+function fencingToken(text: string): Hlc {
   try {
     return Hlc.parse(text)
   } catch {

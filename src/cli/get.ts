@@ -5,9 +5,11 @@ import { once } from './connection.js'
 import { shortened } from './entry-line.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, type ValueFlags } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
 import { type KeyArgument, keyLine, keysOf, nameOf, shellWord } from './key-text.js'
+import { fitColumns, GAP, padTo, tailOf, textWidth } from './terminal.js'
 import { STANDARD_STREAM, writeValue } from './value.js'
 
 type GetFlags = ConnectionFlags & ValueFlags
@@ -33,7 +35,7 @@ export function addGet(program: Command, io: Io): void {
   command.option('--hex', 'print Base16')
   command.addOption(new Option('-f, --file <file>', 'write the value to a file, - for stdout').conflicts('json'))
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (args: readonly string[]) => {
     const flags = command.optsWithGlobals<GetFlags>()
     const keys = await keysOf(args, io)
@@ -74,10 +76,10 @@ function textLines(keys: readonly KeyArgument[], { hex }: GetFlags, { stdout }: 
   if (!isTTY)
     return (key, { value }) =>
       value ? `${keyLine(key)}\t${shortened(value, Number.POSITIVE_INFINITY, hex === true)}\n` : ''
-  const width = keys.reduce((widest, key) => Math.max(widest, shellWord(key).length), 0)
-  const room = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(columns - width - 2, MIN_ROOM)
-  return (key, { value }) => (value ? `${shellWord(key).padEnd(width)}  ${shortened(value, room, hex === true)}\n` : '')
+  const widest = keys.reduce((width, key) => Math.max(width, textWidth(shellWord(key))), 0)
+  const { keyWidth, valueWidth } = fitColumns(columns, widest, {})
+  return (key, { value }) =>
+    value
+      ? `${padTo(tailOf(shellWord(key), keyWidth), keyWidth)}${GAP}${shortened(value, valueWidth, hex === true)}\n`
+      : ''
 }
-
-/** Minimum number of characters of a value, shown even on a narrow terminal. */
-const MIN_ROOM = 24

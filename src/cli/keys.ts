@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { createColors } from 'picocolors'
 import { defer, firstValueFrom } from 'rxjs'
 import { bytes, type Entry, type Key, type Scan } from '../client/index.js'
 import { sameBytes, utf8 } from '../core/util/bytes.js'
@@ -9,10 +10,21 @@ import { askConsole, type ConsoleAddress, locateConsole, textOf } from './consol
 import { shortened } from './entry-line.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine, keyMember, valueMember } from './json.js'
 import { type KeyArgument, keyLine, shellWord } from './key-text.js'
-import { type Colors, colorsFor, fitColumns, GAP, showProgress } from './terminal.js'
+import {
+  type Colors,
+  colorsFor,
+  fitColumns,
+  GAP,
+  naturalOrder,
+  padTo,
+  showProgress,
+  tailOf,
+  textWidth,
+} from './terminal.js'
 
 interface KeysFlags extends ConnectionFlags, ConsoleFlags {
   readonly count?: true
@@ -23,7 +35,8 @@ interface KeysFlags extends ConnectionFlags, ConsoleFlags {
 const HELP = `
 The glob is matched byte by byte: * any bytes, ? one byte, [a-z] one of these,
 [^a-z] none of these; \\ escapes the next byte, so \\\\ matches a \\. Quote it,
-so that the shell does not expand it. Keys are not sorted.
+so that the shell does not expand it. On a terminal, keys are sorted; otherwise
+they are printed while they are found, in no order.
 
 On a terminal, keys are quoted so that they can be pasted into a shell; one that
 is not text is printed as "\\$'\\xFF\\x00'". Otherwise each line has a key,
@@ -48,6 +61,7 @@ const WITHOUT_CONSOLE = 'without --console, the expiry of keys is not available'
 
 /** Number of characters per write. */
 const CHUNK = 16_384
+const KEYS_PER_WRITE = 1_000
 
 export function addKeys(program: Command, io: Io): void {
   const command = program.command('keys').summary('list keys').description('Lists the keys that match a glob.')
@@ -57,7 +71,7 @@ export function addKeys(program: Command, io: Io): void {
   command.option('--hex', 'with -v: print values in Base16')
   addConsoleBeside(command)
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (glob: string) => {
     const flags = command.optsWithGlobals<KeysFlags>()
     if (flags.verbose && !flags.count) await describeAll(glob, flags, io)
@@ -73,8 +87,12 @@ async function describeAll(glob: string, flags: KeysFlags, io: Io): Promise<void
   )
 }
 
-/** Scans at the pace of the reader: the next page is requested once the previous one has been written. */
+/**
+ * Scans at the pace of the reader: the next page is requested once the previous one has been written. On a terminal,
+ * all keys are read first, to sort them.
+ */
 async function list(scan: Scan<unknown>, { count, json }: KeysFlags, io: Io): Promise<void> {
+  if (!count && isTable(json, io)) return listSorted(scan, io)
   const toLine = json ? jsonKey : io.stdout.isTTY ? shellKey : plainKey
   let [keyCount, chunk] = [0, '']
   const endProgress = count || !io.stdout.isTTY ? showProgress(() => `${keyCount} keys`, io) : () => undefined
@@ -93,6 +111,30 @@ async function list(scan: Scan<unknown>, { count, json }: KeysFlags, io: Io): Pr
   if (count) await print(io.stdout, json ? jsonLine({ count: keyCount }) : `${keyCount}\n`)
 }
 
+const isTable = (json: true | undefined, { stdout }: Io): boolean => !json && stdout.isTTY === true
+
+async function listSorted(scan: Scan<unknown>, io: Io): Promise<void> {
+  const keys = await sortedKeys(scan, io)
+  if (keys.length === 0) return
+  await print(io.stdout, `${colorsFor(io.stdout, io.env).dim('KEY')}\n`)
+  for (let at = 0; at < keys.length; at += KEYS_PER_WRITE) {
+    const page = keys.slice(at, at + KEYS_PER_WRITE)
+    await print(io.stdout, page.map(key => shellKey(wordOf(key))).join(''))
+  }
+}
+
+/** Reads all keys of a scan and sorts them in natural order. */
+async function sortedKeys<T>(scan: Scan<T>, io: Io): Promise<readonly Key<T>[]> {
+  const keys: Key<T>[] = []
+  const endProgress = showProgress(() => `${keys.length} keys`, io)
+  try {
+    for await (const key of scan) keys.push(key)
+  } finally {
+    endProgress()
+  }
+  return keys.sort((a, b) => naturalOrder(a.name, b.name))
+}
+
 async function describe(
   scan: Scan<Uint8Array>,
   console: ConsoleAddress | undefined,
@@ -100,18 +142,23 @@ async function describe(
   io: Io,
 ): Promise<void> {
   const { stdout, env } = io
-  const style = {
+  const style: ListingStyle = {
     json: json === true,
     hex: hex === true,
     isTTY: stdout.isTTY === true,
-    columns: stdout.columns,
+    get columns() {
+      return stdout.columns
+    },
     colors: colorsFor(stdout, env),
+    expiry: console !== undefined,
+    now: () => io.clock.now(),
   }
-  const toLines = listingLines({ ...style, expiry: console !== undefined, now: () => io.clock.now() })
+  const toLines = listingLines(style)
   const listing = new KeyListing(console)
+  const keys = isTable(json, io) ? await sortedKeys(scan, io) : scan
   const endProgress = stdout.isTTY ? () => undefined : showProgress(() => `${listing.keyCount} keys`, io)
   try {
-    for await (const rows of listing.rowsOf(scan, wordOf)) await print(stdout, toLines(rows))
+    for await (const rows of listing.rowsOf(keys, wordOf)) await print(stdout, toLines(rows))
   } finally {
     endProgress()
   }
@@ -151,7 +198,7 @@ export class KeyListing {
   }
 
   async *rowsOf(
-    scan: AsyncIterable<Key<Uint8Array>>,
+    scan: AsyncIterable<Key<Uint8Array>> | Iterable<Key<Uint8Array>>,
     wordOf: (key: Key<unknown>) => KeyArgument,
   ): AsyncGenerator<readonly Row[], void> {
     let batch: Key<Uint8Array>[] = []
@@ -203,7 +250,7 @@ export interface ListingStyle {
   /** Whether values are shown in Base16. */
   readonly hex: boolean
   readonly isTTY: boolean
-  /** Width of the terminal. */
+  /** Width of the terminal, which may change. */
   readonly columns: number | undefined
   readonly colors: Colors
   /** Whether the expiry of keys is known. */
@@ -231,33 +278,43 @@ function withTabs({ key, value, version = NEVER, expiresAt }: Row, { hex, expiry
   return `${cells.join('\t')}\n`
 }
 
-function inColumns({ columns, colors, expiry, hex, now }: ListingStyle): (rows: readonly Row[]) => string {
-  let [keyWidth, valueWidth, expiryWidth] = [0, 0, EXPIRY_WIDTH]
+const HEADER = { key: 'KEY', value: 'VALUE', expiry: 'EXPIRES', version: 'VERSION' }
+
+function inColumns(style: ListingStyle): (rows: readonly Row[]) => string {
+  const { colors, expiry, hex, now } = style
+  let isFirst = true
+  let [keyWidth, valueWidth] = [HEADER.key.length, HEADER.value.length]
+  let [expiryWidth, versionWidth] = [EXPIRY_WIDTH, VERSION_WIDTH]
   return rows => {
+    if (rows.length === 0) return ''
     const cells = rows.map(({ key, value, version = NEVER, expiresAt }) => ({
       key: shellWord(key),
       value,
       version,
       expiry: expiresAt === undefined ? NEVER : inUnits(expiresAt - now()),
     }))
-    keyWidth = cells.reduce((width, { key }) => Math.max(width, key.length), keyWidth)
+    keyWidth = cells.reduce((width, { key }) => Math.max(width, textWidth(key)), keyWidth)
     expiryWidth = cells.reduce((width, cell) => Math.max(width, cell.expiry.length), expiryWidth)
-    const { columns: visibleColumns, valueWidth: room } = fitColumns(columns, keyWidth, {
+    versionWidth = cells.reduce((width, { version }) => Math.max(width, version.length), versionWidth)
+    const fitted = fitColumns(style.columns, keyWidth, {
       expiry: expiry ? expiryWidth : undefined,
-      version: VERSION_WIDTH,
+      version: versionWidth,
     })
-    const lines = cells.map(cell => ({ ...cell, value: shortened(cell.value, room, hex) }))
-    valueWidth = lines.reduce((width, { value }) => Math.max(width, value.length), valueWidth)
-    const lineOf = (line: (typeof lines)[number]): string =>
+    const lines = cells.map(cell => ({ ...cell, value: shortened(cell.value, fitted.valueWidth, hex) }))
+    valueWidth = lines.reduce((width, { value }) => Math.max(width, textWidth(value)), valueWidth)
+    valueWidth = Math.min(valueWidth, fitted.valueWidth)
+    const has = (column: 'expiry' | 'version'): boolean => fitted.columns.has(column)
+    const lineOf = (line: (typeof lines)[number], { bold, yellow, dim }: Colors): string =>
       [
-        line.key.padEnd(keyWidth),
-        colors.bold(visibleColumns.size > 0 ? line.value.padEnd(valueWidth) : line.value),
-        visibleColumns.has('expiry') &&
-          colors.yellow(visibleColumns.has('version') ? line.expiry.padEnd(expiryWidth) : line.expiry),
-        visibleColumns.has('version') && colors.dim(line.version),
+        padTo(tailOf(line.key, fitted.keyWidth), fitted.keyWidth),
+        bold(fitted.columns.size > 0 ? padTo(line.value, valueWidth) : line.value),
+        has('expiry') && yellow(has('version') ? line.expiry.padEnd(expiryWidth) : line.expiry),
+        has('version') && dim(line.version),
       ]
         .filter(cell => cell !== false)
         .join(GAP)
-    return lines.map(line => `${lineOf(line)}\n`).join('')
+    const header = isFirst ? `${colors.dim(lineOf(HEADER, createColors(false)).trimEnd())}\n` : ''
+    isFirst = false
+    return header + lines.map(line => `${lineOf(line, colors)}\n`).join('')
   }
 }

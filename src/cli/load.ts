@@ -9,6 +9,7 @@ import { once } from './connection.js'
 import { askConsole, CONSOLE_VARIABLE, type ConsoleAddress, consoleOf, runningStore, textOf } from './console-client.js'
 import { EXIT, exitCodeOf, Failure } from './failure.js'
 import { addConnectionFlags, addConsoleFlag, type ConnectionFlags, type ConsoleFlags } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { counted, linesIn, showProgress } from './terminal.js'
@@ -48,7 +49,7 @@ export function addLoad(program: Command, io: Io): void {
   )
   addConsoleFlag(command)
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (file: string) => load(file, command.optsWithGlobals<LoadFlags>(), io))
 }
 

@@ -5,6 +5,7 @@ import { randomBytes, toHex } from '../core/util/bytes.js'
 import { isPermanentEnd, open, refused } from './connection.js'
 import { EXIT, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration } from './flags.js'
+import { addHelp } from './help.js'
 import type { Io } from './io.js'
 import { type LockRunOptions, runLocked } from './lock-run.js'
 
@@ -24,7 +25,7 @@ const HELP = `
 Waits for the lock, runs the command while holding it, and releases it when the
 command ends. The command shares the standard streams, and gets the variables
 RX_STATESTORE_LOCK (the name of the lock) and RX_STATESTORE_FENCING_TOKEN (for
-'set --ft' and other resources that reject late writes).
+'set --fencing-token' and other resources that reject late writes).
 
 If the lock is lost, because it could not be renewed or was deleted, the command
 and its child processes get SIGTERM, then SIGKILL. Signals are forwarded to
@@ -39,7 +40,7 @@ lost. Messages are printed to stderr, and only for problems.
 Examples:
   $ rx-statestore lock nightly-report -- ./report.sh
   $ rx-statestore lock deploy --no-wait --holder "$USER@$(hostname)/$$" -- make deploy
-  $ rx-statestore lock line1-lock -- sh -c 'rx-statestore set line1 on --ft "$RX_STATESTORE_FENCING_TOKEN"'`
+  $ rx-statestore lock line1-lock -- sh -c 'rx-statestore set a 1 --fencing-token "$RX_STATESTORE_FENCING_TOKEN"'`
 
 export function addLock(program: Command, io: Io): void {
   const command = program.command('lock').summary('run a command while holding a lock')
@@ -52,7 +53,7 @@ export function addLock(program: Command, io: Io): void {
   command.option('--wait-timeout <time>', 'exit with code 3 if the lock is not acquired in time', duration)
   command.option('--grace <time>', 'time between SIGTERM and SIGKILL when the lock is lost (5s)', duration)
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (name: string, commandLine: readonly string[]) => {
     await lock(name, commandOf(commandLine, program), command.optsWithGlobals<LockFlags>(), io)
   })

@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs'
-import type { Command } from 'commander'
 import { utf8 } from '../core/util/bytes.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
 import { choice, count, type OptionKind, type OptionTable, text } from '../core/util/options.js'
 import type { JetStreamOptions, SharedLog } from '../server/log/jetstream/index.js'
 import { EXIT, Failure } from './failure.js'
-import { addOptions, optionsIn, refuseOthers } from './flags.js'
+import { optionsIn, refuseOthers } from './flags.js'
 import type { Io } from './io.js'
 
-const GROUP = 'A store of several nodes, in NATS JetStream (docs/cluster.md):'
+export const LOG_GROUP = 'A store of several nodes, in NATS JetStream (docs/cluster.md):'
 
 const positions: OptionKind<readonly number[]> = {
   sign: '<position>',
@@ -23,7 +22,8 @@ const LOG_STREAM = {
   servers: {
     flag: '--log',
     kind: text('<servers>'),
-    help: 'run as a node: NATS servers of the log, such as nats://a:4222,b:4222,c:4222',
+    help: 'run as a node: NATS servers, such as nats://a:4222,b:4222',
+    isCommon: true,
   },
   name: {
     flag: '--log-name',
@@ -39,8 +39,9 @@ const LOG_STREAM = {
   },
   nodeId: {
     kind: text('<id>'),
-    without: 'name of the machine',
+    without: 'host name',
     help: 'with --log: unique id of this node',
+    isCommon: true,
   },
   reads: {
     kind: choice('<how>', ['linearizable', 'local']),
@@ -70,13 +71,11 @@ const LOG_TLS = {
   keyFile: { flag: '--log-key', kind: text('<file>'), help: 'its key, PEM' },
 } satisfies OptionTable
 
-const LOG = { ...LOG_STREAM, ...LOG_TLS }
+export const LOG = { ...LOG_STREAM, ...LOG_TLS }
 
 export interface LogFlags {
   readonly log?: string
 }
-
-export const addLogFlags = (command: Command): void => addOptions(command, LOG, GROUP)
 
 /** Opens the log that flags name, if any, and only then loads the NATS client. Rejects with {@link Failure}. */
 export async function logOf(flags: LogFlags, io: Io): Promise<SharedLog | undefined> {

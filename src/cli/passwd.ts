@@ -10,6 +10,7 @@ import {
 } from '../server/access/passwords.js'
 import { EXIT, Failure } from './failure.js'
 import { attributeOption } from './flags.js'
+import { addHelp } from './help.js'
 import type { Io } from './io.js'
 
 interface PasswdFlags {
@@ -35,7 +36,7 @@ export function addPasswd(program: Command, io: Io): void {
   command.argument('<file>', 'password file').argument('<user>', 'name of the user')
   command.addOption(attributeOption('attribute for policies; repeatable'))
   command.option('--delete', 'remove the user')
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (file: string, name: string) => setPassword(file, name, command.opts<PasswdFlags>(), io))
 }
 

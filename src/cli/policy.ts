@@ -6,6 +6,7 @@ import { type Policy, parsePolicyFile } from '../server/access/policy.js'
 import { type Action, Rights } from '../server/access/rights.js'
 import { EXIT, Failure } from './failure.js'
 import { attributeOption } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 
@@ -48,7 +49,7 @@ export function addPolicy(program: Command, io: Io): void {
   command.option('--key <key>', 'key, for Read and Write')
   command.option('--topic <topic>', 'topic for Publish, topic filter for Subscribe')
   command.option('--json', 'print the result as a JSON object')
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (file: string) => check(file, command.optsWithGlobals<CheckFlags>(), io))
 }
 

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { ArgumentError, reason } from '../core/util/errors.js'
 import { type Omission, type RecoveryReport, recoverDirectory } from '../server/storage/directory.js'
 import { EXIT, Failure } from './failure.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine, keyMember } from './json.js'
 import { keyOfBytes, shellWord } from './key-text.js'
@@ -36,7 +37,7 @@ export function addRecover(program: Command, io: Io): void {
   command.description("Copies the intact data of a damaged directory of 'serve --data' to a new directory.")
   command.requiredOption('--to <dir>', 'new or empty directory for the recovered data')
   command.option('--json', 'print a JSON object for each omitted record, then one with the totals')
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (directory: string) => recover(directory, command.optsWithGlobals<RecoverFlags>(), io))
 }
 

@@ -20,6 +20,7 @@ import { brokerOf, type CliConnection, open, optionsOf, urlsOf } from './connect
 import { connectionProblems, printMessage } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration, parserOf } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { shellWord } from './key-text.js'
@@ -77,7 +78,7 @@ export function addRetained(program: Command, io: Io): void {
     parserOf(count),
   )
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async () => run(command.optsWithGlobals<RetainedFlags>(), io))
 }
 

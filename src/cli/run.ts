@@ -1,8 +1,9 @@
 import { Command, CommanderError } from 'commander'
 import { reason } from '../core/util/errors.js'
 import { packageVersion } from '../node/package-files.js'
-import { EXIT, type ExitCode, exitCodeOf } from './failure.js'
+import { EXIT, type ExitCode, exitCodeOf, referenceOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
+import { addHelp, HELP_CONFIGURATION, helpWidth } from './help.js'
 import type { Io } from './io.js'
 import { colorsFor, oneLine } from './terminal.js'
 
@@ -39,17 +40,16 @@ function programOf(io: Io, commands: readonly Add[]): Command {
     'State store over MQTT 5: run one, read, write, list, watch, save and restore keys, run commands under a lock.',
   )
   program.version(packageVersion()).enablePositionalOptions().exitOverride()
-  // The flags of `attach` leave 38 columns for descriptions, and Commander does not wrap columns narrower than 40 by
-  // default.
-  program.configureHelp({ minWidthToWrap: 20 })
+  program.configureHelp(HELP_CONFIGURATION)
   program.configureOutput({
     writeOut: text => void io.stdout.write(text),
     outputError: () => undefined,
-    getOutHelpWidth: () => io.stdout.columns ?? 80,
+    getOutHelpWidth: () => helpWidth(io.stdout),
   })
   addConnectionFlags(program, true)
   for (const add of commands) add(program, io)
-  return program.addHelpText('after', HELP)
+  addHelp(program, io.stdout, { text: HELP })
+  return program
 }
 
 function failed(error: unknown, args: readonly string[], program: Command, io: Io): ExitCode {
@@ -60,7 +60,10 @@ function failed(error: unknown, args: readonly string[], program: Command, io: I
   const code = isUsage ? EXIT.usage : exitCodeOf(error)
   const message = reason(error).trim().replaceAll('\n', ' ')
   // Commander adds a prefix and a full stop, which are removed.
-  const line = code === EXIT.usage ? `${message.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}` : message
+  const line =
+    code === EXIT.usage
+      ? `${message.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}`
+      : `${message}${referenceOf(error)}`
   if (message !== '') io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(line)}\n`)
   return code
 }

@@ -1,7 +1,7 @@
 import { unwatchFile, watchFile } from 'node:fs'
-import type { Command } from 'commander'
 import { type Observable, Subscription } from 'rxjs'
 import { reason } from '../core/util/errors.js'
+import { type GivenOptions, type OptionKind, type OptionTable, text, texts, toggle } from '../core/util/options.js'
 import { checkTls, type TlsMaterial } from '../node/net/tls.js'
 import { parsePolicy } from '../server/access/policy.js'
 import { SERVE_OPTIONS } from '../server/host/options.js'
@@ -16,18 +16,43 @@ import {
 } from '../server/index.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
-import { type LoginFlags, type LoginMethods, loginMethods, named, read } from './login-methods.js'
+import { type LoginMethods, loginMethods, named, read } from './login-methods.js'
 import { writeAuditLog } from './reports.js'
 
-/** Flags of `serve` for authentication, policy and TLS. */
-export interface SecurityFlags extends LoginFlags {
-  readonly host?: string
-  readonly policy?: string
-  readonly allowAnonymous?: true
-  readonly audit?: string | true
-  readonly tlsCert?: string
-  readonly tlsKey?: string
+const file = text('<file>')
+
+/** A file, or `true` for stderr. */
+export const auditTarget: OptionKind<string | true> = {
+  sign: '[file]',
+  expected: 'the path of a file, or true for stderr',
+  is: (value): value is string | true => value === true || (typeof value === 'string' && value !== ''),
+  read: value => value,
 }
+
+/** The options of `serve` for authentication, policy and TLS. */
+export const SECURITY = {
+  tlsCert: { kind: file, help: 'certificate chain, PEM; enables TLS for all listeners', isCommon: true },
+  tlsKey: { kind: file, help: 'private key of the certificate, PEM', isCommon: true },
+  tlsClientCa: { kind: file, help: 'accept client certificates of these authorities, PEM' },
+  passwordFile: {
+    kind: file,
+    help: 'accept the users of this file (`rx-statestore passwd`)',
+    isCommon: true,
+  },
+  jwks: { kind: text('<file or URL>'), help: 'accept tokens (JWT) signed with one of these keys' },
+  audience: { kind: texts('<name...>', 'a list of names'), help: 'accepted audiences of tokens' },
+  authentication: { kind: file, help: 'file with authenticationMethods of Azure IoT Operations' },
+  policy: {
+    kind: file,
+    without: 'all allowed',
+    help: 'authorizationPolicies of Azure IoT Operations',
+    isCommon: true,
+  },
+  allowAnonymous: { kind: toggle, help: 'accept clients without credentials, also from other machines' },
+  audit: { kind: auditTarget, without: 'stderr', help: 'write a JSON line for each login and rejection to a file' },
+} satisfies OptionTable
+
+export type SecurityFlags = GivenOptions<typeof SECURITY> & { readonly host?: string }
 
 /** A further server that shares the certificate and the logins of the store. */
 interface Secured {
@@ -36,24 +61,8 @@ interface Secured {
   setTls(tls: TlsMaterial): void
 }
 
-const GROUP = 'Access:'
+export const SECURITY_GROUP = 'Access:'
 const FILE_POLL_INTERVAL_MS = 1_000
-
-export function addSecurityFlags(command: Command): void {
-  const add = (flags: string, description: string): void => {
-    command.addOption(command.createOption(flags, description).helpGroup(GROUP))
-  }
-  add('--tls-cert <file>', 'certificate chain, PEM; enables TLS for all listeners')
-  add('--tls-key <file>', 'private key of the certificate, PEM')
-  add('--tls-client-ca <file>', 'accept client certificates of these authorities, PEM')
-  add('--password-file <file>', 'accept the users of this file, which `rx-statestore passwd` maintains')
-  add('--jwks <file or URL>', 'accept tokens (JWT) signed with one of these keys')
-  add('--audience <name...>', 'accepted audiences of tokens')
-  add('--authentication <file>', 'file with authenticationMethods of Azure IoT Operations')
-  add('--policy <file>', 'file with authorizationPolicies of Azure IoT Operations (everything is allowed)')
-  add('--allow-anonymous', 'accept clients without credentials, also from other machines')
-  add('--audit [file]', 'write a JSON line for each login and rejection to a file (stderr)')
-}
 
 /** The security options from flags and files. Reloads the files while the store runs. */
 export class ServeSecurity {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { filter, firstValueFrom, map, merge } from 'rxjs'
 import { ArgumentError, reason, StateStoreError } from '../core/util/errors.js'
@@ -8,21 +9,17 @@ import { SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
 import { type DumpLine, type RecoveryProgress, type ServeOptions, type StoreServer, serve } from '../server/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
-import {
-  addConsoleFlags,
-  type ConsoleServerFlags,
-  cannotListen,
-  checkConsoleFlags,
-  startConsole,
-} from './console-flags.js'
+import { type ConsoleServerFlags, cannotListen, checkConsoleFlags, startConsole } from './console-flags.js'
 import { EXIT, Failure } from './failure.js'
-import { addOptions, optionsIn } from './flags.js'
+import { addSections, optionsIn } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
-import { addLogFlags, type LogFlags, logOf } from './log-flags.js'
+import { type LogFlags, logOf } from './log-flags.js'
 import { connectionLimitWarnings, driftWords, faultWords, storageWords } from './reports.js'
-import { addSecurityFlags, type SecurityFlags, ServeSecurity } from './serve-security.js'
-import { counted, showProgress } from './terminal.js'
+import { SERVE_SECTIONS } from './serve-options.js'
+import { type SecurityFlags, ServeSecurity } from './serve-security.js'
+import { colorsFor, counted, showProgress, table } from './terminal.js'
 
 interface Flags extends ConsoleServerFlags, LogFlags, SecurityFlags {
   readonly wsUrl?: string
@@ -31,9 +28,7 @@ interface Flags extends ConsoleServerFlags, LogFlags, SecurityFlags {
   readonly json?: true
 }
 
-const QUOTA_GROUP = 'Limits (anonymous clients of one address count as one principal):'
-
-const HELP = `
+const MORE = `
 Keys are in memory and lost when the store stops, unless --data keeps them in a
 directory, where each write is on disk before it is acknowledged. With --log,
 the store is a node of a cluster that shares a log in NATS JetStream: each node
@@ -45,31 +40,20 @@ The console is a web page with all keys and clients, live; edit, freeze,
 restart, dump and load. Open the printed address: its token grants full access.
 Without authentication, the broker accepts every client, and listens on the
 loopback address only.
+`
 
+const HELP = `
 Examples:
-  $ rx-statestore serve
-  $ rx-statestore serve --data ./state
-  $ rx-statestore serve --data ./state --persist keys --persist-key 'recipes/*'
-  $ rx-statestore serve --log nats://a:4222,b:4222,c:4222 --log-name plant-1 --node-id n1
-  $ rx-statestore serve --console --seed keys.json
-  $ rx-statestore serve --host 0.0.0.0 --password-file users --policy policy.yaml`
+  $ rx-statestore serve --data ./state --console
+  $ rx-statestore serve --host 0.0.0.0 --password-file users --policy policy.yaml
+  $ rx-statestore serve --log nats://a:4222,b:4222,c:4222 --node-id n1`
 
 export function addServe(program: Command, io: Io): void {
   const command = program.command('serve').summary('run a state store')
   command.description('Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside.')
-  addOptions(command, SERVE_OPTIONS)
-  addConsoleFlags(command)
-  command.option(
-    '--ws-url <url>',
-    'public WebSocket address of the broker behind that proxy, such as wss://panel.example/mqtt',
-  )
-  command.option('--seed <file>', 'JSON file of initial keys')
-  addOptions(command, QUOTAS, QUOTA_GROUP)
-  addSecurityFlags(command)
-  addOptions(command, STORAGE_OPTIONS)
-  addLogFlags(command)
+  addSections(command, SERVE_SECTIONS)
   command.option('--json', 'print the addresses as a JSON object')
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP, more: MORE })
   command.action(async () => run(command.optsWithGlobals<Flags>(), io))
 }
 
@@ -114,7 +98,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
     security.watch(store, consoleServer)
     if (consoleServer)
       connectionLimitWarnings(consoleServer.audit$).subscribe(message => io.stderr.write(`${message}\n`))
-    await print(io.stdout, greeting(store, consoleServer, seed ?? [], flags))
+    await print(io.stdout, greeting({ store, console: consoleServer, seed: seed ?? [], flags }, io))
     await firstValueFrom(merge(interrupted, stoppedStore(store, flags)))
   } finally {
     security.close()
@@ -189,17 +173,39 @@ const isFileError = (error: unknown): boolean =>
 
 const percent = ({ read, of }: RecoveryProgress): string => `${of === 0 ? 0 : Math.floor((100 * read) / of)} %`
 
-function greeting(
-  { url, wsUrl, cluster }: StoreServer,
-  consoleServer: ConsoleServer | undefined,
-  seed: Seed,
-  { json }: Flags,
-): string {
+interface Greeting {
+  readonly store: StoreServer
+  readonly console: ConsoleServer | undefined
+  readonly seed: Seed
+  readonly flags: Flags
+}
+
+function greeting({ store, console, seed, flags }: Greeting, io: Io): string {
+  const { url, wsUrl, cluster } = store
   const node = cluster?.nodeId
-  if (json) return jsonLine({ url, wsUrl, keys: seed.length, console: consoleServer?.link, node, store: cluster?.name })
-  const keys = seed.length === 0 ? '' : `, with ${counted(seed.length, 'initial key')}`
+  if (flags.json) return jsonLine({ url, wsUrl, keys: seed.length, console: console?.link, node, store: cluster?.name })
+  const keys = seed.length === 0 ? undefined : counted(seed.length, 'initial key')
+  if (io.stdout.isTTY) {
+    return table(
+      [
+        ['Node', cluster && `${node} of ${cluster.name}`],
+        ['MQTT', url],
+        ['Browser', wsUrl],
+        ['Console', console?.link ?? 'off (serve it with --console)'],
+        ['Data', [dataWords(flags, cluster), keys].filter(Boolean).join(', with ')],
+        ['', 'Ctrl+C stops the store'],
+      ],
+      colorsFor(io.stdout, io.env),
+    )
+  }
   const prefix = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
-  return `${prefix}listening on ${url} and ${wsUrl}${keys}\n${consoleServer ? `console on ${consoleServer.link}\n` : ''}`
+  const suffix = keys === undefined ? '' : `, with ${keys}`
+  return `${prefix}listening on ${url} and ${wsUrl}${suffix}\n${console ? `console on ${console.link}\n` : ''}`
+}
+
+function dataWords({ data }: Flags, cluster: StoreServer['cluster']): string {
+  if (cluster !== undefined) return `the log ${cluster.name} in NATS JetStream`
+  return data === undefined ? 'in memory (keep it with --data DIR)' : resolve(data)
 }
 
 export type Seed = readonly DumpLine[]

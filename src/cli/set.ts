@@ -2,7 +2,8 @@ import { type Command, Option } from 'commander'
 import { bytes, type Hlc, type SetOptions, type SetResult } from '../client/index.js'
 import { once } from './connection.js'
 import { EXIT, Failure } from './failure.js'
-import { addConnectionFlags, type ConnectionFlags, duration, fencingToken, type ValueFlags } from './flags.js'
+import { addConnectionFlags, addFencingToken, type ConnectionFlags, duration, type ValueFlags } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
 import { type KeyArgument, keyOfWord, nameOf } from './key-text.js'
@@ -12,7 +13,7 @@ interface SetFlags extends ConnectionFlags, ValueFlags {
   readonly nx?: true
   readonly nex?: true
   readonly px?: number
-  readonly ft?: Hlc
+  readonly fencingToken?: Hlc
   readonly persist?: true
 }
 
@@ -24,8 +25,9 @@ Examples:
   $ rx-statestore set thermostat1/setPoint 21.5
   $ curl -s https://example.org/weather | rx-statestore set weather - --px 10m
   $ rx-statestore set firmware --file firmware.bin --persist
-  $ rx-statestore set "\\$'\\xFF\\x00'" 21.5   # a key that is not text, as 'keys' prints it
-  $ token=$(rx-statestore set lock me --nex --px 10s) && rx-statestore set line1 on --ft "$token"`
+  $ rx-statestore set "\\$'\\xFF\\x00'" 21.5   # as 'keys' prints a key
+  $ token=$(rx-statestore set lock me --nex --px 10s)
+  $ rx-statestore set line1 on --fencing-token "$token"`
 
 export function addSet(program: Command, io: Io): void {
   const command = program.command('set').summary('write a key').description('Writes a key.')
@@ -35,11 +37,11 @@ export function addSet(program: Command, io: Io): void {
   command.addOption(new Option('--nx', 'only if the key does not exist').conflicts('nex'))
   command.option('--nex', 'only if the key does not exist or already holds this value')
   command.option('--px <time>', 'time to live, such as 500ms, 10s, 1h30m, or a number of ms', duration)
-  command.option('--ft <version>', 'fencing token: the version of the lock that protects the key', fencingToken)
+  addFencingToken(command)
   command.option('--persist', 'ask the broker to keep the key on disk')
   command.option('--hex', 'the value is Base16').option('-f, --file <file>', 'read the value from a file, - for stdin')
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (key: string, value: string | undefined) =>
     set(keyOfWord(key), value, command.optsWithGlobals<SetFlags>(), io),
   )
@@ -57,11 +59,11 @@ async function set(key: KeyArgument, argument: string | undefined, flags: SetFla
   if (!applied) throw new Failure(EXIT.notMet, flags.json ? '' : rejectionMessage(key, result, flags))
 }
 
-const optionsOf = ({ nx, nex, px, ft, persist }: SetFlags): SetOptions => ({
+const optionsOf = ({ nx, nex, px, fencingToken, persist }: SetFlags): SetOptions => ({
   ...(nx && { ifAbsent: true }),
   ...(nex && { ifAbsentOrEqual: true }),
   ...(px !== undefined && { expiresIn: px }),
-  ...(ft && { fencingToken: ft }),
+  ...(fencingToken && { fencingToken }),
   ...(persist && { persist }),
 })
 

@@ -8,6 +8,7 @@ import { type CliConnection, isPermanentEnd, open, refused } from './connection.
 import { locateConsole, type StoreHealth, storeHealthOf } from './console-client.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { colorsFor, counted, showProgress } from './terminal.js'
@@ -47,7 +48,7 @@ export function addStatus(program: Command, io: Io): void {
   command.option('--no-write', 'do not write a key to measure the clock offset')
   addConsoleBeside(command)
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async () => {
     const flags = command.optsWithGlobals<StatusFlags>()
     const report = await examine(flags, io)

@@ -39,19 +39,19 @@ export function timeOfDay(now: number): string {
 }
 
 export const GAP = '  '
-/** Minimum width of a value, below which other columns are dropped. */
-const MIN_WIDTH_BESIDE_COLUMNS = 24
-/** Minimum width of a value in any terminal. */
-const MIN_WIDTH = 12
+/** Minimum width of a value, below which other columns are dropped, and then keys are shortened. */
+const MIN_WIDTH = 24
 
 export interface ColumnLayout<C extends string> {
   readonly columns: ReadonlySet<C>
-  /** Number of characters of a value. */
+  readonly keyWidth: number
+  /** Width of a value. */
   readonly valueWidth: number
 }
 
 /**
- * Selects the columns that fit into a terminal, in addition to key and value.
+ * Selects the columns that fit into a terminal, in addition to key and value. The sum of all widths never exceeds the
+ * terminal.
  *
  * @param columns - width of the terminal; `undefined` shows all columns without shortening values
  * @param keyWidth - width of the widest key
@@ -68,11 +68,68 @@ export function fitColumns<C extends string>(
     const width = beside[column]
     if (width === undefined) continue
     const left = room - width - GAP.length
-    if (left < MIN_WIDTH_BESIDE_COLUMNS) break
+    if (left < MIN_WIDTH) break
     fitting.add(column)
     room = left
   }
-  return { columns: fitting, valueWidth: Math.max(room, MIN_WIDTH) }
+  if (columns === undefined || room >= MIN_WIDTH) return { columns: fitting, keyWidth, valueWidth: room }
+  const minValueWidth = Math.max(Math.min(MIN_WIDTH, Math.floor(columns / 2) - GAP.length), 1)
+  const fittingWidth = Math.max(Math.min(keyWidth, columns - GAP.length - minValueWidth), 1)
+  return { columns: fitting, keyWidth: fittingWidth, valueWidth: Math.max(columns - GAP.length - fittingWidth, 1) }
+}
+
+// Characters that take two columns of a terminal: East Asian wide characters and emoji.
+const WIDE =
+  /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
+// Characters that take no column: marks that combine with the character before them, and format characters.
+const COMBINING = /[\p{Mn}\p{Me}\p{Cf}]/u
+
+const widthOf = (char: string): number => (WIDE.test(char) ? 2 : COMBINING.test(char) ? 0 : 1)
+
+/** Returns the number of columns that a text takes in a terminal. */
+export const textWidth = (text: string): number =>
+  /^[ -~]*$/.test(text) ? text.length : Array.from(text).reduce((sum, char) => sum + widthOf(char), 0)
+
+export const padTo = (text: string, width: number): string => text + ' '.repeat(Math.max(width - textWidth(text), 0))
+
+const ELLIPSIS = '…'
+
+/** Returns the beginning of a text that fits into a width. */
+export function startOf(text: string, width: number): string {
+  let [start, used] = ['', 0]
+  for (const char of text) {
+    used += widthOf(char)
+    if (used > width) break
+    start += char
+  }
+  return start
+}
+
+/** Shortens a text to its end, because the ends of keys differ most. */
+export function tailOf(text: string, width: number): string {
+  if (textWidth(text) <= width) return text
+  let [tail, used] = ['', ELLIPSIS.length]
+  for (const char of Array.from(text).reverse()) {
+    used += widthOf(char)
+    if (used > width) break
+    tail = char + tail
+  }
+  return `${ELLIPSIS}${tail}`
+}
+
+const NATURAL = new Intl.Collator('en', { numeric: true })
+
+/** Compares texts in natural order, with `line-9` before `line-10`. */
+export const naturalOrder = (a: string, b: string): number => NATURAL.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0)
+
+/** Formats names and their values in two columns. Omits names without a value. */
+export function table(rows: readonly (readonly [name: string, value: string | undefined])[], colors: Colors): string {
+  const width = Math.max(...rows.map(([name]) => name.length))
+  return rows
+    .flatMap(([name, value]) =>
+      value === undefined ? [] : `${colors.dim(name.padEnd(width))}${GAP}${oneLine(value)}\n`,
+    )
+    .join('')
 }
 
 /** Time before a task shows progress, ms. */

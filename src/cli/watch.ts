@@ -8,6 +8,7 @@ import { isPermanentEnd, open, refused } from './connection.js'
 import { connectionMessages, printMessage } from './connection-messages.js'
 import { entryLines } from './entry-line.js'
 import { addConnectionFlags, type ConnectionFlags, parserOf } from './flags.js'
+import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { entryLine } from './json.js'
 import { isQuoted, type KeyArgument, keysOf, shellWord } from './key-text.js'
@@ -57,7 +58,7 @@ export function addWatch(program: Command, io: Io): void {
   command.option('--max-keys <n>', 'with a glob: fail if more keys match (10000)', parserOf(count))
   command.option('--hex', 'print values in Base16')
   addConnectionFlags(command, false)
-  command.addHelpText('after', HELP)
+  addHelp(command, io.stdout, { text: HELP })
   command.action(async (args: readonly string[]) => {
     const flags = command.optsWithGlobals<WatchFlags>()
     const isGlob = (word: string): boolean => !flags.literal && GLOB.test(word) && !isQuoted(word)
@@ -113,8 +114,10 @@ function lineOf(flags: WatchFlags, names: readonly KeyArgument[], io: Io): (entr
   if (flags.json) return entry => entryLine(entry, io.clock.now(), hex, wordOf(entry))
   const toLine = entryLines(names, {
     colors: colorsFor(io.stdout, io.env),
-    columns: io.stdout.columns,
     hex,
+    get columns() {
+      return io.stdout.columns
+    },
   })
   return entry => toLine(entry, io.clock.now(), wordOf(entry))
 }

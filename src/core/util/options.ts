@@ -27,6 +27,10 @@ export interface OptionEntry<T> {
   readonly without?: string
   /** The description in help. An option without a description is not a flag. */
   readonly help?: string
+  /** Whether the short help of the command line shows the flag. */
+  readonly isCommon?: true
+  /** The text of a flag without a value, for a kind whose value is optional, such as `[port]`. */
+  readonly preset?: string
   /** The flag, if it is not `--` followed by the name. */
   readonly flag?: string
 }

@@ -108,6 +108,7 @@ export const ATTACH_OPTIONS = {
   identityProperty: {
     kind: text('<name>'),
     help: 'user property in which the broker names the publishing client',
+    isCommon: true,
   },
   disconnectEvents: {
     kind: eventFilter,

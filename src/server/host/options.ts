@@ -68,9 +68,14 @@ export const DIALECT = {
 } satisfies OptionEntry<Dialect>
 
 export const SERVE_OPTIONS = {
-  port: { kind: port, default: 1883, help: 'TCP port, 0 for any free one' },
-  wsPort: { kind: port, default: 8083, help: 'WebSocket port, 0 for any free one' },
-  host: { kind: text('<address>'), default: '127.0.0.1', help: 'address to listen on; 0.0.0.0 for all' },
+  port: { kind: port, default: 1883, help: 'TCP port, 0 for any free one', isCommon: true },
+  wsPort: { kind: port, default: 8083, help: 'WebSocket port, 0 for any free one', isCommon: true },
+  host: {
+    kind: text('<address>'),
+    default: '127.0.0.1',
+    help: 'address to listen on; 0.0.0.0 for all',
+    isCommon: true,
+  },
   dialect: DIALECT,
   notifications: { kind: choice('<whom>', ['registered', 'subscribed']), default: 'registered' },
   maxPacketSize: {

@@ -110,7 +110,7 @@ const DEFAULT_RETAINED_BYTES = 256 * MIB
 const KEYS_FRACTION = 3 / 5
 
 export const QUOTAS = {
-  maxMemory: { kind: count, help: 'memory for keys and buffered messages together, bytes' },
+  maxMemory: { kind: count, help: 'memory for keys and buffered messages together, bytes', isCommon: true },
   maxPercentPerPrincipal: {
     kind: integer('a percentage from 1 to 100', 1, 100),
     without: 'from a tenth to a half',

@@ -34,7 +34,7 @@ export interface StorageOptions {
 
 /** The kinds, defaults and help texts of the options with plain values. */
 export const STORAGE_OPTIONS = {
-  data: { kind: text('<dir>'), help: 'directory for all data; created if necessary' },
+  data: { kind: text('<dir>'), help: 'directory for all data; created if necessary', isCommon: true },
   persist: {
     kind: choice('<which>', ['all', 'none', 'keys']),
     default: 'all',

@@ -1,0 +1,29 @@
+import { type OptionTable, text } from '../core/util/options.js'
+import { SERVE_OPTIONS } from '../server/host/options.js'
+import { QUOTAS } from '../server/host/quotas.js'
+import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
+import { CONSOLE } from './console-flags.js'
+import type { OptionSection } from './flags.js'
+import { LOG, LOG_GROUP } from './log-flags.js'
+import { SECURITY, SECURITY_GROUP } from './serve-security.js'
+
+const START = {
+  wsUrl: {
+    kind: text('<url>'),
+    help: 'public WebSocket address of the broker behind that proxy, such as wss://panel.example/mqtt',
+  },
+  seed: { kind: text('<file>'), help: 'JSON file of initial keys' },
+} satisfies OptionTable
+
+const QUOTA_GROUP = 'Limits (anonymous clients of one address count as one principal):'
+
+/** All options of `serve`, from which the flags, help, variables, the settings file and its schema are made. */
+export const SERVE_SECTIONS: readonly OptionSection[] = [
+  { table: SERVE_OPTIONS },
+  { table: STORAGE_OPTIONS },
+  { table: CONSOLE },
+  { table: START },
+  { table: SECURITY, group: SECURITY_GROUP },
+  { table: QUOTAS, group: QUOTA_GROUP },
+  { table: LOG, group: LOG_GROUP },
+]
