@@ -12,7 +12,11 @@ import { ArgumentError, formatValue } from '../core/util/errors.js'
  * @param directory - created if missing; use one per state store
  * @example
  * ```ts
- * optimistic(key, { offline: 'latest', maxAge: 300_000, storage: fileStorage('/var/lib/panel/writes') })
+ * optimistic(key, {
+ *   offline: 'latest',
+ *   maxAge: 300_000,
+ *   storage: fileStorage('/var/lib/panel/writes'),
+ * })
  * ```
  */
 export function fileStorage(directory: string): WriteStorage {

@@ -28,7 +28,7 @@ describeInBrowser('With a bundler', open => {
   it('the documented code connects, reads and writes under the documented content security policy', async () => {
     const text = await readFile(DOCUMENT, 'utf8')
     const [, code = ''] = /```js\n([\s\S]*?)```/.exec(text) ?? []
-    const [, policy = ''] = /```\n(default-src .*)\n```/.exec(text) ?? []
+    const [, policy = ''] = /```\n(default-src [^`]*)\n```/.exec(text) ?? []
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
     const { page: script } = await bundled(code.replace(ADDRESS, store.wsUrl))
@@ -36,7 +36,9 @@ describeInBrowser('With a bundler', open => {
       builtPackage(),
       { '/index.html': HTML, '/page.js': script },
       // The policy is extended for the icon of the spec's page.
-      { 'content-security-policy': `${policy.replace('wss://store.example.com', store.wsUrl)}; img-src data:` },
+      {
+        'content-security-policy': `${policy.replace('wss://store.example.com', store.wsUrl).replaceAll('\n', ' ')}; img-src data:`,
+      },
     )
     const key = openClient(store.url).key('thermostat1/setPoint', number)
     const { page } = await open(site.url)

@@ -27,11 +27,14 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(bin, { recursive: true }))
 
-/** Returns the commands of the page. The lines between `<<'EOF'` and its end belong to one command. */
+/**
+ * Returns the commands of the page. The lines between `<<'EOF'` and its end belong to one command, as does the line
+ * after a backslash.
+ */
 function commandsOfThePage(): string[] {
   const page = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
   const [, block = ''] = /ten-commands\.spec\.ts\. -->\n```sh\n(.*?)\n```/s.exec(page) ?? []
-  return block.match(/^.*<<'EOF'\n(?:.*\n)*?EOF$|^.+$/gm) ?? []
+  return block.match(/^.*<<'EOF'\n(?:.*\n)*?EOF$|^(?:.*\\\n)*.+$/gm) ?? []
 }
 
 const freePort = (): Promise<string> =>

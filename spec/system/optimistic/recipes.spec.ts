@@ -78,7 +78,7 @@ describeInBrowser('the recipes for writing', openPage => {
     await page.locator('#save').click()
     await recipe.set({ degrees: '200' })
     link.restore()
-    await expect.poll(() => noted(page)).toBe('Somebody has saved {"degrees":"200"} meanwhile. Save yours again?')
+    await expect.poll(() => noted(page)).toBe('Another page has saved {"degrees":"200"}. Save yours as well?')
     expect((await lastValueFrom(recipe.get())).value).toEqual({ degrees: '200' })
     await page.locator('#save').click()
     await expect.poll(() => page.locator('#dialog').isVisible()).toBe(false)

@@ -155,7 +155,9 @@ const ALIASES: ForeignOptionNames = {
  *
  * @example
  * ```ts
- * await using store = connect('mqtt://localhost:1883', { clientId: 'panel-7' })
+ * await using store = connect('mqtt://localhost:1883', {
+ *   clientId: 'panel-7',
+ * })
  * store.key('thermostat1/setPoint', number).value$.subscribe(console.log)
  * ```
  */

@@ -8,7 +8,10 @@ import { ArgumentError, formatValue, PayloadError, reason } from '../../core/uti
  *
  * @example
  * ```ts
- * const celsius: Codec<number> = { encode: t => number.encode(t), decode: b => Math.round(number.decode(b)) }
+ * const celsius: Codec<number> = {
+ *   encode: t => number.encode(t),
+ *   decode: b => Math.round(number.decode(b)),
+ * }
  * ```
  */
 export interface Codec<T> {

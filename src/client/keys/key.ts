@@ -125,7 +125,8 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
    *
    * @example
    * ```ts
-   * for await (const entry of key.entries({ signal })) await show(entry.value)
+   * for await (const entry of key.entries({ signal }))
+   *   await show(entry.value)
    * ```
    */
   entries(options: AbortOptions = {}): AsyncIterator<Entry<T>, undefined> & AsyncIterable<Entry<T>> {

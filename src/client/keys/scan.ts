@@ -25,7 +25,8 @@ import { type KeyHost, KeySource } from './source.js'
  *
  * @example
  * ```ts
- * for await (const key of store.scan('asset/*', json<Asset>())) await key.get()
+ * for await (const key of store.scan('asset/*', json<Asset>()))
+ *   await key.get()
  * ```
  */
 export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>> {
@@ -93,7 +94,8 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
  *
  * @example
  * ```ts
- * store.scan(`${escapeGlob('thermostat1/')}*`) // all keys that begin with `thermostat1/`
+ * // All keys that begin with `thermostat1/`
+ * store.scan(`${escapeGlob('thermostat1/')}*`)
  * ```
  */
 export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g, '\\$&')

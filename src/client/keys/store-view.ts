@@ -46,8 +46,12 @@ export abstract class StoreView {
    * @example
    * ```ts
    * const keys$ = ids$.pipe(map(ids => ids.map(id => `asset/${id}`)))
-   * store.watchAll(keys$, json<Asset>()).subscribe(entry => table.set(entry.key, entry.value))
-   * store.watchAll([setPoint, temperature]).subscribe(({ key, value }) => show(key, value))
+   * store
+   *   .watchAll(keys$, json<Asset>())
+   *   .subscribe(entry => table.set(entry.key, entry.value))
+   * store
+   *   .watchAll([setPoint, temperature])
+   *   .subscribe(({ key, value }) => show(key, value))
    * ```
    */
   watchAll<T>(keys: Keys<Key<T>>): Observable<Entry<T>>
@@ -76,7 +80,10 @@ export abstract class StoreView {
    *
    * @example
    * ```ts
-   * store.scan('asset/*', json<Asset>()).pipe(mergeMap(key => key.get(), 64)).subscribe(entry => show(entry))
+   * store
+   *   .scan('asset/*', json<Asset>())
+   *   .pipe(mergeMap(key => key.get(), 64))
+   *   .subscribe(entry => show(entry))
    * ```
    */
   scan(glob?: string | Uint8Array): Scan<Uint8Array>

@@ -31,7 +31,11 @@ export type Leadership =
  * @example
  * ```ts
  * leadership(store, 'pump-station', { duration: 5_000 })
- *   .pipe(switchMap(state => (state.role === 'leader' ? control$(state.token) : NEVER)))
+ *   .pipe(
+ *     switchMap(state =>
+ *       state.role === 'leader' ? control$(state.token) : NEVER,
+ *     ),
+ *   )
  *   .subscribe()
  * ```
  */

@@ -103,7 +103,9 @@ const acquired = ({ version, expiry }: ClaimResult, holder: string): Acquisition
  *
  * @example
  * ```ts
- * lease(store, 'line-1', { duration: 10_000 }).subscribe(state => console.log(state.status))
+ * lease(store, 'line-1', { duration: 10_000 }).subscribe(state =>
+ *   console.log(state.status),
+ * )
  * ```
  */
 export function lease(store: StateStore, name: string | Uint8Array, options: LeaseOptions): Lease {
@@ -121,7 +123,9 @@ export function lease(store: StateStore, name: string | Uint8Array, options: Lea
  *
  * @example
  * ```ts
- * watchHolder(store, 'line-1').subscribe(holder => console.log(holder ?? 'free'))
+ * watchHolder(store, 'line-1').subscribe(holder =>
+ *   console.log(holder ?? 'free'),
+ * )
  * ```
  */
 export function watchHolder(store: StoreView, name: string | Uint8Array): Observable<string | undefined> {

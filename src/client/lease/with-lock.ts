@@ -36,10 +36,18 @@ const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
  * @example
  * ```ts
  * const line = lease(store, 'line-1', { duration: 10_000 })
- * withLock(line, token => recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text)))).subscribe()
- * await lastValueFrom(withLock(line, (token, signal) => fetch(`/recipe?token=${token}`, { signal })))
+ * withLock(line, token =>
+ *   recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text))),
+ * ).subscribe()
+ * await lastValueFrom(
+ *   withLock(line, (token, signal) =>
+ *     fetch(`/recipe?token=${token}`, { signal }),
+ *   ),
+ * )
  * const shown$ = line.pipe(tap(({ status }) => show(status)))
- * withLock(shown$, token => recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text)))).subscribe()
+ * withLock(shown$, token =>
+ *   recipe$.pipe(set(fenced(store, token).key('line-1\\recipe', text))),
+ * ).subscribe()
  * ```
  */
 export function withLock<O extends ObservableInput<unknown>>(

@@ -144,7 +144,9 @@ interface Listeners<T> {
  *
  * @example
  * ```ts
- * matching(store, 'sensor/*', number).map$.subscribe(readings => draw(readings))
+ * matching(store, 'sensor/*', number).map$.subscribe(readings =>
+ *   draw(readings),
+ * )
  * ```
  */
 export function matching<T>(

@@ -69,7 +69,9 @@ export class Optimistic<T> {
    *
    * @example
    * ```ts
-   * fromEvent(slider, 'input').pipe(map(() => slider.valueAsNumber)).subscribe(setPoint)
+   * fromEvent(slider, 'input')
+   *   .pipe(map(() => slider.valueAsNumber))
+   *   .subscribe(setPoint)
    * ```
    */
   readonly next = (value: T): void => {
@@ -85,8 +87,12 @@ export class Optimistic<T> {
  *
  * @example
  * ```ts
- * const setPoint = optimistic(store.key('thermostat1/setPoint', number), { conflict: 'refuse' })
- * setPoint.state$.subscribe(({ value, state, error }) => render(value, state, error?.message))
+ * const setPoint = optimistic(store.key('thermostat1/setPoint', number), {
+ *   conflict: 'refuse',
+ * })
+ * setPoint.state$.subscribe(({ value, state, error }) =>
+ *   render(value, state, error?.message),
+ * )
  * button.onclick = () => setPoint.next(21.5)
  * ```
  */

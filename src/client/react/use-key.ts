@@ -32,8 +32,13 @@ import { type Equality, selectAll, useSelected } from './use-selected.js'
  * @param equal - compares two parts; default `Object.is`
  * @example
  * ```tsx
- * const { value, freshness, error } = useKey(store.key('thermostat1/setPoint', number))
- * const isWarm = useKey(store.key('thermostat1/temperature', number), ({ value }) => value !== undefined && value > 25)
+ * const { value, freshness, error } = useKey(
+ *   store.key('thermostat1/setPoint', number),
+ * )
+ * const isWarm = useKey(
+ *   store.key('thermostat1/temperature', number),
+ *   ({ value }) => value !== undefined && value > 25,
+ * )
  * ```
  */
 export function useKey<T>(key: Key<T> | undefined): KeySnapshot<T>

@@ -20,8 +20,13 @@ import { type Equality, selectAll, useSelected } from './use-selected.js'
  * @param equal - compares two parts; default `Object.is`
  * @example
  * ```tsx
- * const { values, freshness } = useKeys(matching(store, 'sensor/*', number))
- * const count = useKeys(matching(store, 'sensor/*', number), ({ values }) => values.size)
+ * const { values, freshness } = useKeys(
+ *   matching(store, 'sensor/*', number),
+ * )
+ * const count = useKeys(
+ *   matching(store, 'sensor/*', number),
+ *   ({ values }) => values.size,
+ * )
  * ```
  */
 export function useKeys<T>(source: KeysSource<T> | undefined): KeysSnapshot<T>

@@ -35,7 +35,10 @@ export type Writable<T> = readonly [value: T | undefined, set: (value: T) => voi
  *
  * @example
  * ```tsx
- * const [celsius, setCelsius, { state, error }] = useWritableKey(store.key('setPoint', number), { conflict: 'refuse' })
+ * const [celsius, setCelsius, { state, error }] = useWritableKey(
+ *   store.key('setPoint', number),
+ *   { conflict: 'refuse' },
+ * )
  * ```
  */
 export function useWritableKey<T>(

@@ -87,7 +87,10 @@ export class RetainedSync implements AsyncDisposable {
  * @param from - the broker of the topics, or several addresses of it
  * @example
  * ```ts
- * await using sync = retained(store, 'mqtt://plant-broker', { topic: 'plant/+/temp', keys: 'plant/{1}/temp' })
+ * await using sync = retained(store, 'mqtt://plant-broker', {
+ *   topic: 'plant/+/temp',
+ *   keys: 'plant/{1}/temp',
+ * })
  * sync.errors$.subscribe(error => console.error(error.message))
  * ```
  */

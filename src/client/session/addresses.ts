@@ -213,7 +213,8 @@ const MAX_REFERENCES = 16
  *
  * @example
  * ```ts
- * parseReferences('b:1883 [::1]') // [{ host: 'b', port: 1883 }, { host: '[::1]', port: undefined }]
+ * // [{ host: 'b', port: 1883 }, { host: '[::1]', port: undefined }]
+ * parseReferences('b:1883 [::1]')
  * ```
  */
 export function parseReferences(text: unknown): readonly ServerReference[] {

@@ -40,7 +40,9 @@ export interface MqttJsStream {
  *
  * @example
  * ```ts
- * const client: MqttJsClient = mqtt.connect('mqtt://localhost:1883', { protocolVersion: 5 })
+ * const client: MqttJsClient = mqtt.connect('mqtt://localhost:1883', {
+ *   protocolVersion: 5,
+ * })
  * ```
  */
 export interface MqttJsClient {

@@ -87,7 +87,12 @@ export class Shadow<T extends object> {
    * @param apply - applies a delta and returns the fields to report
    * @example
    * ```ts
-   * pump.follow(async ({ delta }) => ({ speed: await motor.turn(delta.speed) })).pipe(retry({ delay: 1_000 })).subscribe()
+   * pump
+   *   .follow(async ({ delta }) => ({
+   *     speed: await motor.turn(delta.speed),
+   *   }))
+   *   .pipe(retry({ delay: 1_000 }))
+   *   .subscribe()
    * ```
    */
   follow(apply: (delta: Delta<T>) => ObservableInput<Partial<T>>): Observable<OptimisticResult<Partial<T>>> {
@@ -105,7 +110,9 @@ export class Shadow<T extends object> {
  * @example
  * ```ts
  * const pump = shadow<Pump>(store, 'pump-7')
- * pump.state$.subscribe(({ desired, reported, delta }) => render(desired, reported, delta))
+ * pump.state$.subscribe(({ desired, reported, delta }) =>
+ *   render(desired, reported, delta),
+ * )
  * await pump.desire({ speed: 1_200 })
  * ```
  */

@@ -43,7 +43,10 @@ export type DiagnosticEvents = {
  *
  * @example
  * ```ts
- * const unsubscribe = subscribe('rx-statestore:connection', ({ type, clientId }) => console.log(clientId, type))
+ * const unsubscribe = subscribe(
+ *   'rx-statestore:connection',
+ *   ({ type, clientId }) => console.log(clientId, type),
+ * )
  * ```
  */
 export function subscribe<Name extends keyof DiagnosticEvents>(

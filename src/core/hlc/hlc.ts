@@ -10,8 +10,9 @@ const DIGIT_ZERO = 48
  * @example
  * ```ts
  * const version = Hlc.parse('1696374425000:1:StateStore')
- * version.wallClock             // ms since the Unix epoch
- * String(version)               // '1696374425000:1:StateStore'
+ * // ms since the Unix epoch
+ * version.wallClock
+ * String(version) // '1696374425000:1:StateStore'
  * version.compareTo(older) > 0
  * ```
  */
@@ -126,8 +127,10 @@ export const MAX_DRIFT_MS = 60_000
  * @example
  * ```ts
  * const clock = new HlcClock('panel-7')
- * clock.tick(Date.now())             // for a local event
- * clock.merge(received, Date.now())  // for an event caused by a message
+ * // For a local event
+ * clock.tick(Date.now())
+ * // For an event caused by a message
+ * clock.merge(received, Date.now())
  * ```
  */
 export class HlcClock {

@@ -31,7 +31,8 @@ import { checkTopicName, SHARE_PREFIX } from './topic.js'
  * @example
  * ```ts
  * const packet = decodePacket(frame, 5)
- * if (packet.type === 'subscribe') answer(packet.packetId, packet.subscriptions)
+ * if (packet.type === 'subscribe')
+ *   answer(packet.packetId, packet.subscriptions)
  * ```
  */
 export function decodePacket(frame: Uint8Array, version: Version, maxUserProperties?: number): ClientPacket {

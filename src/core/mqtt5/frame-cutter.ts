@@ -14,7 +14,8 @@ const PUBACK = PACKET.puback << 4
  * @example
  * ```ts
  * cutter.push(chunk)
- * for (let frame = cutter.next(); frame; frame = cutter.next()) take(frame)
+ * for (let frame = cutter.next(); frame; frame = cutter.next())
+ *   take(frame)
  * ```
  */
 export class FrameCutter {

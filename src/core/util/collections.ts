@@ -54,7 +54,12 @@ export class Fifo<T> {
  *
  * @example
  * ```ts
- * const line = new CountedFifo<string>(({ length }) => length, change => { used += change })
+ * const line = new CountedFifo<string>(
+ *   ({ length }) => length,
+ *   change => {
+ *     used += change
+ *   },
+ * )
  * line.push('abc')
  * line.size // 3
  * ```
@@ -113,8 +118,8 @@ export class CountedFifo<T> {
  * ```ts
  * const slots = new SlotMap<string>()
  * const place = slots.add('a')
- * slots.get(index)     // 'a'
- * slots.delete(index)  // true
+ * slots.get(index) // 'a'
+ * slots.delete(index) // true
  * ```
  */
 export class SlotMap<T extends object> {

@@ -43,7 +43,12 @@ export type ServiceErrorCode =
  *
  * @example
  * ```ts
- * key.set(21).subscribe({ error: e => { if (e instanceof StateStoreError && e.code === 'timeout') retryLater() } })
+ * key.set(21).subscribe({
+ *   error: e => {
+ *     if (e instanceof StateStoreError && e.code === 'timeout')
+ *       retryLater()
+ *   },
+ * })
  * ```
  */
 export class StateStoreError extends Error {
@@ -281,7 +286,12 @@ const IDENTIFIER = /^[\w.-]{1,64}$/
  *
  * @example
  * ```ts
- * errorLabel(Object.assign(new Error('no response from db.internal'), { code: 'ECONNREFUSED' })) // 'Error ECONNREFUSED'
+ * // 'Error ECONNREFUSED'
+ * errorLabel(
+ *   Object.assign(new Error('no response from db.internal'), {
+ *     code: 'ECONNREFUSED',
+ *   }),
+ * )
  * ```
  */
 export function errorLabel(error: unknown): string {

@@ -10,7 +10,7 @@ const MAX_DEPTH = 64
  * @example
  * ```ts
  * hasSameContent({ a: [1, 2] }, { a: [1, 2] }) // true
- * hasSameContent(new Date(0), new Date(0))     // false
+ * hasSameContent(new Date(0), new Date(0)) // false
  * ```
  */
 export function hasSameContent(one: unknown, other: unknown, depth = 0): boolean {

@@ -13,8 +13,9 @@ const MAX_HASHED_LENGTH = 16_383
  * ```ts
  * const sessions = new StringMap<Session>()
  * sessions.set(clientId, session)
- * sessions.get(clientId)     // session
- * sessions.delete(clientId)  // true
+ * // The session.
+ * sessions.get(clientId)
+ * sessions.delete(clientId) // true
  * ```
  */
 export class StringMap<V extends NonNullable<unknown>> {

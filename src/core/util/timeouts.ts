@@ -7,7 +7,10 @@ import { type Deadline, DeadlineQueue } from './deadlines.js'
  *
  * @example
  * ```ts
- * const timer = new DeadlineTimer(clock, () => { handleDue(); timer.set(queue.earliest) })
+ * const timer = new DeadlineTimer(clock, () => {
+ *   handleDue()
+ *   timer.set(queue.earliest)
+ * })
  * timer.set(queue.earliest)
  * ```
  */

@@ -7,7 +7,8 @@ const BURST_MS = 1_000
  * @example
  * ```ts
  * const rate = new RateLimiter(1_000)
- * rate.charge(3_000, now) // one second's worth is free, the rest takes two seconds
+ * // One second's worth is free, the rest takes two seconds
+ * rate.charge(3_000, now)
  * rate.wait(now) // 2000
  * ```
  */

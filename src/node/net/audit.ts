@@ -137,7 +137,11 @@ const MAX_SEPARATE = 100
  *
  * @example
  * ```ts
- * cuts.report({ reason: 'limit of 50000 connections', address: '192.0.2.1', listener: 'mqtt' })
+ * cuts.report({
+ *   reason: 'limit of 50000 connections',
+ *   address: '192.0.2.1',
+ *   listener: 'mqtt',
+ * })
  * ```
  */
 class DisconnectionAudit {

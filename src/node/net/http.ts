@@ -17,7 +17,11 @@ export interface Mounted<A extends readonly unknown[]> {
  *
  * @example
  * ```ts
- * const leave = mountOn(server, 'request', { isOurs: request => isBelow('/console', request), ours: answer, unclaimed: refuse })
+ * const leave = mountOn(server, 'request', {
+ *   isOurs: request => isBelow('/console', request),
+ *   ours: answer,
+ *   unclaimed: refuse,
+ * })
  * ```
  */
 export function mountOn<A extends readonly unknown[]>(

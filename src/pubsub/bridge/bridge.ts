@@ -162,7 +162,8 @@ export class Bridge implements Disposable {
  * const hub = server.hub('panel')
  * using keys = bridge(store, hub, {
  *   read: ({ userId }) => userId !== undefined,
- *   write: ({ userId }, key) => userId === 'ann' && key.startsWith('thermostat1/'),
+ *   write: ({ userId }, key) =>
+ *     userId === 'ann' && key.startsWith('thermostat1/'),
  * })
  * ```
  */

@@ -28,7 +28,9 @@ export const exactIfDefault = (codec: Codec<unknown>): Codec<unknown> =>
  *
  * @example
  * ```ts
- * bridge(store, hub, { codec: key => (key.startsWith('image/') ? base64 : json()) })
+ * bridge(store, hub, {
+ *   codec: key => (key.startsWith('image/') ? base64 : json()),
+ * })
  * ```
  */
 export const base64: Codec<string> = {

@@ -18,7 +18,8 @@ export interface ErrorInfo {
  *
  * @example
  * ```json
- * { "type": "entry", "key": "line-1/speed", "op": "set", "value": 12, "version": "1696374425000:1:StateStore", "source": "notification" }
+ * { "type": "entry", "key": "line-1/speed", "op": "set", "value": 12,
+ *   "version": "1696374425000:1:StateStore", "source": "notification" }
  * ```
  */
 export type KeyEntry<T = unknown> = {

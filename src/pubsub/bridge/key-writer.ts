@@ -157,7 +157,8 @@ const NONE: Pick<Usage, 'costBytes'> & { readonly writes: ReadonlySet<PendingWri
  *
  * @example
  * ```ts
- * if (pending.tryAdd(write)) result$.pipe(finalize(() => pending.remove(write))).subscribe()
+ * if (pending.tryAdd(write))
+ *   result$.pipe(finalize(() => pending.remove(write))).subscribe()
  * ```
  */
 export class PendingWrites {

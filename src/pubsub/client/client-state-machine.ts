@@ -16,7 +16,11 @@ import { SendQueue } from './send-queue.js'
  * @example
  * ```ts
  * const machine = new Machine(settings)
- * for (const action of machine.handle({ type: 'start' }, clock.monotonic())) carryOut(action)
+ * for (const action of machine.handle(
+ *   { type: 'start' },
+ *   clock.monotonic(),
+ * ))
+ *   carryOut(action)
  * ```
  */
 export class ClientStateMachine {

@@ -61,9 +61,13 @@ export interface PubSubOptions {
  *
  * @example
  * ```ts
- * await using client = connectPubSub(() => fetch('/negotiate').then(response => response.text()))
+ * await using client = connectPubSub(() =>
+ *   fetch('/negotiate').then(response => response.text()),
+ * )
  * const line = client.group('line-1')
- * line.messages$.subscribe(({ data, fromUserId }) => console.log(fromUserId, data))
+ * line.messages$.subscribe(({ data, fromUserId }) =>
+ *   console.log(fromUserId, data),
+ * )
  * line.send({ celsius: 21 }).subscribe()
  * ```
  */
@@ -118,7 +122,10 @@ function checkBackoff(backoff: BackoffOptions): void {
  *
  * @example
  * ```ts
- * const codec = new LazyCodec('protobuf.reliable.webpubsub.azure.v1', () => import('./codec.js').then(({ codec }) => codec))
+ * const codec = new LazyCodec(
+ *   'protobuf.reliable.webpubsub.azure.v1',
+ *   () => import('./codec.js').then(({ codec }) => codec),
+ * )
  * await codec.load()
  * ```
  */

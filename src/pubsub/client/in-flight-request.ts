@@ -119,7 +119,11 @@ declare module '../../core/util/errors.js' {
  *
  * @example
  * ```ts
- * line.send(21).subscribe({ error: e => { if (e instanceof PubSubRefusedError) report(e.hubError.name) } })
+ * line.send(21).subscribe({
+ *   error: e => {
+ *     if (e instanceof PubSubRefusedError) report(e.hubError.name)
+ *   },
+ * })
  * ```
  */
 export class PubSubRefusedError extends StateStoreError {

@@ -27,7 +27,9 @@ export interface SendingOptions<W extends boolean = false> {
  *
  * @example
  * ```ts
- * readings$.pipe(sendToGroup(client.group('line-1'), { noEcho: true })).subscribe()
+ * readings$
+ *   .pipe(sendToGroup(client.group('line-1'), { noEcho: true }))
+ *   .subscribe()
  * ```
  */
 export function sendToGroup<T = unknown, W extends boolean = false>(

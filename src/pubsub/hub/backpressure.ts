@@ -146,7 +146,8 @@ interface UsedPauseTime {
  * ```ts
  * const budget = new PauseBudget(30_000, 1 / 4)
  * budget.charge('ann', 30_000, now)
- * budget.isExhausted('ann', now) // true; false after any further time
+ * // true; false after any further time
+ * budget.isExhausted('ann', now)
  * ```
  */
 export class PauseBudget {

@@ -29,7 +29,9 @@ export interface ClientAccess {
  * @example
  * ```ts
  * const hub = server.hub('chat')
- * hub.connections$.subscribe(({ type, connection }) => console.log(type, connection.userId))
+ * hub.connections$.subscribe(({ type, connection }) =>
+ *   console.log(type, connection.userId),
+ * )
  * hub.events$.subscribe(event => event.accept())
  * hub.sendToGroup('kitchen', { temperature: 21 })
  * ```
@@ -139,7 +141,9 @@ export class Hub {
    *
    * @example
    * ```ts
-   * hub.guard(({ userId }, action, group) => (group === `inbox:${userId}` ? action !== 'send' : undefined))
+   * hub.guard(({ userId }, action, group) =>
+   *   group === `inbox:${userId}` ? action !== 'send' : undefined,
+   * )
    * ```
    */
   guard(decide: GroupGuard): () => void {
@@ -184,7 +188,11 @@ export class Hub {
    *
    * @example
    * ```ts
-   * const { url } = await hub.token({ userId: 'ann', roles: ['webpubsub.sendToGroup.chat'], expiresIn: 60_000 })
+   * const { url } = await hub.token({
+   *   userId: 'ann',
+   *   roles: ['webpubsub.sendToGroup.chat'],
+   *   expiresIn: 60_000,
+   * })
    * ```
    */
   async token(options: TokenOptions = {}): Promise<ClientAccess> {

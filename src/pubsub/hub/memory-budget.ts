@@ -20,7 +20,9 @@ export const chargedBytesPerHolder = ({ size, holderCount: holders }: MemoryChar
  *
  * @example
  * ```ts
- * const budget = new MemoryBudget(256 * 1024 * 1024, enough => endSessionsOfHeaviestUsersUntil(enough))
+ * const budget = new MemoryBudget(256 * 1024 * 1024, enough =>
+ *   endSessionsOfHeaviestUsersUntil(enough),
+ * )
  * budget.keep(message)
  * budget.enforce()
  * ```

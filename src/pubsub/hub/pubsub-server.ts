@@ -171,8 +171,13 @@ export class PubSubServer implements AsyncDisposable {
  *
  * @example
  * ```ts
- * await using server = await servePubSub({ port: 0, authenticate: { key: 'a secret of at least 32 bytes' } })
- * const { url } = await server.hub('chat').token({ userId: 'ann', roles: ['webpubsub.joinLeaveGroup'] })
+ * await using server = await servePubSub({
+ *   port: 0,
+ *   authenticate: { key: 'a secret of at least 32 bytes' },
+ * })
+ * const { url } = await server
+ *   .hub('chat')
+ *   .token({ userId: 'ann', roles: ['webpubsub.joinLeaveGroup'] })
  * ```
  */
 export async function servePubSub(options: ServePubSubOptions): Promise<PubSubServer> {

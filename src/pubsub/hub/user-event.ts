@@ -12,7 +12,8 @@ import { type MessageOptions, payloadOf } from './requests.js'
  * @example
  * ```ts
  * hub.events$.subscribe(event => {
- *   if (event.event === 'add') event.reply({ total: add(event.payload.data) })
+ *   if (event.event === 'add')
+ *     event.reply({ total: add(event.payload.data) })
  *   else event.refuse('NotFound', `there is no ${event.event}`)
  * })
  * ```

@@ -25,7 +25,8 @@ import { checkedName } from './rules.js'
  *
  * @example
  * ```ts
- * jsonClientCodec.encode({ type: 'joinGroup', group: 'news', ackId: 1n }) // {"type":"joinGroup","group":"news","ackId":1}
+ * // {"type":"joinGroup","group":"news","ackId":1}
+ * jsonClientCodec.encode({ type: 'joinGroup', group: 'news', ackId: 1n })
  * ```
  */
 export const jsonClientCodec: ClientCodec = { subprotocol: JSON_SUBPROTOCOL, encode, decode }

@@ -28,7 +28,8 @@ import { nameProblem, payloadProblem } from './rules.js'
  *
  * @example
  * ```ts
- * jsonHubCodec.encode({ type: 'ack', ackId: 1n, success: true }) // {"type":"ack","ackId":1,"success":true}
+ * // {"type":"ack","ackId":1,"success":true}
+ * jsonHubCodec.encode({ type: 'ack', ackId: 1n, success: true })
  * ```
  */
 export const jsonHubCodec: HubCodec = { subprotocol: JSON_SUBPROTOCOL, encode, decode }

@@ -226,7 +226,8 @@ const shallowValue = (text: string): unknown => (/^[{[]/.test(text) ? new JsonTe
  *
  * @example
  * ```ts
- * memberText('{"sequenceId":9007199254740993}', 'sequenceId') // '9007199254740993'
+ * // '9007199254740993'
+ * memberText('{"sequenceId":9007199254740993}', 'sequenceId')
  * ```
  */
 export function memberText(text: string, name: string): string | undefined {
@@ -310,7 +311,8 @@ export const nestingProblem = (text: string): string | undefined =>
  *
  * @example
  * ```ts
- * new JsonText('12345678901234567890').value // 12345678901234567000, as JavaScript has it
+ * // 12345678901234567000, as JavaScript has it
+ * new JsonText('12345678901234567890').value
  * ```
  */
 export class JsonText {

@@ -16,7 +16,8 @@ const TYPE_URL = 0o12
  *
  * @example
  * ```ts
- * isAny(Uint8Array.of(0x0a, 1, 0x78)) // true: the type URL is 'x'
+ * // true: the type URL is 'x'
+ * isAny(Uint8Array.of(0x0a, 1, 0x78))
  * ```
  */
 export function isAny(bytes: Uint8Array): boolean {

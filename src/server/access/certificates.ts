@@ -18,7 +18,12 @@ const MAX_CHAIN_LENGTH = 10
  *
  * @example
  * ```ts
- * certificates([{ subject: 'CN = Contoso Root CA Cert, OU = Engineering, C = US', attributes: { organization: 'contoso' } }])
+ * certificates([
+ *   {
+ *     subject: 'CN = Contoso Root CA Cert, OU = Engineering, C = US',
+ *     attributes: { organization: 'contoso' },
+ *   },
+ * ])
  * ```
  */
 export function certificates(known: readonly CertificateAttributes[] = []): Method {

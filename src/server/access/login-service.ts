@@ -142,7 +142,9 @@ interface AddressState {
  *
  * @example
  * ```ts
- * const outcome = await scheduler.run('192.0.2.1', 'panel', async () => login())
+ * const outcome = await scheduler.run('192.0.2.1', 'panel', async () =>
+ *   login(),
+ * )
  * if (outcome === 'rate' || outcome === 'busy') refuse(outcome)
  * ```
  */
@@ -252,7 +254,8 @@ export interface QueueEntry {
  * @example
  * ```ts
  * queue.add({ name: 'panel' })
- * queue.next()?.name // the oldest entry of the next name
+ * // The oldest entry of the next name
+ * queue.next()?.name
  * ```
  */
 export class LoginQueue<T extends QueueEntry> {

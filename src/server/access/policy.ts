@@ -50,7 +50,8 @@ const MAX_PATTERN_BYTES = 1_024
  *   rules:
  *   - principals: { usernames: [panel] }
  *     brokerResources: [{ method: Connect }]
- *     stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`)
+ *     stateStoreResources:
+ *     - { method: ReadWrite, keyType: Pattern, keys: ["*"] }`)
  * ```
  */
 export function parsePolicy(text: string): Policy {

@@ -10,7 +10,9 @@ import { type AttachOptions, settingsFrom } from './options.js'
  *
  * @example
  * ```ts
- * await using store = await attach('mqtt://localhost', { data: './state' })
+ * await using store = await attach('mqtt://localhost', {
+ *   data: './state',
+ * })
  * store.state$.subscribe(({ state }) => console.log(state))
  * ```
  */

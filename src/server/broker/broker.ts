@@ -41,7 +41,10 @@ const FRAME_MARGIN_BYTES = 1024 * 1024
  *
  * @example
  * ```ts
- * const broker = await Broker.start({ host: '127.0.0.1', port: 1883, wsPort: 8083, ...bounds }, handler)
+ * const broker = await Broker.start(
+ *   { host: '127.0.0.1', port: 1883, wsPort: 8083, ...bounds },
+ *   handler,
+ * )
  * ```
  */
 export class Broker {

@@ -40,14 +40,20 @@ const NAMES: OptionNames<ServeConsoleOptions> = {
  *
  * @example
  * ```ts
- * await using console = await serveConsole(store, { server, publicUrl: 'https://panel.example/console/' })
+ * await using console = await serveConsole(store, {
+ *   server,
+ *   publicUrl: 'https://panel.example/console/',
+ * })
  * print(console.link)
  * ```
  *
  * @example
  * ```ts
  * await using store = await attach('mqtt://broker')
- * await using console = await serveConsole(store, { brokerUrl: 'ws://broker:9001', brokerLogin: { username: 'console' } })
+ * await using console = await serveConsole(store, {
+ *   brokerUrl: 'ws://broker:9001',
+ *   brokerLogin: { username: 'console' },
+ * })
  * ```
  */
 export async function serveConsole(

@@ -51,7 +51,12 @@ const MAX_UNCHARGED_KEY_BYTES = 256
  * @example
  * ```ts
  * const engine = new Engine<string>()
- * for (const result of engine.apply({ time: Date.now(), ...engine.limits, commands: [write] })) console.log(result.type)
+ * for (const result of engine.apply({
+ *   time: Date.now(),
+ *   ...engine.limits,
+ *   commands: [write],
+ * }))
+ *   console.log(result.type)
  * const { reply } = engine.query({ command }, 'client-1', Date.now())
  * ```
  */

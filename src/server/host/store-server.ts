@@ -142,7 +142,8 @@ export interface StoreServer extends AsyncDisposable {
    *
    * @example
    * ```ts
-   * for (const { principal, keys, bytes } of store.usage) console.log(principal, keys, bytes)
+   * for (const { principal, keys, bytes } of store.usage)
+   *   console.log(principal, keys, bytes)
    * ```
    */
   readonly usage: Iterable<Usage>
@@ -152,7 +153,8 @@ export interface StoreServer extends AsyncDisposable {
    *
    * @example
    * ```ts
-   * for (const { address, failedLogins } of store.addresses) if (failedLogins > 5) console.log(address, failedLogins)
+   * for (const { address, failedLogins } of store.addresses)
+   *   if (failedLogins > 5) console.log(address, failedLogins)
    * ```
    */
   readonly addresses: Iterable<AddressUsage>
@@ -183,7 +185,9 @@ export interface StoreServer extends AsyncDisposable {
    *
    * @example
    * ```ts
-   * store.freeze(3_000) // the app under test shows that it waits, and gets its answers in three seconds
+   * // The app under test shows that it waits, and gets its answers in three
+   * // seconds
+   * store.freeze(3_000)
    * ```
    */
   freeze(ms: number): void
@@ -196,7 +200,8 @@ export interface StoreServer extends AsyncDisposable {
    *
    * @example
    * ```ts
-   * await store.restart({ keys: 'lost' }) // the app under test reconnects, and sees that its keys are absent
+   * // The app under test reconnects, and sees that its keys are absent
+   * await store.restart({ keys: 'lost' })
    * ```
    */
   restart(options: RestartOptions): Promise<void>
@@ -207,7 +212,9 @@ export interface StoreServer extends AsyncDisposable {
    *
    * @example
    * ```ts
-   * expect([...store.dump()]).toMatchObject([{ key: 'setPoint', value: '21.5' }])
+   * expect([...store.dump()]).toMatchObject([
+   *   { key: 'setPoint', value: '21.5' },
+   * ])
    * ```
    */
   dump(): Iterable<DumpLine>
@@ -224,7 +231,10 @@ export interface StoreServer extends AsyncDisposable {
    *
    * @example
    * ```ts
-   * await store.load([{ key: 'setPoint', value: '21.5' }], { replace: true }) // initial state of a test
+   * // Initial state of a test
+   * await store.load([{ key: 'setPoint', value: '21.5' }], {
+   *   replace: true,
+   * })
    * ```
    */
   load(

@@ -23,7 +23,7 @@ export async function documented(index: number, replacements: Readonly<Record<st
     page = page.replace(old, wanted)
   }
   const text = await readFile(new URL('docs/browser.md', ROOT), 'utf8')
-  const [, script = ''] = /node -p "(.*)" > rxjs\.js/.exec(text) ?? []
+  const [, script = ''] = /node -p "([^"]*)" > rxjs\.js/.exec(text) ?? []
   const { stdout } = await run(process.execPath, ['-p', script], { cwd: ROOT })
   return { '/index.html': page, '/rxjs.js': stdout }
 }

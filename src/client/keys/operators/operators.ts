@@ -41,8 +41,12 @@ const DELETE_IF = { name: 'deleteIf', names: DELETE_NAMES }
  *
  * @example
  * ```ts
- * sensor$.pipe(set(setPoint, { expiresIn: 60_000 })).subscribe(result => console.log(result.version))
- * readings$.pipe(set(store, r => `sensor/${r.id}`, json<Reading>())).subscribe()
+ * sensor$
+ *   .pipe(set(setPoint, { expiresIn: 60_000 }))
+ *   .subscribe(result => console.log(result.version))
+ * readings$
+ *   .pipe(set(store, r => `sensor/${r.id}`, json<Reading>()))
+ *   .subscribe()
  * ```
  */
 export function set<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>, W extends boolean = false>(
@@ -85,7 +89,9 @@ export function set<T, L extends boolean, E extends ErrorMode, W extends boolean
  *
  * @example
  * ```ts
- * ids$.pipe(get(store, id => `asset/${id}`, json<Asset>())).subscribe(entry => show(entry.value))
+ * ids$
+ *   .pipe(get(store, id => `asset/${id}`, json<Asset>()))
+ *   .subscribe(entry => show(entry.value))
  * ```
  */
 export function get<
@@ -131,7 +137,9 @@ export function get<T, V, L extends boolean, E extends ErrorMode, W extends bool
  *
  * @example
  * ```ts
- * retired$.pipe(deleteKey(store, id => `asset/${id}`)).subscribe(result => console.log(result.deleted))
+ * retired$
+ *   .pipe(deleteKey(store, id => `asset/${id}`))
+ *   .subscribe(result => console.log(result.deleted))
  * ```
  */
 export function deleteKey<
@@ -179,7 +187,15 @@ export function deleteKey<T, V, L extends boolean, E extends ErrorMode, W extend
  *
  * @example
  * ```ts
- * finished$.pipe(deleteIf(store, job => `job/${job.id}`, () => 'running')).subscribe()
+ * finished$
+ *   .pipe(
+ *     deleteIf(
+ *       store,
+ *       job => `job/${job.id}`,
+ *       () => 'running',
+ *     ),
+ *   )
+ *   .subscribe()
  * ```
  */
 export function deleteIf<T, L extends boolean = false, E extends ErrorMode = DefaultMode<L>, W extends boolean = false>(

@@ -260,7 +260,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
  *
  * @example
  * ```ts
- * deferredTasks.run(() => router.route(message)) // `defer(publishWill)` inside runs after routing
+ * // `defer(publishWill)` inside runs after routing
+ * deferredTasks.run(() => router.route(message))
  * ```
  */
 export class DeferredTasks {

@@ -16,7 +16,8 @@ const emptyNode = <T>(): Node<T> => ({ items: undefined, children: undefined })
  * ```ts
  * const trie = new FilterTrie<string>()
  * trie.add('a/+', 'x')
- * trie.match('a/b', item => console.log(item))   // x
+ * // Prints x.
+ * trie.match('a/b', item => console.log(item))
  * ```
  */
 export class FilterTrie<T> {

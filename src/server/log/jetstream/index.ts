@@ -30,7 +30,11 @@ const RETRY_DELAY_MS = 500
  *
  * @example
  * ```ts
- * const log = jetStreamLog({ servers: ['nats://a:4222', 'nats://b:4222', 'nats://c:4222'], name: 'plant-1', nodeId: 'n1' })
+ * const log = jetStreamLog({
+ *   servers: ['nats://a:4222', 'nats://b:4222', 'nats://c:4222'],
+ *   name: 'plant-1',
+ *   nodeId: 'n1',
+ * })
  * const store = await serve({ log })
  * ```
  */
