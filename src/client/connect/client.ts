@@ -369,7 +369,7 @@ export interface ClientStats {
    * being read.
    */
   readonly synced: number
-  /** Time from sending the request of the last response until that arrived, ms; `undefined` before the first. */
+  /** Time from sending a recent request until its response arrived, ms; `undefined` before the first. */
   readonly roundTrip: number | undefined
   /**
    * The clock of the store minus the clock of this machine when the client connected, ms; `undefined` if unknown. With

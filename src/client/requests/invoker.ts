@@ -1,6 +1,5 @@
 import { CONTENT_TYPE, PROPERTY } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
-import { randomBytes } from '../../core/util/bytes.js'
 import { afterInput, type Clock } from '../../core/util/clock.js'
 import { SlotMap } from '../../core/util/collections.js'
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../core/util/errors.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'
+import { Correlation } from './correlation.js'
 import {
   NoStoreError,
   outcomeUnknown,
@@ -62,6 +62,9 @@ export class Invoker {
   readonly #inquiries = new Set<PendingRequest>()
   #lastId = 0
   #unacknowledged = 0
+  /** One request at a time is measured, because reading the clock for each would slow pipelined requests down. */
+  #measured: PendingRequest | undefined
+  #measuredAt = 0
   #roundTrip: number | undefined
   #connection: ConnectionInfo | undefined
   #epoch = 0
@@ -76,7 +79,7 @@ export class Invoker {
     this.#timeouts = new Timeouts(clock, pending => this.#onTimeout(pending))
   }
 
-  /** Time from sending the request of the last response until that arrived, ms; `undefined` before the first. */
+  /** Time from sending a recent request until its response arrived, ms; `undefined` before the first. */
   get roundTrip(): number | undefined {
     return this.#roundTrip
   }
@@ -127,6 +130,7 @@ export class Invoker {
     this.#connection = undefined
     this.#disconnectCause = cause
     this.#epoch++
+    this.#measured = undefined
     this.#unacknowledged = 0
     // Removes the inquiries, because the next connection creates new ones.
     for (const inquiry of Array.from(this.#inquiries)) this.#remove(inquiry)
@@ -155,7 +159,7 @@ export class Invoker {
     const slot = this.#correlation.slotOf(message.correlationData)
     const pending = slot === undefined ? undefined : this.#sent.get(slot)
     if (pending?.id === undefined || !this.#correlation.hasNumber(message.correlationData, pending.id)) return
-    this.#roundTrip = this.#clock.monotonic() - pending.sentAt
+    if (pending === this.#measured) this.#roundTrip = this.#clock.monotonic() - this.#measuredAt
     if (pending.epoch === this.#epoch) this.#onLaterResponse(pending.request.subject)
     const status = message.userProperties[PROPERTY.status] ?? OK
     if (status === OK) {
@@ -174,7 +178,6 @@ export class Invoker {
       slot: 0,
       id: undefined,
       epoch: 0,
-      sentAt: 0,
       isAcknowledged: false,
       deadline: undefined,
     }
@@ -279,8 +282,12 @@ export class Invoker {
 
   #createMessage(pending: PendingRequest, slot: number, id: number): OutboundRequest {
     const { request, expiresAt } = pending
-    pending.sentAt = this.#clock.monotonic()
-    const remainingMs = expiresAt - pending.sentAt
+    const now = this.#clock.monotonic()
+    if (this.#measured === undefined) {
+      this.#measured = pending
+      this.#measuredAt = now
+    }
+    const remainingMs = expiresAt - now
     return {
       topic: INVOKE_TOPIC,
       payload: request.payload,
@@ -315,52 +322,12 @@ export class Invoker {
     this.#timeouts.remove(pending.deadline)
     pending.deadline = undefined
     this.#inquiries.delete(pending)
+    if (pending === this.#measured) this.#measured = undefined
     if (pending.id === undefined) this.#queued.delete(pending)
     else this.#sent.delete(pending.slot)
     return true
   }
 }
-
-/** Length of correlation data, bytes. The official clients require this length. */
-const CORRELATION_BYTES = 16
-const SLOT_OFFSET = 8
-const NUMBER_OFFSET = 12
-
-/**
- * Correlation data (MQTT 5.0, section 3.3.2.3.6): random bytes of this client, and the slot and number of a request.
- */
-class Correlation {
-  readonly #origin = randomBytes(SLOT_OFFSET)
-
-  encode(slot: number, number: number): Uint8Array {
-    const bytes = new Uint8Array(CORRELATION_BYTES)
-    bytes.set(this.#origin)
-    writeUint32(bytes, SLOT_OFFSET, slot)
-    writeUint32(bytes, NUMBER_OFFSET, number)
-    return bytes
-  }
-
-  /** Returns the slot, or `undefined` for another client's correlation data. */
-  slotOf(bytes: Uint8Array | undefined): number | undefined {
-    if (bytes?.length !== CORRELATION_BYTES) return undefined
-    for (let i = 0; i < SLOT_OFFSET; i++) if (bytes[i] !== this.#origin[i]) return undefined
-    return readUint32(bytes, SLOT_OFFSET)
-  }
-
-  hasNumber(bytes: Uint8Array | undefined, number: number): boolean {
-    return bytes !== undefined && readUint32(bytes, NUMBER_OFFSET) === number >>> 0
-  }
-}
-
-function writeUint32(bytes: Uint8Array, at: number, value: number): void {
-  bytes[at] = value >>> 24
-  bytes[at + 1] = value >>> 16
-  bytes[at + 2] = value >>> 8
-  bytes[at + 3] = value
-}
-
-const readUint32 = (bytes: Uint8Array, at: number): number =>
-  (((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)) >>> 0
 
 /**
  * Writes without a response from an earlier connection, by subject. Their responses may still arrive in a resumed

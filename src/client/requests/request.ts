@@ -43,8 +43,6 @@ export interface PendingRequest {
   slot: number
   id: number | undefined
   epoch: number
-  /** When it was sent last, monotonic ms. */
-  sentAt: number
   /** Whether the broker has acknowledged the message on this connection. */
   isAcknowledged: boolean
 }
