@@ -36,6 +36,7 @@ const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; read
     ],
   },
   pubsub: { imports: ['core', 'client', 'node'], folders: ['wire', 'client', 'hub', 'bridge'] },
+  opentelemetry: { imports: ['core'], folders: ['.'] },
   cli: { imports: ['core', 'client', 'node', 'server'], folders: ['.'] },
 }
 
@@ -59,13 +60,15 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   '@nats-io/transport-node': /^server\/log\/jetstream\/packages\.ts$/,
   '@nats-io/jetstream': /^server\/log\/jetstream\/packages\.ts$/,
   '@nats-io/obj': /^server\/log\/jetstream\/packages\.ts$/,
+  '@opentelemetry/api': /^opentelemetry\//,
   yaml: /^server\/access\/yaml-file\.ts$/,
   jose: /^(pubsub\/hub|server\/access)\/tokens\.ts$/,
   ws: /^(server\/broker\/transport\/listeners|pubsub\/hub\/upgrade|pubsub\/client\/ws-socket)\.ts$/,
 }
 
 /** The files that also run in browsers. */
-const ISOMORPHIC = /^(core|client|pubsub\/(wire|client)|server\/(engine|log|service))\/(?!disk\/|cluster\/|jetstream\/)/
+const ISOMORPHIC =
+  /^(core|client|opentelemetry|pubsub\/(wire|client)|server\/(engine|log|service))\/(?!disk\/|cluster\/|jetstream\/)/
 /** The files without observables. In `core`, only the awaitable request is an observable. */
 const WITHOUT_RXJS =
   /^(core\/(?!util\/awaitable)|client\/session\/|client\/watch\/reconcile|node\/dump\/|pubsub\/wire\/|server\/(engine|log)\/[\w-]+\.ts)/

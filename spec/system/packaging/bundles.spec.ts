@@ -46,12 +46,21 @@ describe('The bundles of the package', () => {
     )
   })
 
-  it.each(['', '/lease', '/matching', '/optimistic', '/optimistic/react', '/shadow', '/retained', '/pubsub', '/react'])(
-    'the bundles for pages import no Node modules, not even dynamically: rx-statestore%s',
-    name => {
-      const target = manifest.exports[`.${name}`]
-      const imported = typeof target === 'object' ? importedBy(target.default) : ['?']
-      expect(imported.filter(path => !['mqtt', 'react', 'rxjs', 'ws'].includes(path))).toEqual([])
-    },
-  )
+  it.each([
+    '',
+    '/lease',
+    '/matching',
+    '/optimistic',
+    '/optimistic/react',
+    '/shadow',
+    '/retained',
+    '/pubsub',
+    '/react',
+    '/diagnostics',
+    '/opentelemetry',
+  ])('the bundles for pages import no Node modules, not even dynamically: rx-statestore%s', name => {
+    const target = manifest.exports[`.${name}`]
+    const imported = typeof target === 'object' ? importedBy(target.default) : ['?']
+    expect(imported.filter(path => !['mqtt', 'react', 'rxjs', 'ws', '@opentelemetry/api'].includes(path))).toEqual([])
+  })
 })

@@ -39,7 +39,7 @@ beforeAll(() => {
   cpSync(join(ROOT, 'dist'), join(modules, 'rx-statestore/dist'), { recursive: true })
   cpSync(join(ROOT, 'package.json'), join(modules, 'rx-statestore/package.json'))
   mkdirSync(join(home, 'app'))
-  for (const name of ['rxjs', 'mqtt', 'react', '@standard-schema', '@types', '@nats-io', 'ws'])
+  for (const name of ['rxjs', 'mqtt', 'react', '@standard-schema', '@types', '@nats-io', '@opentelemetry', 'ws'])
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }))
 })

@@ -25,6 +25,7 @@ import * as shadow from '../../../src/client/shadow/index.js'
 import * as diagnostics from '../../../src/core/diagnostics/index.js'
 import * as optimisticFile from '../../../src/node/file-storage.js'
 import * as settings from '../../../src/node/settings.js'
+import * as opentelemetry from '../../../src/opentelemetry/index.js'
 import * as bridge from '../../../src/pubsub/bridge/index.js'
 import * as pubsub from '../../../src/pubsub/client/index.js'
 import * as hub from '../../../src/pubsub/hub/index.js'
@@ -58,6 +59,7 @@ const ENTRIES = {
   'rx-statestore/jetstream': jetstream,
   'rx-statestore/console': consoleEntry,
   'rx-statestore/diagnostics': diagnostics,
+  'rx-statestore/opentelemetry': opentelemetry,
   'rx-statestore/settings': settings,
   'rx-statestore/pubsub': pubsub,
   'rx-statestore/pubsub/server': hub,
@@ -114,7 +116,7 @@ beforeAll(async () => {
   const packed = parsePacked(stdout)
   files = packed.files.map(({ path }) => path)
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
-  const peers = ['rxjs@7.8.2', 'react@19.3.1']
+  const peers = ['rxjs@7.8.2', 'react@19.3.1', '@opentelemetry/api@1.9.0']
   const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', `./${packed.filename}`, ...peers]
   await effort<() => unknown>(() => run('npm', install, { cwd: home }), link)()
 }, 180_000)
