@@ -4,7 +4,7 @@ import { saveToken, takeToken } from './api/token.js'
 import { type Console, openConsole } from './state/console.js'
 import { themes } from './state/theme.js'
 import { App, TokenPage } from './view/app.js'
-import { loadMore } from './view/lazy.js'
+import { preload } from './view/lazy.js'
 
 const root = document.body
 const theme$ = themes(document.documentElement, localStorage)
@@ -29,7 +29,10 @@ addEventListener('hashchange', () => location.hash.startsWith('#token=') && star
 // Closes the store properly, because a DISCONNECT releases the session immediately.
 addEventListener('pagehide', () => open?.close())
 addEventListener('pageshow', ({ persisted }) => persisted && start(takeToken(tokenSources)))
-// Loads the remaining views on the first input, so that they are available if the server fails.
-for (const type of ['pointerdown', 'keydown']) {
-  addEventListener(type, () => loadMore().catch(() => undefined), { once: true })
+// A failure is not reported here, because each view loads again when it is shown.
+whenIdle(() => preload().catch(() => undefined))
+
+/** Runs a task after the first paint, when the browser is idle. */
+function whenIdle(task: () => void): void {
+  requestAnimationFrame(() => (globalThis.requestIdleCallback ?? setTimeout)(() => task()))
 }

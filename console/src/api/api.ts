@@ -128,4 +128,7 @@ async function problemOf(response: Response): Promise<Problem> {
 
 /** Returns whether a line has a known type. Other types are reserved for newer servers. */
 const isStreamLine = (line: unknown): line is StreamLine =>
-  typeof line === 'object' && line !== null && 'type' in line && (line.type === 'pulse' || line.type === 'clients')
+  typeof line === 'object' &&
+  line !== null &&
+  'type' in line &&
+  (line.type === 'pulse' || line.type === 'clients' || line.type === 'rates')

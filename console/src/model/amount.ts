@@ -12,7 +12,11 @@ export const formatCompact = (n: number): string => (n < 10_000 ? COUNT.format(n
 export const pluralize = (n: number, noun: string, plural = `${noun}s`): string =>
   `${formatCount(n)} ${n === 1 ? noun : plural}`
 
-export const formatNumber = (n: number): string => MEASURED.format(n)
+/** Formats a number with a fixed number of decimals, or with six significant digits if it is very large or small. */
+export const formatFixed = (n: number, decimals: number): string =>
+  n === 0 || (Math.abs(n) < 1e9 && Math.abs(n) >= 1e-6)
+    ? n.toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
+    : MEASURED.format(n)
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1_024) return pluralize(bytes, 'byte')

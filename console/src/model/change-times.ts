@@ -10,6 +10,10 @@ export const WINDOW_MS = 60_000
 /** Minimum distance between marbles, ms. Closer changes share a marble, so that marbles do not touch. */
 const MERGE_MS = 2_500
 
+/** Returns whether there are changes to draw. */
+export const hasChanged = ({ sets, deletes }: ChangeTimes, now: number): boolean =>
+  [sets.at(-1), deletes.at(-1)].some(last => last !== undefined && last > now - WINDOW_MS)
+
 export function addChangeTime(changeTimes: ChangeTimes, op: 'set' | 'delete', at: number): ChangeTimes {
   const { sets, deletes } = changeTimes
   return op === 'set' ? { sets: addTime(sets, at), deletes } : { sets, deletes: addTime(deletes, at) }

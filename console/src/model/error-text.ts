@@ -35,7 +35,7 @@ const ERROR_TEXTS: Readonly<Record<string, ErrorText>> = {
 export function describeError(cause: unknown): ErrorText {
   const known = hasCode(cause) ? ERROR_TEXTS[cause.code] : undefined
   if (known) return known
-  if (cause instanceof TypeError) return { title: 'Server unreachable', advice: 'Is it running?' }
+  if (cause instanceof TypeError) return { title: 'Store unreachable', advice: 'Is it running?' }
   return { title: 'Request failed', advice: cause instanceof Error ? cause.message : String(cause) }
 }
 

@@ -1,9 +1,12 @@
+import { formatFixed } from './amount.js'
+
 export interface Summary {
-  readonly min: number
-  readonly max: number
+  /** The numbers have the decimals of the values. */
+  readonly min: string
+  readonly max: string
   /** The time-weighted mean. */
   readonly mean: string
-  readonly latest: number
+  readonly latest: string
 }
 
 interface Numbers {
@@ -23,7 +26,20 @@ export function summaryOf({ times, values }: Numbers, now: number): Summary {
   const latest = values.at(-1) ?? Number.NaN
   const time = end - (times[0] ?? end)
   const mean = time > 0 ? weighted / time : latest
-  return { min, max, mean: mean.toFixed(Math.min(6, decimals(latest) + 1)), latest }
+  const digits = decimalsOf(values)
+  const format = (n: number): string => formatFixed(n, digits)
+  return {
+    min: format(min),
+    max: format(max),
+    mean: formatFixed(mean, Math.min(MAX_DECIMALS, digits + 1)),
+    latest: format(latest),
+  }
 }
+
+const MAX_DECIMALS = 6
+
+/** Returns the largest number of decimals of the values, at most six. */
+export const decimalsOf = (values: readonly number[]): number =>
+  values.reduce((most, value) => Math.min(MAX_DECIMALS, Math.max(most, decimals(value))), 0)
 
 const decimals = (n: number): number => /\.(\d+)$/.exec(String(n))?.[1]?.length ?? 0

@@ -16,15 +16,21 @@ const RENDER_MS = 80
  * Watches a key. The history starts with the subscription and survives reconnects.
  *
  * @param now - returns the time of the store's clock, ms
+ * @param expiryOf - returns the expiry of the last known value
  */
-export const watchDetail = (store$: Observable<StateStore>, key: ListedKey, now: () => number): Observable<Detail> =>
+export const watchDetail = (
+  store$: Observable<StateStore>,
+  key: ListedKey,
+  now: () => number,
+  expiryOf: () => number | undefined,
+): Observable<Detail> =>
   defer(() => {
     const recorder = new HistoryRecorder()
     return store$.pipe(
       switchMap(store => {
         const { entries$, freshness$ } = store.key(libraryKey(key), bytes)
         const history$ = entries$.pipe(
-          map(entry => recorder.add(entry, now())),
+          map(entry => recorder.add(entry, now(), expiryOf())),
           auditTime(RENDER_MS),
           map(() => recorder.current),
           startWith(recorder.current),

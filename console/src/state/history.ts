@@ -1,5 +1,5 @@
 import type { Entry } from 'rx-statestore'
-import { addChangeTime, type ChangeTimes, NO_CHANGE_TIMES } from '../model/change-times.js'
+import type { ChangeTimes } from '../model/change-times.js'
 import { missingReason } from '../model/missing-reason.js'
 import { type Kind, previewValue } from '../model/value.js'
 
@@ -9,6 +9,8 @@ export interface HistoryChange {
   readonly source: Entry<unknown>['source']
   /** Time of the write, or time of arrival if there is no version; ms on the store's clock. */
   readonly at: number
+  /** Time of arrival, ms on the store's clock. */
+  readonly arrivedAt: number
   readonly version: string | undefined
   readonly line: string
   readonly kind: Kind | undefined
@@ -28,7 +30,6 @@ export interface KeyHistory {
   /** Number of changes, including the dropped ones. */
   readonly total: number
   readonly series: Series
-  readonly changeTimes: ChangeTimes
 }
 
 export const EMPTY_HISTORY: KeyHistory = {
@@ -36,7 +37,6 @@ export const EMPTY_HISTORY: KeyHistory = {
   changes: [],
   total: 0,
   series: { times: [], values: [] },
-  changeTimes: NO_CHANGE_TIMES,
 }
 
 export const MAX_CHANGES = 200
@@ -47,28 +47,39 @@ export class HistoryRecorder {
   #changes: HistoryChange[] = []
   #times: number[] = []
   #values: number[] = []
-  #changeTimes: ChangeTimes = NO_CHANGE_TIMES
   #total = 0
   #entry: Entry<Uint8Array> | undefined
 
-  /** @param now - time of arrival, ms on the store's clock */
-  add(entry: Entry<Uint8Array>, now: number): void {
+  /**
+   * @param now - time of arrival, ms on the store's clock
+   * @param expiresAt - expiry of the previous value
+   */
+  add(entry: Entry<Uint8Array>, now: number, expiresAt?: number): void {
     const { op, source, value, version } = entry
     const preview = value && previewValue(value)
     const at = version?.wallClock ?? now
     this.#total += 1
     this.#entry = entry
-    if (this.#total > 1) this.#changeTimes = addChangeTime(this.#changeTimes, op === 'set' ? 'set' : 'delete', now)
-    const line = preview?.line ?? missingReason(entry)
+    const line = preview?.line ?? missingReason(entry, expiresAt)
     const bytes = value?.length ?? 0
-    const change = { n: this.#total, op, source, at, version: version?.toString(), line, kind: preview?.kind, bytes }
+    const change = {
+      n: this.#total,
+      op,
+      source,
+      at,
+      arrivedAt: now,
+      version: version?.toString(),
+      line,
+      kind: preview?.kind,
+      bytes,
+    }
     this.#changes = [change, ...this.#changes.slice(0, MAX_CHANGES - 1)]
     if (preview?.number !== undefined) this.#addNumber(at, preview.number)
   }
 
   get current(): KeyHistory {
     const series = { times: Array.from(this.#times), values: Array.from(this.#values) }
-    return { entry: this.#entry, changes: this.#changes, total: this.#total, series, changeTimes: this.#changeTimes }
+    return { entry: this.#entry, changes: this.#changes, total: this.#total, series }
   }
 
   /** Adds a number to the chart, which requires ascending times, although several values may arrive in one ms. */
@@ -84,4 +95,12 @@ export class HistoryRecorder {
     this.#times.shift()
     this.#values.shift()
   }
+}
+
+/** Returns the times of all kept changes, without the value at the start. */
+export function changeTimesOf({ changes, total }: KeyHistory): ChangeTimes {
+  const changed = total > changes.length ? changes : changes.slice(0, -1)
+  const times = (isSet: boolean): readonly number[] =>
+    changed.filter(({ op }) => (op === 'set') === isSet).map(({ arrivedAt }) => arrivedAt)
+  return { sets: times(true), deletes: times(false) }
 }

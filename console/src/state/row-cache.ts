@@ -8,6 +8,8 @@ export interface Row {
   readonly entry?: Entry<Uint8Array>
   readonly preview?: ValuePreview
   readonly facts?: KeyFacts
+  /** The expiry of the last value, which stays when the value is gone; ms on the store's clock. */
+  readonly expiresAt?: number
   readonly changeTimes: ChangeTimes
   /** Number of changes since the row was first displayed. */
   readonly changes: number
@@ -48,10 +50,17 @@ export class RowCache {
     const changeTimes = isUnchanged
       ? before.changeTimes
       : addChangeTime(before.changeTimes, op === 'set' ? 'set' : 'delete', now)
-    const { facts } = before
+    const { facts, expiresAt } = before
     const changes = isUnchanged ? before.changes : before.changes + 1
     const preview = value && previewValue(value)
-    this.#rows.set(id, { entry, changeTimes, changes, ...(preview && { preview }), ...(facts && { facts }) })
+    this.#rows.set(id, {
+      entry,
+      changeTimes,
+      changes,
+      ...(preview && { preview }),
+      ...(facts && { facts }),
+      ...(expiresAt !== undefined && op !== 'set' && { expiresAt }),
+    })
   }
 
   /** Stores the response for the requested ids; the key of an id without facts no longer exists. */
@@ -62,7 +71,10 @@ export class RowCache {
       if (row === undefined) continue
       const { facts: _facts, ...withoutFacts } = row
       const facts = byId.get(id)
-      this.#rows.set(id, facts ? { ...withoutFacts, facts } : withoutFacts)
+      const { expiresAt: _expired, ...withoutExpiry } = withoutFacts
+      const { expiresAt } = facts ?? {}
+      if (facts === undefined) this.#rows.set(id, withoutFacts)
+      else this.#rows.set(id, { ...withoutExpiry, facts, ...(expiresAt !== undefined && { expiresAt }) })
     }
   }
 

@@ -1,4 +1,4 @@
-import type { StatsSample } from '../../../src/server/console/contract.js'
+import type { Rates, StatsSample } from '../../../src/server/console/contract.js'
 
 export interface StatsHistory {
   readonly last: StatsSample | undefined
@@ -12,12 +12,19 @@ export const NO_STATS: StatsHistory = { last: undefined, requests: [], errors: [
 /** Maximum number of samples: two minutes at one per second. */
 export const MAX_SAMPLES = 120
 
-export const addSample = ({ requests, errors, notifications }: StatsHistory, sample: StatsSample): StatsHistory => ({
-  last: sample,
-  requests: append(requests, sample.requests),
-  errors: append(errors, sample.errors),
-  notifications: append(notifications, sample.notifications),
-})
+/** Adds a sample. Rates, which a connection begins with, replace the samples of earlier connections. */
+export function addSample(history: StatsHistory, line: StatsSample | Rates): StatsHistory {
+  if (line.type === 'rates') {
+    const { requests, errors, notifications } = line
+    return { last: history.last, requests, errors, notifications }
+  }
+  return {
+    last: line,
+    requests: append(history.requests, line.requests),
+    errors: append(history.errors, line.errors),
+    notifications: append(history.notifications, line.notifications),
+  }
+}
 
 const append = (values: readonly number[], value: number): readonly number[] => [
   ...values.slice(1 - MAX_SAMPLES),

@@ -10,6 +10,8 @@ const RECONNECT = { initial: 100, max: 2_000 }
 /** Keep-alive interval, ms. It is long because timers of a background page fire once a minute. */
 const KEEP_ALIVE_MS = 120_000
 const REOPEN_DELAY_MS = 2_000
+/** Time after which a write fails that the store has not answered, ms. */
+export const WRITE_TIMEOUT_MS = 10_000
 
 /**
  * Emits the page's client, and a new one when the store's address changes. Closes the client when there are no
@@ -42,6 +44,7 @@ const openStore = (facts: StoreFacts, clientId: string, token: string): Observab
       reconnect: RECONNECT,
       sessionExpiry: SESSION_EXPIRY_MS,
       keepAlive: KEEP_ALIVE_MS,
+      timeout: WRITE_TIMEOUT_MS,
     })
     subscriber.add(() => store.close())
     subscriber.next(store)

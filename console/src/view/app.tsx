@@ -23,10 +23,13 @@ export interface AppProps {
 
 export const TokenPage = lazy(more => more.TokenPage)
 
-const EMPTY_PAGE = <main class="page" />
-const ClientsView = lazy(more => more.ClientsView, EMPTY_PAGE)
-const StoreView = lazy(more => more.StoreView, EMPTY_PAGE)
-const Dialogs = lazy(more => more.Dialogs)
+const page = (content: JSX.Element | undefined): JSX.Element => <main class="page">{content}</main>
+const ClientsView = lazy(more => more.ClientsView, page)
+const StoreView = lazy(more => more.StoreView, page)
+const Dialogs = lazy(
+  more => more.Dialogs,
+  content => (content ? <div class="unreachable-dialog">{content}</div> : null),
+)
 const VIEWS = { keys: KeysView, clients: ClientsView, store: StoreView }
 
 export function App({ console, theme$, onToken }: AppProps): JSX.Element {

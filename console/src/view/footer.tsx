@@ -15,7 +15,7 @@ export function Footer(): JSX.Element {
   const now = useCell(now$)
   return (
     <footer class={`footer footer-${health.state}`}>
-      {(health.state === 'stale' || health.state === 'frozen') && <Icon name="warn" />}
+      {(health.state === 'stale' || health.state === 'frozen') && <Icon name={health.state} />}
       <p class="footer-words">{health.state === 'live' ? <Facts now={now} /> : statusText(health, now)}</p>
       {health.state === 'frozen' && <ResumeButton />}
       <button type="button" class="footer-keys" onClick={() => dialog$.next({ type: 'keyboard' })}>

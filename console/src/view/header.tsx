@@ -1,12 +1,14 @@
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import type { BehaviorSubject } from 'rxjs'
 import { formatCompact } from '../model/amount.js'
+import { liveNodes } from '../model/node-state.js'
 import { formatDuration, formatRemaining } from '../model/time.js'
 import type { Health } from '../state/health.js'
 import { THEMES, type Theme } from '../state/theme.js'
 import { useConsole } from './context.js'
 import { Icon } from './icon.js'
 import { Sparkline } from './sparkline.js'
+import { StateMark, UNKNOWN, useIsCurrent } from './state-mark.js'
 import { useCell } from './use-cell.js'
 
 export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }): JSX.Element {
@@ -16,7 +18,9 @@ export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }):
     <header class="header">
       <Brand />
       <p class="header-address">{facts?.url}</p>
-      <HealthMark health={useCell(health$)} now={useCell(now$)} />
+      <HealthMark health={useCell(health$)} now={useCell(now$)}>
+        <LiveNodes />
+      </HealthMark>
       <Pulse />
       <ThemeSwitch theme$={theme$} />
     </header>
@@ -37,6 +41,7 @@ export const Brand = (): JSX.Element => (
 
 function Pulse(): JSX.Element {
   const { last, requests, errors, notifications } = useCell(useConsole().stats$)
+  const isCurrent = useIsCurrent()
   const rates = [
     { name: 'Requests', unit: 'req/s', values: requests, now: last?.requests ?? 0, tone: '' },
     { name: 'Errors', unit: 'errors/s', values: errors, now: last?.errors ?? 0, tone: 'bad' },
@@ -45,8 +50,8 @@ function Pulse(): JSX.Element {
   return (
     <ul class="pulse" aria-label="Throughput">
       {rates.map(({ name, unit, values, now, tone }) => (
-        <li key={name} class={`rate ${tone} ${now > 0 ? 'active' : ''}`}>
-          <span class="rate-now">{formatCompact(now)}</span>
+        <li key={name} class={`rate ${tone} ${isCurrent && now > 0 ? 'active' : ''}`}>
+          <span class="rate-now">{isCurrent && last ? formatCompact(now) : UNKNOWN}</span>
           <span class="rate-unit">{unit}</span>
           <Sparkline of={`${name} per second`} values={values} />
         </li>
@@ -55,13 +60,32 @@ function Pulse(): JSX.Element {
   )
 }
 
-export function HealthMark({ health, now }: { readonly health: Health; readonly now: number }): JSX.Element {
-  return (
-    <p class={`health health-${health.state}`}>
-      <span class="health-dot" aria-hidden="true" />
-      <span>{health.state === 'refused' ? 'no access' : health.state}</span>
+interface HealthMarkProps {
+  readonly health: Health
+  readonly now: number
+  /** Shown while the store is live. */
+  readonly children: ComponentChildren
+}
+
+const HealthMark = ({ health, now, children }: HealthMarkProps): JSX.Element => (
+  <p class={`health health-${health.state}`}>
+    <StateMark state={health.state}>
       {'since' in health && <span class="health-more">{statusDetail(health, now)}</span>}
-    </p>
+      {health.state === 'live' && children}
+    </StateMark>
+  </p>
+)
+
+/** Shows how many nodes of a cluster are live. */
+function LiveNodes(): JSX.Element | null {
+  const { last } = useCell(useConsole().stats$)
+  if (last?.cluster === undefined) return null
+  const { length: all } = last.cluster.nodes
+  const live = liveNodes(last.cluster)
+  return (
+    <span class={`health-nodes ${live < all ? 'health-nodes-missing' : ''}`}>
+      · {live}/{all} nodes
+    </span>
   )
 }
 

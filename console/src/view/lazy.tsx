@@ -1,24 +1,59 @@
 import type { FunctionComponent, JSX } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
+import { filter, skip } from 'rxjs'
 import { ConsoleContext } from './context.js'
+import { adopt } from './style-sheet.js'
+import { Unreachable } from './unreachable.js'
 
-/** Loads the views that are not needed for the first paint. */
-export const loadMore = (): Promise<typeof import('./more.js')> => import('./more.js')
+type More = typeof import('./more.js')
 
-/** Wraps a lazily loaded view. `fallback` reserves the space of the view. */
+/** Loads the views that are not needed for the first paint. A failed attempt can be repeated. */
+async function loadMore(): Promise<More> {
+  const more = await import('./more.js')
+  adopt(more.sheet)
+  return more
+}
+
+/** Loads the remaining views and the chart library, so that they are available when the server fails. */
+export const preload = async (): Promise<void> => {
+  await loadMore()
+  await import('./detail/chart.js')
+}
+
+/** Places the content of a view that is not loaded; `undefined` while the view is loading. */
+type Frame = (content: JSX.Element | undefined) => JSX.Element | null
+
+const NO_FRAME: Frame = content => content ?? null
+
+/** Wraps a lazily loaded view. `frame` reserves the space of the view. */
 export function lazy<P extends object>(
-  choose: (more: typeof import('./more.js')) => FunctionComponent<P>,
-  fallback: JSX.Element | null = null,
+  choose: (more: More) => FunctionComponent<P>,
+  frame: Frame = NO_FRAME,
 ): FunctionComponent<P> {
   return props => {
-    const toasts = useContext(ConsoleContext)?.toasts
+    const health$ = useContext(ConsoleContext)?.health$
     const [loaded, setLoaded] = useState<{ readonly View: FunctionComponent<P> }>()
+    const [attempt, setAttempt] = useState(0)
+    const [hasFailed, setHasFailed] = useState(false)
+    const retry = (): void => setAttempt(n => n + 1)
+    // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt loads again
     useEffect(() => {
       loadMore().then(
         more => setLoaded({ View: choose(more) }),
-        (cause: unknown) => toasts?.failure(cause),
+        () => setHasFailed(true),
       )
-    }, [toasts])
-    return loaded ? <loaded.View {...props} /> : fallback
+    }, [attempt])
+    useEffect(() => {
+      if (!hasFailed || health$ === undefined) return
+      const returned = health$
+        .pipe(
+          skip(1),
+          filter(({ state }) => state === 'live'),
+        )
+        .subscribe(() => setAttempt(n => n + 1))
+      return () => returned.unsubscribe()
+    }, [hasFailed, health$])
+    if (loaded) return <loaded.View {...props} />
+    return frame(hasFailed ? <Unreachable onRetry={retry} /> : undefined)
   }
 }

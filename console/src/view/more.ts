@@ -1,4 +1,5 @@
-import '../style/more.css'
+import styles from '../style/more.css?inline'
+import { styleSheet } from './style-sheet.js'
 
 export { ClientsView } from './clients/clients-view.js'
 export { DetailPane } from './detail/detail-pane.js'
@@ -6,3 +7,6 @@ export { Dialogs } from './dialogs/dialogs.js'
 export { ResumeButton } from './resume-button.js'
 export { StoreView } from './store/store-view.js'
 export { TokenPage } from './token-page.js'
+
+/** The styles of these views, which `loadMore` adds. */
+export const sheet = styleSheet(styles)

@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { formatCompact } from '../model/amount.js'
 import type { Route } from '../model/route.js'
 import { useConsole } from './context.js'
+import { UNKNOWN, useIsCurrent } from './state-mark.js'
 import { useCell } from './use-cell.js'
 
 /** Shows links to the views with their counts, and the toolbar of the current view. */
@@ -10,6 +11,7 @@ export function Nav({ children }: { readonly children?: ComponentChildren }): JS
   const { view } = useCell(route$)
   const clients = useCell(clients$).length
   const { last } = useCell(stats$)
+  const isCurrent = useIsCurrent()
   // A standby does not know the counts of the active store.
   const isServing = last?.startedAt
   const views: readonly { view: Route['view']; name: string; amount?: number | undefined }[] = [
@@ -25,7 +27,11 @@ export function Nav({ children }: { readonly children?: ComponentChildren }): JS
             <span class="nav-name" data-name={item.name}>
               {item.name}
             </span>
-            {item.amount !== undefined && <span class="nav-amount">{formatCompact(item.amount)}</span>}
+            {item.amount !== undefined && (
+              <span class="nav-amount" data-amount={formatCompact(item.amount)}>
+                {isCurrent ? formatCompact(item.amount) : UNKNOWN}
+              </span>
+            )}
           </a>
         ))}
       </nav>

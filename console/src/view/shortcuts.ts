@@ -19,15 +19,14 @@ export function listenForShortcuts(page: Document, console: Console): () => void
 }
 
 /**
- * Returns whether an arrow key moves the focus into the list, which it does from the search or if nothing has the
- * focus.
+ * Returns whether a key moves the focus into the list: an arrow key from the search or if nothing has the focus, and
+ * Enter from the search.
  */
 function entersList({ key, target }: KeyboardEvent, page: Document): boolean {
   const fromSearch = target instanceof HTMLElement && target.id === 'search'
+  const leavesSearch = key === 'ArrowDown' || key === 'Enter'
   const fromNowhere = target === page.body && (key === 'ArrowDown' || key === 'ArrowUp')
-  return (
-    (fromNowhere || (fromSearch && key === 'ArrowDown')) && page.querySelector('.grid-body [tabindex="0"]') !== null
-  )
+  return (fromNowhere || (fromSearch && leavesSearch)) && page.querySelector('.grid-body [tabindex="0"]') !== null
 }
 
 function runShortcut(key: string, page: Document, console: Console): boolean {
@@ -36,7 +35,19 @@ function runShortcut(key: string, page: Document, console: Console): boolean {
   else if (key === 'n') dialog$.next({ type: 'set' })
   else if (key === 't') folding.toggle()
   else if (key === '?') dialog$.next({ type: 'keyboard' })
+  else if (key === 'e' || key === 'Delete') return actOnOpenKey(key, console)
   else if (key === '1' || key === '2' || key === '3') console.navigate({ view: VIEWS[key] })
+  else return false
+  return true
+}
+
+/** Edits or deletes the open key. In the list, the keys act on the focused row instead. */
+function actOnOpenKey(pressed: 'e' | 'Delete', { open$, rows$, dialog$ }: Console): boolean {
+  const key = open$.value
+  if (key === undefined) return false
+  const entry = rows$.value.get(key.id)?.entry
+  if (pressed === 'e' && entry) dialog$.next({ type: 'set', key })
+  else if (pressed === 'Delete' && entry?.value) dialog$.next({ type: 'delete', key, value: entry.value })
   else return false
   return true
 }
@@ -57,9 +68,11 @@ function focusSearch(page: Document, { navigate }: Console): void {
 }
 
 /** Closes the open key and focuses its row. Without an open key, clears the search. */
-function closeOrClear(page: Document, { route$, searchText$, navigate }: Console): void {
+function closeOrClear(page: Document, { route$, searchText$, dialog$, navigate }: Console): void {
   const route = route$.value
-  if (route.view === 'keys' && route.id !== undefined) {
+  // A dialog whose code cannot be loaded is not in the page.
+  if (dialog$.value !== undefined) dialog$.next(undefined)
+  else if (route.view === 'keys' && route.id !== undefined) {
     navigate({ view: 'keys' })
     requestAnimationFrame(() => focusList(page))
   } else if (searchText$.value !== '') searchText$.next('')

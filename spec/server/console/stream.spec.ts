@@ -2,7 +2,6 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { linesOf } from '../../../src/node/dump/codec.js'
 import type { StreamLine } from '../../../src/server/console/contract.js'
-import { eventually } from '../../support/eventually.js'
 import { RawClient } from '../../support/raw-client.js'
 import { command } from '../../support/words.js'
 import { type OpenConsole, openConsole } from './open-console.js'
@@ -72,7 +71,7 @@ describe('GET /api/stream', () => {
     await alice.request(command('SET k v'), { timestamp: now() })
     await alice.request(command('nonsense'))
     clock.advance(1_000)
-    const second = { at: start + 1_000, keys: 2, watches: 1, requests: 3, errors: 1, notifications: 1, keyspace: 2 }
+    const second = { at: start + 1_000, keys: 2, watches: 1, requests: 4, errors: 1, notifications: 1, keyspace: 2 }
     expect(await stream.next()).toMatchObject({ type: 'pulse', ...second })
     expect(await stream.next()).toEqual({ type: 'clients', clients: [{ clientId: 'alice', since: start, watches: 1 }] })
     clock.advance(1_000)
@@ -119,17 +118,40 @@ describe('GET /api/stream', () => {
     expect(await stream.next()).toMatchObject({ type: 'clients', clients: [{ clientId: 'bob' }] })
   })
 
-  it('statistics are collected once for all readers, and only while at least one reader is connected', async () => {
+  it('a stream starts with the rates of the last two minutes, also if no reader was connected', async () => {
     const open = await openConsole()
-    const { clock } = open
-    expect(clock.pending).toBe(0)
+    const { store, clock } = open
+    const alice = await RawClient.ready(store.url, 'alice')
+    clock.advance(1_000)
+    await alice.request(command('SET k v'), { timestamp: now() })
+    clock.advance(1_000)
+    for (let second = 0; second < 200; second++) clock.advance(1_000)
+    await alice.request(command('nonsense'))
+    await alice.request(command('nonsense'))
+    clock.advance(1_000)
+    clock.advance(1_000)
+    const stream = await read(open)
+    const quiet = Array.from({ length: 118 }, () => 0)
+    expect(await stream.next()).toEqual({
+      type: 'rates',
+      requests: [...quiet, 2],
+      errors: [...quiet, 2],
+      notifications: [...quiet, 0],
+    })
+    expect(await stream.next()).toMatchObject({ type: 'pulse', requests: 0, at: clock.now() })
+  })
+
+  it('statistics are collected once for all readers, until the console closes', async () => {
+    const open = await openConsole()
+    const { clock, server } = open
+    expect(clock.pending).toBe(1)
     const streams = [await read(open), await read(open), await read(open)]
     await Promise.all(streams.map(async stream => stream.next()))
     expect(clock.pending).toBe(1)
     clock.advance(1_000)
     await Promise.all(streams.map(async stream => stream.leave()))
-    await eventually(() => clock.pending === 0)
-    expect(await (await read(open)).next()).toMatchObject({ type: 'pulse', at: clock.now() })
+    await server.close()
+    expect(clock.pending).toBe(0)
   })
 
   it('at most sixteen streams are served', async () => {
@@ -186,9 +208,12 @@ describe('GET /api/stream', () => {
 
   it('a stream is closed if its client does not read it', async () => {
     const open = await openConsole({ idleTimeout: 100 })
-    await neverRead(open)
+    for (let n = 0; n < 16; n++) await neverRead(open)
     // Nothing is written while the clock stands still, as on a blocked connection.
-    await eventually(() => open.clock.pending === 0)
+    let next = await open.callApi('api/stream')
+    while (next.status === 503) next = await open.callApi('api/stream')
+    expect(next.status).toBe(200)
+    await next.body?.cancel()
   })
 
   it('closing the console ends the stream', async () => {
@@ -197,6 +222,6 @@ describe('GET /api/stream', () => {
     await Promise.all([stream.next(), stream.next()])
     await open.server.close()
     await expect(stream.next()).rejects.toThrow()
-    await eventually(() => open.clock.pending === 0)
+    expect(open.clock.pending).toBe(0)
   })
 })

@@ -38,9 +38,9 @@ describeInBrowser('An open key on the console', open => {
 
     const chart = ui.detail.getByRole('region', { name: 'Chart' })
     const drawing = chart.getByRole('img')
-    expect(await drawing.getAttribute('aria-label')).toMatch(/^4 values in \d+s, from 19 to 23\.5, now 19$/)
+    expect(await drawing.getAttribute('aria-label')).toMatch(/^4 values in \d+s, from 19\.0 to 23\.5, now 19\.0$/)
     await drawing.locator('canvas').waitFor()
-    await reads(chart, /lowest\s*19\s*mean\s*[\d.]+\s*highest\s*23\.5/)
+    await reads(chart, /lowest\s*19\.0\s*mean\s*[\d.]+\s*highest\s*23\.5/)
     expect(await drawing.locator('canvas').evaluate(hasInk)).toBe(true)
   })
 

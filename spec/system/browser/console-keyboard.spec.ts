@@ -39,6 +39,29 @@ describeInBrowser('The console by keyboard', open => {
     await expect.poll(() => focused(page)).toBe('key/1')
   })
 
+  it('Enter in the search moves to the list, and keys act on the open key from its pane', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link)
+    const ui = new ConsolePage(page)
+    await page.keyboard.press('/')
+    await page.keyboard.type('key/42')
+    await reads(page.locator('#found'), '1 key')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => focused(page)).toBe('key/42')
+    await page.keyboard.press('Enter')
+    await reads(ui.detail.locator('.detail-number'), '42')
+    expect(await page.evaluate(() => document.activeElement?.closest('.detail') !== null)).toBe(true)
+    await page.keyboard.press('e')
+    await ui.fill({ Value: '43' })
+    await page.keyboard.press('Escape')
+    await ui.dialog.waitFor({ state: 'detached' })
+    await page.keyboard.press('Delete')
+    await reads(ui.dialog.locator('.deleted-key'), 'key/42')
+    await ui.decide('Delete')
+    await reads(ui.detail, 'The key was deleted.')
+    expect(store.peek('key/42')).toBeUndefined()
+  })
+
   it.each([
     ['a fresh page', undefined],
     ['the search', '/'],
@@ -58,7 +81,7 @@ describeInBrowser('The console by keyboard', open => {
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
     await ui.row('key/3').focus()
-    await ui.grid.evaluate(grid => {
+    await ui.scroller.evaluate(grid => {
       grid.scrollTop = 2_000
     })
     await ui.row('key/70').waitFor()

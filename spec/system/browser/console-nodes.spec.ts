@@ -12,7 +12,7 @@ import { reads } from './support/waiting.js'
 
 describeInBrowser('Nodes on the console', open => {
   it.skipIf(!SERVICES.nats.present)(
-    'the store view lists the nodes with lag and clients, and marks offline nodes',
+    'the store view lists the nodes with lag and clients, and marks late and offline nodes',
     { timeout: 60_000 },
     async () => {
       const nats = await NatsCluster.start(1)
@@ -31,10 +31,14 @@ describeInBrowser('Nodes on the console', open => {
       await reads(row('north').locator('[data-label=seen]'), 'now')
       await reads(row('north').getByRole('rowheader'), /this node/)
       await reads(row('south').locator('[data-label=clients]'), '1')
+      await reads(row('south').locator('[data-label=state]'), 'Live')
+      await reads(ui.health, /live\s*· 2\/2 nodes/)
       // A single node cannot discard the keys of the cluster.
       expect(await page.getByRole('button', { name: 'Discard keys…' }).count()).toBe(0)
       await south.close()
-      await reads(row('south').getByRole('rowheader'), /offline/)
+      await reads(row('south').locator('[data-label=state]'), 'No heartbeat')
+      await reads(ui.health, /live\s*· 1\/2 nodes/)
+      await reads(row('south').locator('[data-label=state]'), 'Offline')
       await reads(row('south').locator('[data-label=clients]'), '–')
       await expectAccessible(page)
       await takePictures(page, 'console-nodes')

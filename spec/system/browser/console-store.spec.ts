@@ -146,8 +146,8 @@ describeInBrowser('The store on the console', open => {
     await server.close()
     await store.close()
     await reads(ui.health, /^stale\s*for [1-9]s$/)
-    await reads(ui.detail, /stale for \d+s/)
-    await reads(page.getByRole('contentinfo'), 'Server unreachable. Values as of')
+    await reads(ui.detail, /stale\s*for \d+s/)
+    await reads(page.getByRole('contentinfo'), 'Store unreachable. Values as of')
     await reads(ui.cell('a', 'value'), '1')
   })
 

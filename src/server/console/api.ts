@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { type Observable, Subject, takeUntil } from 'rxjs'
 import { fromHex, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { type DumpLine, DumpWriter, dumpLinesOf } from '../../node/dump/codec.js'
@@ -16,7 +15,7 @@ import type {
   UsageResponse,
 } from './contract.js'
 import { bodyOf, HttpProblem, type JsonObject, readJson, replaceWildcardHost } from './http.js'
-import { type StatsLines, statsLines } from './stats-stream.js'
+import { StatsSampler } from './stats-stream.js'
 
 export interface ApiOptions {
   readonly store: ConsoleStore
@@ -54,18 +53,17 @@ const MAX_DUMPS = 4
 /** Serves the requests below `/api/`. See `contract.ts`. */
 export class Api {
   readonly #options: ApiOptions
-  readonly #statsLines$: Observable<StatsLines>
+  readonly #sampler: StatsSampler
   readonly #routes: ReadonlyMap<string, Route>
-  readonly #closed$ = new Subject<void>()
 
   constructor(options: ApiOptions) {
     this.#options = options
-    this.#statsLines$ = statsLines(options.store, options.clock)
+    this.#sampler = new StatsSampler(options.store, options.clock)
     this.#routes = this.#makeRoutes(options)
   }
 
   close(): void {
-    this.#closed$.next()
+    this.#sampler.close()
   }
 
   /** Returns whether a request changes the store or exports all its data. */
@@ -127,7 +125,7 @@ export class Api {
   #stream(response: ServerResponse): Promise<undefined> {
     response.writeHead(200, { 'content-type': 'application/x-ndjson' })
     let lastClients = ''
-    const subscription = this.#statsLines$.pipe(takeUntil(this.#closed$)).subscribe({
+    const subscription = this.#sampler.lines$.subscribe({
       next: ({ sample, clients }) => {
         if (response.writableNeedDrain) return
         response.write(clients === lastClients ? sample : sample + clients)

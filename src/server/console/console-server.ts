@@ -4,7 +4,7 @@ import { createServer as createHttpsServer, Server as HttpsServer } from 'node:h
 import type { AddressInfo, Socket } from 'node:net'
 import type { Observable } from 'rxjs'
 import { randomBytes } from '../../core/util/bytes.js'
-import { systemClock } from '../../core/util/clock.js'
+import { type Clock, systemClock } from '../../core/util/clock.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
@@ -26,6 +26,15 @@ const MAX_CONNECTIONS = 256
 /** The limit on connections without the token. It reserves the other connections for clients that have the token. */
 const MAX_UNAUTHENTICATED = 128
 const IDLE_TIMEOUT_MS = 60_000
+
+/** The system clock, whose timers do not keep the process alive: rates are sampled until the console is closed. */
+const BACKGROUND_CLOCK: Clock = {
+  ...systemClock,
+  schedule: (delay, task) => {
+    const timer = setTimeout(task, delay).unref()
+    return () => clearTimeout(timer)
+  },
+}
 
 /** Serves the console page and its API. One console server serves all runs of the store. */
 export class ConsoleServer implements AsyncDisposable {
@@ -51,7 +60,7 @@ export class ConsoleServer implements AsyncDisposable {
   #closed: Promise<void> | undefined
 
   private constructor(store: ConsoleStore, options: ConsoleOptions) {
-    const { clock = systemClock, page = packageFile(PAGE_FOLDER), seed, version, server, brokerLogin } = options
+    const { clock = BACKGROUND_CLOCK, page = packageFile(PAGE_FOLDER), seed, version, server, brokerLogin } = options
     checkToken(options.token)
     this.token = options.token ?? Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
     this.#options = options

@@ -40,10 +40,19 @@ export interface BrokerLogin {
 
 /**
  * A line of GET /api/stream, an endless response with one JSON object per line (`application/x-ndjson`). The response
- * contains a sample at the beginning and every second, and the clients at the beginning and whenever they or their
- * watches change, at most once a second.
+ * begins with the rates of the last two minutes, unless the console has just started. It contains a sample at the
+ * beginning and every second, and the clients at the beginning and whenever they or their watches change, at most once a
+ * second.
  */
-export type StreamLine = StatsSample | Clients
+export type StreamLine = Rates | StatsSample | Clients
+
+/** The counts of each second before the first sample, oldest first, at most of two minutes. */
+export interface Rates {
+  readonly type: 'rates'
+  readonly requests: readonly number[]
+  readonly errors: readonly number[]
+  readonly notifications: readonly number[]
+}
 
 export interface StatsSample {
   readonly type: 'pulse'
@@ -73,7 +82,7 @@ export interface StatsSample {
   /** The numbers of refused connections and rejected logins since the start. */
   readonly refusedConnections?: number
   readonly refusedLogins?: number
-  /** The counts of the last second. */
+  /** The counts of the last full second. */
   readonly requests: number
   readonly errors: number
   readonly notifications: number

@@ -1,11 +1,13 @@
-import { defer, map, Observable, ReplaySubject, share } from 'rxjs'
+import { concat, defer, type Observable, of, Subject } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 import { rootCause } from '../../core/util/errors.js'
 import type { AttachedState } from '../attach/attached-store.js'
 import { type ConsoleStore, isAttached, type StoreWithBroker } from './console-store.js'
-import type { AttachedFacts, Clients, StatsSample } from './contract.js'
+import type { AttachedFacts, Clients, Rates, StatsSample } from './contract.js'
 
 const PERIOD_MS = 1_000
+/** The number of kept rates: two minutes, as in the page's charts. */
+const MAX_RATES = 120
 const MAX_CLIENTS = 1_000
 const MAX_NODES = 100
 
@@ -16,41 +18,76 @@ export interface StatsLines {
   readonly clients: string
 }
 
-/** Emits a sample on subscription and then every second. All subscribers share one timer. */
-export const statsLines = (store: ConsoleStore, clock: Clock): Observable<StatsLines> =>
-  defer(() => {
-    let previous = store.stats
-    return ticks(clock).pipe(
-      map(() => {
-        const { stats, clients } = store
-        const sample = sampleOf(store, stats, previous, clients.length, clock.now())
-        previous = stats
-        return { sample: line(sample), clients: line({ type: 'clients', clients: clients.slice(0, MAX_CLIENTS) }) }
-      }),
-    )
-  }).pipe(
-    share({
-      connector: () => new ReplaySubject(1),
-      resetOnRefCountZero: true,
-      resetOnComplete: true,
-      resetOnError: true,
-    }),
-  )
+/** The counts of one second. */
+type SecondCounts = Pick<StatsSample, 'requests' | 'errors' | 'notifications'>
 
-const ticks = (clock: Clock): Observable<void> =>
-  new Observable(subscriber => {
-    let cancel = (): void => undefined
-    const tick = (): void => {
-      cancel = clock.schedule(PERIOD_MS, tick)
-      subscriber.next()
-    }
-    subscriber.add(() => cancel())
-    tick()
-  })
+const NO_COUNTS: SecondCounts = { requests: 0, errors: 0, notifications: 0 }
 
-function sampleOf(store: ConsoleStore, stats: Stats, previous: Stats, clients: number, at: number): StatsSample {
+/**
+ * Samples a store every second. The rates of the last two minutes are kept even without a subscriber, so that charts
+ * are filled when a page opens.
+ */
+export class StatsSampler {
+  /** Emits the kept rates with a sample on subscription, and then a sample every second. Completes on {@link close}. */
+  readonly lines$: Observable<StatsLines>
+  readonly #store: ConsoleStore
+  readonly #clock: Clock
+  readonly #samples$ = new Subject<StatsLines>()
+  #counts: readonly SecondCounts[] = []
+  #previous: Stats
+  #cancel: () => void
+
+  constructor(store: ConsoleStore, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+    this.#previous = store.stats
+    this.#cancel = clock.schedule(PERIOD_MS, () => this.#tick())
+    this.lines$ = defer(() => concat(of(this.#firstLines()), this.#samples$))
+  }
+
+  close(): void {
+    this.#cancel()
+    this.#samples$.complete()
+  }
+
+  #tick(): void {
+    this.#cancel = this.#clock.schedule(PERIOD_MS, () => this.#tick())
+    const { stats } = this.#store
+    this.#counts = [...this.#counts.slice(1 - MAX_RATES), countsSince(this.#previous, stats)]
+    this.#previous = stats
+    if (this.#samples$.observed) this.#samples$.next(this.#sampleLines())
+  }
+
+  #firstLines(): StatsLines {
+    const { sample, clients } = this.#sampleLines()
+    // The sample contains the counts of the last second.
+    const earlier = this.#counts.slice(0, -1)
+    return { sample: earlier.length === 0 ? sample : line(ratesOf(earlier)) + sample, clients }
+  }
+
+  #sampleLines(): StatsLines {
+    const { clients } = this.#store
+    const sample = sampleOf(this.#store, this.#counts.at(-1) ?? NO_COUNTS, clients.length, this.#clock.now())
+    return { sample: line(sample), clients: line({ type: 'clients', clients: clients.slice(0, MAX_CLIENTS) }) }
+  }
+}
+
+const ratesOf = (counts: readonly SecondCounts[]): Rates => ({
+  type: 'rates',
+  requests: counts.map(({ requests }) => requests),
+  errors: counts.map(({ errors }) => errors),
+  notifications: counts.map(({ notifications }) => notifications),
+})
+
+const countsSince = (previous: Stats, now: Stats): SecondCounts => ({
+  requests: increase(previous.requests, now.requests),
+  errors: increase(previous.errors, now.errors),
+  notifications: increase(previous.notifications, now.notifications),
+})
+
+function sampleOf(store: ConsoleStore, counts: SecondCounts, clients: number, at: number): StatsSample {
+  const { startedAt, drift, keyspace, cluster, stats } = store
   const { keys, watches } = stats
-  const { startedAt, drift, keyspace, cluster } = store
   return {
     type: 'pulse',
     at,
@@ -59,9 +96,7 @@ function sampleOf(store: ConsoleStore, stats: Stats, previous: Stats, clients: n
     keys,
     watches,
     ...(isAttached(store) ? { connections: clients, attached: attachedFacts(store.state) } : connectionsOf(store)),
-    requests: increase(previous.requests, stats.requests),
-    errors: increase(previous.errors, stats.errors),
-    notifications: increase(previous.notifications, stats.notifications),
+    ...counts,
     keyspace,
     ...(cluster && { cluster: { ...cluster, nodes: cluster.nodes.slice(0, MAX_NODES) } }),
   }
@@ -77,7 +112,7 @@ function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
 // A lower count means that the counters have restarted with the store.
 const increase = (previous: number, now: number): number => (now < previous ? now : now - previous)
 
-const line = (members: StatsSample | Clients): string => `${JSON.stringify(members)}\n`
+const line = (members: Rates | StatsSample | Clients): string => `${JSON.stringify(members)}\n`
 
 export function attachedFacts(now: AttachedState): AttachedFacts {
   const { state } = now

@@ -7,12 +7,13 @@ import { sortByName, toListedKey } from '../../model/listed-key.js'
 import { formatDuration } from '../../model/time.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
+import { UNKNOWN } from '../state-mark.js'
 import { useActions } from '../use-actions.js'
 
 export interface ClientRowProps {
   readonly client: ClientFacts
-  /** The current time, ms on the store's clock. */
-  readonly now: number
+  /** The current time, ms on the store's clock; `undefined` while the client's connection is not known. */
+  readonly now: number | undefined
   readonly isOwn: boolean
   /** Whether the client is connected to an external broker. */
   readonly isAttached: boolean
@@ -40,10 +41,10 @@ export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): J
           {isOwn && <span class="tag">this page</span>}
         </th>
         <td class="number" data-label={isAttached ? 'known' : 'connected'}>
-          {formatDuration(now - since)}
+          {now === undefined ? UNKNOWN : formatDuration(now - since)}
         </td>
         <td class="number" data-label="watches">
-          {formatCount(watches)}
+          {now === undefined ? UNKNOWN : formatCount(watches)}
         </td>
         {!isAttached && (
           <td class="actions">

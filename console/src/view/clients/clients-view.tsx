@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import { pluralize } from '../../model/amount.js'
 import { useConsole } from '../context.js'
+import { useIsCurrent } from '../state-mark.js'
 import { useCell } from '../use-cell.js'
 import { ClientRow } from './client-row.js'
 
@@ -15,17 +16,17 @@ export function ClientsView(): JSX.Element {
   const isServing = useCell(stats$).last?.startedAt !== undefined
   const clients = Array.from(useCell(clients$)).sort((a, b) => (a.clientId < b.clientId ? -1 : 1))
   const now = useCell(now$)
+  const isCurrent = useIsCurrent()
+  const summary = !isCurrent
+    ? 'Last known clients; the store does not respond.'
+    : isServing
+      ? `${countText(clients.length, isAttached)}. ${isAttached ? ATTACHED_HINT : DISCONNECT_HINT}`
+      : 'Known to the active store only.'
   return (
     <main class="page">
       <div class="page-head">
         <h2>Clients</h2>
-        <p class="hint">
-          {isServing
-            ? `${pluralize(clients.length, isAttached ? 'client' : 'connection')}${
-                clients.length > MAX_CLIENTS ? `, the first ${MAX_CLIENTS} shown` : ''
-              }. ${isAttached ? ATTACHED_HINT : DISCONNECT_HINT}`
-            : 'Known to the active store only.'}
-        </p>
+        <p class="hint">{summary}</p>
       </div>
       <table class="table clients">
         <thead>
@@ -49,7 +50,7 @@ export function ClientsView(): JSX.Element {
             <ClientRow
               key={client.clientId}
               client={client}
-              now={now}
+              now={isCurrent ? now : undefined}
               isOwn={client.clientId === clientId}
               isAttached={isAttached}
             />
@@ -59,3 +60,7 @@ export function ClientsView(): JSX.Element {
     </main>
   )
 }
+
+const countText = (count: number, isAttached: boolean): string =>
+  pluralize(count, isAttached ? 'client' : 'connection') +
+  (count > MAX_CLIENTS ? `, the first ${MAX_CLIENTS} shown` : '')

@@ -1,6 +1,5 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { formatNumber } from '../../model/amount.js'
 import { summaryOf } from '../../model/summary.js'
 import { formatDuration } from '../../model/time.js'
 import type { KeyHistory, Series } from '../../state/history.js'
@@ -15,7 +14,7 @@ export function ChartSection({ history }: { readonly history: KeyHistory }): JSX
   if (series.values.length === 0) return null
   const { min, max, mean, latest } = summaryOf(series, now)
   const duration = formatDuration(now - (series.times[0] ?? now))
-  const label = `${series.values.length} values in ${duration}, from ${formatNumber(min)} to ${formatNumber(max)}, now ${formatNumber(latest)}`
+  const label = `${series.values.length} values in ${duration}, from ${min} to ${max}, now ${latest}`
   return (
     <section class="chart" aria-label="Chart">
       <h3>
@@ -24,11 +23,11 @@ export function ChartSection({ history }: { readonly history: KeyHistory }): JSX
       <Drawing series={series} now={now} label={label} />
       <dl class="chart-summary">
         <dt>lowest</dt>
-        <dd>{formatNumber(min)}</dd>
+        <dd>{min}</dd>
         <dt>mean</dt>
         <dd>{mean}</dd>
         <dt>highest</dt>
-        <dd>{formatNumber(max)}</dd>
+        <dd>{max}</dd>
       </dl>
     </section>
   )

@@ -1,7 +1,10 @@
 import UPlot from 'uplot'
+import styles from 'uplot/dist/uPlot.min.css?inline'
+import { formatFixed } from '../../model/amount.js'
+import { decimalsOf } from '../../model/summary.js'
 import { timeOfDay } from '../../model/time.js'
 import type { Series } from '../../state/history.js'
-import 'uplot/dist/uPlot.min.css'
+import { adopt, styleSheet } from '../style-sheet.js'
 
 export interface Chart {
   /** @param now - the end of the last step, ms */
@@ -9,12 +12,15 @@ export interface Chart {
   close(): void
 }
 
+const sheet = styleSheet(styles)
+
 /** Height of the chart, CSS pixels. */
 const HEIGHT = 150
 const MIN_SPAN_MS = 5_000
 
 /** Draws a step chart, in which a value holds until the next one. */
 export function drawChart(container: HTMLElement): Chart {
+  adopt(sheet)
   const options = optionsOf(container)
   const plot = new UPlot(options, [[], []], container)
   const observer = new ResizeObserver(() => plot.setSize({ width: container.clientWidth, height: HEIGHT }))
@@ -63,20 +69,32 @@ function optionsOf(container: HTMLElement): UPlot.Options {
     },
     axes: [
       { ...axis, size: 24, gap: 4, space: 80, values: (_plot, splits) => splits.map(clock) },
-      { ...axis, size: 46, gap: 6, space: 28 },
+      { ...axis, size: axisWidth, gap: 6, space: 28, values: axisValues },
     ],
     series: [
       {},
       {
         stroke: colour('--accent'),
-        fill: colour('--accent-wash'),
         width: 1.5,
-        points: { show: false },
+        // The last point only extends the line to the current time.
+        points: { show: true, size: 5, fill: colour('--accent'), filter: plot => changeIndexes(plot.data[0].length) },
         ...(stepped && { paths: stepped({ align: 1 }) }),
       },
     ],
   }
 }
+
+const changeIndexes = (points: number): number[] => Array.from({ length: Math.max(0, points - 1) }, (_, i) => i)
+
+/** Formats the values of an axis with the decimals of its steps. */
+const axisValues = (_plot: UPlot, splits: number[]): string[] => {
+  const digits = decimalsOf(splits)
+  return splits.map(split => formatFixed(split, digits))
+}
+
+/** Returns the width of an axis whose labels have digits of equal width. */
+const axisWidth = (_plot: UPlot, labels: string[] | null): number =>
+  Math.max(40, ...(labels ?? []).map(({ length }) => 12 + 7 * length))
 
 /** Adds space above and below the values, even for a constant value. */
 function paddedRange(_plot: UPlot, from: number | null, to: number | null): [number, number] {

@@ -18,7 +18,10 @@ import { ValueBlock } from './value-block.js'
 
 export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX.Element {
   const { navigate, rows$, dialog$, store$, now } = useConsole()
-  const detail$ = useMemo(() => watchDetail(store$, key, now), [store$, key, now])
+  const detail$ = useMemo(
+    () => watchDetail(store$, key, now, () => rows$.value.get(key.id)?.expiresAt),
+    [store$, key, now, rows$],
+  )
   const row = useCell(rows$).get(key.id) ?? EMPTY_ROW
   const detail = withRowEntry(useObservable(detail$, EMPTY_DETAIL), row)
   const { history, freshness } = detail
@@ -63,7 +66,7 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it must scroll by keyboard */}
       <section class="detail-body" aria-label="Details" tabIndex={0}>
-        <CurrentValue detail={detail} />
+        <CurrentValue detail={detail} row={row} />
         <Facts detail={detail} row={row} />
         <ChartSection history={history} />
         <HistoryList history={history} />
@@ -84,11 +87,16 @@ const MISSING_TEXTS = {
   deleted: 'The key was deleted.',
 } as const
 
-function CurrentValue({ detail: { history } }: { readonly detail: Detail }): JSX.Element {
+interface CurrentValueProps {
+  readonly detail: Detail
+  readonly row: Row
+}
+
+function CurrentValue({ detail: { history }, row: { expiresAt } }: CurrentValueProps): JSX.Element {
   const { entry } = history
   if (entry === undefined) return <p class="detail-none">Loading…</p>
   if (entry.value === undefined) {
-    return <p class="detail-none">{MISSING_TEXTS[missingReason(entry)]}</p>
+    return <p class="detail-none">{MISSING_TEXTS[missingReason(entry, expiresAt)]}</p>
   }
   const { kind, line } = previewValue(entry.value)
   if (kind === 'number' || kind === 'boolean' || kind === 'empty') {

@@ -5,6 +5,7 @@ import { dateAndTime, formatDuration, formatRemaining } from '../../model/time.j
 import type { Detail } from '../../state/detail.js'
 import type { Row } from '../../state/row-cache.js'
 import { useConsole } from '../context.js'
+import { StateMark } from '../state-mark.js'
 import { useCell } from '../use-cell.js'
 
 export function Facts({ detail, row }: { readonly detail: Detail; readonly row: Row }): JSX.Element {
@@ -20,12 +21,14 @@ export function Facts({ detail, row }: { readonly detail: Detail; readonly row: 
       <Fact name="Expires">{exists && facts && expiryText(facts.expiresAt, now)}</Fact>
       <Fact name="Watchers">{others !== undefined && (others === 0 ? 'only this page' : `${others} + this page`)}</Fact>
       <Fact name="Size">{entry?.value && formatBytes(entry.value.length)}</Fact>
-      <Fact name="Freshness">{freshnessText(detail, now)}</Fact>
+      <Fact name="Freshness">
+        <FreshnessMark detail={detail} now={now} />
+      </Fact>
       <Fact name="Version" wide>
         {entry?.version?.toString()}
         {written !== undefined && (
           <span class="hint">
-            {exists ? 'written' : entry && missingReason(entry)} {dateAndTime(written)}
+            {exists ? 'written' : entry && missingReason(entry, row.expiresAt)} {dateAndTime(written)}
           </span>
         )}
       </Fact>
@@ -49,8 +52,11 @@ const Fact = ({ name, wide = false, children }: FactProps): JSX.Element => (
   </div>
 )
 
-function freshnessText({ freshness }: Detail, now: number): string {
-  return freshness.state === 'stale' ? `stale for ${formatDuration(now - freshness.since)}` : freshness.state
+function FreshnessMark({ detail: { freshness }, now }: { readonly detail: Detail; readonly now: number }): JSX.Element {
+  if (freshness.state === 'stale')
+    return <StateMark state="stale">for {formatDuration(now - freshness.since)}</StateMark>
+  if (freshness.state === 'resyncing') return <StateMark state="connecting" word="resyncing" />
+  return <StateMark state={freshness.state} />
 }
 
 function expiryText(expiresAt: number | undefined, now: number): string {

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { formatCount } from '../../model/amount.js'
 import { timeOfDay } from '../../model/time.js'
-import type { HistoryChange, KeyHistory } from '../../state/history.js'
+import { changeTimesOf, type HistoryChange, type KeyHistory } from '../../state/history.js'
 import { useConsole } from '../context.js'
 import { Marbles } from '../marbles.js'
 import { useCell } from '../use-cell.js'
@@ -11,7 +11,7 @@ const MARBLES_WIDTH = 360
 
 export function HistoryList({ history }: { readonly history: KeyHistory }): JSX.Element {
   const now = useCell(useConsole().now$)
-  const { changes, total, changeTimes } = history
+  const { changes, total } = history
   const countText =
     total > changes.length ? `the newest ${formatCount(changes.length)} of ${formatCount(total)}` : formatCount(total)
   return (
@@ -19,7 +19,7 @@ export function HistoryList({ history }: { readonly history: KeyHistory }): JSX.
       <h3>
         History <span class="hint">{total === 0 ? 'since opened' : `${countText} since opened`}</span>
       </h3>
-      <Marbles changeTimes={changeTimes} now={now} width={MARBLES_WIDTH} />
+      <Marbles changeTimes={changeTimesOf(history)} now={now} width={MARBLES_WIDTH} stretched />
       <ol class="history-list">
         {changes.map(change => (
           <ChangeLine key={change.n} change={change} />

@@ -9,11 +9,12 @@ import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
 import { ValueLine } from '../value.js'
 import { ConflictNotice } from './conflict-notice.js'
-import { Problem } from './fields.js'
 import { Frame } from './frame.js'
 import { TokenField } from './option-fields.js'
+import { SubmitButton } from './submit-button.js'
 import { useEntry } from './use-entry.js'
 import { useWrite } from './write.js'
+import { WriteStatus } from './write-status.js'
 
 /** The key to delete, and its displayed value. */
 export interface DeleteDialogProps {
@@ -32,9 +33,10 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
   const write = useWrite<boolean>()
   const [confirmed, setConfirmed] = useState(value)
   // The deletion in progress is not a conflict.
-  const hasConflict = !write.isBusy && entry !== undefined && !(entry.value && sameBytes(entry.value, confirmed))
+  const isBusy = write.startedAt !== undefined
+  const hasConflict = !isBusy && entry !== undefined && !(entry.value && sameBytes(entry.value, confirmed))
   const submit = (): void => {
-    if (write.isBusy) return
+    if (isBusy) return
     const deleted$ = actions.deleteIf(listed, confirmed, token === '' ? undefined : token)
     write.start(deleted$, deleted => {
       if (deleted) onClose()
@@ -54,15 +56,13 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
           </span>
         </p>
         {stored !== undefined && <TokenField token={token} stored={stored} onChange={setToken} />}
-        <Problem error={write.problem} />
+        <WriteStatus write={write} />
       </div>
       <div class="dialog-buttons">
         <button type="button" class="button" autofocus onClick={onClose}>
           Cancel
         </button>
-        <button type="submit" class="button danger solid" aria-busy={write.isBusy}>
-          Delete
-        </button>
+        <SubmitButton action="Delete" variant="danger solid" isBusy={isBusy} busyText="Deleting…" />
       </div>
     </Frame>
   )

@@ -10,11 +10,13 @@ import { KeyText } from '../key-text.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
 import { ConflictNotice } from './conflict-notice.js'
-import { Problem, ValueField } from './fields.js'
+import { ValueField } from './fields.js'
 import { Frame } from './frame.js'
 import { KeyField, OptionFields } from './option-fields.js'
+import { SubmitButton } from './submit-button.js'
 import { useEntry } from './use-entry.js'
 import { useWrite } from './write.js'
+import { WriteStatus } from './write-status.js'
 
 /** The key to edit. Without `listed`, the dialog creates a new key. */
 export interface SetDialogProps {
@@ -77,7 +79,7 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
   const submit = (): void => {
     setSubmitted(true)
     const { write } = reading
-    if (write === undefined || writing.isBusy) return
+    if (write === undefined || writing.startedAt !== undefined) return
     const name = listed ? libraryKey(listed) : write.name
     writing.start(
       actions.set(name, write.value, withVersionGuard(listed && entry, write.options)),
@@ -99,7 +101,8 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
         {listed === undefined && <KeyField draft={draft} problem={problems.name} onChange={setDraft} />}
         {isTooLarge && (
           <p class="hint">
-            The value of {formatBytes(base?.value?.length ?? 0)} is too large to edit; what is set here replaces it.
+            The value of {formatBytes(base?.value?.length ?? 0)} is too large to edit. A value that you enter replaces
+            it.
           </p>
         )}
         {isExpiryUnknown && (
@@ -109,15 +112,18 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
         )}
         <ValueField draft={draft} problem={problems.text} first={listed !== undefined} onChange={setDraft} />
         <OptionFields listed={listed} draft={draft} problems={problems} onChange={setDraft} />
-        <Problem error={writing.problem} />
+        <WriteStatus write={writing} />
       </div>
       <div class="dialog-buttons">
         <button type="button" class="button" onClick={onClose}>
           Cancel
         </button>
-        <button type="submit" class={`button primary ${hasConflict ? 'overwrites' : ''}`} aria-busy={writing.isBusy}>
-          {hasConflict ? 'Overwrite' : 'Set'}
-        </button>
+        <SubmitButton
+          action={hasConflict ? 'Overwrite' : 'Set'}
+          variant={`primary ${hasConflict ? 'overwrites' : ''}`}
+          isBusy={writing.startedAt !== undefined}
+          busyText="Saving…"
+        />
       </div>
     </Frame>
   )

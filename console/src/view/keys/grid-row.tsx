@@ -1,12 +1,12 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot position its rows
 // biome-ignore-all lint/a11y/useFocusableInteractive: rows have the focus, not cells
 import type { ComponentChildren, JSX } from 'preact'
+import { hasChanged } from '../../model/change-times.js'
 import { keyParts } from '../../model/key-parts.js'
 import { visibleKey } from '../../model/key-pieces.js'
 import type { KeyRow } from '../../model/key-tree.js'
 import { missingReason } from '../../model/missing-reason.js'
 import { formatDuration, formatRemaining } from '../../model/time.js'
-import { shortVersion, shortVersionOf } from '../../model/version.js'
 import type { Row } from '../../state/row-cache.js'
 import { Icon } from '../icon.js'
 import { KeyText } from '../key-text.js'
@@ -55,29 +55,18 @@ export function GridRow(props: GridRowProps): JSX.Element {
       onClick={onOpen}
     >
       <Cell name="key" title={visibleKey(listing.listed.name)}>
-        <KeyName listing={listing} inTree={inTree} />
+        <KeyName listing={listing} inTree={inTree} token={facts?.fencingToken} />
       </Cell>
       <Cell name="value">
         <RowValue row={row} />
       </Cell>
-      <Cell name="beats">
-        <Marbles changeTimes={row.changeTimes} now={now} width={MARBLES_WIDTH} />
+      <Cell name="activity">
+        {hasChanged(row.changeTimes, now) && <Marbles changeTimes={row.changeTimes} now={now} width={MARBLES_WIDTH} />}
       </Cell>
       <Cell name="age">{entry?.version && formatDuration(now - entry.version.wallClock)}</Cell>
       <Cell name="ttl">
         {expires !== undefined && (
           <span class={expires < EXPIRING_SOON_MS ? 'soon' : ''}>{formatRemaining(expires)}</span>
-        )}
-      </Cell>
-      <Cell name="version" title={entry?.version?.toString()}>
-        {entry?.version && shortVersion(entry.version)}
-      </Cell>
-      <Cell name="token" title={facts?.fencingToken}>
-        {facts?.fencingToken !== undefined && (
-          <>
-            <Icon name="lock" />
-            <span>{shortVersionOf(facts.fencingToken)}</span>
-          </>
         )}
       </Cell>
       <Cell name="watchers">{facts && (otherWatchers(row, facts.watchers) || <span class="nobody">0</span>)}</Cell>
@@ -106,7 +95,12 @@ export const treeAttributes = ({ level, position, setSize }: Pick<KeyRow, 'level
   'aria-setsize': setSize,
 })
 
-const KeyName = ({ listing, inTree }: Pick<GridRowProps, 'listing' | 'inTree'>): JSX.Element => {
+interface KeyNameProps extends Pick<GridRowProps, 'listing' | 'inTree'> {
+  /** The fencing token that protects the key. */
+  readonly token: string | undefined
+}
+
+const KeyName = ({ listing, inTree, token }: KeyNameProps): JSX.Element => {
   const [prefix, name] = inTree ? ['', listing.label] : keyParts(listing.label)
   return (
     <span class={`key-name ${listing.listed.binary ? 'key-binary' : ''}`}>
@@ -116,13 +110,19 @@ const KeyName = ({ listing, inTree }: Pick<GridRowProps, 'listing' | 'inTree'>):
       <span class="key-own">
         <KeyText name={name} />
       </span>
+      {token !== undefined && (
+        <span class="key-lock" title={`Fencing token ${token}`}>
+          <Icon name="lock" />
+          <span class="unseen">protected by a fencing token</span>
+        </span>
+      )}
     </span>
   )
 }
 
-function RowValue({ row: { entry, preview, changes } }: { readonly row: Row }): JSX.Element {
+function RowValue({ row: { entry, preview, changes, expiresAt } }: { readonly row: Row }): JSX.Element {
   if (entry === undefined) return <span class="value-blank" />
-  if (preview === undefined) return <span class="value-gone">{missingReason(entry)}</span>
+  if (preview === undefined) return <span class="value-gone">{missingReason(entry, expiresAt)}</span>
   return (
     <span key={changes} class={changes > 0 ? 'flash' : ''}>
       <ValueLine preview={preview} />

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot position its rows
 // biome-ignore-all lint/a11y/useFocusableInteractive: rows have the focus, not cells
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { type BranchRow as Branch, isBranch, type KeyRow, parentOf, type TreeRow } from '../../model/key-tree.js'
 import { rowTops, scrollToShow, type Viewport, visibleRows } from '../../model/window.js'
 import type { KeyList } from '../../state/key-list.js'
@@ -9,7 +9,7 @@ import { EMPTY_ROW } from '../../state/row-cache.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import { BranchRow } from './branch-row.js'
-import { COLUMNS, type FilledColumns, filledColumns } from './columns.js'
+import { COLUMNS } from './columns.js'
 import { GridRow } from './grid-row.js'
 import { MoreKeys } from './more-keys.js'
 import { useCurrent } from './use-current.js'
@@ -32,9 +32,6 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
   const { tree, rows, setOpen } = useTree(list)
   const entries = useCell(rows$)
   const now = useCell(now$)
-  const filled = useRef<FilledColumns>(undefined)
-  filled.current = filledColumns(entries, filled.current)
-  const { ttl, token } = filled.current ?? { ttl: true, token: true }
   const isStale = useCell(health$).state !== 'live'
   const { ref, visible } = useViewport()
   const { current, activate } = useCurrent(ref, rows)
@@ -88,44 +85,49 @@ export function Grid({ list, open }: { readonly list: KeyList; readonly open: st
   const renderedRows = Array.from({ length: end - first }, (_, i) => first + i)
   if (current < first || current >= end) renderedRows.push(current)
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the role is grid or treegrid
-    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: both roles support them
-    <div
-      ref={ref}
-      class={`grid ${tree ? 'grid-tree' : ''} ${narrow ? 'grid-narrow' : ''} ${isStale ? 'grid-stale' : ''} ${ttl ? '' : 'grid-no-ttl'} ${token ? '' : 'grid-no-token'}`}
-      role={tree ? 'treegrid' : 'grid'}
-      aria-label="Keys"
-      aria-rowcount={rows.length + 1}
-      aria-colcount={COLUMNS.length}
-      onKeyDown={onKeyDown}
-    >
-      <Heads />
-      <div class="grid-body" role="rowgroup" style={{ height: `${tops.at(-1)}px` }}>
-        {renderedRows.map(index => {
-          const row = rows[index]
-          if (row === undefined) return undefined
-          const position = { index, top: tops[index] ?? 0, active: index === current, onFocus: () => activate(row.id) }
-          return isBranch(row) ? (
-            <BranchRow
-              key={row.id}
-              {...position}
-              branch={row}
-              more={list.more}
-              onToggle={() => setOpen([row], !row.isOpen)}
-            />
-          ) : (
-            <GridRow
-              key={row.id}
-              {...position}
-              inTree={tree}
-              listing={row}
-              row={entries.get(row.id) ?? EMPTY_ROW}
-              now={now}
-              open={row.id === open}
-              onOpen={() => navigate({ view: 'keys', id: row.id })}
-            />
-          )
-        })}
+    <div ref={ref} class={`grid ${tree ? 'grid-tree' : ''} ${isStale ? 'grid-stale' : ''}`}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the role is grid or treegrid */}
+      {/* biome-ignore lint/a11y/useAriaPropsSupportedByRole: both roles support them */}
+      <div
+        role={tree ? 'treegrid' : 'grid'}
+        aria-label="Keys"
+        aria-rowcount={rows.length + 1}
+        aria-colcount={COLUMNS.length}
+        onKeyDown={onKeyDown}
+      >
+        <Heads />
+        <div class="grid-body" role="rowgroup" style={{ height: `${tops.at(-1)}px` }}>
+          {renderedRows.map(index => {
+            const row = rows[index]
+            if (row === undefined) return undefined
+            const position = {
+              index,
+              top: tops[index] ?? 0,
+              active: index === current,
+              onFocus: () => activate(row.id),
+            }
+            return isBranch(row) ? (
+              <BranchRow
+                key={row.id}
+                {...position}
+                branch={row}
+                more={list.more}
+                onToggle={() => setOpen([row], !row.isOpen)}
+              />
+            ) : (
+              <GridRow
+                key={row.id}
+                {...position}
+                inTree={tree}
+                listing={row}
+                row={entries.get(row.id) ?? EMPTY_ROW}
+                now={now}
+                open={row.id === open}
+                onOpen={() => navigate({ view: 'keys', id: row.id })}
+              />
+            )
+          })}
+        </div>
       </div>
       {list.more && <MoreKeys list={list} />}
     </div>

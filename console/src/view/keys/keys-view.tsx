@@ -5,7 +5,14 @@ import { useCell } from '../use-cell.js'
 import { Grid } from './grid.js'
 import { Notice } from './notice.js'
 
-const DetailPane = lazy(more => more.DetailPane, <aside class="detail" />)
+const DetailPane = lazy(
+  more => more.DetailPane,
+  content => (
+    <aside class="detail" aria-label="Open key">
+      {content}
+    </aside>
+  ),
+)
 
 export function KeysView(): JSX.Element {
   const { list$, open$ } = useConsole()

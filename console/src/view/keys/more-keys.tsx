@@ -16,8 +16,8 @@ export function MoreKeys({ list: { keys, glob } }: { readonly list: KeyList }): 
       ? 'More keys match, but are'
       : `${pluralize(remaining, 'key')} ${remaining === 1 ? 'is' : 'are'}`
   return (
-    <div class="grid-gap" role="note">
-      <span>{missing} not shown; missing keys may sort anywhere in this list.</span>
+    <div class="grid-gap">
+      <span>{missing} not shown. They may sort anywhere in this list.</span>
       <button type="button" class="button" disabled={isLoading} onClick={() => maxKeys$.next(maxKeys + KEY_PAGE_SIZE)}>
         {isLoading ? 'Loading…' : `Load ${formatCount(Math.min(remaining ?? KEY_PAGE_SIZE, KEY_PAGE_SIZE))} more`}
       </button>

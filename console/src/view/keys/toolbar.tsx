@@ -13,8 +13,8 @@ export function Toolbar(): JSX.Element {
   const typed = useCell(searchText$)
   const all = useCell(stats$).last?.keys
   return (
-    <div class="toolbar">
-      <search class="search">
+    <search class="toolbar">
+      <div class="search">
         <Icon name="search" />
         <input
           id="search"
@@ -29,7 +29,7 @@ export function Toolbar(): JSX.Element {
           onInput={({ currentTarget }) => searchText$.next(currentTarget.value)}
         />
         <kbd class="search-key">/</kbd>
-      </search>
+      </div>
       <p class="found" id="found">
         {searchSummary(useCell(list$), all)}
       </p>
@@ -40,7 +40,7 @@ export function Toolbar(): JSX.Element {
           Set<span class="wide-only"> a key</span>
         </span>
       </button>
-    </div>
+    </search>
   )
 }
 
@@ -56,12 +56,13 @@ function TreeSwitch(): JSX.Element | undefined {
     <button
       type="button"
       class="button tree-switch"
+      aria-label="Tree"
       aria-pressed={tree}
       title="Group keys by / (t)"
       onClick={() => folding.toggle(open && pathsOf(open))}
     >
       <Icon name="tree" />
-      Tree
+      <span class="wide-only">Tree</span>
     </button>
   )
 }

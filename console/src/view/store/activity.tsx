@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { formatCount, pluralize } from '../../model/amount.js'
 import { useConsole } from '../context.js'
 import { Sparkline } from '../sparkline.js'
+import { UNKNOWN, useIsCurrent } from '../state-mark.js'
 import { useCell } from '../use-cell.js'
 
 export function Activity(): JSX.Element {
@@ -10,15 +11,23 @@ export function Activity(): JSX.Element {
   const failed = errors.reduce((sum, n) => sum + n, 0)
   const errorPercent = totals === 0 ? 0 : (100 * failed) / totals
   return (
-    <section class="activity" aria-label="Activity">
-      <Rate name="Requests per second" values={requests} note={`${formatCount(totals)} in two minutes`} />
-      <Rate name="Errors per second" values={errors} note={`${errorPercent.toFixed(1)} % of the requests`} tone="bad" />
-      <Rate
-        name="Notifications per second"
-        values={notifications}
-        note={pluralize(last?.watches ?? 0, 'watch', 'watches')}
-        tone="quiet"
-      />
+    <section aria-label="Activity">
+      <h2 class="unseen">Activity</h2>
+      <div class="activity">
+        <Rate name="Requests per second" values={requests} note={`${formatCount(totals)} in two minutes`} />
+        <Rate
+          name="Errors per second"
+          values={errors}
+          note={`${errorPercent.toFixed(1)} % of the requests`}
+          tone="bad"
+        />
+        <Rate
+          name="Notifications per second"
+          values={notifications}
+          note={pluralize(last?.watches ?? 0, 'watch', 'watches')}
+          tone="quiet"
+        />
+      </div>
     </section>
   )
 }
@@ -30,14 +39,17 @@ interface RateProps {
   readonly tone?: string
 }
 
-const Rate = ({ name, values, note, tone = '' }: RateProps): JSX.Element => (
-  <div class={`rate rate-large ${tone} ${values.at(-1) ? 'active' : ''}`}>
-    <h3>{name}</h3>
-    <p class="rate-now">{formatCount(values.at(-1) ?? 0)}</p>
-    <Sparkline of={name} values={values} />
-    <p class="hint">
-      <span>{note}</span>
-      <span>highest {formatCount(Math.max(0, ...values))}</span>
-    </p>
-  </div>
-)
+function Rate({ name, values, note, tone = '' }: RateProps): JSX.Element {
+  const isCurrent = useIsCurrent() && values.length > 0
+  return (
+    <div class={`rate rate-large ${tone} ${isCurrent && values.at(-1) ? 'active' : ''}`}>
+      <h3>{name}</h3>
+      <p class="rate-now">{isCurrent ? formatCount(values.at(-1) ?? 0) : UNKNOWN}</p>
+      <Sparkline of={name} values={values} />
+      <p class="hint">
+        <span>{isCurrent ? note : UNKNOWN}</span>
+        <span>highest {isCurrent ? formatCount(Math.max(0, ...values)) : UNKNOWN}</span>
+      </p>
+    </div>
+  )
+}

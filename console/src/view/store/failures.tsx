@@ -53,7 +53,7 @@ function Freeze(): JSX.Element {
     <>
       {FREEZE_DURATIONS_MS.map(ms => (
         <button key={ms} type="button" class="button" onClick={() => actions.freeze(ms)}>
-          <Icon name="snow" />
+          <Icon name="frozen" />
           <span>
             <span class="unseen">Freeze for </span>
             {ms < 60_000 ? `${ms / 1_000} s` : `${ms / 60_000} min`}

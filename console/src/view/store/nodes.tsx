@@ -1,12 +1,21 @@
 import type { JSX } from 'preact'
 import type { ClusterFacts } from '../../../../src/server/console/contract.js'
 import { formatCount, pluralize } from '../../model/amount.js'
+import { type NodeState, nodeState, silenceOf } from '../../model/node-state.js'
 import { formatDuration } from '../../model/time.js'
+import { Icon } from '../icon.js'
+import { UNKNOWN, useIsCurrent } from '../state-mark.js'
 
-/** Silence after which a node is shown as offline, ms. Running nodes send a heartbeat every three seconds. */
-const OFFLINE_AFTER_MS = 10_000
+const WORDS: Readonly<Record<NodeState | 'unknown', string>> = {
+  live: 'Live',
+  late: 'No heartbeat',
+  offline: 'Offline',
+  unknown: 'Unknown',
+}
 
-export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: ClusterFacts): JSX.Element {
+export function Nodes({ cluster }: { readonly cluster: ClusterFacts }): JSX.Element {
+  const isCurrent = useIsCurrent()
+  const { name, nodeId, position, lag, leader, nodes } = cluster
   const end = position + lag
   return (
     <section aria-label="Nodes">
@@ -21,6 +30,7 @@ export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: Clus
         <thead>
           <tr>
             <th scope="col">Node</th>
+            <th scope="col">State</th>
             <th scope="col" class="number">
               Lag
             </th>
@@ -36,22 +46,28 @@ export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: Clus
           {Array.from(nodes)
             .sort((a, b) => (a.id < b.id ? -1 : 1))
             .map(node => {
-              const silentMs = Math.max(0, time - node.seenAt)
-              const isOffline = node.id !== nodeId && silentMs > OFFLINE_AFTER_MS
+              const state = isCurrent ? nodeState(cluster, node) : 'unknown'
+              const count = (n: number): string => (state === 'live' || state === 'late' ? formatCount(n) : UNKNOWN)
               return (
                 <tr key={node.id}>
                   <th scope="row">
-                    <span class="client-id">{node.id}</span> {node.id === nodeId && <span class="tag">this node</span>}
-                    {isOffline && <span class="tag tag-away">offline</span>}
+                    <span class={`node node-${state}`}>
+                      <Icon name={state === 'live' ? 'live' : 'stale'} />
+                      <span class="client-id">{node.id}</span>
+                      {node.id === nodeId && <span class="tag">this node</span>}
+                    </span>
                   </th>
+                  <td class={`node-word node-${state}`} data-label="state">
+                    {WORDS[state]}
+                  </td>
                   <td class="number" data-label="lag">
-                    {formatCount(Math.max(0, end - node.position))}
+                    {isCurrent ? formatCount(Math.max(0, end - node.position)) : UNKNOWN}
                   </td>
                   <td class="number" data-label="clients">
-                    {isOffline ? '–' : formatCount(node.clients)}
+                    {count(node.clients)}
                   </td>
                   <td class="number" data-label="seen">
-                    {node.id === nodeId ? 'now' : `${formatDuration(silentMs)} ago`}
+                    {isCurrent ? seenText(node.id === nodeId, silenceOf(cluster, node)) : UNKNOWN}
                   </td>
                 </tr>
               )
@@ -61,3 +77,5 @@ export function Nodes({ name, nodeId, position, lag, leader, time, nodes }: Clus
     </section>
   )
 }
+
+const seenText = (isOwn: boolean, silentMs: number): string => (isOwn ? 'now' : `${formatDuration(silentMs)} ago`)

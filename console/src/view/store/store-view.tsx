@@ -3,6 +3,7 @@ import { formatCount } from '../../model/amount.js'
 import { formatDuration } from '../../model/time.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
+import { UNKNOWN, useIsCurrent } from '../state-mark.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
 import { Activity } from './activity.js'
@@ -19,11 +20,12 @@ export function StoreView(): JSX.Element {
   const facts = useCell(facts$)
   const { last } = useCell(stats$)
   const isServing = last?.startedAt !== undefined
-  const keysHint = isServing ? `${formatCount(last.keys)} in the store.` : 'Held by the active store.'
+  const keyCount = useIsCurrent() ? formatCount(last?.keys ?? 0) : UNKNOWN
+  const keysHint = isServing ? `${keyCount} in the store.` : 'Held by the active store.'
   return (
     <main class="page">
       <Activity />
-      {last?.cluster && <Nodes {...last.cluster} />}
+      {last?.cluster && <Nodes cluster={last.cluster} />}
       <div class="cards">
         {facts?.attached ? <Service at={facts.url} /> : <Failures isNode={last?.cluster !== undefined} />}
         <Card title="Keys" hint={keysHint}>
@@ -69,10 +71,13 @@ function Uptime({ version }: { readonly version: string | undefined }): JSX.Elem
   const { stats$, now$ } = useConsole()
   const { last } = useCell(stats$)
   const now = useCell(now$)
+  const isCurrent = useIsCurrent()
   return (
     <p class="hint">
       rx-statestore {version ?? ''},{' '}
-      {last?.startedAt === undefined ? 'not active' : `up for ${formatDuration(now - last.startedAt)}`}
+      {last?.startedAt === undefined
+        ? 'not active'
+        : `up for ${isCurrent ? formatDuration(now - last.startedAt) : UNKNOWN}`}
     </p>
   )
 }

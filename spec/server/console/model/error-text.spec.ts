@@ -3,7 +3,7 @@ import {
   formatBytes,
   formatCompact,
   formatCount,
-  formatNumber,
+  formatFixed,
   pluralize,
 } from '../../../../console/src/model/amount.js'
 import { describeError } from '../../../../console/src/model/error-text.js'
@@ -11,7 +11,7 @@ import { keyParts } from '../../../../console/src/model/key-parts.js'
 import { keyPieces, visibleKey } from '../../../../console/src/model/key-pieces.js'
 import { summaryOf } from '../../../../console/src/model/summary.js'
 import { dateAndTime, formatDuration, formatRemaining, timeOfDay } from '../../../../console/src/model/time.js'
-import { shortVersion, shortVersionOf } from '../../../../console/src/model/version.js'
+import { shortVersion } from '../../../../console/src/model/version.js'
 import { ServiceError } from '../../../../src/core/util/errors.js'
 
 const SECOND = 1_000
@@ -54,8 +54,6 @@ describe('Times', () => {
 
   it('a version is formatted as time and counter', () => {
     expect(shortVersion({ wallClock: at, counter: 3 })).toBe('04:05:06.007·3')
-    expect(shortVersionOf(`${at}:12:StateStore`)).toBe('04:05:06.007·12')
-    expect(shortVersionOf('something else')).toBe('something else')
   })
 })
 
@@ -78,23 +76,39 @@ describe('Amounts', () => {
     expect([1, 1_023, 1_536, 3 * 1_048_576].map(formatBytes)).toEqual(['1 byte', '1,023 bytes', '1.5 KiB', '3.0 MiB'])
   })
 
-  it('numbers are formatted with six significant digits', () => {
-    expect(formatNumber(0.1 + 0.2)).toBe('0.3')
+  it('numbers are formatted with the given decimals, and very large or small numbers with six digits', () => {
+    expect([0.1 + 0.2, 21, 0, 1_234.5, 12_345_678_901, 1.5e-9].map(n => formatFixed(n, 1))).toEqual([
+      '0.3',
+      '21.0',
+      '0.0',
+      '1,234.5',
+      '12,345,700,000',
+      '0.0000000015',
+    ])
   })
 })
 
 describe('Summaries', () => {
   it('the mean weights each value by its duration', () => {
     expect(summaryOf({ times: [0, 1_000, 4_000], values: [10, 20, 90] }, 5_000)).toEqual({
-      min: 10,
-      max: 90,
+      min: '10',
+      max: '90',
       mean: '32.0',
-      latest: 90,
+      latest: '90',
+    })
+  })
+
+  it('a summary has the decimals of the values', () => {
+    expect(summaryOf({ times: [0, 1_000], values: [20.5, 21] }, 1_000)).toEqual({
+      min: '20.5',
+      max: '21.0',
+      mean: '20.50',
+      latest: '21.0',
     })
   })
 
   it('the mean of a single value is that value', () => {
-    expect(summaryOf({ times: [7], values: [2.25] }, 7)).toMatchObject({ mean: '2.250', latest: 2.25 })
+    expect(summaryOf({ times: [7], values: [2.25] }, 7)).toMatchObject({ mean: '2.250', latest: '2.25' })
   })
 })
 
@@ -145,7 +159,7 @@ describe('describeError', () => {
   })
 
   it('a TypeError of fetch is described as a network failure', () => {
-    expect(describeError(new TypeError('Failed to fetch')).title).toBe('Server unreachable')
+    expect(describeError(new TypeError('Failed to fetch')).title).toBe('Store unreachable')
   })
 
   it.each([

@@ -32,10 +32,10 @@ describe('Health', () => {
   it('the health is stale from the first loss, and later failures do not change that time', () => {
     const stale = { state: 'stale', since: 2_000 }
     expect(healthAfter(well, reconnecting)).toEqual({ ...stale, why: 'No response from the store' })
-    expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'Server unreachable' })
+    expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'Store unreachable' })
     expect(healthAfter(well, reconnecting, { ...reconnecting, feed: lost })).toEqual({
       ...stale,
-      why: 'Server unreachable',
+      why: 'Store unreachable',
     })
     expect(healthAfter(well, reconnecting, { ...well, status: { state: 'connecting' } })).toMatchObject(stale)
     expect(healthAfter(well, reconnecting, well)).toEqual(LIVE)
@@ -50,7 +50,7 @@ describe('Health', () => {
   })
 
   it('the health is never stale before it was live', () => {
-    expect(healthAfter({ ...well, feed: lost })).toEqual({ state: 'connecting', why: 'Server unreachable' })
+    expect(healthAfter({ ...well, feed: lost })).toEqual({ state: 'connecting', why: 'Store unreachable' })
   })
 
   it('the health is frozen during a freeze, even if connections are lost', () => {
@@ -64,7 +64,7 @@ describe('Health', () => {
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...well, feed: lost, frozenUntil: 9_000 })).toEqual({
       state: 'stale',
       since: 2_000,
-      why: 'Server unreachable',
+      why: 'Store unreachable',
     })
   })
 

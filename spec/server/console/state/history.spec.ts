@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { HistoryRecorder, MAX_CHANGES, MAX_NUMBERS } from '../../../../console/src/state/history.js'
+import { changeTimesOf, HistoryRecorder, MAX_CHANGES, MAX_NUMBERS } from '../../../../console/src/state/history.js'
 import { addSample, MAX_SAMPLES, NO_STATS } from '../../../../console/src/state/stats-history.js'
 import { type Entry, type GoneReason, Hlc } from '../../../../src/client/index.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
@@ -60,10 +60,11 @@ describe('HistoryRecorder', () => {
   it('every change except the initial value has a marble', () => {
     const history = new HistoryRecorder()
     history.add(set('1', 1), 10_000)
-    expect(history.current.changeTimes.sets).toEqual([])
+    expect(changeTimesOf(history.current).sets).toEqual([])
     history.add(set('2', 2), 20_000)
+    history.add(set('3', 2), 20_100)
     history.add(missing('delete', 3), 30_000)
-    expect(history.current.changeTimes).toEqual({ sets: [20_000], deletes: [30_000] })
+    expect(changeTimesOf(history.current)).toEqual({ sets: [20_100, 20_000], deletes: [30_000] })
   })
 
   it('a returned history is immutable', () => {
@@ -82,5 +83,8 @@ describe('Statistics', () => {
     for (let at = 1; at <= 200; at++) pulses = addSample(pulses, { ...pulse, at, requests: at, notifications: 0 })
     expect(pulses.requests).toHaveLength(MAX_SAMPLES)
     expect([pulses.requests[0], pulses.requests.at(-1), pulses.last?.at]).toEqual([81, 200, 200])
+    // The server sends the rates of the last two minutes with each connection.
+    const resumed = addSample(pulses, { type: 'rates', requests: [7, 8], errors: [0, 1], notifications: [2, 3] })
+    expect(resumed).toEqual({ last: pulses.last, requests: [7, 8], errors: [0, 1], notifications: [2, 3] })
   })
 })

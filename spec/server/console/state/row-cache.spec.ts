@@ -40,6 +40,16 @@ describe('RowCache', () => {
     expect(row()).not.toHaveProperty('shown')
   })
 
+  it('a row keeps the expiry of its last value when the value is gone', () => {
+    book.setEntry(A.id, set('1', 1), 10_000)
+    book.setFacts([A.id], [{ ...FACTS, id: A.id, expiresAt: 12_000 }])
+    book.setEntry(A.id, { ...set('', 3), op: 'delete', value: undefined, reason: 'unknown' }, 12_000)
+    book.setFacts([A.id], [])
+    expect(row()).toMatchObject({ expiresAt: 12_000 })
+    book.setEntry(A.id, set('2', 4), 13_000)
+    expect(row()).not.toHaveProperty('expiresAt')
+  })
+
   it('watching the key of a row again does not count as a change', () => {
     book.setEntry(A.id, set('1', 1), 10_000)
     book.makeRoomFor([B])

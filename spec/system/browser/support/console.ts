@@ -56,6 +56,11 @@ export class ConsolePage {
     return this.#page.getByRole('grid', { name: 'Keys' }).or(this.#page.getByRole('treegrid', { name: 'Keys' }))
   }
 
+  /** The element that scrolls the list. */
+  get scroller(): Locator {
+    return this.#page.locator('.grid')
+  }
+
   /** Returns the row of a branch, by its full prefix. */
   branch(path: string): Locator {
     return this.grid.locator('.grid-branch').filter({ has: this.#page.getByTitle(path, { exact: true }) })
@@ -81,7 +86,7 @@ export class ConsolePage {
     return this.grid.getByRole('row').filter({ has: this.#page.getByTitle(key, { exact: true }) })
   }
 
-  cell(key: string, column: string): Locator {
+  cell(key: string, column: 'key' | 'value' | 'activity' | 'age' | 'ttl' | 'watchers'): Locator {
     return this.row(key).locator(`.cell-${column}`)
   }
 
