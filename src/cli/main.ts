@@ -10,7 +10,7 @@ const code = await run(process.argv.slice(2), processIo())
 process.exitCode = code
 // Ends the process after output is flushed, which a pipe may delay. The exit is forced because open handles of a
 // library, such as a connection to an unresponsive server, would keep the process running.
-const end = (): void => scheduleUnref(1_000, () => process.exit(code))
+const end = (): void => void scheduleUnref(1_000, () => process.exit(code))
 const flushed = (output: NodeJS.WriteStream, next: () => void): void => {
   if (output.writable) output.write('', next)
   else next()

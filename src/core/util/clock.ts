@@ -54,9 +54,11 @@ export const systemClock: Clock = {
   },
 }
 
-/** Runs a task after `delay` ms, without keeping the process alive for the task. */
-export function scheduleUnref(delay: number, task: () => void): void {
-  const timer: unknown = setTimeout(task, delay)
+/** Runs a task after `delay` ms, without keeping the process alive for the task. Returns a function that cancels it. */
+export function scheduleUnref(delay: number, task: () => void): () => void {
+  const timeout = setTimeout(task, delay)
+  const timer: unknown = timeout
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
     timer.unref()
+  return () => clearTimeout(timeout)
 }

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer, Server as HttpsServer } from 'node:h
 import type { AddressInfo, Socket } from 'node:net'
 import type { Observable } from 'rxjs'
 import { randomBytes } from '../../core/util/bytes.js'
-import { type Clock, systemClock } from '../../core/util/clock.js'
+import { type Clock, scheduleUnref, systemClock } from '../../core/util/clock.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
@@ -28,13 +28,7 @@ const MAX_UNAUTHENTICATED = 128
 const IDLE_TIMEOUT_MS = 60_000
 
 /** The system clock, whose timers do not keep the process alive: rates are sampled until the console is closed. */
-const BACKGROUND_CLOCK: Clock = {
-  ...systemClock,
-  schedule: (delay, task) => {
-    const timer = setTimeout(task, delay).unref()
-    return () => clearTimeout(timer)
-  },
-}
+const BACKGROUND_CLOCK: Clock = { ...systemClock, schedule: scheduleUnref }
 
 /** Serves the console page and its API. One console server serves all runs of the store. */
 export class ConsoleServer implements AsyncDisposable {
