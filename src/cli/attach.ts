@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
 import type { ConnectOptions } from '../client/index.js'
 import { type GivenOptions, type OptionTable, text } from '../core/util/options.js'
-import { ATTACH_OPTIONS } from '../server/attach/options.js'
+import { ATTACH_OPTIONS, settingsFrom as checkAttachOptions } from '../server/attach/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
 import type { ServeConsoleOptions } from '../server/console/index.js'
 import {
@@ -14,6 +14,7 @@ import {
   type StorageStatus,
 } from '../server/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
+import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
 import { CONSOLE, type ConsoleServerFlags, checkConsoleFlags, startConsole } from './console-flags.js'
 import { EXIT, Failure, rootCause } from './failure.js'
@@ -42,6 +43,7 @@ interface AttachFlags
   extends ConnectionFlags,
     ConsoleServerFlags,
     LogFlags,
+    ConfigFlags,
     GivenOptions<typeof CONSOLE_BROKER>,
     GivenOptions<typeof ACCESS> {}
 
@@ -63,7 +65,7 @@ const HELP = `
 Examples:
   $ rx-statestore attach mqtt://localhost
   $ rx-statestore attach mqtts://broker.example --ca ca.pem --username store --data ./state
-  $ rx-statestore attach mqtt://localhost --log nats://a:4222,b:4222,c:4222 --log-name plant-1 --node-id n1
+  $ rx-statestore attach mqtt://localhost --log nats://a:4222,b:4222 --node-id n1
   $ rx-statestore attach mqtt://localhost --console --console-broker-url ws://localhost:9001`
 
 const ACCESS = {
@@ -72,7 +74,7 @@ const ACCESS = {
 } satisfies OptionTable
 
 /** The options of `attach`, except those of its connection. */
-const ATTACH_SECTIONS: readonly OptionSection[] = [
+export const ATTACH_SECTIONS: readonly OptionSection[] = [
   { table: STORAGE_OPTIONS },
   { table: ATTACH_OPTIONS },
   { table: ACCESS },
@@ -84,14 +86,24 @@ const ATTACH_SECTIONS: readonly OptionSection[] = [
 export function addAttach(program: Command, io: Io): void {
   const command = program.command('attach').summary('serve a state store through an existing broker')
   command.description('Serves a state store through an existing MQTT 5 broker.')
-  command.argument('[url]', 'broker (instead of --url)')
+  command.argument('[url]', 'broker (else --url)')
   addSections(command, ATTACH_SECTIONS)
+  addConfigFlags(command)
   addConnectionFlags(command, false, 'rx-statestore-service, which the stores of one broker share')
   addHelp(command, io.stdout, { text: HELP, more: MORE })
   command.action(async (url: string | undefined) => {
-    const flags = command.optsWithGlobals<AttachFlags>()
-    await run(url ?? onlyOne(urlsOf(flags, io)), flags, io)
+    const { flags, effective } = new Config(ATTACH_SECTIONS, command.optsWithGlobals<AttachFlags>(), io.env)
+    const broker = url ?? onlyOne(urlsOf(flags, io))
+    if (flags.checkConfig) await checkConfig(flags, effective, io)
+    else await run(broker, flags, io)
   })
+}
+
+async function checkConfig(flags: AttachFlags, effective: readonly EffectiveSetting[], io: Io): Promise<void> {
+  brokerOfConsole(flags)
+  const log = await logOf(flags, io)
+  checkAttachOptions({ ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
+  await printConfig(effective, flags, io)
 }
 
 /** Returns the only address, because the MQTT session must be at the broker that receives the requests. */

@@ -24,6 +24,8 @@ export const CONSOLE = {
   console: {
     kind: { ...port, sign: '[port]' },
     preset: '8080',
+    // RX_STATESTORE_CONSOLE is the address of a console for other commands.
+    variable: 'RX_STATESTORE_CONSOLE_PORT',
     help: 'serve the web console too, on port 8080 by default',
     isCommon: true,
   },

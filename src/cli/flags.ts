@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Hlc } from '../client/index.js'
+import { parseDuration } from '../core/util/duration.js'
 import type { GivenOptions, OptionEntry, OptionKind, OptionTable } from '../core/util/options.js'
 import { EXIT, Failure } from './failure.js'
 import { RareOption } from './help.js'
@@ -124,7 +125,7 @@ export const flagOf = (name: string, { flag }: OptionEntry<unknown>): string =>
   flag ?? `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
 
 /** Returns the name under which commander stores the value. */
-const attributeOf = (name: string, entry: OptionEntry<unknown>): string =>
+export const attributeOf = (name: string, entry: OptionEntry<unknown>): string =>
   flagOf(name, entry)
     .slice(2)
     .replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
@@ -169,25 +170,12 @@ function withAttribute(text: string, before: Readonly<Record<string, string>>): 
   return { ...before, [name]: value }
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
-const PARTS = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/
-
-/**
- * Parses a time, which is a number of ms, or numbers with units (`500ms`, `10s`, `1.5h`, `1h30m`, `7d`). Returns a
- * positive integer, ms.
- */
+/** Parses a time of a flag. Returns a positive integer, ms. */
 export function duration(text: string): number {
-  const value = /^\d+$/.test(text) ? Number(text) : PARTS.test(text) ? sumOf(text) : Number.NaN
+  const value = parseDuration(text)
   if (Number.isSafeInteger(value) && value > 0) return value
   throw new InvalidArgumentError('Expected a time, such as 500ms, 10s, 1h30m, or a positive integer of ms.')
 }
-
-// The sum is rounded at the end, because binary fractions add up to small errors.
-const sumOf = (text: string): number =>
-  Math.round(
-    Array.from(text.matchAll(PART)).reduce((sum, [, count, unit]) => sum + Number(count) * (UNITS[unit ?? ''] ?? 0), 0),
-  )
 
 /** Formats a time in its two largest units, such as `2h 5m`, `9s` or `40ms`. @param ms - negative values count as 0 */
 export function inUnits(ms: number): string {

@@ -13,6 +13,7 @@ const positions: OptionKind<readonly number[]> = {
   sign: '<position>',
   expected: count.expected,
   isList: true,
+  schema: { type: 'array', items: count.schema },
   read: count.read,
   is: (value): value is readonly number[] => Array.isArray(value) && value.every(count.is),
 }

@@ -1,4 +1,4 @@
-import { type OptionTable, text } from '../core/util/options.js'
+import { type OptionTable, text, texts } from '../core/util/options.js'
 import { SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
@@ -11,6 +11,10 @@ const START = {
   wsUrl: {
     kind: text('<url>'),
     help: 'public WebSocket address of the broker behind that proxy, such as wss://panel.example/mqtt',
+  },
+  allowedOrigin: {
+    kind: texts('<origin>', 'a list of origins'),
+    help: 'origin of pages that may connect over WebSocket, such as https://panel.example; repeatable',
   },
   seed: { kind: text('<file>'), help: 'JSON file of initial keys' },
 } satisfies OptionTable

@@ -25,8 +25,9 @@ const file = text('<file>')
 export const auditTarget: OptionKind<string | true> = {
   sign: '[file]',
   expected: 'the path of a file, or true for stderr',
+  schema: { type: ['string', 'boolean'] },
   is: (value): value is string | true => value === true || (typeof value === 'string' && value !== ''),
-  read: value => value,
+  read: value => value === 'true' || value,
 }
 
 /** The options of `serve` for authentication, policy and TLS. */

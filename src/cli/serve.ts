@@ -5,10 +5,11 @@ import { filter, firstValueFrom, map, merge } from 'rxjs'
 import { ArgumentError, reason, StateStoreError } from '../core/util/errors.js'
 import { withDefaults } from '../core/util/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
-import { SERVE_OPTIONS } from '../server/host/options.js'
+import { checkOptions, SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
 import { type DumpLine, type RecoveryProgress, type ServeOptions, type StoreServer, serve } from '../server/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
+import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { type ConsoleServerFlags, cannotListen, checkConsoleFlags, startConsole } from './console-flags.js'
 import { EXIT, Failure } from './failure.js'
 import { addSections, optionsIn } from './flags.js'
@@ -21,8 +22,9 @@ import { SERVE_SECTIONS } from './serve-options.js'
 import { type SecurityFlags, ServeSecurity } from './serve-security.js'
 import { colorsFor, counted, showProgress, table } from './terminal.js'
 
-interface Flags extends ConsoleServerFlags, LogFlags, SecurityFlags {
+interface Flags extends ConsoleServerFlags, LogFlags, SecurityFlags, ConfigFlags {
   readonly wsUrl?: string
+  readonly allowedOrigin?: readonly string[]
   readonly data?: string
   readonly seed?: string
   readonly json?: true
@@ -52,17 +54,36 @@ export function addServe(program: Command, io: Io): void {
   const command = program.command('serve').summary('run a state store')
   command.description('Runs a state store: an MQTT 5 broker over TCP and WebSocket with the store inside.')
   addSections(command, SERVE_SECTIONS)
+  addConfigFlags(command)
   command.option('--json', 'print the addresses as a JSON object')
   addHelp(command, io.stdout, { text: HELP, more: MORE })
-  command.action(async () => run(command.optsWithGlobals<Flags>(), io))
+  command.action(async () => {
+    const { flags, effective } = new Config(SERVE_SECTIONS, command.optsWithGlobals<Flags>(), io.env)
+    if (flags.checkConfig) await checkConfig(flags, effective, io)
+    else await run(flags, io)
+  })
 }
 
-async function run(flags: Flags, io: Io): Promise<void> {
+/** Checks all that can be checked without opening the store. */
+async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[], io: Io): Promise<void> {
+  await seedOf(flags)
+  const security = new ServeSecurity(flags, io)
+  security.close()
+  checkOptions(optionsFrom(flags, security, await logOf(flags, io)))
+  await printConfig(effective, flags, io)
+}
+
+/** Reads the initial keys. Throws {@link Failure} for contradictory flags. */
+async function seedOf(flags: Flags): Promise<Seed | undefined> {
   checkConsoleFlags(flags)
   // With a log, each start of each node would set the keys again.
   if (flags.seed !== undefined && flags.log !== undefined)
     throw new Failure(EXIT.usage, '--seed cannot be used with --log: load the keys once with `rx-statestore load`')
-  const seed = flags.seed === undefined ? undefined : await readSeed(flags.seed)
+  return flags.seed === undefined ? undefined : readSeed(flags.seed)
+}
+
+async function run(flags: Flags, io: Io): Promise<void> {
+  const seed = await seedOf(flags)
   // This subscribes before the start, so that an interrupt during the start is not lost.
   const interrupted = firstValueFrom(io.interrupt$)
   // SIGHUP must not end the store, because the signal comes from a closed terminal or a service reload.
@@ -135,20 +156,14 @@ const stoppedStore = ({ storage$ }: StoreServer, { log }: LogFlags) =>
 
 const isInUse = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'in-use'
 
-async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): Promise<StoreServer> {
-  const { data, consoleUrl, wsUrl } = flags
+async function start(flags: Flags, security: ServeSecurity, io: Io): Promise<StoreServer> {
+  const { data } = flags
   const log = await logOf(flags, io)
   const what = log === undefined ? data : `the log of ${log.name}`
   let opened: RecoveryProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${what} is read`, io)
   const options: ServeOptions = {
-    ...optionsIn(SERVE_OPTIONS, flags),
-    ...optionsIn(QUOTAS, flags),
-    ...optionsIn(STORAGE_OPTIONS, flags),
-    trustProxy: wsUrl !== undefined,
-    ...secure,
-    ...(consoleUrl !== undefined && URL.canParse(consoleUrl) && { allowedOrigins: [new URL(consoleUrl).origin] }),
-    ...(log !== undefined && { log }),
+    ...optionsFrom(flags, security, log),
     onProgress: progress => {
       opened = progress
     },
@@ -164,6 +179,24 @@ async function start(flags: Flags, { options: secure }: ServeSecurity, io: Io): 
     )
   } finally {
     endProgress()
+  }
+}
+
+function optionsFrom(
+  flags: Flags,
+  { options: secure }: ServeSecurity,
+  log: ServeOptions['log'] | undefined,
+): ServeOptions {
+  const { consoleUrl, wsUrl, allowedOrigin = [] } = flags
+  const consoleOrigins = consoleUrl !== undefined && URL.canParse(consoleUrl) ? [new URL(consoleUrl).origin] : []
+  return {
+    ...optionsIn(SERVE_OPTIONS, flags),
+    ...optionsIn(QUOTAS, flags),
+    ...optionsIn(STORAGE_OPTIONS, flags),
+    trustProxy: wsUrl !== undefined,
+    ...secure,
+    allowedOrigins: [...allowedOrigin, ...consoleOrigins],
+    ...(log !== undefined && { log }),
   }
 }
 

@@ -170,6 +170,8 @@ describe('the package', () => {
       'dist/licences.md',
       'llms.txt',
       'package.json',
+      'schema/attached-store.json',
+      'schema/store.json',
       'skills/rx-statestore/SKILL.md',
     ])
     expect(others).toContain('docs/guarantees.md')

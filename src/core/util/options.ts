@@ -1,4 +1,5 @@
 import { POSITIVE_INTEGER } from './check.js'
+import { DURATION, parseDuration } from './duration.js'
 import { ArgumentError, formatValue } from './errors.js'
 
 /** The kind of values that an option has, and their text form. */
@@ -11,6 +12,8 @@ export interface OptionKind<T> {
   /** Whether the value is a list. A text is then one item of the list. */
   readonly isList?: true
   is(value: unknown): value is T
+  /** The values as JSON schema, for editors of settings files. */
+  readonly schema: Readonly<Record<string, unknown>>
   /** Parses a text. The result may be invalid. */
   read(text: string): unknown
 }
@@ -33,6 +36,8 @@ export interface OptionEntry<T> {
   readonly preset?: string
   /** The flag, if it is not `--` followed by the name. */
   readonly flag?: string
+  /** The environment variable, if it is not derived from the flag. */
+  readonly variable?: string
 }
 
 export type OptionTable = Readonly<Record<string, OptionEntry<unknown>>>
@@ -82,9 +87,21 @@ const readInteger = (text: string): unknown => (/^\d+$/.test(text) ? Number(text
 export const integer = (expected: string, min: number, max: number): OptionKind<number> => ({
   sign: '<n>',
   expected,
+  schema: { type: 'integer', minimum: min, maximum: max },
   is: (value): value is number => isInteger(value) && value >= min && value <= max,
   read: readInteger,
 })
+
+/** Returns the kind of a time in ms, whose text may have units, such as `10s`. */
+export const time = (expected: string, min: number, max: number): OptionKind<number> => {
+  const { schema, ...kind } = integer(expected, min, max)
+  return {
+    ...kind,
+    sign: '<time>',
+    schema: { anyOf: [schema, { type: 'string', pattern: DURATION.source }] },
+    read: parseDuration,
+  }
+}
 
 export const count = integer(POSITIVE_INTEGER, 1, Number.MAX_SAFE_INTEGER)
 
@@ -94,6 +111,7 @@ export const port = { ...integer('a port number from 0 to 65535', 0, 65_535), si
 export const text = (sign: string): OptionKind<string> => ({
   sign,
   expected: 'a string',
+  schema: { type: 'string' },
   is: (value): value is string => typeof value === 'string',
   read: value => value,
 })
@@ -102,6 +120,7 @@ export const texts = (sign: string, expected: string): OptionKind<readonly strin
   sign,
   expected,
   isList: true,
+  schema: { type: 'array', items: { type: 'string' } },
   is: (value): value is readonly string[] => Array.isArray(value) && value.every(one => typeof one === 'string'),
   read: value => value,
 })
@@ -110,6 +129,7 @@ export const choice = <const T extends string>(sign: string, choices: readonly T
   sign,
   expected: `one of ${choices.join(', ')}`,
   choices,
+  schema: { enum: choices },
   is: (value): value is T => choices.some(one => one === value),
   read: value => value,
 })
@@ -117,6 +137,7 @@ export const choice = <const T extends string>(sign: string, choices: readonly T
 export const toggle: OptionKind<boolean> = {
   sign: '',
   expected: 'true or false',
+  schema: { type: 'boolean' },
   is: value => typeof value === 'boolean',
-  read: value => value,
+  read: value => (value === 'true' ? true : value === 'false' ? false : value),
 }

@@ -92,9 +92,14 @@ export class YamlNode {
   }
 
   children(): readonly YamlNode[] {
+    return Array.from(this.entries().values())
+  }
+
+  /** Returns the fields of a map by name. */
+  entries(): ReadonlyMap<string, YamlNode> {
     const { value } = this
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#mismatch('a map')
-    return Object.entries(value).map(([name, item]) => this.#child(name, item))
+    return new Map(Object.entries(value).map(([name, item]) => [name, this.#child(name, item)]))
   }
 
   texts(): readonly string[] {

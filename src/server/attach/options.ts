@@ -98,16 +98,16 @@ export const ATTACH_OPTIONS = {
   maxKeys: QUOTAS.maxKeys,
   maxBytes: QUOTAS.maxBytes,
   maxWatches: { kind: count, default: 500_000, help: 'maximum number of watched keys' },
-  maxWatchesPerClient: { kind: count, default: 100_000 },
+  maxWatchesPerClient: { kind: count, default: 100_000, help: 'maximum number of watched keys per client' },
   maxWatchersPerKey: {
     kind: count,
     without: '1000 without --identity-property',
     help: 'maximum number of clients per watched key',
   },
-  maxPacketSize: { kind: count, default: 16 * 1024 * 1024 },
+  maxPacketSize: { kind: count, default: 16 * 1024 * 1024, help: 'largest packet of the broker, bytes' },
   identityProperty: {
     kind: text('<name>'),
-    help: 'user property in which the broker names the publishing client',
+    help: 'user property that names the publishing client',
     isCommon: true,
   },
   disconnectEvents: {

@@ -9,6 +9,7 @@ import {
   type OptionEntry,
   port,
   text,
+  time,
   toggle,
   withDefaults,
 } from '../../core/util/options.js'
@@ -77,14 +78,21 @@ export const SERVE_OPTIONS = {
     isCommon: true,
   },
   dialect: DIALECT,
-  notifications: { kind: choice('<whom>', ['registered', 'subscribed']), default: 'registered' },
+  notifications: {
+    kind: choice('<whom>', ['registered', 'subscribed']),
+    default: 'registered',
+    help: 'clients that get notifications',
+  },
   maxPacketSize: {
     kind: integer(`a number of bytes from 1 to ${MAX_PACKET_BYTES}`, 1, MAX_PACKET_BYTES),
     default: DEFAULT_PACKET_BYTES,
+    help: 'largest packet of a client, bytes; limits the size of values',
   },
   maxKeepAlive: {
-    kind: integer(`a whole number of ms from 0 to ${MAX_KEEP_ALIVE_MS}`, 0, MAX_KEEP_ALIVE_MS),
+    kind: time(`a whole number of ms from 0 to ${MAX_KEEP_ALIVE_MS}`, 0, MAX_KEEP_ALIVE_MS),
     default: 0,
+    without: 'no limit',
+    help: 'longest keep-alive of clients, such as 1m',
   },
   trustProxy: { kind: toggle, default: false },
 } satisfies Partial<Record<keyof ServeOptions, OptionEntry<unknown>>>

@@ -118,7 +118,7 @@ export const QUOTAS = {
   },
   maxKeys: { kind: count, default: 1_000_000, help: 'maximum number of keys' },
   maxBytes: { kind: count, help: 'memory for keys, values and watched keys, bytes' },
-  maxBufferedBytes: { kind: count },
+  maxBufferedBytes: { kind: count, without: '512 MiB', help: 'memory for buffered messages, bytes' },
   maxConnections: { kind: count, default: 50_000, help: 'maximum number of connections' },
   maxConnectionsPerAddress: { kind: count, default: 1_000, help: 'maximum number of connections per address' },
   maxSubscriptions: { kind: count, default: 1_000_000, help: 'maximum number of subscriptions' },
