@@ -57,6 +57,8 @@ async function buildPage() {
       modulePreload: false,
       cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
       assetsInlineLimit: 0,
+      // Rolldown would print a warning on a slow machine.
+      rolldownOptions: { checks: { pluginTimings: false } },
     },
   })
   if (!Array.isArray(built) && !('output' in built)) throw new Error('the build has no output')

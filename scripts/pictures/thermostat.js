@@ -23,7 +23,7 @@ export async function photographThermostat(browser, path) {
   const { setPoint, temperature } = keysOf(client)
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1.5 })
   await page.goto(`http://127.0.0.1:${site.port}/`)
-  await page.getByText('all 5 keys are current').waitFor()
+  await page.getByText('all values are current').waitFor()
   await page.getByRole('slider', { name: 'Set point' }).press('PageUp')
   await page.getByRole('button', { name: 'Half a degree more' }).click()
   await firstValueFrom(setPoint.value$.pipe(filter(value => value === SET_POINT)))

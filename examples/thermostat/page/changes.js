@@ -5,7 +5,9 @@ import { timeOf } from './time.js'
 /** Maximum number of rows. Older rows are dropped. */
 const MAX_ROWS = 60
 
-const SOURCES = { snapshot: 'first read', notification: 'change', resync: 'resync' }
+const SOURCES = { snapshot: 'at start', notification: 'change', resync: 'after reconnect' }
+
+const WITHOUT_VALUE = { absent: 'not set', delete: 'deleted', invalid: 'unreadable' }
 
 /** The versions of rows, for rows that have a version. @type {WeakMap<Element, import('rx-statestore').Hlc>} */
 const versions = new WeakMap()
@@ -67,7 +69,7 @@ function rowOf(name, entry, inWords) {
   if (version !== undefined) versions.set(row, version)
   row.append(
     cell('when', version === undefined ? '' : timeOf(version.wallClock)),
-    cell('what', `${name} `, cell('value', op === 'set' ? inWords(entry.value) : op)),
+    cell('what', `${name} `, cell('value', op === 'set' ? inWords(entry.value) : WITHOUT_VALUE[op])),
     cell('source', SOURCES[source]),
     cell('version', version === undefined ? 'no version' : String(version)),
   )

@@ -13,7 +13,7 @@ const STRIP_HEIGHT = 4
 export class Chart {
   #root
   #plot
-  #now = 0
+  #now = Date.now()
   /** @type {readonly import('../keys.js').Point[]} */
   #points = []
   /** @type {number | undefined} */
@@ -75,7 +75,7 @@ export class Chart {
           incrs: LABEL_INTERVALS,
           values: (_plot, splits) => splits.map(seconds => minuteOf(seconds * 1000)),
         },
-        { ...axis, grid, size: 40, space: 36, values: (_plot, splits) => splits.map(degrees => `${degrees}°`) },
+        { ...axis, grid, size: 40, space: 36, values: (_plot, splits) => this.#labels(splits) },
       ],
       series: [
         {},
@@ -95,6 +95,11 @@ export class Chart {
       ],
       hooks: { drawClear: [plot => this.#drawStale(plot)], draw: [plot => this.#drawHeated(plot)] },
     }
+  }
+
+  /** The scale is arbitrary before the first value, so it has no labels. @param {number[]} splits */
+  #labels(splits) {
+    return splits.map(degrees => (this.#points.length > 0 ? `${degrees}°` : ''))
   }
 
   /** @param {uPlot} plot */

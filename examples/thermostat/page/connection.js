@@ -1,5 +1,6 @@
 import { combineLatest, map, scan, tap, timer } from 'rxjs'
 import { find } from './find.js'
+import { mark, say } from './states.js'
 import { timeOf } from './time.js'
 
 /** @typedef {import('rx-statestore').Status} Status */
@@ -16,63 +17,55 @@ const TICK = 500
  * @param {import('../keys.js').Keys} keys
  */
 export function showConnection({ status$, stats$ }, keys) {
-  const wasLive$ = stats$.pipe(scan((was, stats) => was || isLive(stats), false))
   // All keys share the connection, so the freshness of any key contains the time since which values are stale.
-  return combineLatest([status$, stats$, keys.setPoint.freshness$, wasLive$, timer(0, TICK)]).pipe(
-    map(([status, stats, freshness, wasLive]) => inWords(status, stats, freshness, wasLive, Date.now())),
+  const since$ = keys.setPoint.freshness$.pipe(
+    scan(
+      (since, freshness) => (freshness.state === 'stale' ? freshness.since : since),
+      /** @type {number | undefined} */ (undefined),
+    ),
+  )
+  return combineLatest([status$, stats$, since$, timer(0, TICK)]).pipe(
+    map(([status, stats, since]) => inWords(status, stats, since, Date.now())),
     tap(said => show(said, Object.keys(keys).length)),
   )
 }
 
-/** @param {ClientStats} stats */
-const isLive = ({ keys, synced }) => keys > 0 && synced === keys
-
 /**
  * @param {Status} status
  * @param {ClientStats} stats
- * @param {import('rx-statestore').Freshness} freshness
- * @param {boolean} wasLive
+ * @param {number | undefined} since - when values were last stale, undefined if never
  * @param {number} now - ms since the Unix epoch
+ * @returns {{ state: import('./states.js').State, words: string, detail: string, synced: number }}
  */
-function inWords(status, stats, freshness, wasLive, now) {
-  switch (status.state) {
-    case 'connecting':
-      return { state: 'connecting', words: 'Connecting to the store' }
-    case 'connected': {
-      const { keys, synced } = stats
-      if (isLive(stats)) return { state: 'live', words: `Live: all ${keys} keys are current`, synced }
-      return { state: 'resyncing', words: `${wasLive ? 'Resyncing' : 'Reading'} ${synced} of ${keys} keys`, synced }
-    }
-    case 'reconnecting': {
-      const words = freshness.state === 'stale' ? `Stale since ${timeOf(freshness.since)}` : 'No connection yet'
-      return { state: 'stale', words, detail: waitOf(status.retryAt ?? now, now) }
-    }
-    case 'closed':
-      return { state: 'closed', words: 'The connection was closed' }
+function inWords(status, { keys, synced }, since, now) {
+  const connected = status.state === 'connected'
+  if (status.state === 'closed')
+    return { state: 'refused', words: 'No access', detail: 'reload to try again', synced: 0 }
+  if (connected && keys > 0 && synced === keys) {
+    return { state: 'live', words: 'Live', detail: 'all values are current', synced }
   }
+  const detail = connected ? `reading ${synced} of ${keys}` : waitOf(status, now)
+  return since === undefined
+    ? { state: 'connecting', words: 'Connecting', detail, synced: connected ? synced : 0 }
+    : { state: 'stale', words: `Stale since ${timeOf(since)}`, detail, synced: connected ? synced : 0 }
 }
 
-/** @param {number} retryAt @param {number} now */
-function waitOf(retryAt, now) {
-  const seconds = Math.ceil((retryAt - now) / 1000)
-  return seconds > 0 ? `next try in ${seconds} s` : 'trying'
+/** @param {Status} status @param {number} now */
+function waitOf(status, now) {
+  const seconds = status.state === 'reconnecting' ? Math.ceil(((status.retryAt ?? now) - now) / 1000) : 0
+  return seconds > 0 ? `retry in ${seconds} s` : 'trying'
 }
 
 /**
- * @param {{ state: string, words: string, detail?: string, synced?: number }} said
+ * @param {ReturnType<typeof inWords>} said
  * @param {number} count - number of keys
  */
-function show({ state, words, detail = '', synced = 0 }, count) {
+function show({ state, words, detail, synced }, count) {
   document.body.setAttribute('data-connection', state)
-  say('#connection .words', words)
-  say('#connection .detail', detail)
+  mark(find('#connection'), state)
+  say(find('#connection .words'), words)
+  say(find('#connection .detail'), detail)
   const pips = find('#connection .pips')
   while (pips.childElementCount < count) pips.append(document.createElement('i'))
   Array.from(pips.children, (pip, i) => pip.classList.toggle('on', i < synced))
-}
-
-/** Writes only changes, because screen readers announce every write. @param {string} selector @param {string} text */
-function say(selector, text) {
-  const element = find(selector)
-  if (element.textContent !== text) element.textContent = text
 }

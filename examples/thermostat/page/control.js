@@ -1,14 +1,22 @@
-import { concat, EMPTY, ignoreElements, map, merge, startWith, switchMap, tap } from 'rxjs'
+import { concat, EMPTY, ignoreElements, map, merge, of, startWith, switchMap, tap, timer } from 'rxjs'
 
 /** @typedef {import('rx-statestore').StateStoreError} StateStoreError */
 /**
- * The state of a control. `wanted` is true while the user turns the control and until the last value is stored;
- * otherwise `value` is the stored value. `waits` is true while the value waits for the connection. `failure` is the
- * reason why the last value was not written.
+ * The state of a control. `turning`: the user turns the control. `pending`: the value is being stored, and `waits` is
+ * true while it waits for the connection. `refused`: the last value was not written because of `failure`, and `value`
+ * is the stored value.
  *
  * @template T
- * @typedef {{ value: T | undefined, wanted: boolean, waits: boolean, failure?: StateStoreError | undefined }} Shown
+ * @typedef {{
+ *   value: T | undefined,
+ *   state: 'live' | 'turning' | 'pending' | 'refused',
+ *   waits?: boolean,
+ *   failure?: StateStoreError | undefined,
+ * }} Shown
  */
+
+/** The time after which a write is shown as pending, ms. Most writes are faster, and would only flicker. */
+const PENDING_AFTER = 200
 
 /**
  * Connects a control to its key. Each turn is a stream of values that ends when the user lets go; until then, writes of
@@ -21,12 +29,7 @@ import { concat, EMPTY, ignoreElements, map, merge, startWith, switchMap, tap } 
  * @returns {import('rxjs').Observable<Shown<T>>}
  */
 export function control(view, turns$) {
-  const shown$ = view.state$.pipe(
-    map(({ value, state, late, error }) => {
-      const wanted = state === 'pending' || state === 'unknown'
-      return { value, wanted, waits: wanted && late !== undefined, failure: state === 'refused' ? error : undefined }
-    }),
-  )
+  const shown$ = view.state$.pipe(map(shownOf))
   const turned$ = turns$.pipe(
     startWith(EMPTY),
     switchMap(turn$ => concat(writeTurn(view, turn$), shown$)),
@@ -36,21 +39,70 @@ export function control(view, turns$) {
 }
 
 /**
+ * @template T
+ * @param {import('rx-statestore/optimistic').OptimisticState<T>} of
+ * @returns {Shown<T>}
+ */
+function shownOf({ value, state, late, error }) {
+  if (state === 'pending' || state === 'unknown') return { value, state: 'pending', waits: late !== undefined }
+  return state === 'refused' ? { value, state, failure: error } : { value, state: 'live' }
+}
+
+/**
  * Writes the values of a turn while it lasts, and emits the state of the control.
  *
  * @template T
  * @param {import('rx-statestore/optimistic').Optimistic<T>} view
  * @param {import('rxjs').Observable<T>} turn$
+ * @returns {import('rxjs').Observable<Shown<T>>}
  */
 const writeTurn = (view, turn$) =>
   turn$.pipe(
     tap(value => view.next(value)),
-    map(value => ({ value, wanted: true, waits: false })),
+    map(value => ({ value, state: 'turning' })),
   )
 
-/** Returns a notice about a control, or empty text if there is none. @param {Shown<unknown>} shown */
-export function noticeOf({ waits, failure }) {
-  if (waits) return 'Waits for the connection'
-  if (failure === undefined) return ''
-  return failure.code === 'offline' ? 'Not set: the connection was away for too long' : `Not set: ${failure.message}`
+/**
+ * Emits the states of a control, without pending writes that are fast.
+ *
+ * @template T
+ * @param {Shown<T>} shown
+ */
+const slowly = shown => (shown.state === 'pending' ? timer(PENDING_AFTER).pipe(map(() => shown)) : of(shown))
+
+/**
+ * Shows the states of a control in a notice.
+ *
+ * @template T
+ * @param {import('./notice.js').Notice} notice
+ * @returns {import('rxjs').MonoTypeOperatorFunction<Shown<T>>}
+ */
+export const noting = notice => shown$ =>
+  shown$.pipe(
+    switchMap(slowly),
+    tap(shown => notice.show(noticeOf(shown))),
+  )
+
+/** @param {Shown<unknown>} shown @returns {import('./notice.js').Said | undefined} */
+function noticeOf({ state, waits, failure }) {
+  if (state === 'pending') return { state, words: waits ? 'Waiting for the connection' : 'Saving…' }
+  if (state !== 'refused') return undefined
+  return { state, words: `Not set. ${reasonOf(failure?.code)}`, details: failure?.message }
+}
+
+/** @param {StateStoreError['code'] | undefined} code */
+function reasonOf(code) {
+  switch (code) {
+    case 'fencing-token-required':
+    case 'fencing-token-stale':
+      return 'Another controller holds the lock.'
+    case 'not-authorized':
+      return 'You may not change this.'
+    case 'offline':
+      return 'There was no connection.'
+    case 'timeout':
+      return 'There was no response. Try again.'
+    default:
+      return 'The value was rejected.'
+  }
 }

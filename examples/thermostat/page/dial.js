@@ -33,6 +33,7 @@ export class Dial {
   turns$
   #root
   #slider
+  #buttons
   /** @type {number | undefined} */
   #value
 
@@ -40,6 +41,7 @@ export class Dial {
   constructor(root) {
     this.#root = root
     this.#slider = find('[role=slider]', root)
+    this.#buttons = root.querySelectorAll('button')
     for (const path of root.querySelectorAll('.track, .value, .grip')) path.setAttribute('d', ARC)
     find('.ticks', root).setAttribute('d', TICKS)
 
@@ -48,7 +50,7 @@ export class Dial {
     const byPointer$ = merge(...turns$).pipe(
       map(degrees$ => degrees$.pipe(map(degrees => (degrees / SWEEP) * (MAX - MIN)))),
     )
-    const byButton$ = turnsByButton(root.querySelectorAll('button'))
+    const byButton$ = turnsByButton(this.#buttons)
     this.turns$ = merge(byPointer$, byButton$, turnsByKey(this.#slider, KEYS)).pipe(
       filter(() => this.#value !== undefined),
       map(changes$ => this.#valuesOf(changes$)),
@@ -59,6 +61,7 @@ export class Dial {
   show(value) {
     this.#value = value
     this.#root.classList.toggle('unknown', value === undefined)
+    for (const button of this.#buttons) button.disabled = value === undefined
     find('.number', this.#root).textContent = value?.toFixed(1) ?? '–'
     this.#slider.setAttribute('aria-valuetext', value === undefined ? 'not known' : `${value.toFixed(1)} degrees`)
     this.#slider.setAttribute('aria-valuenow', String(value ?? MIN))

@@ -1,8 +1,9 @@
 import { optimistic } from 'rx-statestore/optimistic'
 import { fromEvent, map, merge, of, tap } from 'rxjs'
 import { MODES } from '../keys.js'
-import { control, noticeOf } from './control.js'
+import { control, noting } from './control.js'
 import { find } from './find.js'
+import { Notice } from './notice.js'
 
 /** Shows the modes of the heater, to choose from. @param {import('../keys.js').Keys} keys */
 export function showMode({ mode }) {
@@ -14,7 +15,7 @@ export function showMode({ mode }) {
   return control(optimistic(mode, { offline: 'latest', maxAge: 60_000 }), merge(...choices$)).pipe(
     tap(shown => {
       for (const { value, input } of radios) input.checked = value === shown.value
-      find('#mode-notice').textContent = noticeOf(shown)
     }),
+    noting(new Notice(find('#mode-notice'))),
   )
 }

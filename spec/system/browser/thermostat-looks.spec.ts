@@ -12,7 +12,7 @@ import { builtPackage } from './support/package.js'
 import { SET_POINT, startThermostat } from './support/thermostat.js'
 import { reads } from './support/waiting.js'
 
-const LIVE = 'Live: all 5 keys are current'
+const LIVE = 'Live'
 const words = (page: Page) => page.locator('.words')
 
 /** Moves one finger over the page, with touch events as on a phone. */
@@ -51,10 +51,53 @@ describeInBrowser('The looks of the thermostat', open => {
     await expectAccessibleEverywhere(page)
     await takePictures(page, 'thermostat-stale')
 
+    await page.getByRole('button', { name: 'Half a degree more' }).click()
+    await reads(page.locator('#notice'), 'Waiting for the connection')
+    await expectAccessibleEverywhere(page)
+    await takePictures(page, 'thermostat-waiting')
+
     link.restore()
-    await reads(words(page), 'Resyncing 3 of 5 keys')
+    await reads(page.locator('.detail'), 'reading 3 of 5')
+    await reads(words(page), /^Stale since/)
     await expectAccessibleEverywhere(page)
     await takePictures(page, 'thermostat-resyncing')
+  })
+
+  it('the thermostat is accessible while it connects', async () => {
+    const { url } = await startThermostat(builtPackage())
+    const { page } = await open(url, {
+      reducedMotion: true,
+      beforeLoad: opened => opened.routeWebSocket(/\/store$/, () => undefined),
+    })
+    await reads(words(page), 'Connecting')
+    await expectAccessibleEverywhere(page)
+    await takePictures(page, 'thermostat-connecting')
+  })
+
+  it('the thermostat is accessible after a refusal, also with its details', async () => {
+    const { url, client } = await startThermostat(builtPackage())
+    const { page } = await open(url, { reducedMotion: true })
+    const dial = new DialControl(page)
+    await dial.shows(21)
+    const { version } = await firstValueFrom(client.key(SET_POINT, number).set(22))
+    await firstValueFrom(client.key(SET_POINT, number).set(22, { fencingToken: String(version) }))
+    await page.getByRole('button', { name: 'Half a degree more' }).click()
+    await reads(page.locator('#notice [role=alert]'), 'Not set. Another controller holds the lock.')
+    await expectAccessibleEverywhere(page)
+    await takePictures(page, 'thermostat-refused')
+    await page.locator('#notice').getByText('Details').click()
+    await expectAccessibleEverywhere(page)
+    await takePictures(page, 'thermostat-refused-details')
+  })
+
+  it('buttons on a phone are at least 44 px wide and high', async () => {
+    const { url } = await startThermostat(builtPackage())
+    const { page } = await open(url, { size: 'phone', touch: true })
+    await reads(words(page), LIVE)
+    const sizes = await page
+      .locator('button, label, summary')
+      .evaluateAll(targets => targets.map(target => target.getBoundingClientRect()).filter(({ width }) => width > 0))
+    expect(Math.min(...sizes.flatMap(({ width, height }) => [width, height]))).toBeGreaterThanOrEqual(44)
   })
 
   it('changes are listed in order, in as many whole rows as fit', async () => {
