@@ -154,6 +154,7 @@ export const API = [
   { page: 'client/retained', entry: 'rx-statestore/retained', guide: 'coming-from-mqtt', groups: [] },
   { page: 'core/diagnostics', entry: 'rx-statestore/diagnostics', guide: 'observability', groups: [] },
   { page: 'opentelemetry', entry: 'rx-statestore/opentelemetry', guide: 'observability', groups: [] },
+  { page: 'server/metrics', entry: 'rx-statestore/metrics', guide: 'observability', groups: [] },
   { page: 'node/settings', entry: 'rx-statestore/settings', guide: 'client', groups: [] },
   {
     page: 'server',

@@ -32,7 +32,7 @@ const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; read
     folders: [
       ...['engine', 'log', 'log/disk', 'log/cluster', 'log/jetstream', 'service'],
       ...['broker/limits', 'broker/routing', 'broker/session', 'broker/core', 'broker/transport', 'broker'],
-      ...['access', 'storage', 'host', 'attach', 'console', '.'],
+      ...['access', 'storage', 'host', 'attach', 'console', 'metrics', '.'],
     ],
   },
   pubsub: { imports: ['core', 'client', 'node'], folders: ['wire', 'client', 'hub', 'bridge'] },
@@ -61,6 +61,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   '@nats-io/jetstream': /^server\/log\/jetstream\/packages\.ts$/,
   '@nats-io/obj': /^server\/log\/jetstream\/packages\.ts$/,
   '@opentelemetry/api': /^opentelemetry\//,
+  'prom-client/lib/registry.js': /^server\/metrics\/registry\.ts$/,
   yaml: /^server\/access\/yaml-file\.ts$/,
   jose: /^(pubsub\/hub|server\/access)\/tokens\.ts$/,
   ws: /^(server\/broker\/transport\/listeners|pubsub\/hub\/upgrade|pubsub\/client\/ws-socket)\.ts$/,

@@ -207,14 +207,17 @@ const TOKEN = /^[\w-]{32,512}$/
 
 /** Reads the token of a console from a file. Throws {@link Failure} if there is no token. */
 export function readConsoleToken(file: string): string {
-  const token = tokenTextOf(file)
+  const token = tokenTextOf(file, '--console-token-file')
   if (token === undefined) throw new Failure(EXIT.usage, `no console token in ${file}: no such file`)
   return checked(token, file)
 }
 
-/** Reads the token of a console from a file, or creates the file with a random token. Rejects with {@link Failure}. */
-export async function readOrCreateConsoleToken(file: string): Promise<string> {
-  const existing = tokenTextOf(file)
+/** The flags whose files have a token. */
+type TokenFlag = '--console-token-file' | '--metrics-token-file'
+
+/** Reads a token from a file, or creates the file with a random token. Rejects with {@link Failure}. */
+export async function readOrCreateToken(file: string, flag: TokenFlag): Promise<string> {
+  const existing = tokenTextOf(file, flag)
   if (existing !== undefined) return checked(existing, file)
   const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
   try {
@@ -229,22 +232,22 @@ export async function readOrCreateConsoleToken(file: string): Promise<string> {
     }
     await rename(part, file)
   } catch (cause) {
-    throw new Failure(EXIT.failed, `cannot save the console token: ${reason(cause)}`, { cause })
+    throw new Failure(EXIT.failed, `cannot save the token of ${flag}: ${reason(cause)}`, { cause })
   }
   return token
 }
 
-function tokenTextOf(file: string): string | undefined {
+function tokenTextOf(file: string, flag: TokenFlag): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined
-    throw new Failure(EXIT.usage, `cannot read the file of --console-token-file: ${reason(cause)}`, { cause })
+    throw new Failure(EXIT.usage, `cannot read the file of ${flag}: ${reason(cause)}`, { cause })
   }
 }
 
 function checked(token: string, file: string): string {
   if (TOKEN.test(token)) return token
   // The message does not quote the content, which may be another secret.
-  throw new Failure(EXIT.usage, `no console token in ${file}: expected one line of 32 or more letters, digits, - and _`)
+  throw new Failure(EXIT.usage, `no token in ${file}: expected one line of 32 or more letters, digits, - and _`)
 }

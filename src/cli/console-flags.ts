@@ -6,7 +6,7 @@ import { ConsoleServer } from '../server/console/console-server.js'
 import type { ServeConsoleOptions } from '../server/console/index.js'
 import type { AttachedStore, StoreServer } from '../server/index.js'
 import { CONSOLE_TOKEN } from '../server/storage/directory.js'
-import { readOrCreateConsoleToken } from './console-client.js'
+import { readOrCreateToken } from './console-client.js'
 import { EXIT, Failure } from './failure.js'
 import { refuseOthers } from './flags.js'
 
@@ -59,7 +59,7 @@ export async function startConsole(
   try {
     const { seed } = options
     const file = consoleTokenFile ?? (data === undefined ? undefined : join(data, CONSOLE_TOKEN))
-    const token = file === undefined ? undefined : await readOrCreateConsoleToken(file)
+    const token = file === undefined ? undefined : await readOrCreateToken(file, '--console-token-file')
     return await ConsoleServer.start(store, {
       ...options,
       seed,

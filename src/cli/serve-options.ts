@@ -5,6 +5,7 @@ import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { CONSOLE } from './console-flags.js'
 import type { OptionSection } from './flags.js'
 import { LOG, LOG_GROUP } from './log-flags.js'
+import { METRICS } from './metrics-flags.js'
 import { SECURITY, SECURITY_GROUP } from './serve-security.js'
 
 const START = {
@@ -26,6 +27,7 @@ export const SERVE_SECTIONS: readonly OptionSection[] = [
   { table: SERVE_OPTIONS },
   { table: STORAGE_OPTIONS },
   { table: CONSOLE },
+  { table: METRICS },
   { table: START },
   { table: SECURITY, group: SECURITY_GROUP },
   { table: QUOTAS, group: QUOTA_GROUP },

@@ -93,12 +93,12 @@ export class ServeSecurity {
   }
 
   /** Starts the audit log, and reloads files when they change or on SIGHUP. */
-  watch(store: StoreServer, console: Secured | undefined): void {
+  watch(store: StoreServer, console: Secured | undefined, metrics: Pick<Secured, 'setTls'> | undefined): void {
     this.#console = console
     const { audit } = this.#flags
     for (const { audit$ } of [store, ...(console ? [console] : [])])
       if (audit !== undefined) this.#subscription.add(writeAuditLog(audit$, audit, this.#io))
-    const reloads = this.#reloads(store, console)
+    const reloads = this.#reloads(store, [console, metrics])
     if (reloads.size === 0) return
     this.#subscription.add(
       this.#io.hangUp$.subscribe(() => {
@@ -121,7 +121,10 @@ export class ServeSecurity {
     proofOf: (request: LoginRequest) => this.#console?.login.proofOf?.(request),
   })
 
-  #reloads(store: StoreServer, console: Secured | undefined): ReadonlyMap<string, () => void> {
+  #reloads(
+    store: StoreServer,
+    others: readonly (Pick<Secured, 'setTls'> | undefined)[],
+  ): ReadonlyMap<string, () => void> {
     const { policy, tlsCert, tlsKey } = this.#flags
     const reloads = new Map(this.#logins.reloads)
     if (policy !== undefined) reloads.set(policy, () => store.reload({ policy: read(policy) }))
@@ -130,7 +133,7 @@ export class ServeSecurity {
       const tls = this.#tls()
       if (tls === undefined) return
       store.reload({ tls })
-      console?.setTls(tls)
+      for (const other of others) other?.setTls(tls)
     }
     for (const path of [tlsCert, tlsKey, this.#logins.clientCa]) if (path !== undefined) reloads.set(path, setTls)
     return reloads

@@ -8,6 +8,7 @@ import type { ConsoleServer } from '../server/console/console-server.js'
 import { checkOptions, SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
 import { type DumpLine, type RecoveryProgress, type ServeOptions, type StoreServer, serve } from '../server/index.js'
+import type { MetricsServer } from '../server/metrics/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { type ConsoleServerFlags, cannotListen, checkConsoleFlags, startConsole } from './console-flags.js'
@@ -17,12 +18,13 @@ import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { type LogFlags, logOf } from './log-flags.js'
+import { checkMetricsFlags, type MetricsFlags, startMetrics } from './metrics-flags.js'
 import { connectionLimitWarnings, driftWords, faultWords, storageWords } from './reports.js'
 import { SERVE_SECTIONS } from './serve-options.js'
 import { type SecurityFlags, ServeSecurity } from './serve-security.js'
 import { colorsFor, counted, showProgress, table } from './terminal.js'
 
-interface Flags extends ConsoleServerFlags, LogFlags, SecurityFlags, ConfigFlags {
+interface Flags extends ConsoleServerFlags, MetricsFlags, LogFlags, SecurityFlags, ConfigFlags {
   readonly wsUrl?: string
   readonly allowedOrigin?: readonly string[]
   readonly data?: string
@@ -76,6 +78,7 @@ async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[],
 /** Reads the initial keys. Throws {@link Failure} for contradictory flags. */
 async function seedOf(flags: Flags): Promise<Seed | undefined> {
   checkConsoleFlags(flags)
+  checkMetricsFlags(flags)
   // With a log, each start of each node would set the keys again.
   if (flags.seed !== undefined && flags.log !== undefined)
     throw new Failure(EXIT.usage, '--seed cannot be used with --log: load the keys once with `rx-statestore load`')
@@ -109,21 +112,25 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   store.faults$.subscribe(fault => io.stderr.write(`${faultWords(fault)}\n`))
   connectionLimitWarnings(store.audit$).subscribe(message => io.stderr.write(`${message}\n`))
   let consoleServer: ConsoleServer | undefined
+  let metrics: MetricsServer | undefined
   try {
+    // The metrics count from here, before clients connect.
+    metrics = await startMetrics(store, flags, security.options.tls)
     if (seed !== undefined) await store.load(seed)
     consoleServer = await startConsole(store, flags, flags.data, {
       seed,
       tls: security.options.tls,
       brokerUrl: flags.wsUrl,
     })
-    security.watch(store, consoleServer)
+    security.watch(store, consoleServer, metrics)
     if (consoleServer)
       connectionLimitWarnings(consoleServer.audit$).subscribe(message => io.stderr.write(`${message}\n`))
-    await print(io.stdout, greeting({ store, console: consoleServer, seed: seed ?? [], flags }, io))
+    await print(io.stdout, greeting({ store, console: consoleServer, metrics, seed: seed ?? [], flags }, io))
     await firstValueFrom(merge(interrupted, stoppedStore(store, flags)))
   } finally {
     security.close()
     await consoleServer?.close()
+    await metrics?.close()
     await store.close()
   }
   io.stderr.write('stopped\n')
@@ -209,14 +216,19 @@ const percent = ({ read, of }: RecoveryProgress): string => `${of === 0 ? 0 : Ma
 interface Greeting {
   readonly store: StoreServer
   readonly console: ConsoleServer | undefined
+  readonly metrics: MetricsServer | undefined
   readonly seed: Seed
   readonly flags: Flags
 }
 
-function greeting({ store, console, seed, flags }: Greeting, io: Io): string {
+function greeting({ store, console, metrics, seed, flags }: Greeting, io: Io): string {
   const { url, wsUrl, cluster } = store
   const node = cluster?.nodeId
-  if (flags.json) return jsonLine({ url, wsUrl, keys: seed.length, console: console?.link, node, store: cluster?.name })
+  const metricsUrl = metrics && `${metrics.url}metrics`
+  if (flags.json) {
+    const beside = { console: console?.link, metrics: metricsUrl }
+    return jsonLine({ url, wsUrl, keys: seed.length, ...beside, node, store: cluster?.name })
+  }
   const keys = seed.length === 0 ? undefined : counted(seed.length, 'initial key')
   if (io.stdout.isTTY) {
     return table(
@@ -225,6 +237,7 @@ function greeting({ store, console, seed, flags }: Greeting, io: Io): string {
         ['MQTT', url],
         ['Browser', wsUrl],
         ['Console', console?.link ?? 'off (serve it with --console)'],
+        ['Metrics', metricsUrl],
         ['Data', [dataWords(flags, cluster), keys].filter(Boolean).join(', with ')],
         ['', 'Ctrl+C stops the store'],
       ],
@@ -233,7 +246,12 @@ function greeting({ store, console, seed, flags }: Greeting, io: Io): string {
   }
   const prefix = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
   const suffix = keys === undefined ? '' : `, with ${keys}`
-  return `${prefix}listening on ${url} and ${wsUrl}${suffix}\n${console ? `console on ${console.link}\n` : ''}`
+  const lines = [
+    `${prefix}listening on ${url} and ${wsUrl}${suffix}`,
+    ...(console ? [`console on ${console.link}`] : []),
+    ...(metrics ? [`metrics on ${metricsUrl}`] : []),
+  ]
+  return lines.map(line => `${line}\n`).join('')
 }
 
 function dataWords({ data }: Flags, cluster: StoreServer['cluster']): string {

@@ -36,6 +36,7 @@ export type {
   RestartOptions,
   StorageStatus,
   StoredKey,
+  StoreLimits,
   StoreServer,
   StoreStats,
 } from './host/store-server.js'

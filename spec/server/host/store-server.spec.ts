@@ -21,7 +21,16 @@ describe('a running store', () => {
   it('a running store counts keys, watches, connections, requests, errors and notifications', async () => {
     const { store, clock } = await openStore()
     const nothing = { keys: 0, watches: 0, connections: 0, requests: 0, errors: 0, notifications: 0 }
-    const kept = { sessions: 0, subscriptions: 0, retained: 0, retainedBytes: 0, bytes: 0, bufferedBytes: 0 }
+    const kept = {
+      sessions: 0,
+      sharedSubscriptions: 0,
+      wills: 0,
+      subscriptions: 0,
+      retained: 0,
+      retainedBytes: 0,
+      bytes: 0,
+      bufferedBytes: 0,
+    }
     const door = { networkConnections: 0, refusedConnections: 0, refusedLogins: 0 }
     expect(store.stats).toEqual({ ...nothing, ...kept, ...door })
     const alice = await RawClient.ready(store.url, 'alice')

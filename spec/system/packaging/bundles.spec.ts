@@ -40,7 +40,14 @@ describe('The bundles of the package', () => {
   })
 
   it('the bundles contain the licence of every package that they include', () => {
-    expect(licensed('dist/licences.md')).toEqual(['@bufbuild/protobuf', 'commander', 'jose', 'picocolors', 'yaml'])
+    expect(licensed('dist/licences.md')).toEqual([
+      '@bufbuild/protobuf',
+      'commander',
+      'jose',
+      'picocolors',
+      'prom-client',
+      'yaml',
+    ])
     expect(licensed('dist/server/console/page/licences.md')).toEqual(
       expect.arrayContaining(['mqtt', 'mqtt-packet', 'preact', 'readable-stream', 'rxjs', 'uplot']),
     )

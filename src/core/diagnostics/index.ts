@@ -5,6 +5,7 @@ import type {
   ServerAccessEvent,
   ServerChangeEvent,
   ServerConnectionEvent,
+  ServerDropEvent,
   ServerPublishEvent,
   ServerRequestTrace,
 } from './server-events.js'
@@ -17,6 +18,7 @@ export type {
   ServerAccessEvent,
   ServerChangeEvent,
   ServerConnectionEvent,
+  ServerDropEvent,
   ServerPublishEvent,
   ServerRequestTrace,
 } from './server-events.js'
@@ -30,6 +32,7 @@ export type DiagnosticEvents = {
   readonly 'rx-statestore:server:change': ServerChangeEvent
   readonly 'rx-statestore:server:connection': ServerConnectionEvent
   readonly 'rx-statestore:server:publish': ServerPublishEvent
+  readonly 'rx-statestore:server:drop': ServerDropEvent
   readonly 'rx-statestore:server:access': ServerAccessEvent
   readonly 'rx-statestore:log': LogEvent
 } & { readonly [Name in `tracing:rx-statestore:request:${TracingStep}`]: RequestTrace } & {

@@ -4,6 +4,7 @@ import type {
   ServerAccessEvent,
   ServerChangeEvent,
   ServerConnectionEvent,
+  ServerDropEvent,
   ServerPublishEvent,
   ServerRequestTrace,
 } from './server-events.js'
@@ -13,5 +14,6 @@ export const serverRequestChannel: TracingChannel<ServerRequestTrace> = tracingC
 export const serverChangeChannel: Channel<ServerChangeEvent> = channelOf('rx-statestore:server:change')
 export const serverConnectionChannel: Channel<ServerConnectionEvent> = channelOf('rx-statestore:server:connection')
 export const serverPublishChannel: Channel<ServerPublishEvent> = channelOf('rx-statestore:server:publish')
+export const serverDropChannel: Channel<ServerDropEvent> = channelOf('rx-statestore:server:drop')
 export const serverAccessChannel: Channel<ServerAccessEvent> = channelOf('rx-statestore:server:access')
 export const logChannel: Channel<LogEvent> = channelOf('rx-statestore:log')

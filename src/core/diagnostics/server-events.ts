@@ -101,6 +101,14 @@ export interface ServerPublishEvent {
   readonly payloadBytes: number
 }
 
+/** A message that the broker does not deliver to a client, on `rx-statestore:server:drop`. */
+export interface ServerDropEvent {
+  /** `slow-client`: a message with QoS 0 that exceeds the unsent data of the client. `too-large`: see Maximum Packet Size. */
+  readonly reason: 'expired' | 'slow-client' | 'too-large'
+  readonly clientId: string
+  readonly qos: 0 | 1 | 2
+}
+
 /**
  * A login, or an action that was rejected, on `rx-statestore:server:access`. Permitted actions are not published,
  * because they are the requests and messages without a rejection. Clients determine the length of the texts.

@@ -28,6 +28,8 @@ export interface BrokerStats {
   readonly refusedConnections: number
   readonly subscriptions: number
   readonly retainedBytes: number
+  readonly sharedSubscriptions: number
+  readonly wills: number
 }
 
 /**
@@ -111,6 +113,8 @@ export class Broker {
       refusedConnections: this.#listeners.networkConnections.refused,
       subscriptions: this.#core.accounts.subscriptions.used,
       retainedBytes: retained.bytes,
+      sharedSubscriptions: this.#core.router.sharedCount,
+      wills: this.#core.willCount,
     }
   }
 

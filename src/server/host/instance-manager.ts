@@ -56,6 +56,10 @@ export class InstanceManager {
     return this.#freezeTimer.until
   }
 
+  get isAccepting(): boolean {
+    return !this.#isRestarting && this.frozenUntil === undefined && this.#instance.unavailableReason === undefined
+  }
+
   /** Freezes the instance for `ms`. 0 resumes it. Throws {@link ClosedError} during a restart. */
   freeze(ms: number): void {
     if (this.#isRestarting) throw new ClosedError('The store is restarting; try again when it listens')

@@ -31,6 +31,7 @@ import type {
   RestartOptions,
   StorageStatus,
   StoredKey,
+  StoreLimits,
   StoreServer,
   StoreStats,
 } from './store-server.js'
@@ -104,6 +105,26 @@ export class LocalStoreServer implements StoreServer {
     const { broker, server } = this.#instance
     const refusedLogins = this.#access.authorizer?.rejectedLogins ?? 0
     return { keys: size, bytes, watches: watchers.count, refusedLogins, ...broker.stats, ...server.counters }
+  }
+
+  get limits(): StoreLimits {
+    const {
+      maxKeys: keys,
+      maxBytes: bytes,
+      maxBufferedBytes: bufferedBytes,
+      maxConnections: connections,
+    } = this.#options
+    const { maxSubscriptions: subscriptions, maxWatches: watches, maxRetained, maxRetainedBytes } = this.#options
+    const retained = { retained: maxRetained, retainedBytes: maxRetainedBytes }
+    return { keys, bytes, bufferedBytes, connections, subscriptions, watches, ...retained }
+  }
+
+  get hasAccessControl(): boolean {
+    return this.#access.authorizer !== undefined
+  }
+
+  get isAccepting(): boolean {
+    return this.#closed === undefined && this.#instances.isAccepting
   }
 
   get usage(): Iterable<Usage> {

@@ -88,6 +88,10 @@ export class StoreInstance {
   }
 
   /** The reason why clients are rejected. Setting a reason also disconnects all clients. */
+  get unavailableReason(): string | undefined {
+    return this.#handler.unavailableReason
+  }
+
   set unavailableReason(reason: string | undefined) {
     this.#handler.unavailableReason = reason
     if (reason === undefined) return

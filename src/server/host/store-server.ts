@@ -19,6 +19,10 @@ export interface StoreStats {
   readonly retainedBytes: number
   /** The number of subscriptions of all sessions. */
   readonly subscriptions: number
+  /** The number of shared subscriptions among them. */
+  readonly sharedSubscriptions: number
+  /** The number of wills of connected clients, and of delayed wills. */
+  readonly wills: number
   /** The buffered bytes. See {@link ServeOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number
   /** The size of the store in bytes. See {@link ServeOptions.maxBytes}. */
@@ -33,6 +37,18 @@ export interface StoreStats {
   readonly requests: number
   readonly errors: number
   readonly notifications: number
+}
+
+/** The limits of a store. See {@link QuotaOptions}. */
+export interface StoreLimits {
+  readonly keys: number
+  readonly bytes: number
+  readonly bufferedBytes: number
+  readonly connections: number
+  readonly subscriptions: number
+  readonly watches: number
+  readonly retained: number
+  readonly retainedBytes: number
 }
 
 /** A client with an open connection. */
@@ -108,6 +124,15 @@ export interface StoreServer extends AsyncDisposable {
   readonly startedAt: number
   /** The statistics, which a restart resets. */
   readonly stats: StoreStats
+  /** The limits for the same values in {@link StoreServer.stats}. */
+  readonly limits: StoreLimits
+  /** Whether clients must log in, or a policy limits their rights. */
+  readonly hasAccessControl: boolean
+  /**
+   * Whether the store listens and admits clients. `false` during a restart and a freeze, after `close`, and while a
+   * node cannot reach the log.
+   */
+  readonly isAccepting: boolean
   /**
    * A counter that increases when a key is created or removed, and restarts when all keys are lost. A change means that
    * the list of keys is outdated.

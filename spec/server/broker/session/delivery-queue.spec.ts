@@ -133,7 +133,7 @@ describe('DeliveryQueue', () => {
     const { queue, wire } = setUp(1)
     for (const name of ['a', 'b', 'c', 'd'])
       queue.deliver(deliveryOf(name, { expiresAt: name === 'c' ? 100 : undefined }), true)
-    queue.discardExpired(100)
+    queue.discardExpired(100, 'a')
     for (let i = 0; i < 3; i++) queue.puback(wire.sent.at(-1)?.packetId ?? 0)
     expect(wire.names).toEqual(['a', 'b', 'd'])
   })

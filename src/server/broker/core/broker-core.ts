@@ -76,6 +76,13 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     return this.#sessions.size
   }
 
+  /** The number of wills of connected clients, and of delayed wills. */
+  get willCount(): number {
+    let count = this.#offlineSessions.willCount
+    for (const { hasWill } of this.connections) if (hasWill) count++
+    return count
+  }
+
   readonly now = (): number => this.clock.monotonic()
 
   accept(link: Link): Connection {

@@ -38,6 +38,13 @@ export class OfflineSessions {
     this.#maxWillBytes = memoryBudget * WILL_BUDGET_SHARE
   }
 
+  /** The number of delayed wills. */
+  get willCount(): number {
+    let count = 0
+    for (const { will } of this.#offline.values()) if (will) count++
+    return count
+  }
+
   /**
    * Keeps the session of a client that disconnected.
    *

@@ -60,6 +60,13 @@ export class Router {
   readonly #shared = new FilterTrie<SharedGroup>()
   readonly #groups = new Map<string, SharedGroup>()
 
+  /** The number of shared subscriptions. */
+  get sharedCount(): number {
+    let count = 0
+    for (const group of this.#groups.values()) count += group.size
+    return count
+  }
+
   add(subscription: Subscription): void {
     const { filter } = subscription
     const shared = sharedFilter(filter)

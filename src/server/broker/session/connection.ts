@@ -92,6 +92,10 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     return this.open ? (this.account?.name ?? '') : undefined
   }
 
+  get hasWill(): boolean {
+    return this.#will !== undefined
+  }
+
   get heldBytes(): number {
     const will = this.#will ? willSize(this.#will) : 0
     return this.#link.heldBytes + this.#connectHandler.heldBytes + (this.#packetHandler?.heldBytes ?? 0) + will

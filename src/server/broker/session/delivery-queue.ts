@@ -1,3 +1,4 @@
+import { serverDropChannel } from '../../../core/diagnostics/server-channels.js'
 import { Fifo, SlotMap } from '../../../core/util/collections.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
@@ -107,8 +108,12 @@ export class DeliveryQueue {
   }
 
   /** Discards expired unsent messages. Returns whether the queue now has capacity. */
-  discardExpired(now: number): boolean {
-    this.#pendingDeliveries.expire(now, delivery => this.#sessionUsage.remove(delivery))
+  discardExpired(now: number, clientId: string): boolean {
+    this.#pendingDeliveries.expire(now, delivery => {
+      this.#sessionUsage.remove(delivery)
+      if (serverDropChannel.hasSubscribers)
+        serverDropChannel.publish({ reason: 'expired', clientId, qos: delivery.qos })
+    })
     return !this.isFull
   }
 

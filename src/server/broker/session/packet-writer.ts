@@ -1,4 +1,5 @@
-import { serverPublishChannel } from '../../../core/diagnostics/server-channels.js'
+import { serverDropChannel, serverPublishChannel } from '../../../core/diagnostics/server-channels.js'
+import type { ServerDropEvent } from '../../../core/diagnostics/server-events.js'
 import { encodePacket } from '../../../core/mqtt5/encode.js'
 import type { Connect, Envelope, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
@@ -52,10 +53,11 @@ export class PacketWriter implements Sender {
     const { clock, budget } = this.#host
     const remainingSeconds = expiresAt === undefined ? undefined : Math.ceil((expiresAt - clock.monotonic()) / 1000)
     // A QoS 2 message does not expire after it has been sent once (MQTT 5.0, section 4.3.3).
-    if (remainingSeconds !== undefined && remainingSeconds <= 0 && !(dup && qos === 2)) return false
+    if (remainingSeconds !== undefined && remainingSeconds <= 0 && !(dup && qos === 2))
+      return this.#drop('expired', qos)
     const maxUnsentBytes = packetId === 0 ? LIMIT.qos0BacklogBytes : LIMIT.backlogBytes
     if (this.#link.unsentBytes > (budget.isExceeded ? LIMIT.readPauseBytes : maxUnsentBytes)) {
-      if (packetId === 0) return false
+      if (packetId === 0) return this.#drop('slow-client', qos)
       this.#peer.disconnectSlowClient()
       return true
     }
@@ -63,7 +65,7 @@ export class PacketWriter implements Sender {
     const messageExpiry = remainingSeconds && Math.max(0, remainingSeconds)
     const options = { packetId, qos, dup, retain, messageExpiry, subscriptionIds, topicAlias: undefined, version }
     // A message that is too large for the client counts as delivered (MQTT 5.0, section 3.1.2.11.4).
-    if (!this.#fitsClientLimit(topic, delivery, options)) return false
+    if (!this.#fitsClientLimit(topic, delivery, options)) return this.#drop('too-large', qos)
     if (this.#aliasMaximum === 0) this.#write(topic, delivery, options)
     else this.#writeAliased(delivery, options)
     if (serverPublishChannel.hasSubscribers) {
@@ -71,6 +73,11 @@ export class PacketWriter implements Sender {
       serverPublishChannel.publish({ direction: 'sent', clientId: this.#peer.clientId, qos, payloadBytes })
     }
     return true
+  }
+
+  #drop(reason: ServerDropEvent['reason'], qos: 0 | 1 | 2): false {
+    if (serverDropChannel.hasSubscribers) serverDropChannel.publish({ reason, clientId: this.#peer.clientId, qos })
+    return false
   }
 
   #withReason(packet: ServerPacket): ServerPacket {

@@ -86,7 +86,7 @@ export class Session implements Subscriber, Evictable {
 
   tryMakeRoom(): boolean {
     if (!this.deliveryQueue.isFull && !this.#exceedsOfflineQuota) return true
-    const hasRoom = this.deliveryQueue.discardExpired(this.#host.now())
+    const hasRoom = this.deliveryQueue.discardExpired(this.#host.now(), this.clientId)
     this.#updateOfflineBytes()
     return hasRoom && !this.#exceedsOfflineQuota
   }

@@ -1,0 +1,49 @@
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { listen } from '../support/listen.js'
+import { scratch } from './open-console.js'
+import { execute, jsonOf, start } from './test-io.js'
+
+const ANY_PORT = ['serve', '--port', '0', '--ws-port', '0']
+
+describe('serve --metrics', () => {
+  it('prints the address of the metrics, and stops with the store', async () => {
+    const running = start([...ANY_PORT, '--metrics', '0'])
+    const line = await running.stdout.line(/^metrics on http:\/\/127\.0\.0\.1:\d+\/metrics$/)
+    const url = line.replace('metrics on ', '')
+    expect(await (await fetch(url)).text()).toContain('rx_statestore_ready 1')
+    running.interrupt()
+    expect(await running.exit).toBe(0)
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
+  it('requires a token file with a policy, and creates the file for its owner only', async () => {
+    const policy = await scratch('policy.yaml')
+    await writeFile(policy, '[]')
+    const args = [...ANY_PORT, '--policy', policy, '--metrics', '127.0.0.1:0']
+    const { code, stderr } = await execute(args)
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Expected --metrics-token-file for metrics')])
+    const file = await scratch('token')
+    const { stdout } = start([...args, '--metrics-token-file', file, '--json'])
+    const { metrics } = Object(jsonOf(await stdout.line(/./)))
+    expect((await fetch(metrics)).status).toBe(401)
+    const headers = { authorization: `Bearer ${(await readFile(file, 'utf8')).trim()}` }
+    expect((await fetch(metrics, { headers })).status).toBe(200)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+  })
+
+  it.each([
+    [['--metrics-token-file', 'token'], '--metrics-token-file requires --metrics'],
+    [['--metrics', 'everywhere'], 'Expected a port, or an address and a port'],
+    [['--metrics', '0.0.0.0:0'], 'other machines can reach 0.0.0.0'],
+  ])('rejects %j', async (args, message) => {
+    const { code, stderr } = await execute([...ANY_PORT, ...args])
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+  })
+
+  it('names the flag when the port is taken', async () => {
+    const { code, stderr } = await execute([...ANY_PORT, '--metrics', String(await listen(createServer()))])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('choose another with --metrics')])
+  })
+})

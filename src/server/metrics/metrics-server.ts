@@ -1,0 +1,196 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import { systemClock } from '../../core/util/clock.js'
+import { ArgumentError, reason } from '../../core/util/errors.js'
+import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
+import { HEAD_TIMEOUTS } from '../../node/net/http.js'
+import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
+import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
+import { EventCounters } from './event-counters.js'
+import { failuresOf, healthOf, type MonitoredStore } from './health.js'
+import { MetricsRegistry } from './registry.js'
+import { ProcessSamples, storeSamples } from './store-samples.js'
+
+export interface MetricsOptions {
+  /** The address to listen on. Default: `127.0.0.1`, which only this machine can reach. */
+  readonly host?: string | undefined
+  /** The TCP port. 0 selects a free port. Default: 9464. */
+  readonly port?: number | undefined
+  /**
+   * The bearer token for `/metrics` and `/healthz`: 32 to 512 letters, digits, `-` and `_`. Required if clients of the
+   * store must log in, if the store has a policy, or if other machines can reach `host`, because metrics have the names
+   * and addresses of users.
+   */
+  readonly token?: string | undefined
+  /** Listens with TLS. `clientCa` is ignored. */
+  readonly tls?: TlsMaterial | undefined
+}
+
+const DEFAULT_PORT = 9_464
+const MAX_CONNECTIONS = 64
+const MAX_UNAUTHENTICATED = 32
+const IDLE_TIMEOUT_MS = 60_000
+const CONTENT_TYPE = { text: 'text/plain; charset=utf-8', health: 'application/health+json' } as const
+
+/** Serves metrics and health checks of a store over HTTP. */
+export class MetricsServer implements AsyncDisposable {
+  readonly #store: MonitoredStore
+  readonly #version: string
+  readonly #host: string
+  readonly #token: Buffer | undefined
+  readonly #http: Server | HttpsServer
+  readonly #handshakes = new TlsHandshakes()
+  readonly #unauthenticated = new UnauthenticatedConnections(MAX_UNAUTHENTICATED, () => undefined)
+  readonly #registry = new MetricsRegistry()
+  readonly #counters = new EventCounters(this.#registry, systemClock)
+  readonly #process = new ProcessSamples(systemClock)
+  #closed: Promise<void> | undefined
+
+  private constructor(store: MonitoredStore, version: string, { host = '127.0.0.1', token, tls }: MetricsOptions) {
+    this.#store = store
+    this.#version = version
+    this.#host = host
+    this.#token = token === undefined ? undefined : digest(token)
+    this.#http =
+      tls === undefined ? createServer(HEAD_TIMEOUTS) : createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) })
+    this.#http.timeout = IDLE_TIMEOUT_MS
+    this.#http.maxConnections = MAX_CONNECTIONS
+    this.#http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
+    if (this.#http instanceof HttpsServer) this.#handshakes.watch(this.#http, 'metrics')
+    this.#http.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      this.#handle(request, response).catch((error: unknown) => respond(response, 500, reason(error)))
+    })
+  }
+
+  static async start(store: MonitoredStore, version: string, options: MetricsOptions): Promise<MetricsServer> {
+    checkAccess(store, options)
+    const server = new MetricsServer(store, version, options)
+    try {
+      server.#http.listen(options.port ?? DEFAULT_PORT, server.#host)
+      await once(server.#http, 'listening')
+      return server
+    } catch (error) {
+      server.#stop()
+      throw error
+    }
+  }
+
+  /** The address, such as `http://127.0.0.1:9464/`. */
+  get url(): string {
+    const address = this.#http.address()
+    const port = address !== null && typeof address === 'object' ? address.port : 0
+    const host = this.#host.includes(':') ? `[${this.#host}]` : this.#host
+    return `http${this.#http instanceof HttpsServer ? 's' : ''}://${host}:${port}/`
+  }
+
+  /** Sets the certificate that new connections use. Throws {@link ArgumentError} for an invalid certificate. */
+  setTls(tls: TlsMaterial): void {
+    checkTls(tls)
+    if (this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
+  }
+
+  /** Closes all connections and frees the port. The store keeps running. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#stop()
+    const closed = once(this.#http, 'close')
+    this.#http.close()
+    this.#http.closeAllConnections()
+    this.#handshakes.destroy()
+    await closed
+  }
+
+  #stop(): void {
+    this.#counters.close()
+    this.#process.close()
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [path = ''] = (request.url ?? '').split('?')
+    if (request.method !== 'GET' && request.method !== 'HEAD') respond(response, 405, 'only GET and HEAD')
+    else if (!this.#isKnownHost(request)) respond(response, 403, 'unknown host name: use an address or localhost')
+    else if (path === '/livez') respond(response, 200, 'live')
+    else if (path === '/readyz') this.#sendReadiness(response)
+    else if (path !== '/metrics' && path !== '/healthz')
+      respond(response, 404, 'see /metrics, /livez, /readyz, /healthz')
+    else if (!this.#isAuthorized(request)) {
+      response.setHeader('www-authenticate', 'Bearer')
+      respond(response, 401, 'the bearer token is missing or wrong')
+    } else {
+      this.#unauthenticated.onAuthenticated(request.socket)
+      if (path === '/healthz') this.#sendHealth(response)
+      else respond(response, 200, await this.#metrics(), this.#registry.contentType)
+    }
+  }
+
+  #sendReadiness(response: ServerResponse): void {
+    const failures = failuresOf(healthOf(this.#store, this.#version))
+    if (failures.length === 0) respond(response, 200, 'ready')
+    else respond(response, 503, `not ready: ${failures.join(', ')}`)
+  }
+
+  #sendHealth(response: ServerResponse): void {
+    const health = healthOf(this.#store, this.#version)
+    respond(response, health.status === 'fail' ? 503 : 200, JSON.stringify(health), CONTENT_TYPE.health)
+  }
+
+  #metrics(): Promise<string> {
+    const store = storeSamples(this.#store, this.#version)
+    return this.#registry.expose({ ...this.#counters.samples(), ...store, ...this.#process.samples() })
+  }
+
+  /**
+   * Returns whether a request may be for this server. Without a token, a page at a foreign name that resolves to this
+   * machine could otherwise read the metrics (DNS rebinding).
+   */
+  #isKnownHost({ headers: { host = '' } }: IncomingMessage): boolean {
+    const name = nameOf(host)
+    return this.#token !== undefined || (name !== undefined && (isLoopback(name) || isAddress(name)))
+  }
+
+  #isAuthorized({ headers: { authorization = '' } }: IncomingMessage): boolean {
+    if (this.#token === undefined) return true
+    const token = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
+    return timingSafeEqual(digest(token), this.#token)
+  }
+}
+
+/** Throws {@link ArgumentError} if others could read the metrics, or for a token that could be guessed. */
+function checkAccess(store: MonitoredStore, { host = '127.0.0.1', token, tls }: MetricsOptions): void {
+  if (tls !== undefined) checkTls(tls)
+  if (host === '') throw new ArgumentError('Expected `host` to be an address, got an empty string')
+  if (token === undefined) {
+    if (!store.hasAccessControl && (host === '::1' || isLoopback(host))) return
+    const who = store.hasAccessControl
+      ? 'the store limits what its clients may see'
+      : `other machines can reach ${host}`
+    throw new ArgumentError(`Expected \`token\` for metrics, which name users and their addresses, because ${who}`)
+  }
+  // The message omits the value, because it is a secret.
+  if (typeof token !== 'string' || !/^[\w-]{32,512}$/.test(token))
+    throw new ArgumentError('Expected `token` to be 32 to 512 random letters, digits, `-` and `_`')
+}
+
+function respond(response: ServerResponse, status: number, body: string, type: string = CONTENT_TYPE.text): void {
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+  response.end(type === CONTENT_TYPE.text ? `${body}\n` : body)
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

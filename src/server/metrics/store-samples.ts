@@ -1,0 +1,110 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Clock } from '../../core/util/clock.js'
+import type { Usage } from '../host/usage.js'
+import { failuresOf, healthOf, type MonitoredStore } from './health.js'
+import type { Sample } from './registry.js'
+
+/** The limit on principals with samples of their own. */
+const MAX_PRINCIPALS = 50
+/** The time after its last message for which a node counts as present. A running node sends one every 3 s. */
+const NODE_TIMEOUT_MS = 10_000
+const STATES = ['kept', 'full', 'broken', 'waiting', 'degraded'] as const
+
+/** Returns the values that a store has at the moment. */
+export function storeSamples(store: MonitoredStore, version: string) {
+  const { stats, limits, storage, cluster, drift, usage } = store
+  const { sessions, connections, subscriptions, sharedSubscriptions, retained, retainedBytes, wills } = stats
+  return {
+    aio_broker_store_total_sessions: [[sessions]],
+    aio_broker_store_connected_sessions: [[connections]],
+    aio_broker_store_subscriptions: [[subscriptions]],
+    aio_broker_store_shared_subscriptions: [[sharedSubscriptions]],
+    aio_broker_store_retained_messages: [[retained]],
+    aio_broker_store_retained_bytes: [[retainedBytes]],
+    aio_broker_store_will_messages: [[wills]],
+    rx_statestore_storage_state: STATES.map(state => [state === storage.state ? 1 : 0, { state }] as const),
+    rx_statestore_log_lag_entries: cluster === undefined ? [] : [[cluster.lag]],
+    rx_statestore_cluster_nodes:
+      cluster === undefined
+        ? []
+        : [[cluster.nodes.filter(({ seenAt }) => seenAt > cluster.time - NODE_TIMEOUT_MS).length]],
+    rx_statestore_clock_drift_seconds: [[drift / 1_000]],
+    rx_statestore_resource_used: byResource({ ...stats, connections: stats.networkConnections }),
+    rx_statestore_resource_limit: byResource(limits),
+    rx_statestore_principal_used: principalSamples(usage),
+    rx_statestore_ready: [[failuresOf(healthOf(store, version)).length === 0 ? 1 : 0]],
+    rx_statestore_build_info: [[1, { version }]],
+  } as const satisfies Record<string, readonly Sample[]>
+}
+
+function byResource({
+  keys,
+  bytes,
+  bufferedBytes,
+  connections,
+  subscriptions,
+  watches,
+  retained,
+  retainedBytes,
+}: MonitoredStore['limits']): readonly Sample[] {
+  const counts = { keys, bytes, connections, subscriptions, watches, retained }
+  const all = { ...counts, buffered_bytes: bufferedBytes, retained_bytes: retainedBytes }
+  return Object.entries(all).map(([resource, value]) => [value, { resource }])
+}
+
+/** The approximate memory in bytes of an item that has no size of its own. */
+const ITEM_BYTES = 600
+
+const weightOf = ({ bytes, retainedBytes, waitingBytes, watches, subscriptions, connections }: Usage): number =>
+  bytes + retainedBytes + waitingBytes + ITEM_BYTES * (watches + subscriptions + connections)
+
+/** Returns the usage of the principals that use most memory. The others share the principal `other`. */
+function principalSamples(usage: Iterable<Usage>): readonly Sample[] {
+  const principals = [...usage].sort((a, b) => weightOf(b) - weightOf(a))
+  const sums = new Map<string, number>()
+  const samples = principals.flatMap((each, index) => {
+    const { connections, subscriptions, watches, keys, bytes, retained, retainedBytes, waitingBytes } = each
+    const counts = { connections, subscriptions, watches, keys, bytes, retained }
+    const entries = Object.entries({ ...counts, retained_bytes: retainedBytes, waiting_bytes: waitingBytes })
+    if (index < MAX_PRINCIPALS)
+      return entries.map(([resource, value]): Sample => [value, { principal: each.principal, resource }])
+    for (const [resource, value] of entries) sums.set(resource, (sums.get(resource) ?? 0) + value)
+    return []
+  })
+  return [...samples, ...Array.from(sums, ([resource, value]): Sample => [value, { principal: 'other', resource }])]
+}
+
+const NANOSECONDS = 1e9
+/** The interval at which the delay of the event loop is measured, ms. */
+const RESOLUTION_MS = 20
+
+/** Measures this process. */
+export class ProcessSamples {
+  readonly #eventLoop = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  readonly #startedAt: number
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#startedAt = clock.now() / 1_000 - process.uptime()
+    this.#eventLoop.enable()
+  }
+
+  samples() {
+    const { user, system } = process.cpuUsage()
+    const quantile = (percent: number): number =>
+      Math.max(0, this.#eventLoop.percentile(percent) / NANOSECONDS - RESOLUTION_MS / 1_000)
+    const samples = {
+      nodejs_eventloop_lag_p50_seconds: [[quantile(50)]],
+      nodejs_eventloop_lag_p99_seconds: [[quantile(99)]],
+      nodejs_eventloop_lag_max_seconds: [[quantile(100)]],
+      process_resident_memory_bytes: [[process.memoryUsage.rss()]],
+      process_cpu_seconds_total: [[(user + system) / 1e6]],
+      process_start_time_seconds: [[this.#startedAt]],
+    } as const satisfies Record<string, readonly Sample[]>
+    this.#eventLoop.reset()
+    return samples
+  }
+
+  close(): void {
+    this.#eventLoop.disable()
+  }
+}
