@@ -56,8 +56,8 @@ export function DeleteDialog({ listed, value, onClose }: DeleteDialogProps): JSX
           </span>
         </p>
         {stored !== undefined && <TokenField token={token} stored={stored} onChange={setToken} />}
-        <WriteStatus write={write} />
       </div>
+      <WriteStatus write={write} />
       <div class="dialog-buttons">
         <button type="button" class="button" autofocus onClick={onClose}>
           Cancel

@@ -112,8 +112,8 @@ function SetForm({ title, listed, entry, onClose }: SetFormProps): JSX.Element {
         )}
         <ValueField draft={draft} problem={problems.text} first={listed !== undefined} onChange={setDraft} />
         <OptionFields listed={listed} draft={draft} problems={problems} onChange={setDraft} />
-        <WriteStatus write={writing} />
       </div>
+      <WriteStatus write={writing} />
       <div class="dialog-buttons">
         <button type="button" class="button" onClick={onClose}>
           Cancel
