@@ -44,6 +44,7 @@ export const PARTS = [
       ['docs/broker.md', 'broker'],
       ['docs/console.md', 'console'],
       ['docs/observability.md', 'observability'],
+      ['docs/runbooks.md', 'runbooks'],
       ['bench/README.md', 'benchmarks'],
     ],
   },

@@ -1,0 +1,53 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { text } from '../../../src/client/index.js'
+import { systemClock } from '../../../src/core/util/clock.js'
+import { Authority } from '../../support/certificates.js'
+import { openClient } from '../../support/open-client.js'
+import { openStore } from '../../support/open-store.js'
+import { openMetrics, scrape } from './exposition.js'
+
+describe('the metric of an alert moves', () => {
+  it('when a client aborts its TLS handshake', async () => {
+    const { store } = await openStore({ clock: systemClock, tls: new Authority('/CN=Plant').issue('/CN=store') })
+    const metrics = await openMetrics(store)
+    const sample = 'rx_statestore_handshakes_failed_total{listener="mqtts"}'
+    expect((await scrape(metrics)).value(sample)).toBe(0)
+    const socket = connect(Number(new URL(store.url).port), '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.write('this is not TLS')
+    socket.resume()
+    await once(socket, 'close')
+    expect((await scrape(metrics)).value(sample)).toBe(1)
+  })
+
+  it('when the clock of a client is ahead', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const metrics = await openMetrics(store)
+    const client = openClient(store.url, { clock: { ...systemClock, now: () => Date.now() + 600_000 } })
+    await expect(client.key('a', text).set('1')).rejects.toMatchObject({ code: 'clock-skew' })
+    expect((await scrape(metrics)).value('rx_statestore_request_errors_total{error="clock-skew"}')).toBe(1)
+  })
+
+  it('when the clock of the store is set back', async () => {
+    const { store, clock } = await openStore()
+    const metrics = await openMetrics(store)
+    await store.load([{ key: 'a', value: '1' }])
+    clock.jump(-600_000)
+    await store.load([{ key: 'a', value: '2' }])
+    expect((await scrape(metrics)).value('rx_statestore_clock_drift_seconds')).toBeGreaterThan(60)
+  })
+
+  it('when a frozen store is not ready, as /readyz says', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const metrics = await openMetrics(store)
+    expect((await scrape(metrics)).value('rx_statestore_ready')).toBe(1)
+    store.freeze(60_000)
+    expect((await scrape(metrics)).value('rx_statestore_ready')).toBe(0)
+    const response = await fetch(`${metrics.url}readyz`)
+    expect([response.status, await response.text()]).toEqual([503, 'not ready: listener\n'])
+    store.freeze(0)
+    expect((await fetch(`${metrics.url}readyz`)).status).toBe(200)
+  })
+})
