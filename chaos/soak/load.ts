@@ -102,10 +102,7 @@ export class Load {
 
   #connect(url: string, options: ConnectOptions): StateStore {
     const client = connect(url, { ca: this.#store.ca, timeout: 10_000, ...options })
-    client.errors$.subscribe(error => {
-      // Connections are cut on purpose.
-      if (error.code !== 'connection-lost') this.#violations.add('reported error', error)
-    })
+    client.errors$.subscribe(error => this.#complain('reported error', error))
     return client
   }
 
@@ -201,7 +198,7 @@ export class Load {
     if (member === undefined || this.#isStopping) return
     this.counts.restarts++
     this.#members[at] = this.#open(at)
-    // The new connection takes over the session of the previous one, whose client is closed without sending anything.
+    // The new connection takes over the session of the previous one.
     member.lease?.unsubscribe()
     for (const watch of member.watches) watch.unsubscribe()
     await this.#close(member.store)
@@ -247,6 +244,6 @@ export class Load {
 
 const keyOf = (at: number) => `soak/${at}`
 
-/** Returns whether a request failed because its connection was cut or its client was closed, which is on purpose. */
+/** Returns whether an error follows from a cut connection or from a client that was closed or taken over on purpose. */
 const isCutError = (error: unknown) =>
   error instanceof StateStoreError && ['closed', 'connection-lost', 'outcome-unknown'].includes(error.code)

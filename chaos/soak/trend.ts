@@ -17,9 +17,9 @@ const HOUR_MS = 3_600_000
 const QUANTILE = 2.576
 /**
  * The number of blocks. Consecutive samples depend on each other, which would make the interval too narrow, so each
- * block of samples is reduced to its median.
+ * block of samples is reduced to its median. In a run of 12 minutes, a block is as long as a period of the slow reader.
  */
-const BLOCKS = 24
+const BLOCKS = 18
 
 /**
  * Fits the slope of a series by Theil and Sen: the median of the slopes of all pairs of points, which ignores outliers
