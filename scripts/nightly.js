@@ -1,8 +1,9 @@
 // Runs the checks that take too long for every change: `npm run nightly`, or some of them: `npm run nightly -- fuzz
-// chaos`. `--list` prints the names of all.
+// chaos`. `--list` prints the names of all. `--from FILE` names the packed package of the previous version for `upgrade`.
 import { spawn } from 'node:child_process'
 import { mkdirSync, openSync } from 'node:fs'
-import { styleText } from 'node:util'
+import { resolve } from 'node:path'
+import { parseArgs, styleText } from 'node:util'
 
 const MINUTES = 60_000
 /** @param {...string} files */
@@ -36,11 +37,16 @@ const STEPS = {
   soak: { command: soak() },
   'soak-data': { command: soak('--data') },
   'soak-log': { command: soak('--log') },
+  upgrade: { command: vitest('spec/system/upgrade') },
 }
 const LOGS = 'coverage/nightly'
 
-const words = process.argv.slice(2)
-if (words.includes('--list')) {
+const { positionals: words, values } = parseArgs({
+  allowPositionals: true,
+  options: { list: { type: 'boolean' }, from: { type: 'string' } },
+})
+if (values.from !== undefined) process.env['UPGRADE_FROM'] = resolve(values.from)
+if (values.list) {
   for (const name of Object.keys(STEPS)) console.info(name)
   process.exit()
 }
@@ -70,6 +76,10 @@ function run(name, log) {
 mkdirSync(LOGS, { recursive: true })
 let failures = 0
 for (const name of words.length > 0 ? words : Object.keys(STEPS)) {
+  if (name === 'upgrade' && process.env['UPGRADE_FROM'] === undefined) {
+    console.info(`${name.padEnd(18)}skipped: needs --from FILE, the packed package of the previous version`)
+    continue
+  }
   const log = `${LOGS}/${name}.log`
   const start = performance.now()
   process.stdout.write(`${name.padEnd(18)}`)

@@ -1,5 +1,6 @@
 // This program runs a store under constant load, and checks that memory, handles, files and latency do not grow.
 
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
 import { Random } from '../random.js'
@@ -72,6 +73,7 @@ async function sample() {
 }
 
 function judge() {
+  writeFileSync(join(directory, 'series.json'), JSON.stringify(Object.fromEntries(series)))
   const rows = Array.from(series, ([name, points]) => {
     const { unit, perHour } = BOUNDS[name]
     const { median, slope, low, high } = trendOf(points)

@@ -133,6 +133,7 @@ export const SERVICES = {
       'spec/system/jetstream/restore-drill.spec.ts',
       'spec/system/jetstream/rights.spec.ts',
       'spec/system/jetstream/stalled.spec.ts',
+      'spec/system/upgrade/rolling.spec.ts',
     ],
   },
   zsh: {
