@@ -57,6 +57,18 @@ describe('The service unit', { timeout: PATIENCE }, () => {
     expect(await verify(unit.replace('Restart=', 'Restarts='))).toContain('Restarts')
   })
 
+  it.runIf(existsSync(VERIFIER))('the unit has a low exposure (needs systemd-analyze)', () => {
+    // The threshold is ten times the exposure level.
+    const { status, stdout } = spawnSync(
+      VERIFIER,
+      ['security', '--offline=true', '--threshold=15', '--no-pager', UNIT],
+      {
+        encoding: 'utf8',
+      },
+    )
+    expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringContaining('exposure level') })
+  })
+
   it('the commands of the unit start, reload, save and stop the store', async () => {
     const unit = await readFile(UNIT, 'utf8')
     const [etc, data, log] = ['etc', 'data', 'log'].map(name => join(folder, name))
