@@ -24,6 +24,9 @@ const LARGE_BYTES = 48 * 1024
 const STALL_EVERY = 30_000
 const STALL_MS = 20_000
 const MAX_VISITORS = 20
+/** The writes that fill both generations of the store's cache of replies, which has 4 MiB each. */
+const WARM_UP_WRITES = 250_000
+const WARM_UP_IN_FLIGHT = 200
 const CLOSE_TIMEOUT_MS = 10_000
 
 /** A client that stays, with its watches and the lease that it holds or requests. */
@@ -65,6 +68,18 @@ export class Load {
     this.#repeat(VISITOR_EVERY, () => this.#visit(visitorLinks))
     this.#repeat(RESTART_EVERY, () => this.#restart(this.#random.int(0, CLIENTS - 1)))
     this.#repeat(LARGE_EVERY, () => this.#writeLarge())
+  }
+
+  /** Fills the store's cache of replies. Otherwise its growth, which is bounded, would look like a leak for an hour. */
+  async fillReplyCache(): Promise<void> {
+    const store = this.#connect(this.#store.addresses[0]?.url ?? '', { clientId: 'warm-up' })
+    const key = store.key('warm-up', text)
+    let written = 0
+    const writeMany = async (): Promise<void> => {
+      while (written++ < WARM_UP_WRITES) await key.set('w')
+    }
+    await Promise.all(Array.from({ length: WARM_UP_IN_FLIGHT }, writeMany))
+    await this.#close(store)
   }
 
   /** Runs an action that stops this process for a moment, such as garbage collection. */

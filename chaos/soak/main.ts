@@ -97,6 +97,7 @@ const describe = () =>
   `${load.counts.requests} requests, ${load.counts.visitors} visitors, ${load.counts.restarts} restarts`
 
 await run.execute(describe, async () => {
+  await load.fillReplyCache()
   await load.start()
   const end = performance.now() + duration
   await new Promise(resolve => setTimeout(resolve, duration * WARM_UP))

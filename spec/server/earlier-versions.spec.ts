@@ -87,8 +87,8 @@ describe('Data of earlier versions', () => {
   })
 
   it('a fencing token of an earlier version still protects its key', async () => {
-    const { store } = await open(join(FIXTURES, version), 'directory')
-    const key = openClient(store.url).key('fenced', text)
+    const { store, clock } = await open(join(FIXTURES, version), 'directory')
+    const key = openClient(store.url, { clock }).key('fenced', text)
     await expect(Promise.resolve(key.set('unguarded'))).rejects.toMatchObject({ code: 'fencing-token-required' })
   })
 
