@@ -17,13 +17,14 @@ import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
 import { CONSOLE, type ConsoleServerFlags, checkConsoleFlags, startConsole } from './console-flags.js'
+import { EVENT_LOG, EventLog, type EventLogFlags } from './event-log.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, addSections, type ConnectionFlags, type OptionSection, optionsIn } from './flags.js'
 import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { LOG, LOG_GROUP, type LogFlags, logOf } from './log-flags.js'
-import { faultWords, storageWords, writeAuditLog } from './reports.js'
+import { faultWords, storageLevel, storageWords, writeAuditLog } from './reports.js'
 import { auditTarget } from './serve-security.js'
 
 /** Flags for the broker connection of the console's page. */
@@ -44,6 +45,7 @@ interface AttachFlags
     ConsoleServerFlags,
     LogFlags,
     ConfigFlags,
+    EventLogFlags,
     GivenOptions<typeof CONSOLE_BROKER>,
     GivenOptions<typeof ACCESS> {}
 
@@ -81,6 +83,7 @@ export const ATTACH_SECTIONS: readonly OptionSection[] = [
   { table: CONSOLE },
   { table: CONSOLE_BROKER },
   { table: LOG, group: LOG_GROUP },
+  { table: EVENT_LOG, group: 'Messages:' },
 ]
 
 export function addAttach(program: Command, io: Io): void {
@@ -101,7 +104,7 @@ export function addAttach(program: Command, io: Io): void {
 
 async function checkConfig(flags: AttachFlags, effective: readonly EffectiveSetting[], io: Io): Promise<void> {
   brokerOfConsole(flags)
-  const log = await logOf(flags, io)
+  const log = await logOf(flags, new EventLog(flags, io))
   checkAttachOptions({ ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   await printConfig(effective, flags, io)
 }
@@ -125,18 +128,21 @@ async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
 async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$)
   const consoleBroker = brokerOfConsole(flags)
-  const log = await logOf(flags, io)
+  const eventLog = new EventLog(flags, io)
+  const log = await logOf(flags, eventLog)
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   const broker = brokerOf(url)
   const messages$ = merge(
     store.state$.pipe(
       distinctUntilChanged((a, b) => wordsOf(a, broker) === wordsOf(b, broker)),
-      tap(state => void printState(state, broker, flags, io)),
+      tap(state => void printState(state, { broker, flags, eventLog, io })),
     ),
     store.storage$.pipe(
-      tap((status: StorageStatus) => io.stderr.write(`${storageWords(status, log !== undefined)}\n`)),
+      tap((status: StorageStatus) =>
+        eventLog.write(storageLevel(status), 'storage', storageWords(status, log !== undefined)),
+      ),
     ),
-    store.faults$.pipe(tap((fault: Fault) => io.stderr.write(`${faultWords(fault)}\n`))),
+    store.faults$.pipe(tap((fault: Fault) => eventLog.write('error', 'fault', faultWords(fault)))),
   )
   const finished = lastValueFrom(messages$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
   if (flags.audit !== undefined) writeAuditLog(store.audit$, flags.audit, io)
@@ -151,7 +157,7 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
     await console?.close()
     await store.close()
   }
-  io.stderr.write('stopped\n')
+  eventLog.write('info', 'stopped', 'stopped')
 }
 
 async function openConsole(
@@ -168,17 +174,25 @@ async function openConsole(
   return console
 }
 
+interface PrintContext {
+  readonly broker: string
+  readonly flags: AttachFlags
+  readonly eventLog: EventLog
+  readonly io: Io
+}
+
 /** Prints to stdout that the store serves, for programs that wait for this line, and other states to stderr. */
-async function printState(state: AttachedState, broker: string, { json }: AttachFlags, io: Io): Promise<void> {
+async function printState(state: AttachedState, { broker, flags, eventLog, io }: PrintContext): Promise<void> {
   const message = wordsOf(state, broker)
-  if (state.state !== 'serving') io.stderr.write(message)
-  else await print(io.stdout, json ? jsonLine({ broker, life: state.life }) : message)
+  if (state.state === 'serving')
+    await print(io.stdout, flags.json ? jsonLine({ broker, life: state.life }) : `${message}\n`)
+  else if (message !== '') eventLog.write(state.state === 'standby' ? 'info' : 'warn', state.state, message)
 }
 
 function wordsOf(state: AttachedState, broker: string): string {
-  if (state.state === 'serving') return `serving at ${broker}\n`
-  if (state.state === 'standby') return `another store serves at ${broker}; waiting to take over\n`
-  if (state.state === 'reconnecting') return `cannot reach ${broker}, still trying: ${rootCause(state.cause)}\n`
+  if (state.state === 'serving') return `serving at ${broker}`
+  if (state.state === 'standby') return `another store serves at ${broker}; waiting to take over`
+  if (state.state === 'reconnecting') return `cannot reach ${broker}, still trying: ${rootCause(state.cause)}`
   return ''
 }
 

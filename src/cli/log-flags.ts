@@ -3,9 +3,9 @@ import { utf8 } from '../core/util/bytes.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
 import { choice, count, type OptionKind, type OptionTable, text } from '../core/util/options.js'
 import type { JetStreamOptions, SharedLog } from '../server/log/jetstream/index.js'
+import type { EventLog } from './event-log.js'
 import { EXIT, Failure } from './failure.js'
 import { optionsIn, refuseOthers } from './flags.js'
-import type { Io } from './io.js'
 
 export const LOG_GROUP = 'A store of several nodes, in NATS JetStream (docs/cluster.md):'
 
@@ -79,7 +79,7 @@ export interface LogFlags {
 }
 
 /** Opens the log that flags name, if any, and only then loads the NATS client. Rejects with {@link Failure}. */
-export async function logOf(flags: LogFlags, io: Io): Promise<SharedLog | undefined> {
+export async function logOf(flags: LogFlags, eventLog: EventLog): Promise<SharedLog | undefined> {
   const { servers, signingKeyFile, passwordFile, tokenFile, ...plain } = optionsIn(LOG_STREAM, flags)
   if (servers === undefined) {
     refuseOthers(LOG, flags, '--log')
@@ -97,7 +97,7 @@ export async function logOf(flags: LogFlags, io: Io): Promise<SharedLog | undefi
   const { jetStreamLog } = await import('../server/log/jetstream/index.js')
   try {
     const log = jetStreamLog(options)
-    if (signingKeyFile === undefined) io.stderr.write(`${withoutKey(log.name)}\n`)
+    if (signingKeyFile === undefined) eventLog.write('warn', 'log', withoutKey(log.name))
     return log
   } catch (cause) {
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })

@@ -17,6 +17,10 @@ export function storageWords({ state, error }: StorageStatus, isNode: boolean): 
   return `writes are rejected until the store restarts, as the state of the disk is unknown: ${reason(error)}`
 }
 
+/** Returns the severity of a change of the storage status. */
+export const storageLevel = ({ state }: StorageStatus): 'info' | 'warn' | 'error' =>
+  state === 'kept' ? 'info' : state === 'waiting' || state === 'degraded' ? 'warn' : 'error'
+
 /** Describes an unexpected error of a running store, with its stack. */
 export function faultWords({ clientId, error }: Fault): string {
   // An error that the store reports deliberately needs no stack.

@@ -3,6 +3,7 @@ import { SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { CONSOLE } from './console-flags.js'
+import { EVENT_LOG } from './event-log.js'
 import type { OptionSection } from './flags.js'
 import { LOG, LOG_GROUP } from './log-flags.js'
 import { METRICS } from './metrics-flags.js'
@@ -32,4 +33,5 @@ export const SERVE_SECTIONS: readonly OptionSection[] = [
   { table: SECURITY, group: SECURITY_GROUP },
   { table: QUOTAS, group: QUOTA_GROUP },
   { table: LOG, group: LOG_GROUP },
+  { table: EVENT_LOG, group: 'Messages:' },
 ]

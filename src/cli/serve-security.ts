@@ -14,6 +14,7 @@ import {
   type SecurityOptions,
   type StoreServer,
 } from '../server/index.js'
+import type { EventLog } from './event-log.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
 import { type LoginMethods, loginMethods, named, read } from './login-methods.js'
@@ -70,14 +71,16 @@ export class ServeSecurity {
   readonly options: SecurityOptions
   readonly #flags: SecurityFlags
   readonly #io: Io
+  readonly #log: EventLog
   readonly #logins: LoginMethods
   readonly #subscription = new Subscription()
   #console: Secured | undefined
 
   /** Throws {@link Failure} if flags are contradictory or a file is invalid or unreadable. */
-  constructor(flags: SecurityFlags, io: Io) {
+  constructor(flags: SecurityFlags, io: Io, log: EventLog) {
     this.#flags = flags
     this.#io = io
+    this.#log = log
     this.#logins = loginMethods(flags)
     const { methods } = this.#logins
     const { policy, allowAnonymous } = flags
@@ -88,7 +91,7 @@ export class ServeSecurity {
       ...(allowAnonymous && { allowAnonymous }),
       ...(policy !== undefined && { policy: policyText(policy) }),
       ...(tls !== undefined && { tls }),
-      warn: message => io.stderr.write(`warning: ${message}\n`),
+      warn: message => log.write('warn', 'security', `warning: ${message}`),
     }
   }
 
@@ -154,9 +157,9 @@ export class ServeSecurity {
   #reload(path: string, reload: () => void): void {
     try {
       named(path, reload)
-      this.#io.stderr.write(`reloaded ${path}\n`)
+      this.#log.write('info', 'reload', `reloaded ${path}`)
     } catch (error) {
-      this.#io.stderr.write(`${reason(error)}; the previous content stays in effect\n`)
+      this.#log.write('error', 'reload', `${reason(error)}; the previous content stays in effect`)
     }
   }
 }

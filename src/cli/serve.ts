@@ -1,17 +1,27 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { filter, firstValueFrom, map, merge } from 'rxjs'
+import { filter, firstValueFrom, map, merge, type Observable, type Subscription } from 'rxjs'
+import { type LogEvent, subscribe } from '../core/diagnostics/index.js'
 import { ArgumentError, reason, StateStoreError } from '../core/util/errors.js'
 import { withDefaults } from '../core/util/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
 import { checkOptions, SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
-import { type DumpLine, type RecoveryProgress, type ServeOptions, type StoreServer, serve } from '../server/index.js'
+import {
+  type AuditEvent,
+  type DumpLine,
+  type RecoveryProgress,
+  type ServeOptions,
+  type StorageStatus,
+  type StoreServer,
+  serve,
+} from '../server/index.js'
 import type { MetricsServer } from '../server/metrics/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { type ConsoleServerFlags, cannotListen, checkConsoleFlags, startConsole } from './console-flags.js'
+import { EventLog, type EventLogFlags } from './event-log.js'
 import { EXIT, Failure } from './failure.js'
 import { addSections, optionsIn } from './flags.js'
 import { addHelp } from './help.js'
@@ -19,12 +29,13 @@ import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { type LogFlags, logOf } from './log-flags.js'
 import { checkMetricsFlags, type MetricsFlags, startMetrics } from './metrics-flags.js'
-import { connectionLimitWarnings, driftWords, faultWords, storageWords } from './reports.js'
+import { connectionLimitWarnings, driftWords, faultWords, storageLevel, storageWords } from './reports.js'
 import { SERVE_SECTIONS } from './serve-options.js'
 import { type SecurityFlags, ServeSecurity } from './serve-security.js'
+import { ServiceNotifier } from './service-notifier.js'
 import { colorsFor, counted, showProgress, table } from './terminal.js'
 
-interface Flags extends ConsoleServerFlags, MetricsFlags, LogFlags, SecurityFlags, ConfigFlags {
+interface Flags extends ConsoleServerFlags, MetricsFlags, LogFlags, SecurityFlags, ConfigFlags, EventLogFlags {
   readonly wsUrl?: string
   readonly allowedOrigin?: readonly string[]
   readonly data?: string
@@ -69,9 +80,10 @@ export function addServe(program: Command, io: Io): void {
 /** Checks all that can be checked without opening the store. */
 async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[], io: Io): Promise<void> {
   await seedOf(flags)
-  const security = new ServeSecurity(flags, io)
+  const log = new EventLog(flags, io)
+  const security = new ServeSecurity(flags, io, log)
   security.close()
-  checkOptions(optionsFrom(flags, security, await logOf(flags, io)))
+  checkOptions(optionsFrom(flags, security, await logOf(flags, log)))
   await printConfig(effective, flags, io)
 }
 
@@ -99,18 +111,16 @@ async function run(flags: Flags, io: Io): Promise<void> {
 }
 
 async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed | undefined, io: Io): Promise<void> {
-  const security = new ServeSecurity(flags, io)
-  const store = await startUnless(interrupted, start(flags, security, io), flags)
+  const log = new EventLog(flags, io)
+  const notifier = new ServiceNotifier(io, log)
+  const security = new ServeSecurity(flags, io, log)
+  const store = await startUnless(interrupted, start(flags, { security, eventLog: log, io }), flags)
   if (store === undefined) {
     security.close()
-    io.stderr.write('stopped\n')
+    log.write('info', 'stopped', 'stopped')
     return
   }
-  if (store.storage.state !== 'kept') io.stderr.write(`${storageWords(store.storage, flags.log !== undefined)}\n`)
-  store.storage$.subscribe(status => io.stderr.write(`${storageWords(status, flags.log !== undefined)}\n`))
-  store.drift$.subscribe(drift => io.stderr.write(`${driftWords(drift)}\n`))
-  store.faults$.subscribe(fault => io.stderr.write(`${faultWords(fault)}\n`))
-  connectionLimitWarnings(store.audit$).subscribe(message => io.stderr.write(`${message}\n`))
+  const subscription = logEvents(store, flags, log)
   let consoleServer: ConsoleServer | undefined
   let metrics: MetricsServer | undefined
   try {
@@ -123,18 +133,45 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
       brokerUrl: flags.wsUrl,
     })
     security.watch(store, consoleServer, metrics)
-    if (consoleServer)
-      connectionLimitWarnings(consoleServer.audit$).subscribe(message => io.stderr.write(`${message}\n`))
+    if (consoleServer) subscription.add(logLimits(consoleServer.audit$, log))
     await print(io.stdout, greeting({ store, console: consoleServer, metrics, seed: seed ?? [], flags }, io))
+    if (flags.logFormat !== undefined) log.write('info', 'listening', `listening on ${store.url} and ${store.wsUrl}`)
+    notifier.notifyReady()
     await firstValueFrom(merge(interrupted, stoppedStore(store, flags)))
   } finally {
+    notifier.notifyStopping()
     security.close()
     await consoleServer?.close()
     await metrics?.close()
     await store.close()
+    subscription.unsubscribe()
   }
-  io.stderr.write('stopped\n')
+  log.write('info', 'stopped', 'stopped')
 }
+
+function logEvents(store: StoreServer, flags: Flags, log: EventLog): Subscription {
+  const isNode = flags.log !== undefined
+  const logStorage = (status: StorageStatus): void =>
+    log.write(storageLevel(status), 'storage', storageWords(status, isNode))
+  if (store.storage.state !== 'kept') logStorage(store.storage)
+  const subscription = store.storage$.subscribe(logStorage)
+  subscription.add(
+    store.drift$.subscribe(drift => log.write(drift === 0 ? 'info' : 'warn', 'drift', driftWords(drift))),
+  )
+  subscription.add(store.faults$.subscribe(fault => log.write('error', 'fault', faultWords(fault))))
+  subscription.add(logLimits(store.audit$, log))
+  if (log.isStructured) {
+    const logElection = (event: LogEvent): void => {
+      if (event.type === 'election' && event.isElected)
+        log.write('info', 'election', `node ${event.node} writes the next snapshot of the log`)
+    }
+    subscription.add(subscribe('rx-statestore:log', logElection))
+  }
+  return subscription
+}
+
+const logLimits = (events$: Observable<AuditEvent>, log: EventLog): Subscription =>
+  connectionLimitWarnings(events$).subscribe(message => log.write('warn', 'limit', message))
 
 /** Starts a store. A node may wait a long time for NATS and for its keys; an interrupt ends that wait. */
 async function startUnless(
@@ -163,9 +200,15 @@ const stoppedStore = ({ storage$ }: StoreServer, { log }: LogFlags) =>
 
 const isInUse = (error: unknown): boolean => error instanceof StateStoreError && error.code === 'in-use'
 
-async function start(flags: Flags, security: ServeSecurity, io: Io): Promise<StoreServer> {
+interface StartContext {
+  readonly security: ServeSecurity
+  readonly eventLog: EventLog
+  readonly io: Io
+}
+
+async function start(flags: Flags, { security, eventLog, io }: StartContext): Promise<StoreServer> {
   const { data } = flags
-  const log = await logOf(flags, io)
+  const log = await logOf(flags, eventLog)
   const what = log === undefined ? data : `the log of ${log.name}`
   let opened: RecoveryProgress = { read: 0, of: 0 }
   const endProgress = showProgress(() => `${percent(opened)} of ${what} is read`, io)
