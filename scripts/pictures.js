@@ -1,21 +1,24 @@
-// Takes the pictures of the README, `docs/pictures/*.png`, of the current pages. Requires Chromium, and `npm run
-// runtimes` for the picture of Node-RED.
+// Takes all pictures of the documents and of the site, `docs/pictures/*.png`, of the current pages, at two pixels a
+// point: `npm run pictures`. Names after the command select pictures, such as `npm run pictures -- preview`. Requires
+// Chromium, and `npm run runtimes` for the picture of Node-RED.
 
 import { mkdir } from 'node:fs/promises'
 import { chromium } from 'playwright-core'
 import { hasNodeRed } from './node-red.js'
 import { photographConsole } from './pictures/console.js'
 import { photographNodeRed } from './pictures/node-red.js'
+import { photographPreview } from './pictures/preview.js'
 import { photographThermostat } from './pictures/thermostat.js'
 
 const FOLDER = new URL('../docs/pictures/', import.meta.url).pathname
-/** @type {Record<string, (browser: import('playwright-core').Browser, path: string) => Promise<void>>} */
+/** @type {Record<string, (browser: import('playwright-core').Browser, folder: string) => Promise<void>>} */
 const PICTURES = {
-  'thermostat.png': photographThermostat,
-  'console.png': (browser, path) => photographConsole(browser, path, 'light'),
-  'console-dark.png': (browser, path) => photographConsole(browser, path, 'dark'),
-  ...(hasNodeRed && { 'node-red.png': photographNodeRed }),
+  preview: photographPreview,
+  thermostat: photographThermostat,
+  console: photographConsole,
+  ...(hasNodeRed && { 'node-red': photographNodeRed }),
 }
+const selected = process.argv.slice(2)
 
 await mkdir(FOLDER, { recursive: true })
 const browser = await chromium.launch({
@@ -24,8 +27,9 @@ const browser = await chromium.launch({
 })
 try {
   for (const [name, photograph] of Object.entries(PICTURES)) {
-    await photograph(browser, `${FOLDER}${name}`)
-    console.log(`docs/pictures/${name}`)
+    if (selected.length > 0 && !selected.includes(name)) continue
+    await photograph(browser, FOLDER)
+    console.log(name)
   }
 } finally {
   await browser.close()

@@ -4,21 +4,26 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SEED, startPlant } from './plant.js'
+import { openInThemes } from './themes.js'
 
 const COMMAND = new URL('../../dist/cli/main.js', import.meta.url).pathname
+const VIEWPORT = { width: 1200, height: 720 }
+/** The height of the picture of an outage, which shows as 400 px in the column of a README. */
+const OUTAGE_HEIGHT = 540
 /** Time to wait before the picture, ms. The marbles of a key show the changes of the last minute. */
 const DELAY_MS = 45_000
+/** Time between the end of the store and the picture of the outage, ms. */
+const OUTAGE_MS = 5_000
 
 /**
- * Takes a picture of the console of a running plant, with a key open.
+ * Takes pictures of the console of a running plant with a key open, and of the same console after its store has stopped.
  *
  * @param {import('playwright-core').Browser} browser
- * @param {string} path - where to write the PNG file
- * @param {'light' | 'dark'} colorScheme
+ * @param {string} folder - where to write the PNG files
  */
-export async function photographConsole(browser, path, colorScheme) {
-  const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-picture-'))
-  await writeFile(join(folder, 'keys.json'), JSON.stringify(SEED))
+export async function photographConsole(browser, folder) {
+  const seed = await mkdtemp(join(tmpdir(), 'rx-statestore-picture-'))
+  await writeFile(join(seed, 'keys.json'), JSON.stringify(SEED))
   const flags = [
     'serve',
     '--json',
@@ -29,22 +34,26 @@ export async function photographConsole(browser, path, colorScheme) {
     '--console',
     '0',
     '--seed',
-    join(folder, 'keys.json'),
+    join(seed, 'keys.json'),
   ]
   const serving = spawn(process.execPath, [COMMAND, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = await once(serving.stdout, 'data')
   const { url, console: link } = JSON.parse(String(line))
   const plant = await startPlant(url)
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1.5, colorScheme })
-  await page.goto(link)
-  const key = page.getByRole('row').filter({ has: page.getByTitle('hall2\\temperature', { exact: true }) })
-  await key.click()
-  await page.waitForTimeout(DELAY_MS)
-  await page.mouse.move(0, 0)
-  await page.screenshot({ path })
-  await page.close()
-  await plant.stop()
-  serving.kill('SIGINT')
+  const pages = await openInThemes(browser, link, VIEWPORT)
+  await pages.each(page =>
+    page
+      .getByRole('row')
+      .filter({ has: page.getByTitle('hall2\\temperature', { exact: true }) })
+      .click(),
+  )
+  await new Promise(resolve => setTimeout(resolve, DELAY_MS))
+  await pages.shoot(join(folder, 'console'))
+  serving.kill('SIGKILL')
   await once(serving, 'exit')
-  await rm(folder, { recursive: true })
+  await new Promise(resolve => setTimeout(resolve, OUTAGE_MS))
+  await pages.shoot(join(folder, 'reconnect'), OUTAGE_HEIGHT)
+  await pages.close()
+  await plant.stop()
+  await rm(seed, { recursive: true })
 }
