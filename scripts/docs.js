@@ -50,9 +50,16 @@ function targetOf(target, source) {
   return base === undefined ? undefined : target
 }
 
-/** @param {string} source */
+/** A picture with a source for the dark theme, which the site chooses by its switch and not by the system. */
+const PICTURE = /<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)"([^>]*)>\s*<\/picture>/g
+
+/** Returns a document as a page: without badges, and with links to other pages. @param {string} source */
 function pageOf(source) {
   return readFileSync(join(ROOT, source), 'utf8')
+    .replace(/^\[!\[.*\n\n/m, '')
+    .replace(PICTURE, (_, dark, light, rest) =>
+      [`<img class="when-light" src="${light}"${rest}>`, `<img class="when-dark" src="${dark}"${rest}>`].join('\n'),
+    )
     .replace(/\[([^\]\n]*)\]\(([^)\s]+)\)/g, (_, text, target) => {
       const to = targetOf(target, source)
       return to === undefined ? text : `[${text}](${to})`

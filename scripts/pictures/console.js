@@ -8,8 +8,8 @@ import { openInThemes } from './themes.js'
 
 const COMMAND = new URL('../../dist/cli/main.js', import.meta.url).pathname
 const VIEWPORT = { width: 1200, height: 720 }
-/** The height of the picture of an outage, which shows as 400 px in the column of a README. */
-const OUTAGE_HEIGHT = 540
+/** The picture of an outage has a height of 400 px in the column of a README. */
+const OUTAGE_VIEWPORT = { width: 1200, height: 540 }
 /** Time to wait before the picture, ms. The marbles of a key show the changes of the last minute. */
 const DELAY_MS = 45_000
 /** Time between the end of the store and the picture of the outage, ms. */
@@ -52,7 +52,8 @@ export async function photographConsole(browser, folder) {
   serving.kill('SIGKILL')
   await once(serving, 'exit')
   await new Promise(resolve => setTimeout(resolve, OUTAGE_MS))
-  await pages.shoot(join(folder, 'reconnect'), OUTAGE_HEIGHT)
+  await pages.each(page => page.setViewportSize(OUTAGE_VIEWPORT))
+  await pages.shoot(join(folder, 'reconnect'))
   await pages.close()
   await plant.stop()
   await rm(seed, { recursive: true })

@@ -29,7 +29,7 @@ const MARBLES = [
   ['store', 1040, '23.5'],
   ['page', 1060, '23.5'],
 ]
-const LANES = { store: 70, page: 200 }
+const LANES = { store: 80, page: 230 }
 
 /**
  * Draws the picture that chats and other sites show for a link to the site.
@@ -66,15 +66,15 @@ async function html() {
     header { display: flex; align-items: center; gap: 20px; padding: 56px 60px 0; font-size: 30px; font-weight: 620 }
     header svg { width: 110px } header path { fill: none; stroke: var(--line-strong); stroke-width: 1.4 }
     header circle { fill: var(--accent) } .past { fill: var(--accent-soft); stroke: var(--accent); stroke-width: 1.2 }
-    h1 { margin: 26px 60px 0; font-size: 62px; font-weight: 680; letter-spacing: -0.03em }
-    main svg { display: block; margin-top: 44px } main path { fill: none; stroke: var(--line-strong); stroke-width: 2.5 }
+    h1 { margin: 40px 60px 0; font-size: 64px; font-weight: 680; letter-spacing: -0.03em }
+    main svg { display: block; margin-top: 56px } main path { fill: none; stroke: var(--line-strong); stroke-width: 2.5 }
     main text { font: 22px var(--mono); fill: var(--ink-3) } main circle { fill: var(--surface); stroke: var(--ink-3); stroke-width: 2.5 }
     .page circle { fill: var(--accent-soft); stroke: var(--accent) } g text { font: 600 18px var(--sans); fill: var(--ink); text-anchor: middle }
     rect { fill: var(--warn-soft) } .stale { font: 600 20px var(--sans); fill: var(--warn); text-anchor: middle }
   </style>
   <header><svg viewBox="0 0 34 16"><path d="M1 8h29M27.5 4.5L31.5 8l-4 3.5"/><circle class="past" cx="6" cy="8" r="3"/><circle class="past" cx="14" cy="8" r="3"/><circle cx="22.5" cy="8" r="4"/></svg> rx-statestore</header>
   <h1>Live state for RxJS over MQTT.</h1>
-  <main><svg width="1200" height="270">
+  <main><svg width="1200" height="300">
     <rect x="${CUT}" y="${LANES.page - 46}" width="${BACK - CUT}" height="92" rx="10"/>
     ${lanes.join('')}<text class="stale" x="${(CUT + BACK) / 2}" y="${LANES.page - 14}">stale, connecting again</text>${circles.join('')}
   </svg></main>`

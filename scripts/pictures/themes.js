@@ -28,19 +28,11 @@ export async function openInThemes(browser, url, viewport) {
   return {
     /** Calls a function for each page, one after the other. */
     each,
-    /**
-     * Takes a picture of the upper part of each page.
-     *
-     * @param {string} path - without the ending
-     * @param {number} [height] - height of the picture; default: the whole viewport
-     */
-    shoot: async (path, height = viewport.height) => {
+    /** Takes a picture of each page. @param {string} path - without its ending */
+    shoot: async path => {
       for (const { page, ending } of pages) {
         await page.mouse.move(0, 0)
-        await page.screenshot({
-          path: `${path}${ending}.png`,
-          clip: { x: 0, y: 0, width: viewport.width, height },
-        })
+        await page.screenshot({ path: `${path}${ending}.png` })
       }
     },
     close: async () => each(page => page.close()),

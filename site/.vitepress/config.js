@@ -68,6 +68,39 @@ const sidebar = {
   '/decisions/': [lastSection, { text: 'Decisions', items: decisions.map(item) }],
 }
 
+/**
+ * The markup of the search of VitePress nests links in options of a list box, and names its elements differently from
+ * what they show. Here, the search has a list of links.
+ *
+ * @type {readonly (readonly [file: string, pattern: RegExp, replacement: string])[]}
+ */
+const SEARCH_MARKUP = [
+  [
+    'VPLocalSearchBox.vue',
+    /role="button"\s+:aria-owns="[^"]*"\s+aria-expanded="true"\s+aria-haspopup="listbox"/,
+    'role="dialog"',
+  ],
+  ['VPLocalSearchBox.vue', /:role="results\?\.length \? 'listbox' : undefined"/, ''],
+  ['VPLocalSearchBox.vue', /:aria-selected="[^"]*"\s+role="option"/, ''],
+  ['VPLocalSearchBox.vue', /:aria-label="\[\.\.\.p\.titles, p\.title\]\.join\(' > '\)"/, ''],
+  ['VPLocalSearchBox.vue', /:aria-activedescendant="[^"]*"\s+aria-autocomplete="both"/, ''],
+  ['VPLocalSearchBox.vue', /<kbd (?=:aria-label)/g, '<kbd role="img" '],
+]
+
+/** @type {import('vite').Plugin} */
+const searchMarkup = {
+  name: 'search markup',
+  enforce: 'pre',
+  transform: (code, id) => {
+    const edits = SEARCH_MARKUP.filter(([file]) => id.endsWith(file))
+    if (edits.length === 0) return
+    return edits.reduce((text, [file, pattern, replacement]) => {
+      if (!pattern.test(text)) throw new Error(`${file} has no ${pattern}: is it another version of VitePress?`)
+      return text.replace(pattern, replacement)
+    }, code)
+  },
+}
+
 /** Code in the colours of design/tokens.css. */
 const theme = createCssVariablesTheme({ name: 'tokens', variablePrefix: '--code-' })
 
@@ -93,7 +126,7 @@ export default defineConfig({
   // Examples name addresses of this machine.
   ignoreDeadLinks: [/^https?:\/\/(localhost|127\.0\.0\.1)/],
   markdown: { config: anchorRows, theme },
-  vite: { build: { cssTarget: ['chrome123', 'firefox120', 'safari17.5'] } },
+  vite: { plugins: [searchMarkup], build: { cssTarget: ['chrome123', 'firefox120', 'safari17.5'] } },
   themeConfig: {
     logo: { src: '/pictures/icon.svg', alt: '' },
     // Guides before the reference, whose pages have the names of what is searched for.
@@ -109,10 +142,5 @@ export default defineConfig({
     })),
     socialLinks: [{ icon: 'github', link: 'https://github.com/rx-statestore/rx-statestore' }],
     sidebar,
-    notFound: {
-      title: 'There is no page at this address',
-      quote: 'The search finds pages by what they are about.',
-      linkText: 'To the first page',
-    },
   },
 })

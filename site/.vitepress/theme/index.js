@@ -1,5 +1,6 @@
 import '../../../design/fonts.css'
 import '../../../design/tokens.css'
+import { withBase } from 'vitepress'
 import DefaultTheme from 'vitepress/theme-without-fonts'
 import { defineComponent, h } from 'vue'
 import './style.css'
@@ -11,8 +12,16 @@ const LiveMarbles = defineComponent({
   render: () => h('live-marbles'),
 })
 
+const NotFound = () =>
+  h('main', { class: 'not-found' }, [
+    h('h1', 'There is no page at this address'),
+    h('p', 'The search finds pages by their subject.'),
+    h('p', h('a', { href: withBase('/') }, 'To the first page')),
+  ])
+
 export default {
   extends: DefaultTheme,
+  Layout: () => h(DefaultTheme.Layout, null, { 'not-found': NotFound }),
   /** @param {{ app: import('vue').App }} context */
   enhanceApp: ({ app }) => app.component('LiveMarbles', LiveMarbles),
 }
