@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { StoreServer } from '../../src/server/index.js'
-import { RawClient } from '../support/raw-client.js'
+import { StoreClient } from '../support/store-client.js'
 import { command } from '../support/words.js'
 import { execute, jsonOf, NOW, openStore, VERSION } from './test-io.js'
 
@@ -151,9 +151,9 @@ describe('get', () => {
 
   it('reads keys from standard input, including keys that are not text', async () => {
     await set('a', '1')
-    const binary = await RawClient.ready(store.url, 'binary')
+    const binary = await StoreClient.ready(store.url, 'binary')
     await binary.request(command('SET \xff\x00 v'), { timestamp: `${Date.now()}:0:binary` })
-    await binary.end()
+    await binary.disconnect()
     const { stdout: stdin } = await execute(['keys', ...url])
     expect((await execute(['get', '-', ...url], { stdin })).stdout.split('\n').sort()).toEqual([
       '',

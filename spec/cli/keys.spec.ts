@@ -3,7 +3,7 @@ import type { StoreServer } from '../../src/server/index.js'
 import { eventually } from '../support/eventually.js'
 import { layLink } from '../support/link.js'
 import { ManualClock } from '../support/manual-clock.js'
-import { RawClient } from '../support/raw-client.js'
+import { StoreClient } from '../support/store-client.js'
 import { command } from '../support/words.js'
 import { execute, openStore, start } from './test-io.js'
 
@@ -20,9 +20,9 @@ describe('keys', () => {
   })
 
   const setBinary = async (): Promise<void> => {
-    const client = await RawClient.ready(store.url, 'binary')
+    const client = await StoreClient.ready(store.url, 'binary')
     await client.request(command('SET \xff\x00 v'), { timestamp: `${Date.now()}:0:binary` })
-    await client.end()
+    await client.disconnect()
   }
 
   it('prints one key per line', async () => {
@@ -83,13 +83,13 @@ describe('keys', () => {
   })
 
   it('prints thousands of keys page by page', { tags: 'slow' }, async () => {
-    const client = await RawClient.ready(store.url, 'many')
+    const client = await StoreClient.ready(store.url, 'many')
     const names = Array.from({ length: 2_500 }, (_, index) => `many/${String(index).padStart(4, '0')}`)
     const timestamp = `${Date.now()}:0:many`
     await Promise.all(names.map(async name => client.request(command(`SET ${name} v`), { timestamp })))
     expect(sorted((await execute(['keys', 'many/*', ...url])).stdout)).toEqual(names)
     expect(await execute(['keys', 'many/*', '--count', ...url])).toMatchObject({ stdout: '2500\n' })
-    await client.end()
+    await client.disconnect()
   })
 
   it('shows progress on a terminal after a second, and clears it', async () => {

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.js'
 import { layLink } from '../support/link.js'
 import { openAttached, untilState } from '../support/open-attached.js'
 import { openClient, record, words } from '../support/open-client.js'
-import { RawClient } from '../support/raw-client.js'
+import { StoreClient } from '../support/store-client.js'
 import { notificationTopicOf, responseTopicOf } from '../support/topics.js'
 import { command } from '../support/words.js'
 
@@ -117,7 +117,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
 
     it('gives a repeated request the same response', async () => {
       await openAttached(url())
-      const alice = await RawClient.ready(url(), 'alice')
+      const alice = await StoreClient.ready(url(), 'alice')
       const request = { timestamp: NOW(), correlationData: Buffer.from('the same') }
       const first = await alice.request(command('SET once v NX'), request)
       const again = await alice.request(command('SET once v NX'), request)
@@ -128,24 +128,24 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
 
     it('ends the watches of an absent client with the first undeliverable change, but not those of a client that has reconnected', async () => {
       const store = await openAttached(url())
-      const writer = await RawClient.ready(url(), 'writer')
-      const before = await RawClient.ready(url(), 'alice')
+      const writer = await StoreClient.ready(url(), 'writer')
+      const before = await StoreClient.ready(url(), 'alice')
       await before.request(command('KEYNOTIFY k'))
       expect(store.stats.watches).toBe(1)
-      await before.end()
+      await before.disconnect()
       await writer.request(command('SET k v'), { timestamp: NOW() })
       await eventually(() => store.stats.watches === 0)
-      const after = await RawClient.ready(url(), 'alice')
+      const after = await StoreClient.ready(url(), 'alice')
       await after.request(command('KEYNOTIFY k'))
       await writer.request(command('SET k w'), { timestamp: NOW() })
-      const [told] = await after.received(1)
+      const [told] = await after.arrived(1)
       expect([told?.topic, store.stats.watches]).toEqual([notificationTopicOf('alice', 'k'), 1])
     })
 
     it('limits the number of watches in total and per client', async () => {
       await openAttached(url(), { maxWatches: 3, maxWatchesPerClient: 2 })
-      const [alice, bob] = [await RawClient.ready(url(), 'alice'), await RawClient.ready(url(), 'bob')]
-      const ask = async (client: RawClient, key: string) => (await client.request(command(`KEYNOTIFY ${key}`))).text
+      const [alice, bob] = [await StoreClient.ready(url(), 'alice'), await StoreClient.ready(url(), 'bob')]
+      const ask = async (client: StoreClient, key: string) => (await client.request(command(`KEYNOTIFY ${key}`))).text
       const QUOTA = '-ERR the quota has been exceeded\r\n'
       expect([await ask(alice, 'a'), await ask(alice, 'b'), await ask(alice, 'c')]).toEqual([
         '+OK\r\n',
@@ -157,12 +157,12 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
 
     it('publishes only to the response topics of clients', async () => {
       const store = await openAttached(url())
-      const mallory = await RawClient.connect(url(), 'mallory')
+      const mallory = await StoreClient.connect(url(), 'mallory')
       await mallory.subscribe('#')
       for (const responseTopic of ['doors/open', 'clients/statestore/v1/x', ...strange, null])
-        await mallory.send(command('GET a'), { responseTopic })
-      await mallory.send(command('GET a'), { responseTopic: responseTopicOf('mallory'), correlationData: null })
-      const alice = await RawClient.ready(url(), 'alice')
+        await mallory.sendRequest(command('GET a'), { responseTopic })
+      await mallory.sendRequest(command('GET a'), { responseTopic: responseTopicOf('mallory'), correlationData: null })
+      const alice = await StoreClient.ready(url(), 'alice')
       await alice.settled()
       const topics = mallory.inbox
         .map(({ topic }) => topic)

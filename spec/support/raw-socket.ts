@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { PINGREQ, PINGRESP } from './packets.js'
 import { bytes } from './words.js'
@@ -6,11 +7,21 @@ import { bytes } from './words.js'
 /** The maximum number of recorded bytes. */
 const MAX_KEPT_BYTES = 1_048_576
 
-/**
- * A TCP connection without a protocol, which closes at the end of the test. It sends any bytes and can stop reading.
- */
+/** Opens a TCP connection. */
+export function connectTcp(url: string): Socket {
+  return connect({ ...addressOf(url), noDelay: true })
+}
+
+export function addressOf(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url)
+  return { host: hostname.replace(/[[\]]/g, ''), port: Number(port) }
+}
+
+/** A connection without a protocol, which closes at the end of the test. It sends any bytes and can stop reading. */
 export class RawSocket {
-  readonly socket: Socket
+  readonly socket: Duplex
+  /** The error that ended the connection. */
+  failure: Error | undefined
   /** Resolves when the connection has ended for any reason. */
   readonly closed: Promise<void>
   /** The number of received bytes. */
@@ -20,10 +31,11 @@ export class RawSocket {
   #first: Buffer[] = []
   readonly #waiting = new Set<() => void>()
 
-  protected constructor(url: string) {
-    const { hostname, port } = new URL(url)
-    this.socket = connect({ host: hostname, port: Number(port), noDelay: true })
-    this.socket.on('error', () => undefined)
+  protected constructor(socket: Duplex) {
+    this.socket = socket
+    this.socket.on('error', error => {
+      this.failure = error
+    })
     this.socket.on('data', data => {
       if (this.received < MAX_KEPT_BYTES) this.#first.push(data)
       this.received += data.length
@@ -43,7 +55,7 @@ export class RawSocket {
 
   /** Opens a connection without sending anything. */
   static async open(url: string): Promise<RawSocket> {
-    const raw = new RawSocket(url)
+    const raw = new RawSocket(connectTcp(url))
     await new Promise<void>(resolve => raw.socket.once('connect', resolve))
     return raw
   }
@@ -93,6 +105,11 @@ export class RawSocket {
 
   hangUp(): void {
     this.socket.destroy()
+  }
+
+  /** Breaks a TCP connection with a reset. */
+  reset(): void {
+    if (this.socket instanceof Socket) this.socket.resetAndDestroy()
   }
 
   /** Called with received bytes, for subclasses that decode them. */

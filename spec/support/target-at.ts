@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { Target } from '../suites/conformance-suite.js'
 import type { ManualClock } from './manual-clock.js'
-import { RawClient } from './raw-client.js'
+import { StoreClient } from './store-client.js'
 import { notificationTopicOf } from './topics.js'
 import { bytes, textOf } from './words.js'
 
@@ -11,8 +11,8 @@ export async function targetAt(
   clock: Pick<ManualClock, 'advance'>,
   clients: readonly string[],
 ): Promise<Target> {
-  const connections = await Promise.all(clients.map(async id => RawClient.ready(url, id)))
-  const connectionOf = (id: string): RawClient =>
+  const connections = await Promise.all(clients.map(async id => StoreClient.ready(url, id)))
+  const connectionOf = (id: string): StoreClient =>
     connections.find(connection => connection.id === id) ?? expect.fail(`No client ${id}`)
   return {
     async send(id, { payload, timestamp, fencingToken }) {

@@ -1,3 +1,5 @@
+import type { Duplex } from 'node:stream'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import mqttPacket, {
   type IConnackPacket,
   type IConnectPacket,
@@ -7,8 +9,9 @@ import mqttPacket, {
   type Packet,
   type Parser,
 } from 'mqtt-packet'
+import { createWebSocketStream, WebSocket } from 'ws'
 import { bytesOf, type Version } from './packets.js'
-import { RawSocket } from './raw-socket.js'
+import { addressOf, connectTcp, RawSocket } from './raw-socket.js'
 
 type Of<C extends Packet['cmd']> = Extract<Packet, { cmd: C }>
 
@@ -21,9 +24,36 @@ const oneOf =
   (packet: Packet): packet is Of<C> =>
     packet.cmd === cmd
 
+/** The authorities that a client trusts, its certificate, and the HTTP headers of its WebSocket. */
+interface TransportOptions extends Pick<ConnectionOptions, 'ca' | 'cert' | 'key'> {
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Connects over TCP, TLS or a WebSocket. */
+function openTransport(url: string, { ca, cert, key, headers }: TransportOptions): Duplex {
+  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
+  const { protocol } = new URL(url)
+  if (protocol === 'mqtts:') return connectTls({ ...addressOf(url), ...tls })
+  if (protocol === 'mqtt:') return connectTcp(url)
+  const stream = createWebSocketStream(new WebSocket(url, 'mqtt', { ...tls, ...(headers && { headers }) }))
+  // The stream would wait for its writable side if the server breaks the connection.
+  return stream.once('end', () => stream.destroy())
+}
+
+export interface ConnectOptions extends Partial<Omit<IConnectPacket, 'password' | 'will'>>, TransportOptions {
+  readonly password?: string | Buffer
+  readonly will?: Omit<NonNullable<IConnectPacket['will']>, 'payload'> & { readonly payload: string | Buffer }
+}
+
+/** The first acknowledgement of a PUBLISH. The reason code of QoS 0 is 0. */
+export interface Acknowledgement {
+  readonly reasonCode: number
+  readonly reasonString: string | undefined
+}
+
 /**
  * An MQTT client with a codec of another library. It sends only packets of the spec, and acknowledges nothing
- * automatically.
+ * automatically. A `StoreClient` acknowledges messages.
  */
 export class TestClient extends RawSocket {
   readonly version: Version
@@ -33,8 +63,8 @@ export class TestClient extends RawSocket {
   #packetId = 0
   readonly #parser: Parser
 
-  private constructor(url: string, version: Version) {
-    super(url)
+  protected constructor(url: string, version: Version, transport: TransportOptions = {}) {
+    super(openTransport(url, transport))
     this.version = version
     this.#parser = mqttPacket.parser({ protocolVersion: version })
     this.#parser.on('packet', packet => this.onPacket(packet))
@@ -50,19 +80,34 @@ export class TestClient extends RawSocket {
   static async greet(
     url: string,
     clientId: string,
-    options: Partial<IConnectPacket> = {},
+    options: ConnectOptions = {},
   ): Promise<[TestClient, IConnackPacket]> {
-    const client = TestClient.to(url, options.protocolVersion === 4 ? 4 : 5)
-    const defaults = { protocolId: 'MQTT', protocolVersion: client.version, clean: true, keepalive: 0 } as const
-    client.send({ cmd: 'connect', clientId, ...defaults, ...options })
-    return [client, await client.next('connack')]
+    const client = TestClient.to(url, versionOf(options))
+    return [client, await client.greet(clientId, options)]
   }
 
   /** Connects. Rejects if the server refuses the connection. */
-  static async connect(url: string, clientId: string, options: Partial<IConnectPacket> = {}): Promise<TestClient> {
-    const [client, { reasonCode, returnCode }] = await TestClient.greet(url, clientId, options)
-    if ((reasonCode ?? returnCode) !== 0) throw new Error(`CONNACK ${reasonCode ?? returnCode}`)
+  static async connect(url: string, clientId: string, options: ConnectOptions = {}): Promise<TestClient> {
+    const client = TestClient.to(url, versionOf(options))
+    await client.login(clientId, options)
     return client
+  }
+
+  protected async greet(clientId: string, { password, will, ...options }: ConnectOptions): Promise<IConnackPacket> {
+    const defaults = { protocolId: 'MQTT', protocolVersion: this.version, clean: true, keepalive: 0 } as const
+    this.send({
+      ...{ cmd: 'connect', clientId, ...defaults, ...options },
+      ...(password === undefined ? {} : { password: Buffer.from(password) }),
+      ...(will === undefined ? {} : { will: { ...will, payload: Buffer.from(will.payload) } }),
+    })
+    return this.next('connack')
+  }
+
+  /** Rejects with the `code` of the CONNACK if the server refuses the connection. */
+  protected async login(clientId: string, options: ConnectOptions): Promise<void> {
+    const { reasonCode, returnCode } = await this.greet(clientId, options)
+    const code = reasonCode ?? returnCode
+    if (code !== 0) throw Object.assign(new Error(`CONNACK ${code}`), { code })
   }
 
   get nextPacketId(): number {
@@ -89,15 +134,20 @@ export class TestClient extends RawSocket {
   }
 
   /**
-   * Takes the next packet, or the next packet of a kind while skipping others. Rejects if the connection ends first.
+   * Takes the next packet, or the next packet of a kind and packet id while skipping others. Rejects if the connection
+   * ends first.
    */
   async next(): Promise<Packet>
-  async next<C extends Packet['cmd']>(cmd: C): Promise<Of<C>>
-  async next(cmd?: Packet['cmd']): Promise<Packet> {
-    const find = (): Packet | undefined => this.packets.find(packet => cmd === undefined || packet.cmd === cmd)
+  async next<C extends Packet['cmd']>(cmd: C, messageId?: number): Promise<Of<C>>
+  async next(cmd?: Packet['cmd'], messageId?: number): Promise<Packet> {
+    const find = (): Packet | undefined =>
+      this.packets.find(
+        packet =>
+          (cmd === undefined || packet.cmd === cmd) && (messageId === undefined || packet.messageId === messageId),
+      )
     await this.until(() => find() !== undefined)
     const found = find()
-    if (found === undefined) throw new Error(`The connection ended before ${cmd ?? 'another packet'}`)
+    if (found === undefined) throw this.failure ?? new Error(`The connection ended before ${cmd ?? 'another packet'}`)
     this.packets.splice(this.packets.indexOf(found), 1)
     return found
   }
@@ -133,8 +183,7 @@ export class TestClient extends RawSocket {
 
   /** Resolves when the server has processed everything that was sent, and its responses have arrived. */
   override async settled(): Promise<void> {
-    this.send({ cmd: 'pingreq' })
-    await this.next('pingresp')
+    await this.#ping()
   }
 
   /** Takes all received publishes. */
@@ -157,8 +206,9 @@ export class TestClient extends RawSocket {
   ): Promise<readonly unknown[]> {
     const list = typeof subscription === 'string' ? [{ topic: subscription, qos: 2 } as const] : [subscription].flat()
     const subscriptions = list.map(each => (this.version === 5 ? { nl: false, rap: false, rh: 0, ...each } : each))
-    this.send({ cmd: 'subscribe', messageId: this.nextPacketId, subscriptions, ...(properties ? { properties } : {}) })
-    return (await this.next('suback')).granted
+    const messageId = this.nextPacketId
+    this.send({ cmd: 'subscribe', messageId, subscriptions, ...(properties ? { properties } : {}) })
+    return (await this.next('suback', messageId)).granted
   }
 
   /** Unsubscribes and returns the codes of the UNSUBACK. */
@@ -167,24 +217,31 @@ export class TestClient extends RawSocket {
     return (await this.next('unsuback')).granted
   }
 
-  /**
-   * Publishes a message and completes its exchange. Returns the reason code of the first acknowledgement, or 0 for QoS
-   * 0.
-   */
+  /** Publishes a message and completes its exchange. Returns the reason code of the first acknowledgement. */
   async publish(topic: string, payload: string | Buffer, options: Partial<IPublishPacket> = {}): Promise<number> {
+    return (await this.publishAcknowledged(topic, payload, options)).reasonCode
+  }
+
+  /** Publishes a message and completes its exchange. Returns the first acknowledgement. */
+  async publishAcknowledged(
+    topic: string,
+    payload: string | Buffer,
+    options: Partial<IPublishPacket> = {},
+  ): Promise<Acknowledgement> {
     const messageId = this.nextPacketId
     const packet = { cmd: 'publish', qos: 0, dup: false, retain: false, topic, payload, messageId, ...options } as const
     this.send(packet)
     if (packet.qos === 0) {
-      await this.settled()
-      return 0
+      await this.#ping()
+      return { reasonCode: 0, reasonString: undefined }
     }
-    if (packet.qos === 1) return (await this.next('puback')).reasonCode ?? 0
-    const { reasonCode = 0 } = await this.next('pubrec')
-    if (reasonCode >= 0x80) return reasonCode
-    this.send({ cmd: 'pubrel', messageId: packet.messageId, reasonCode: 0 })
-    await this.next('pubcomp')
-    return reasonCode
+    const first = await this.next(packet.qos === 1 ? 'puback' : 'pubrec', packet.messageId)
+    const { reasonCode = 0, properties } = first
+    if (packet.qos === 2 && reasonCode < 0x80) {
+      this.send({ cmd: 'pubrel', messageId: packet.messageId, reasonCode: 0 })
+      await this.next('pubcomp', packet.messageId)
+    }
+    return { reasonCode, reasonString: properties?.reasonString }
   }
 
   /** Acknowledges messages with QoS 1. */
@@ -214,4 +271,11 @@ export class TestClient extends RawSocket {
   protected override read(data: Buffer): void {
     this.#parser.parse(data)
   }
+
+  async #ping(): Promise<void> {
+    this.send({ cmd: 'pingreq' })
+    await this.next('pingresp')
+  }
 }
+
+export const versionOf = ({ protocolVersion }: ConnectOptions): Version => (protocolVersion === 4 ? 4 : 5)

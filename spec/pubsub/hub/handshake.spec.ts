@@ -123,7 +123,7 @@ describe('the handshake', () => {
     for (let i = 0; i < 20; i++) {
       const raw = await RawSocket.open(server.url)
       await raw.send(`GET /client/hubs/chat HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n`)
-      raw.socket.resetAndDestroy()
+      raw.reset()
     }
     await RawPubSubClient.connect(hub.url)
   })

@@ -84,7 +84,7 @@ describe('malformed frames', () => {
     for (let length = 0; length < UPGRADE.length; length += 7) {
       const raw = await RawSocket.open(server.url)
       await raw.send(UPGRADE.slice(0, length))
-      raw.socket.resetAndDestroy()
+      raw.reset()
     }
     await expectUnharmed(observer)
   })

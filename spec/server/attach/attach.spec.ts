@@ -8,7 +8,7 @@ import { attach } from '../../../src/server/index.js'
 import { openAttached, untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const POLICY = `
@@ -91,7 +91,7 @@ describe('attach', () => {
 
   it('every response of an attached store contains its instance id, which changes with each start', async () => {
     const url = await brokerUrl()
-    const alice = await RawClient.ready(url, 'alice')
+    const alice = await StoreClient.ready(url, 'alice')
     const lives = []
     for (let i = 0; i < 2; i++) {
       await using store = await openAttached(url)
@@ -109,7 +109,7 @@ describe('attach', () => {
     const clock: Clock = { ...systemClock, now: () => Date.now() + later }
     const store = await openAttached(url, { clock })
     const reports = record(store.requests$)
-    const alice = await RawClient.ready(url, 'alice')
+    const alice = await StoreClient.ready(url, 'alice')
     const request = { timestamp: NOW(), correlationData: Buffer.from('the same'), expiry: 1 }
     const first = await alice.request(command('SET once v NX'), request)
     later = 20_000
@@ -147,7 +147,7 @@ describe('attach', () => {
       const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
       const refused: unknown[] = []
       store.audit$.subscribe(({ event, action, clientId, target }) => refused.push([event, action, clientId, target]))
-      const panel = await RawClient.ready(url, 'panel-7')
+      const panel = await StoreClient.ready(url, 'panel-7')
       const ask = async (words: string, userProperties: Record<string, string | string[]>) => {
         const { payload, packet } = await panel.request(command(words), { timestamp: NOW(), userProperties })
         return `${packet.properties?.userProperties?.['__stat']} ${payload}`.trim()

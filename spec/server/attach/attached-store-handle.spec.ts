@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.js'
 import { openAttached, untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
 
@@ -47,7 +47,7 @@ describe('an attached store', () => {
   it('an attached store lists clients that watch a key or sent a request in the last minute, with the time of their first request', async () => {
     const { url, store, clock, wait } = await openAttachedStore()
     const before = clock.now()
-    const [alice, bob] = [await RawClient.ready(url, 'alice'), await RawClient.ready(url, 'bob')]
+    const [alice, bob] = [await StoreClient.ready(url, 'alice'), await StoreClient.ready(url, 'bob')]
     await alice.request(command('KEYNOTIFY k'))
     await bob.request(command('GET k'))
     expect(store.clients).toEqual([
@@ -72,7 +72,7 @@ describe('an attached store', () => {
 
   it('an attached store removes a client from the list as soon as the broker reports its disconnect', async () => {
     const { url, store, wait } = await openAttachedStore({ disconnectEvents: EVENTS })
-    const alice = await RawClient.ready(url, 'alice')
+    const alice = await StoreClient.ready(url, 'alice')
     await alice.request(command('GET k'))
     wait(10_000)
     await alice.publish('events/alice/disconnected', '')

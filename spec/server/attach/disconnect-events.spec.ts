@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../../src/core/util/clock.js'
 import { eventually } from '../../support/eventually.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { notificationTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
@@ -20,9 +20,9 @@ async function openWithWatches() {
   let later = 0
   const clock: Clock = { ...systemClock, monotonic: () => performance.now() + later }
   const store = await openAttached(url, { disconnectEvents: EVENTS, clock })
-  const alice = await RawClient.ready(url, 'alice')
+  const alice = await StoreClient.ready(url, 'alice')
   for (const key of ['a', 'b', 'c']) await alice.request(command(`KEYNOTIFY ${key}`))
-  const broker = await RawClient.ready(url, 'broker')
+  const broker = await StoreClient.ready(url, 'broker')
   const wait = (ms: number): void => {
     later += ms
   }
@@ -34,12 +34,12 @@ describe('a notification without a receiver', () => {
     const { port } = await openBroker()
     const url = `mqtt://127.0.0.1:${port}`
     const store = await openAttached(url)
-    const alice = await RawClient.ready(url, 'alice')
+    const alice = await StoreClient.ready(url, 'alice')
     for (const words of ['KEYNOTIFY a1', 'KEYNOTIFY b1', 'GLOBNOTIFY a*', 'GLOBNOTIFY b*'])
       await alice.request(command(words))
     expect(store.stats.watches).toBe(202)
-    await alice.end()
-    const writer = await RawClient.ready(url, 'writer')
+    await alice.disconnect()
+    const writer = await StoreClient.ready(url, 'writer')
     const set = async (key: string): Promise<unknown> =>
       writer.request(command(`SET ${key} v`), { timestamp: `${Date.now()}:0:C` })
     await set('a1')
@@ -65,7 +65,7 @@ describe('a disconnect message of the broker', () => {
     wait(4_000)
     await broker.publish(EVENT('alice'), PAYLOAD)
     await broker.request(command('SET a v'), { timestamp: `${Date.now()}:0:C` })
-    const [told] = await alice.received(1)
+    const [told] = await alice.arrived(1)
     expect([told?.topic, store.stats.watches]).toEqual([notificationTopicOf('alice', 'a'), 3])
   })
 

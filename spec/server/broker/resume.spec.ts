@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { requestPacket } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { TestClient } from '../../support/test-client.js'
 import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
@@ -39,12 +39,12 @@ describe('a resumed session', () => {
     before.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
     before.acknowledge(...(await before.came('publish')))
     await before.settled()
-    const writer = await RawClient.ready(store.url, 'writer')
+    const writer = await StoreClient.ready(store.url, 'writer')
     for (const value of ['a', 'b', 'c', 'd', 'e']) await writer.request(command(`SET k ${value}`), { timestamp: NOW })
     await before.came('publish', 6)
     await before.cut()
     await eventually(() => !store.clientIds.includes('alice'))
-    for (let i = 0; i < 300; i++) await writer.mqtt.publishAsync('news', `${i}`, { qos: 1 })
+    for (let i = 0; i < 300; i++) await writer.publish('news', `${i}`)
     const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
     after.send(requestPacket('alice', command('GET k'), 7))
     await acknowledgeAll(after)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 import { type OpenConsole, openConsole, rawRequest } from './open-console.js'
 
@@ -25,7 +25,7 @@ describe('GET /api/store', () => {
 describe('POST /api/keys', () => {
   it('details are returned only for existing keys', async () => {
     const { store, callApi } = await openConsole()
-    const [alice, fencingToken] = [await RawClient.ready(store.url, 'alice'), now()]
+    const [alice, fencingToken] = [await StoreClient.ready(store.url, 'alice'), now()]
     await alice.request(command('KEYNOTIFY k'))
     await alice.request(command('SET k value PX 1000'), { timestamp: now(), fencingToken })
     await alice.request(command('SET \xff\x00 v'), { timestamp: now() })
@@ -62,7 +62,7 @@ describe('POST /api/keys', () => {
 describe('Clients', () => {
   it('a client response lists at most a thousand watched keys', async () => {
     const { store, callApi } = await openConsole()
-    const alice = await RawClient.ready(store.wsUrl, 'alice')
+    const alice = await StoreClient.ready(store.wsUrl, 'alice')
     await alice.request(command('KEYNOTIFY \xff\x00'))
     expect(await answerOf(callApi('api/client', { clientId: 'alice' }))).toEqual([
       200,
@@ -75,9 +75,9 @@ describe('Clients', () => {
 
   it('POST /api/cut drops the connection of a client', async () => {
     const { store, callApi } = await openConsole()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     expect(await answerOf(callApi('api/cut', { clientId: 'alice' }))).toEqual([200, {}])
-    expect(await alice.closed).toBeUndefined()
+    expect(await alice.dismissed()).toBeUndefined()
     expect(await answerOf(callApi('api/cut', { clientId: 'alice' }))).toMatchObject([404, { code: 'not-found' }])
   })
 
@@ -103,14 +103,14 @@ describe('Freezing and restarting', () => {
   it('the console remains available while the store restarts', async () => {
     const { store, clock, callApi } = await openConsole()
     await store.load([{ key: 'k', value: 'v' }])
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     clock.advance(1_000)
     expect(await answerOf(callApi('api/restart', { keys: 'kept' }))).toEqual([200, {}])
     await alice.closed
     expect([store.startedAt, store.stats.keys]).toEqual([clock.now(), 1])
     expect(await answerOf(callApi('api/restart', { keys: 'lost' }))).toEqual([200, {}])
     expect(store.stats.keys).toBe(0)
-    expect((await (await RawClient.ready(store.url, 'bob')).request(command('GET k'))).text).toBe('$-1\r\n')
+    expect((await (await StoreClient.ready(store.url, 'bob')).request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
   it.each([{ ms: -1 }, { ms: 600_001 }, { ms: 1.5 }, { ms: '5' }, {}])('a freeze with %j is rejected', async body => {
@@ -121,7 +121,7 @@ describe('Freezing and restarting', () => {
 
   it.each([{ keys: 'some' }, { keys: ['kept'] }, {}])('a restart with %j is rejected', async body => {
     const { store, callApi } = await openConsole()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     expect(await answerOf(callApi('api/restart', body))).toMatchObject([400, { code: 'argument' }])
     await alice.settled()
   })

@@ -6,7 +6,7 @@ import { type AttachedStore, type AttachOptions, attach } from '../../../src/ser
 import { ManualClock } from '../../support/manual-clock.js'
 import { untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 import { openConsoleOf } from './open-console.js'
 
@@ -76,7 +76,7 @@ describe('The console of an attached store', () => {
   it('the console returns keys, clients and the keys that the clients watch', async () => {
     const { url, store, callApi } = await openAttachedConsole()
     await untilState(store, 'serving')
-    const alice = await RawClient.ready(url, 'alice')
+    const alice = await StoreClient.ready(url, 'alice')
     await alice.request(command('KEYNOTIFY k'))
     await alice.request(command('SET k value PX 60000'), { timestamp: now() })
     const { version, expiresAt } = store.peek('k') ?? {}
@@ -120,7 +120,7 @@ describe('The console of an attached store', () => {
     const pulses = await pulsesOf(store, clock, callApi)
     const { startedAt, connections } = await pulses.until('serving')
     expect([startedAt, connections]).toEqual([store.startedAt, 0])
-    await RawClient.ready(url, 'alice').then(async alice => alice.request(command('KEYNOTIFY k')))
+    await StoreClient.ready(url, 'alice').then(async alice => alice.request(command('KEYNOTIFY k')))
     await broker.close()
     const away = await pulses.until('reconnecting')
     expect(away).toMatchObject({

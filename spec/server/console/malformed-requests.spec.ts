@@ -83,7 +83,7 @@ describe('Clients without the token', () => {
       for (const length of [0, 1, head.length - 9, head.length - 8, head.length]) {
         const raw = await RawSocket.open(open.server.url)
         await raw.send(head.slice(0, length))
-        raw.socket.resetAndDestroy()
+        raw.reset()
       }
     }
     await expectUnharmed(open)

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { linesOf } from '../../../src/node/dump/codec.js'
 import type { StreamLine } from '../../../src/server/console/contract.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 import { type OpenConsole, openConsole } from './open-console.js'
 
@@ -51,7 +51,7 @@ describe('GET /api/stream', () => {
     const open = await openConsole()
     const { store, clock } = open
     const at = clock.now()
-    await RawClient.connect(store.url, 'alice')
+    await StoreClient.connect(store.url, 'alice')
     const stream = await read(open)
     const counts = { keys: 0, watches: 0, connections: 1, requests: 0, errors: 0, notifications: 0, keyspace: 0 }
     const door = { networkConnections: 1, refusedConnections: 0, refusedLogins: 0 }
@@ -63,7 +63,7 @@ describe('GET /api/stream', () => {
     const open = await openConsole()
     const { store, clock } = open
     const start = clock.now()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('SET before v'), { timestamp: now() })
     const stream = await read(open)
     await Promise.all([stream.next(), stream.next()])
@@ -101,7 +101,7 @@ describe('GET /api/stream', () => {
     const { store, clock } = open
     const start = clock.now()
     await store.load([{ key: 'k', value: '' }])
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     for (let count = 0; count < 5; count++) await alice.settled()
     const stream = await read(open)
     await Promise.all([stream.next(), stream.next()])
@@ -109,7 +109,7 @@ describe('GET /api/stream', () => {
     clock.advance(1_000)
     expect(await stream.next()).toMatchObject({ type: 'pulse', frozenUntil: start + 5_000 })
     await store.restart({ keys: 'lost' })
-    const bob = await RawClient.ready(store.url, 'bob')
+    const bob = await StoreClient.ready(store.url, 'bob')
     await bob.settled()
     clock.advance(1_000)
     const pulse = await stream.next()
@@ -121,7 +121,7 @@ describe('GET /api/stream', () => {
   it('a stream starts with the rates of the last two minutes, also if no reader was connected', async () => {
     const open = await openConsole()
     const { store, clock } = open
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     clock.advance(1_000)
     await alice.request(command('SET k v'), { timestamp: now() })
     clock.advance(1_000)
@@ -191,7 +191,7 @@ describe('GET /api/stream', () => {
       clock.advance(1_000)
       if (second % 20 === 0) await new Promise<void>(resolve => setImmediate(resolve))
     }
-    await RawClient.connect(store.url, 'late')
+    await StoreClient.connect(store.url, 'late')
     let [text, length] = ['', 0]
     reader.on('data', data => {
       length += data.length

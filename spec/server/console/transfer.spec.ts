@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 import { type OpenConsole, openConsole } from './open-console.js'
 
@@ -9,7 +9,7 @@ const now = (): string => `${Date.now()}:0:client`
 describe('GET /api/dump', () => {
   it('a dump contains every key and reproduces the store when it is loaded', async () => {
     const { store, clock, callApi } = await openConsole()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('SET k v PX 60000'), { timestamp: now(), fencingToken: now() })
     await alice.request(command('SET \xff\x00 \xfe'), { timestamp: now() })
     const response = await callApi('api/dump')
@@ -173,10 +173,10 @@ describe('POST /api/load', () => {
 
   it('a load notifies watchers', async () => {
     const { store, callApi } = await openConsole()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))
     await callApi('api/load', '{"key":"k","value":"v"}')
-    expect((await alice.received(1))[0]?.text).toContain('v')
+    expect((await alice.arrived(1))[0]?.text).toContain('v')
   })
 })
 

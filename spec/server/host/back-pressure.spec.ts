@@ -8,7 +8,7 @@ import { effort, some } from '../../support/effort.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { requestPacket } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { TestClient } from '../../support/test-client.js'
 import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
@@ -30,7 +30,7 @@ afterAll(() => void Object.assign(LIMIT, { stallTimeoutMs }))
 /** Opens a store with a key of 64 KiB, and a client `alice`. */
 async function open() {
   const { store } = await openStore()
-  const writer = await RawClient.ready(store.url, 'writer')
+  const writer = await StoreClient.ready(store.url, 'writer')
   await writer.request(command(`SET big ${VALUE}`), { timestamp: NOW })
   return { store, writer }
 }
@@ -53,7 +53,7 @@ describe('a client with more requests in flight than responses it can read', () 
     { tags: 'slow' },
     async (_, transport, session) => {
       const { store } = await open()
-      const client = await RawClient.ready(store[transport], 'alice', session)
+      const client = await StoreClient.ready(store[transport], 'alice', session)
       const answers = await Promise.all(numbers(512).map(async () => client.request(command('GET big'))))
       expect(new Set(answers.map(({ payload }) => payload.length))).toEqual(new Set([VALUE.length + 10]))
       expect((await client.request(command('GET none'))).text).toBe('$-1\r\n')

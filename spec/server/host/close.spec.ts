@@ -4,8 +4,8 @@ import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { connect } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
+import { StoreClient } from '../../support/store-client.js'
 import { UPGRADE } from '../../support/web-socket.js'
 import { command } from '../../support/words.js'
 
@@ -22,14 +22,14 @@ const portOf = (url: string): number => Number(new URL(url).port)
 describe('closing a store', () => {
   it('closing a store sends DISCONNECT 139 to every client over TCP and WebSocket', async () => {
     const { store } = await openStore()
-    const clients = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.wsUrl, 'bob')]
+    const clients = [await StoreClient.ready(store.url, 'alice'), await StoreClient.ready(store.wsUrl, 'bob')]
     await store.close()
-    for (const client of clients) expect(await client.closed).toBe(SHUTTING_DOWN)
+    for (const client of clients) expect(await client.dismissed()).toBe(SHUTTING_DOWN)
   })
 
   it('closing a store frees both ports', async () => {
     const { store } = await openStore()
-    await RawClient.ready(store.url, 'alice')
+    await StoreClient.ready(store.url, 'alice')
     await store.close()
     for (const url of [store.url, store.wsUrl]) {
       const server = createServer()
@@ -44,7 +44,7 @@ describe('closing a store', () => {
     const held = (): string[] => process.getActiveResourcesInfo().filter(name => /^(Timeout|TCP)/.test(name))
     await eventually(() => held().length === 0)
     const { store, clock } = await openStore()
-    const clients = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.wsUrl, 'bob')]
+    const clients = [await StoreClient.ready(store.url, 'alice'), await StoreClient.ready(store.wsUrl, 'bob')]
     for (const client of clients) {
       await client.request(command('KEYNOTIFY k'))
       await client.request(command('SET k v PX 1000'), { timestamp: NOW })
@@ -58,7 +58,7 @@ describe('closing a store', () => {
 
   it('closing a store with requests in flight leaves no timers behind', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     const sent = Array.from({ length: 500 }, async (_, i) =>
       alice.request(command(`SET k${i} v PX ${9_000 - i}`), { timestamp: NOW }).catch(() => undefined),
     )
@@ -70,7 +70,7 @@ describe('closing a store', () => {
 
   it('closing a store can be repeated, even concurrently', async () => {
     const { store } = await openStore()
-    await RawClient.ready(store.url, 'alice')
+    await StoreClient.ready(store.url, 'alice')
     await Promise.all([store.close(), store.close()])
     await store.close()
     expect(store.clientIds).toEqual([])
@@ -78,9 +78,9 @@ describe('closing a store', () => {
 
   it('leaving the scope of `await using` closes a store', async () => {
     const { store } = await openStore()
-    const client = await RawClient.ready(store.url, 'alice')
+    const client = await StoreClient.ready(store.url, 'alice')
     await store[Symbol.asyncDispose]()
-    expect(await client.closed).toBe(SHUTTING_DOWN)
+    expect(await client.dismissed()).toBe(SHUTTING_DOWN)
   })
 
   it.each([
@@ -90,7 +90,7 @@ describe('closing a store', () => {
     const { store } = await openStore()
     const raw = await RawSocket.open(store.url)
     await raw.send(said)
-    await RawClient.ready(store.url, 'alice')
+    await StoreClient.ready(store.url, 'alice')
     await store.close()
     await raw.closed
   })
@@ -106,7 +106,7 @@ describe('closing a store', () => {
       const { store } = await openStore()
       const raw = await RawSocket.open(store.wsUrl)
       await raw.send(said)
-      await RawClient.ready(store.wsUrl, 'alice')
+      await StoreClient.ready(store.wsUrl, 'alice')
       await store.close()
       await raw.closed
     },

@@ -14,7 +14,7 @@ import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const POLICY = `
@@ -137,7 +137,7 @@ describe('events of a store', () => {
     const { store } = await openStore({ clock: systemClock })
     const ended = listen('tracing:rx-statestore:server:request:asyncEnd')
     const failed = listen('tracing:rx-statestore:server:request:error')
-    const client = await RawClient.ready(store.url, 'raw')
+    const client = await StoreClient.ready(store.url, 'raw')
     await client.request(command('SET a 1'))
     await client.request(command('GET a'), { timestamp: '1:0:x' })
     await client.request(Buffer.from([1, 2]))
@@ -187,8 +187,8 @@ describe('events of a store', () => {
   it('report the connections of clients with the cause of their end', async () => {
     const { store } = await openStore({ clock: systemClock })
     const events = listen('rx-statestore:server:connection')
-    await RawClient.ready(store.url, 'raw')
-    await RawClient.ready(store.url, 'raw')
+    await StoreClient.ready(store.url, 'raw')
+    await StoreClient.ready(store.url, 'raw')
     const { port, hostname } = new URL(store.url)
     const socket = connectTcp(Number(port), hostname)
     socket.on('connect', () => socket.destroy())
@@ -205,7 +205,7 @@ describe('events of a store', () => {
   it('report a connection that a limit ends, with the name of the limit', async () => {
     const { store } = await openStore({ maxConnections: 1 })
     const events = listen('rx-statestore:server:connection')
-    await RawClient.ready(store.url, 'raw')
+    await StoreClient.ready(store.url, 'raw')
     const { port, hostname } = new URL(store.url)
     connectTcp(Number(port), hostname).on('error', () => undefined)
     await eventually(() => events.length === 2)

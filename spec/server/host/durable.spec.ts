@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type RecoveryProgress, serve } from '../../../src/server/index.js'
 import { checkDirectory, readDirectory } from '../../../src/server/storage/directory.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const NOW = `${START}:0:client`
@@ -20,7 +20,7 @@ async function start(data: string, options: Parameters<typeof serve>[0] = {}) {
   const clock = new ManualClock()
   const store = await serve({ port: 0, wsPort: 0, clock, data, ...options })
   onTestFinished(async () => store.close())
-  const client = await RawClient.ready(store.url, 'alice')
+  const client = await StoreClient.ready(store.url, 'alice')
   return { store, clock, client }
 }
 

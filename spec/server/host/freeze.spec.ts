@@ -7,8 +7,8 @@ import { ManualClock, START } from '../../support/manual-clock.js'
 import { openClient, record, words } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { connect } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 import { waitForPendingWork } from './pending-work.js'
 
@@ -24,7 +24,7 @@ async function openToday(): Promise<{ store: StoreServer; clock: ManualClock }> 
 describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
   it('a frozen store answers nothing, and answers everything after it resumes', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store[transport], 'alice')
+    const alice = await StoreClient.ready(store[transport], 'alice')
     store.freeze(5_000)
     const answered: string[] = []
     const done = [1, 2, 3].map(async n => {
@@ -43,10 +43,10 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
 
   it('a frozen store sends no notifications and expires no keys', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store[transport], 'alice')
+    const alice = await StoreClient.ready(store[transport], 'alice')
     for (const key of ['k', 'other']) await alice.request(command(`KEYNOTIFY ${key}`))
     await alice.request(command('SET k v PX 100'), { timestamp: NOW })
-    await alice.received(1)
+    await alice.arrived(1)
     store.freeze(1_000)
     clock.advance(500)
     await waitForPendingWork()
@@ -55,14 +55,14 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     await waitForPendingWork()
     expect(alice.inbox.length).toBe(1)
     clock.advance(500)
-    await alice.received(3)
+    await alice.arrived(3)
     expect(alice.inbox.map(({ text }) => text.trim().split('\r\n').at(-1))).toEqual(['v', 'DELETE', 'w'])
   })
 
   it('a frozen store accepts connections, and serves them after it resumes', async () => {
     const { store } = await openStore()
     store.freeze(60_000)
-    const connecting = RawClient.ready(store[transport], 'late')
+    const connecting = StoreClient.ready(store[transport], 'late')
     await waitForPendingWork()
     expect(store.stats.connections).toBe(0)
     store.freeze(0)
@@ -73,18 +73,18 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
   it('the connections of a frozen store can be cut, and the store can be restarted and closed', async () => {
     const { store } = await openStore()
     const [alice, bob] = [
-      await RawClient.ready(store[transport], 'alice'),
-      await RawClient.ready(store[transport], 'bob'),
+      await StoreClient.ready(store[transport], 'alice'),
+      await StoreClient.ready(store[transport], 'bob'),
     ]
     store.freeze(60_000)
     expect(store.cut('alice')).toBe(true)
-    expect(await alice.closed).toBeUndefined()
+    expect(await alice.dismissed()).toBeUndefined()
     await store.restart({ keys: 'kept' })
-    expect(await bob.closed).toBeUndefined()
+    expect(await bob.dismissed()).toBeUndefined()
     expect(store.frozenUntil).toBeUndefined()
-    const carol = await RawClient.ready(store[transport], 'carol')
+    const carol = await StoreClient.ready(store[transport], 'carol')
     store.freeze(60_000)
-    const waiting = RawClient.connect(store[transport], 'waiting').catch(error => error)
+    const waiting = StoreClient.connect(store[transport], 'waiting').catch(error => error)
     await store.close()
     await carol.closed
     expect(await waiting).toBeInstanceOf(Error)
@@ -155,7 +155,7 @@ describe('freezing', () => {
 
   it('freezing a hundred times in a row has no effect after the freeze has ended', async () => {
     const { store } = await open()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     for (let n = 0; n < 100; n++) {
       store.freeze(1_000)
       const answer = alice.request(command('GET k'))
@@ -166,7 +166,7 @@ describe('freezing', () => {
 
   it('a frozen store preserves a message that is larger than any buffer', async () => {
     const { store } = await open()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     const value = 'x'.repeat(4_000_000)
     store.freeze(60_000)
     const answers = [`SET big ${value}`, 'GET big'].map(line => alice.request(command(line), { timestamp: NOW }))
@@ -196,7 +196,7 @@ describe('freezing', () => {
     const raws = await Promise.all(Array.from({ length: 20 }, async () => RawSocket.open(store.url)))
     for (const raw of raws) {
       await raw.send(connect('raw'))
-      raw.socket.resetAndDestroy()
+      raw.reset()
     }
     const patient = await RawSocket.open(store.url)
     await patient.send(connect('patient'))

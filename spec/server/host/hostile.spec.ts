@@ -3,8 +3,8 @@ import type { StoreServer } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { connect, PINGREQ, publish, subscribe } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
+import { StoreClient } from '../../support/store-client.js'
 import { INVOKE_TOPIC } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
@@ -13,16 +13,16 @@ const NOW = '1696374425000:0:CLIENT'
 /** Opens a store with an observer, a client that must not notice anything. */
 async function open() {
   const { store } = await openStore()
-  const observer = await RawClient.ready(store.url, 'observer')
+  const observer = await StoreClient.ready(store.url, 'observer')
   await observer.request(command('KEYNOTIFY key'))
   return { store, observer }
 }
 
 /** Checks that the observer is still connected and served, and received nothing unexpected. */
-async function expectUnharmed(store: StoreServer, observer: RawClient): Promise<void> {
-  const writer = await RawClient.ready(store.url, 'writer')
+async function expectUnharmed(store: StoreServer, observer: StoreClient): Promise<void> {
+  const writer = await StoreClient.ready(store.url, 'writer')
   expect((await writer.request(command('SET key value'), { timestamp: NOW })).text).toBe('+OK\r\n')
-  await writer.end()
+  await writer.disconnect()
   expect((await observer.request(command('GET key'))).text).toBe('$5\r\nvalue\r\n')
   expect(observer.inbox.map(({ topic }) => topic.slice(-7))).toEqual(['/6B6579'])
 }
@@ -77,7 +77,7 @@ describe('a client that does not send MQTT', () => {
       for (let length = 0; length <= whole.length; length++) {
         const raw = await RawSocket.open(store.url)
         await raw.send(whole.subarray(0, length))
-        raw.socket.resetAndDestroy()
+        raw.reset()
       }
       await expectUnharmed(store, observer)
       await eventually(() => store.clientIds.length === 1)
@@ -98,21 +98,20 @@ describe('a client that does not send MQTT', () => {
 describe('a slow client', () => {
   it('a slow client may send its packets byte by byte', async () => {
     const { store } = await openStore()
-    const reader = await RawClient.connect(store.url, 'reader')
+    const reader = await StoreClient.connect(store.url, 'reader')
     await reader.subscribe('news')
     const raw = await RawSocket.open(store.url)
     const whole = Buffer.concat([connect('raw'), publish('news', 'hello'), PINGREQ])
     for (const byte of whole) await raw.send(Buffer.from([byte]))
-    const [message] = await reader.received(1)
+    const [message] = await reader.arrived(1)
     expect(message?.text).toBe('hello')
   })
 
   it('a slow client that does not read is disconnected, and other clients do not wait for it', async () => {
     const { store } = await openStore()
-    const [slow, writer] = [await RawClient.ready(store.url, 'slow'), await RawClient.ready(store.url, 'writer')]
+    const [slow, writer] = [await StoreClient.ready(store.url, 'slow'), await StoreClient.ready(store.url, 'writer')]
     await slow.request(command('KEYNOTIFY key'))
-    slow.mqtt.stream.unpipe()
-    slow.mqtt.stream.pause()
+    slow.deafen()
     const megabyte = command(`SET key ${'x'.repeat(1_048_576)}`)
     for (let i = 0; i < 40; i++) {
       expect((await writer.request(megabyte, { timestamp: NOW })).text).toBe('+OK\r\n')
@@ -130,7 +129,7 @@ describe('a well-formed but invalid packet', () => {
     await raw.send(CONNECT)
     await raw.send(publish('x\0y', 'x'))
     await raw.send(publish('marker', 'end'))
-    await Promise.race([raw.closed, observer.received(1)])
+    await Promise.race([raw.closed, observer.arrived(1)])
     expect(observer.inbox.map(({ topic }) => topic)).not.toContain('x\0y')
   })
 
@@ -145,8 +144,11 @@ describe('a well-formed but invalid packet', () => {
     async (_, responseTopic) => {
       const { store, observer } = await open()
       await observer.subscribe('#')
-      const other = await RawClient.ready(store.url, 'other')
-      await Promise.race([other.send(command('GET key'), { responseTopic }).catch(() => undefined), other.closed])
+      const other = await StoreClient.ready(store.url, 'other')
+      await Promise.race([
+        other.sendRequest(command('GET key'), { responseTopic }).catch(() => undefined),
+        other.closed,
+      ])
       await expectUnharmed(store, observer)
     },
   )
@@ -155,14 +157,14 @@ describe('a well-formed but invalid packet', () => {
     const { store, observer } = await open()
     const long = 'x'.repeat(40_000)
     await observer.request(command(`KEYNOTIFY ${long}`))
-    const writer = await RawClient.ready(store.url, 'long')
+    const writer = await StoreClient.ready(store.url, 'long')
     expect((await writer.request(command(`SET ${long} value`), { timestamp: NOW })).text).toBe('+OK\r\n')
     await expectUnharmed(store, observer)
   })
 
   it('an invalid packet does not affect other clients, even if it is sent a thousand times', async () => {
     const { store, observer } = await open()
-    const other = await RawClient.ready(store.url, 'other')
+    const other = await StoreClient.ready(store.url, 'other')
     const junk = Array.from({ length: 1_000 }, (_, i) => Buffer.from(`*${i % 7}\r\n$${i % 5}\r\n`))
     const replies = await Promise.all(junk.map(async payload => other.request(payload)))
     expect(new Set(replies.map(({ text }) => text))).toEqual(new Set(['-ERR syntax error\r\n']))
@@ -176,6 +178,6 @@ describe('a well-formed but invalid packet', () => {
     await raw.send(CONNECT)
     await raw.send(publish(INVOKE_TOPIC, 'x'))
     await raw.send(publish('marker', 'end'))
-    expect((await observer.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
+    expect((await observer.arrived(1)).map(({ topic }) => topic)).toEqual(['marker'])
   })
 })

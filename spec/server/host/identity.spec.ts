@@ -9,9 +9,9 @@ import { type Authenticate, firstOf, type LoginRequest, serve } from '../../../s
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { connect as connectPacket, publish } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { as, openSecured, turnedAway } from '../../support/secured.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 0x87, 0x8c, 0x88, 0x9f]
@@ -26,8 +26,8 @@ describe('a store with authentication', () => {
       return { principal: { username: 'alice' } }
     }
     const { store } = await openStore({ authenticate })
-    await RawClient.ready(store.url, 'c', as('alice'))
-    await RawClient.ready(store.wsUrl, '', { ...as('bob'), protocolVersion: 4 }).catch(() => undefined)
+    await StoreClient.ready(store.url, 'c', as('alice'))
+    await StoreClient.ready(store.wsUrl, '', { ...as('bob'), protocolVersion: 4 }).catch(() => undefined)
     const [first, second] = requests
     expect(first).toMatchObject({ clientId: 'c', username: 'alice', listener: 'mqtt', remoteAddress: '127.0.0.1' })
     expect(Buffer.from(first?.password ?? []).toString()).toBe('ecila')
@@ -54,7 +54,7 @@ describe('a store with authentication', () => {
 
   it('a store with authentication accepts clients without credentials if configured, but no client with a wrong password', async () => {
     const { store } = await openSecured({ allowAnonymous: true })
-    await RawClient.ready(store.url, 'c')
+    await StoreClient.ready(store.url, 'c')
     expect(await turnedAway(store.url, 'd', { username: 'alice', password: 'wrong' })).toBe(BAD_CREDENTIALS)
   })
 
@@ -98,19 +98,19 @@ describe('a store with authentication', () => {
 
   it('after a user name has logged in from an address, a store with authentication throttles it only for guesses at its own password', async () => {
     const { store } = await openSecured()
-    for (const name of ['alice', 'bob']) await (await RawClient.connect(store.url, name, as(name))).end()
+    for (const name of ['alice', 'bob']) await (await StoreClient.connect(store.url, name, as(name))).disconnect()
     for (let i = 0; i < 5; i++) await turnedAway(store.url, 'c', { username: 'carol', password: `${i}` })
     expect(await turnedAway(store.url, 'c', as('carol'))).toBe(RATE)
-    await (await RawClient.connect(store.url, 'alice', as('alice'))).end()
+    await (await StoreClient.connect(store.url, 'alice', as('alice'))).disconnect()
     for (let i = 0; i < 5; i++)
       expect(await turnedAway(store.url, 'c', { username: 'alice', password: `${i}` })).toBe(BAD_CREDENTIALS)
     expect(await turnedAway(store.url, 'alice', as('alice'))).toBe(RATE)
-    await (await RawClient.connect(store.url, 'bob', as('bob'))).end()
+    await (await StoreClient.connect(store.url, 'bob', as('bob'))).disconnect()
   })
 
   it('a store with authentication counts connections and failed logins, both in total and by address', async () => {
     const { store } = await openSecured()
-    const alice = await RawClient.ready(store.url, 'c', as('alice'))
+    const alice = await StoreClient.ready(store.url, 'c', as('alice'))
     const { hostname, port } = new URL(store.url)
     const silent = connectTcp(Number(port), hostname)
     onTestFinished(() => void silent.destroy())
@@ -123,7 +123,7 @@ describe('a store with authentication', () => {
     expect([...store.addresses]).toEqual([{ ...here, pause: expect.any(Number) }])
     expect([...store.addresses][0]?.pause).toBeGreaterThan(0)
     silent.destroy()
-    await alice.end()
+    await alice.disconnect()
     await eventually(() => store.stats.networkConnections === 0)
     // The failures are kept after the client disconnects.
     expect([...store.addresses]).toMatchObject([{ ...here, connections: 0 }])
@@ -171,7 +171,7 @@ describe('a store with authentication', () => {
   it('a store with authentication writes no secrets to the audit log', async () => {
     const { store } = await openSecured()
     const events = firstValueFrom(store.audit$.pipe(take(2), toArray()))
-    await RawClient.connect(store.url, 'c', as('alice'))
+    await StoreClient.connect(store.url, 'c', as('alice'))
     await turnedAway(store.url, 'c', { username: 'alice', password: 'guess' })
     const who = { event: 'login', clientId: 'c', username: 'alice', address: '127.0.0.1', listener: 'mqtt' }
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
@@ -185,7 +185,7 @@ describe('a store with authentication', () => {
 describe('a client id', () => {
   it('a client id is reserved for its principal while the session exists', async () => {
     const { store } = await openSecured()
-    const alice = await RawClient.ready(store.url, 'panel', as('alice'))
+    const alice = await StoreClient.ready(store.url, 'panel', as('alice'))
     const outcomes: unknown[] = []
     store.audit$.subscribe(({ username, outcome, reason }) => outcomes.push([username, outcome, reason]))
     expect(await turnedAway(store.url, 'panel', as('mallory'))).toBe(NOT_AUTHORIZED)
@@ -197,24 +197,24 @@ describe('a client id', () => {
   it('a client id is reserved while its client is offline, and no other principal receives the queued messages', async () => {
     const { store } = await openSecured()
     const kept = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
-    const alice = await RawClient.connect(store.url, 'panel', kept)
+    const alice = await StoreClient.connect(store.url, 'panel', kept)
     await alice.subscribe('news')
-    await alice.end()
-    const other = await RawClient.ready(store.url, 'other', as('bob'))
+    await alice.disconnect()
+    const other = await StoreClient.ready(store.url, 'other', as('bob'))
     await other.publish('news', 'secret')
     expect(await turnedAway(store.url, 'panel', { ...kept, ...as('mallory') })).toBe(NOT_AUTHORIZED)
-    const again = await RawClient.connect(store.url, 'panel', kept)
-    expect((await again.received(1))[0]?.text).toBe('secret')
+    const again = await StoreClient.connect(store.url, 'panel', kept)
+    expect((await again.arrived(1))[0]?.text).toBe('secret')
   })
 
   it('a client id is free after its session ends, and the same principal can take it over at any time', async () => {
     const { store } = await openSecured()
-    const first = await RawClient.ready(store.url, 'panel', as('alice'))
-    await RawClient.ready(store.url, 'panel', as('alice'))
-    expect(await first.closed).toBe(0x8e)
-    const last = await RawClient.ready(store.url, 'other', as('bob'))
-    await last.end()
-    await RawClient.ready(store.url, 'other', as('mallory'))
+    const first = await StoreClient.ready(store.url, 'panel', as('alice'))
+    await StoreClient.ready(store.url, 'panel', as('alice'))
+    expect(await first.dismissed()).toBe(0x8e)
+    const last = await StoreClient.ready(store.url, 'other', as('bob'))
+    await last.disconnect()
+    await StoreClient.ready(store.url, 'other', as('mallory'))
   })
 })
 
@@ -228,13 +228,13 @@ describe('anonymous access', () => {
 
   it.each(['127.0.0.1', 'localhost', '::1'])('a store without authentication listens on %s', async host => {
     const { store } = await openStore({ host })
-    await RawClient.ready(store.url, 'c')
+    await StoreClient.ready(store.url, 'c')
   })
 
   it('a store without authentication listens on other addresses if configured, with a warning', async () => {
     const warnings: string[] = []
     const { store } = await openStore({ host: '0.0.0.0', allowAnonymous: true, warn: words => warnings.push(words) })
-    await RawClient.ready(store.url.replace('0.0.0.0', '127.0.0.1'), 'c')
+    await StoreClient.ready(store.url.replace('0.0.0.0', '127.0.0.1'), 'c')
     expect(warnings).toEqual(['anonymous clients on 0.0.0.0 have full access'])
   })
 
@@ -283,7 +283,7 @@ it('packets that arrive before the login is decided are queued, and dropped if t
       return username === 'alice' ? { principal: { username } } : { refused: 'credentials', reason: 'no' }
     },
   })
-  const alice = await RawClient.ready(store.url, 'c', as('alice'))
+  const alice = await StoreClient.ready(store.url, 'c', as('alice'))
   expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
   expect(await turnedAway(store.url, 'd', as('mallory'))).toBe(BAD_CREDENTIALS)
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.js'
 import { START } from '../../support/manual-clock.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { bytes, command, textOf } from '../../support/words.js'
 
 const NOW = `${START}:0:client`
@@ -10,7 +10,7 @@ const NOW = `${START}:0:client`
 describe('inspecting a running store', () => {
   it('a running store returns the details of a key without a request', async () => {
     const { store } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))
     const { version } = await alice.request(command('SET k v PX 100'), { timestamp: NOW, fencingToken: NOW })
     const { requests } = store.stats
@@ -30,9 +30,9 @@ describe('inspecting a running store', () => {
 
   it('a running store returns the times at which clients connected, and their watches', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     clock.advance(1_000)
-    const bob = await RawClient.ready(store.wsUrl, 'bob')
+    const bob = await StoreClient.ready(store.wsUrl, 'bob')
     for (const line of ['KEYNOTIFY a', 'KEYNOTIFY \xff\x00', 'KEYNOTIFY c', 'KEYNOTIFY a STOP'])
       await bob.request(command(line))
     expect(store.clients).toEqual([
@@ -41,22 +41,22 @@ describe('inspecting a running store', () => {
     ])
     expect(Array.from(store.watchedBy('bob'), textOf)).toEqual(['\xff\x00', 'c'])
     expect([[...store.watchedBy('alice')], [...store.watchedBy('nobody')]]).toEqual([[], []])
-    await alice.end()
+    await alice.disconnect()
     await eventually(() => store.clients.length === 1)
   })
 
   it('a running store returns the time at which a client connected after a session takeover', async () => {
     const { store, clock } = await openStore()
-    const first = await RawClient.connect(store.url, 'alice')
+    const first = await StoreClient.connect(store.url, 'alice')
     clock.advance(1_000)
-    await RawClient.connect(store.url, 'alice')
+    await StoreClient.connect(store.url, 'alice')
     await first.closed
     expect(store.clients).toEqual([{ clientId: 'alice', since: START + 1_000, watches: 0 }])
   })
 
   it('a running store counts the keys that were created and removed', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     const keyspaceAfter = async (line: string): Promise<number> => {
       await alice.request(command(line), { timestamp: NOW })
       return store.keyspace

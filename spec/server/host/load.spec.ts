@@ -5,7 +5,7 @@ import type { DumpLine } from '../../../src/server/index.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
 import { openClient, record, words } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command, textOf } from '../../support/words.js'
 
 const NOW = `${START}:0:client`
@@ -17,7 +17,7 @@ async function* soon(...lines: readonly (DumpLine | string)[]): AsyncGenerator<D
 describe('a dump', () => {
   it('a dump makes a new store equal to the dumped store: values, versions, expiry and fencing tokens', async () => {
     const { store } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })
     await alice.request(command('SET \xff\x00 \xfe PX 1000'), { timestamp: NOW, fencingToken: NOW })
     const lines = [...store.dump()]
@@ -160,7 +160,7 @@ describe('loading', () => {
     const restarted = store.restart({ keys: 'lost' })
     await store.load([{ key: 'k', value: 'v' }])
     await restarted
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     expect((await alice.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
   })
 

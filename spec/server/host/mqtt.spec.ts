@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { StoreServer } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { INVOKE_TOPIC, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
@@ -9,21 +9,20 @@ const NOW = '1696374425000:0:CLIENT'
 const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } }
 const MQTT_3_1_1 = { protocolVersion: 4 } as const
 
-const textsOf = (client: RawClient): string[] => client.inbox.map(({ text }) => text)
+const textsOf = (client: StoreClient): string[] => client.inbox.map(({ text }) => text)
 
 /** Ends a client without DISCONNECT, so that the broker publishes its last will. */
-async function disconnectAbruptly(client: RawClient): Promise<void> {
-  client.mqtt.stream.destroy()
-  await client.closed
+async function disconnectAbruptly(client: StoreClient): Promise<void> {
+  await client.cut()
 }
 
 const will = (topic: string, payload: string, retain = false) =>
   ({ will: { topic, payload: Buffer.from(payload), qos: 1, retain } }) as const
 
 async function read(store: StoreServer, key: string): Promise<string> {
-  const reader = await RawClient.ready(store.url, 'reader')
+  const reader = await StoreClient.ready(store.url, 'reader')
   const { text } = await reader.request(command(`GET ${key}`))
-  await reader.end()
+  await reader.disconnect()
   return text
 }
 
@@ -32,14 +31,14 @@ describe('the broker of a store', () => {
     'the broker of a store delivers messages with QoS %i over TCP and WebSocket in order',
     async qos => {
       const { store } = await openStore()
-      const [tcp, ws] = [await RawClient.connect(store.url, 'tcp'), await RawClient.connect(store.wsUrl, 'ws')]
-      for (const client of [tcp, ws]) await client.subscribe('from/+', qos)
+      const [tcp, ws] = [await StoreClient.connect(store.url, 'tcp'), await StoreClient.connect(store.wsUrl, 'ws')]
+      for (const client of [tcp, ws]) await client.subscribe({ topic: 'from/+', qos })
       const numbers = Array.from({ length: 20 }, (_, i) => String(i))
       for (const number of numbers) {
         for (const client of [tcp, ws]) await client.publish(`from/${client.id}`, number, { qos })
       }
       for (const client of [tcp, ws]) {
-        await client.received(40)
+        await client.arrived(40)
         for (const from of ['from/tcp', 'from/ws']) {
           expect(client.inbox.filter(({ topic }) => topic === from).map(({ text }) => text)).toEqual(numbers)
         }
@@ -50,25 +49,25 @@ describe('the broker of a store', () => {
 
   it('the broker of a store retains messages for later subscribers until they are cleared', async () => {
     const { store } = await openStore()
-    const publisher = await RawClient.connect(store.url, 'publisher')
+    const publisher = await StoreClient.connect(store.url, 'publisher')
     await publisher.publish('weather', 'rain', { retain: true })
     await publisher.publish('weather', 'sun', { retain: true })
-    const late = await RawClient.connect(store.url, 'late')
+    const late = await StoreClient.connect(store.url, 'late')
     await late.subscribe('weather')
-    await late.received(1)
+    await late.arrived(1)
     expect(late.inbox.map(({ text, packet }) => [text, packet.retain])).toEqual([['sun', true]])
     await publisher.publish('weather', '', { retain: true })
-    const later = await RawClient.connect(store.url, 'later')
+    const later = await StoreClient.connect(store.url, 'later')
     await later.subscribe('weather')
     await later.subscribe('marker')
     await publisher.publish('marker', 'end')
-    await later.received(1)
+    await later.arrived(1)
     expect(textsOf(later)).toEqual(['end'])
   })
 
   it('the broker of a store forwards MQTT 5 properties', async () => {
     const { store } = await openStore()
-    const client = await RawClient.connect(store.url, 'client')
+    const client = await StoreClient.connect(store.url, 'client')
     await client.subscribe('news')
     const properties = {
       contentType: 'text/plain',
@@ -77,7 +76,7 @@ describe('the broker of a store', () => {
       userProperties: { who: ['me', 'you'] },
     }
     await client.publish('news', 'hello', { properties })
-    const [message] = await client.received(1)
+    const [message] = await client.arrived(1)
     expect(message?.packet.properties).toMatchObject({ contentType: 'text/plain', responseTopic: 'answers' })
     expect(message?.packet.properties?.correlationData).toEqual(Buffer.from('7'))
     expect(message?.property('who')).toEqual(['me', 'you'])
@@ -85,25 +84,25 @@ describe('the broker of a store', () => {
 
   it('the broker of a store publishes a last will only if its client ends without DISCONNECT', async () => {
     const { store } = await openStore()
-    const subscriber = await RawClient.connect(store.url, 'heir')
+    const subscriber = await StoreClient.connect(store.url, 'heir')
     await subscriber.subscribe('wills/#')
-    const polite = await RawClient.connect(store.url, 'polite', will('wills/polite', 'never'))
-    const sudden = await RawClient.connect(store.url, 'sudden', will('wills/sudden', 'goodbye'))
-    const cut = await RawClient.connect(store.wsUrl, 'cut', will('wills/cut', 'farewell'))
-    await polite.end()
+    const polite = await StoreClient.connect(store.url, 'polite', will('wills/polite', 'never'))
+    const sudden = await StoreClient.connect(store.url, 'sudden', will('wills/sudden', 'goodbye'))
+    const cut = await StoreClient.connect(store.wsUrl, 'cut', will('wills/cut', 'farewell'))
+    await polite.disconnect()
     await disconnectAbruptly(sudden)
-    await subscriber.received(1)
+    await subscriber.arrived(1)
     store.cut('cut')
     await cut.closed
-    await subscriber.received(2)
+    await subscriber.arrived(2)
     expect(textsOf(subscriber)).toEqual(['goodbye', 'farewell'])
   })
 
   it('the broker of a store loses neither messages nor responses when both arrive together', async () => {
     const { store } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.subscribe('noise/+')
-    const publishers = [await RawClient.connect(store.url, 'zero'), await RawClient.connect(store.url, 'one')]
+    const publishers = [await StoreClient.connect(store.url, 'zero'), await StoreClient.connect(store.url, 'one')]
     const noise = publishers.flatMap((publisher, qos) =>
       Array.from({ length: 200 }, async () =>
         publisher.publish(`noise/${publisher.id}`, 'x', { qos: qos === 0 ? 0 : 1 }),
@@ -111,42 +110,42 @@ describe('the broker of a store', () => {
     )
     const requests = Array.from({ length: 200 }, async () => alice.request(command('SET k v'), { timestamp: NOW }))
     await Promise.all([...noise, ...requests])
-    await alice.received(400)
+    await alice.arrived(400)
     const counts = ['noise/zero', 'noise/one'].map(topic => alice.inbox.filter(one => one.topic === topic).length)
     expect(counts).toEqual([200, 200])
   })
 
   it('the broker of a store queues messages of a session until its client reconnects', async () => {
     const { store } = await openStore()
-    const before = await RawClient.connect(store.url, 'alice', PERSISTENT)
+    const before = await StoreClient.connect(store.url, 'alice', PERSISTENT)
     await before.subscribe('news')
-    await before.end()
-    const publisher = await RawClient.connect(store.url, 'publisher')
+    await before.disconnect()
+    const publisher = await StoreClient.connect(store.url, 'publisher')
     for (const text of ['one', 'two']) await publisher.publish('news', text)
-    const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
+    const after = await StoreClient.connect(store.url, 'alice', PERSISTENT)
     await publisher.publish('news', 'three')
-    expect((await after.received(3)).map(({ text }) => text)).toEqual(['one', 'two', 'three'])
+    expect((await after.arrived(3)).map(({ text }) => text)).toEqual(['one', 'two', 'three'])
   })
 })
 
 describe('MQTT 3.1.1 clients', () => {
   it('MQTT 3.1.1 clients exchange messages with MQTT 5 clients', async () => {
     const { store } = await openStore()
-    const old = await RawClient.connect(store.url, 'old', MQTT_3_1_1)
-    const modern = await RawClient.connect(store.url, 'modern')
+    const old = await StoreClient.connect(store.url, 'old', MQTT_3_1_1)
+    const modern = await StoreClient.connect(store.url, 'modern')
     for (const client of [old, modern]) await client.subscribe('news')
     await old.publish('news', 'from the old one')
     await modern.publish('news', 'from the modern one', { properties: { userProperties: { a: 'b' } } })
     for (const client of [old, modern]) {
-      await client.received(2)
+      await client.arrived(2)
       expect(textsOf(client)).toEqual(['from the old one', 'from the modern one'])
     }
   })
 
   it('MQTT 3.1.1 clients cannot send requests, and their attempts are not forwarded', async () => {
     const { store } = await openStore()
-    const old = await RawClient.connect(store.url, 'old', MQTT_3_1_1)
-    const modern = await RawClient.ready(store.url, 'modern')
+    const old = await StoreClient.connect(store.url, 'old', MQTT_3_1_1)
+    const modern = await StoreClient.ready(store.url, 'modern')
     await modern.subscribe('#')
     old.publish(INVOKE_TOPIC, command('SET key value')).catch(() => undefined)
     await old.closed
@@ -158,13 +157,15 @@ describe('MQTT 3.1.1 clients', () => {
 describe('a request of a disconnected client', () => {
   it('a request of a disconnected client is answered when its session resumes, even if the connection broke right after the request', async () => {
     const { store } = await openStore()
-    const before = await RawClient.ready(store.url, 'alice', PERSISTENT)
+    const before = await StoreClient.ready(store.url, 'alice', PERSISTENT)
     const watching = store.requests$.subscribe(({ clientId }) => store.cut(clientId))
-    before.send(command('SET key value'), { timestamp: NOW, correlationData: Buffer.from('7') }).catch(() => undefined)
+    before
+      .sendRequest(command('SET key value'), { timestamp: NOW, correlationData: Buffer.from('7') })
+      .catch(() => undefined)
     await before.closed
     watching.unsubscribe()
-    const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
-    const [response] = await after.received(1)
+    const after = await StoreClient.connect(store.url, 'alice', PERSISTENT)
+    const [response] = await after.arrived(1)
     expect([response?.topic, response?.text]).toEqual([responseTopicOf('alice'), '+OK\r\n'])
     expect(response?.packet.properties?.correlationData).toEqual(Buffer.from('7'))
     expect(response?.property('__stat')).toBe('200')
@@ -174,7 +175,7 @@ describe('a request of a disconnected client', () => {
 
   it('a request of a disconnected client is executed if the request is its last will', async () => {
     const { store } = await openStore()
-    const subscriber = await RawClient.ready(store.url, 'heir')
+    const subscriber = await StoreClient.ready(store.url, 'heir')
     await subscriber.request(command('KEYNOTIFY key'))
     const request = {
       topic: INVOKE_TOPIC,
@@ -187,8 +188,8 @@ describe('a request of a disconnected client', () => {
         userProperties: { __ts: NOW },
       },
     } as const
-    await disconnectAbruptly(await RawClient.connect(store.url, 'dying', { will: request }))
-    expect((await subscriber.received(1)).map(({ text }) => text)).toEqual([
+    await disconnectAbruptly(await StoreClient.connect(store.url, 'dying', { will: request }))
+    expect((await subscriber.arrived(1)).map(({ text }) => text)).toEqual([
       '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$5\r\nvalue\r\n',
     ])
     expect(await read(store, 'key')).toBe('$5\r\nvalue\r\n')
@@ -196,7 +197,7 @@ describe('a request of a disconnected client', () => {
 
   it('a request of a disconnected client registers no watch if the request is its last will', async () => {
     const { store } = await openStore()
-    const subscriber = await RawClient.connect(store.url, 'heir')
+    const subscriber = await StoreClient.connect(store.url, 'heir')
     await subscriber.subscribe('answers')
     const request = {
       topic: INVOKE_TOPIC,
@@ -205,8 +206,8 @@ describe('a request of a disconnected client', () => {
       retain: false,
       properties: { responseTopic: 'answers', correlationData: Buffer.from('7') },
     } as const
-    await disconnectAbruptly(await RawClient.connect(store.url, 'dying', { will: request }))
-    expect((await subscriber.received(1)).map(({ text }) => text)).toEqual(['+OK\r\n'])
+    await disconnectAbruptly(await StoreClient.connect(store.url, 'dying', { will: request }))
+    expect((await subscriber.arrived(1)).map(({ text }) => text)).toEqual(['+OK\r\n'])
     expect(store.stats.watches).toBe(0)
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { StoreServer } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
@@ -9,18 +9,18 @@ const NOW = '1696374425000:0:CLIENT'
 const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } }
 const SET_NOTIFICATION = '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$1\r\nv\r\n'
 
-const watch = async (client: RawClient, key = 'k'): Promise<void> => {
+const watch = async (client: StoreClient, key = 'k'): Promise<void> => {
   expect((await client.request(command(`KEYNOTIFY ${key}`))).text).toBe('+OK\r\n')
 }
 
 async function change(store: StoreServer, key = 'k'): Promise<void> {
-  const writer = await RawClient.ready(store.url, 'writer')
+  const writer = await StoreClient.ready(store.url, 'writer')
   expect((await writer.request(command(`SET ${key} v`), { timestamp: NOW })).text).toBe('+OK\r\n')
-  await writer.end()
+  await writer.disconnect()
 }
 
 /** Returns the topics of messages that the client received, after those in flight have arrived. */
-async function received(client: RawClient): Promise<string[]> {
+async function received(client: StoreClient): Promise<string[]> {
   await client.settled()
   return client.inbox.map(({ topic }) => topic)
 }
@@ -28,10 +28,10 @@ async function received(client: RawClient): Promise<string[]> {
 describe('a notification', () => {
   it("a notification has the topic of the protocol's example, QoS 1, a version and a protocol version", async () => {
     const { store } = await openStore()
-    const client = await RawClient.ready(store.url, 'client-id1')
+    const client = await StoreClient.ready(store.url, 'client-id1')
     await watch(client, 'SOMEKEY')
     const { version } = await client.request(command('SET SOMEKEY v'), { timestamp: NOW })
-    const [notification] = await client.received(1)
+    const [notification] = await client.arrived(1)
     expect(notification?.topic).toBe(
       'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/636C69656E742D696431/command/notify/534F4D454B4559',
     )
@@ -43,17 +43,17 @@ describe('a notification', () => {
 
   it('a notification topic has the client id in upper-case Base16 of its UTF-8 bytes', async () => {
     const { store } = await openStore()
-    const client = await RawClient.connect(store.url, 'jörg/#1')
+    const client = await StoreClient.connect(store.url, 'jörg/#1')
     await client.subscribe('answers')
-    await client.send(command('KEYNOTIFY jk'), { responseTopic: 'answers' })
-    await client.send(command('SET jk v'), { responseTopic: 'answers', timestamp: NOW })
-    const topics = (await client.received(3)).map(({ topic }) => topic.split('/').slice(-4).join('/'))
+    await client.sendRequest(command('KEYNOTIFY jk'), { responseTopic: 'answers' })
+    await client.sendRequest(command('SET jk v'), { responseTopic: 'answers', timestamp: NOW })
+    const topics = (await client.arrived(3)).map(({ topic }) => topic.split('/').slice(-4).join('/'))
     expect(topics).toContain('6AC3B672672F2331/command/notify/6A6B')
   })
 
   it('a notification is sent to registered clients without a subscription', async () => {
     const { store } = await openStore()
-    const client = await RawClient.connect(store.url, 'go-client')
+    const client = await StoreClient.connect(store.url, 'go-client')
     await client.subscribe(responseTopicOf('go-client'))
     await watch(client)
     await change(store)
@@ -64,7 +64,7 @@ describe('a notification', () => {
     'a notification is sent only once to a registered client that also has a subscription (%s)',
     async how => {
       const { store } = await openStore()
-      const client = await RawClient.connect(store.url, 'alice')
+      const client = await StoreClient.connect(store.url, 'alice')
       await client.subscribe(responseTopicOf('alice'))
       const filters = { exact: notificationTopicOf('alice', 'k'), 'one level': notificationTopicOf('alice') }
       await client.subscribe(how === 'exact' || how === 'one level' ? filters[how] : '#')
@@ -80,35 +80,35 @@ describe('a notification', () => {
     'a notification is not repeated when a session resumes (subscribed with QoS %i)',
     async qos => {
       const { store } = await openStore()
-      const before = await RawClient.connect(store.url, 'alice', PERSISTENT)
+      const before = await StoreClient.connect(store.url, 'alice', PERSISTENT)
       await before.subscribe(responseTopicOf('alice'))
-      await before.subscribe(notificationTopicOf('alice', 'k'), qos)
+      await before.subscribe({ topic: notificationTopicOf('alice', 'k'), qos })
       await watch(before)
       await change(store)
       expect(await received(before)).toEqual([notificationTopicOf('alice', 'k')])
-      await before.end()
-      const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
+      await before.disconnect()
+      const after = await StoreClient.connect(store.url, 'alice', PERSISTENT)
       expect(await received(after)).toEqual([])
     },
   )
 
   it('a notification is sent to no other client, even to a client that subscribes to #', async () => {
     const { store } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
-    const spy = await RawClient.connect(store.url, 'spy')
+    const alice = await StoreClient.ready(store.url, 'alice')
+    const spy = await StoreClient.connect(store.url, 'spy')
     for (const filter of ['#', 'clients/#', 'clients/+/+/+/+/command/notify/+']) await spy.subscribe(filter)
     await watch(alice)
     await change(store)
     await received(alice)
     await alice.publish('marker', 'end')
-    expect((await spy.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
+    expect((await spy.arrived(1)).map(({ topic }) => topic)).toEqual(['marker'])
   })
 })
 
 describe("with notifications 'subscribed', a notification", () => {
   it("with notifications 'subscribed', a notification is sent only to registered clients with a subscription", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
-    const client = await RawClient.connect(store.url, 'alice')
+    const client = await StoreClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
     await watch(client)
     await change(store)
@@ -120,7 +120,7 @@ describe("with notifications 'subscribed', a notification", () => {
 
   it("with notifications 'subscribed', a notification is sent only for the subscribed key", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
-    const client = await RawClient.connect(store.url, 'alice')
+    const client = await StoreClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
     await client.subscribe(notificationTopicOf('alice', 'k'))
     for (const key of ['k', 'other']) await watch(client, key)
@@ -130,9 +130,9 @@ describe("with notifications 'subscribed', a notification", () => {
 
   it("with notifications 'subscribed', a notification is not sent after UNSUBSCRIBE", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
-    const client = await RawClient.ready(store.url, 'alice')
+    const client = await StoreClient.ready(store.url, 'alice')
     await watch(client)
-    await client.mqtt.unsubscribeAsync(notificationTopicOf('alice'))
+    await client.unsubscribe(notificationTopicOf('alice'))
     await change(store)
     expect(await received(client)).toEqual([])
   })
@@ -141,7 +141,7 @@ describe("with notifications 'subscribed', a notification", () => {
     "with notifications 'subscribed', a notification is sent to a client with the matching subscription %s",
     async filter => {
       const { store } = await openStore({ notifications: 'subscribed' })
-      const client = await RawClient.connect(store.url, 'alice')
+      const client = await StoreClient.connect(store.url, 'alice')
       await client.subscribe(responseTopicOf('alice'))
       await client.subscribe(filter)
       await watch(client)
@@ -154,7 +154,7 @@ describe("with notifications 'subscribed', a notification", () => {
     "with notifications 'subscribed', a notification is not sent to a client with the subscription %s, which does not match",
     async filter => {
       const { store } = await openStore({ notifications: 'subscribed' })
-      const client = await RawClient.connect(store.url, 'alice')
+      const client = await StoreClient.connect(store.url, 'alice')
       await client.subscribe(responseTopicOf('alice'))
       await client.subscribe(filter)
       await watch(client)
@@ -165,9 +165,9 @@ describe("with notifications 'subscribed', a notification", () => {
 
   it("with notifications 'subscribed', a notification is sent to a client whose subscription belongs to a resumed session", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
-    const before = await RawClient.ready(store.url, 'alice', PERSISTENT)
-    await before.end()
-    const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
+    const before = await StoreClient.ready(store.url, 'alice', PERSISTENT)
+    await before.disconnect()
+    const after = await StoreClient.connect(store.url, 'alice', PERSISTENT)
     await watch(after)
     await change(store)
     expect(await received(after)).toEqual([notificationTopicOf('alice', 'k')])
@@ -175,7 +175,7 @@ describe("with notifications 'subscribed', a notification", () => {
 
   it("with notifications 'subscribed', a notification requires KEYNOTIFY in addition to the subscription", async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
-    const client = await RawClient.ready(store.url, 'alice')
+    const client = await StoreClient.ready(store.url, 'alice')
     await change(store)
     expect(await received(client)).toEqual([])
   })
@@ -183,17 +183,17 @@ describe("with notifications 'subscribed', a notification", () => {
 
 describe('the end of watches', () => {
   it.each([
-    ['disconnects', async (client: RawClient) => client.end()],
-    ['loses its connection', async (client: RawClient) => client.mqtt.stream.destroy()],
+    ['disconnects', async (client: StoreClient) => client.disconnect()],
+    ['loses its connection', async (client: StoreClient) => client.cut()],
   ])(
     'the watches of a client end when the client %s, and the client gets no notification after it reconnects',
     async (_, leave) => {
       const { store } = await openStore()
-      const before = await RawClient.ready(store.url, 'alice')
+      const before = await StoreClient.ready(store.url, 'alice')
       await watch(before)
       await leave(before)
       await before.closed
-      const after = await RawClient.ready(store.url, 'alice')
+      const after = await StoreClient.ready(store.url, 'alice')
       await change(store)
       expect(await received(after)).toEqual([])
       expect(store.stats.watches).toBe(0)
@@ -202,23 +202,22 @@ describe('the end of watches', () => {
 
   it('the watches of a client end when the operator cuts its connection', async () => {
     const { store } = await openStore()
-    const before = await RawClient.ready(store.url, 'alice')
+    const before = await StoreClient.ready(store.url, 'alice')
     await watch(before)
     expect(store.cut('alice')).toBe(true)
     await before.closed
-    const after = await RawClient.ready(store.url, 'alice')
+    const after = await StoreClient.ready(store.url, 'alice')
     await change(store)
     expect(await received(after)).toEqual([])
   })
 
   it('the watches of a client end with its connection even if its MQTT session is kept', async () => {
     const { store } = await openStore()
-    const before = await RawClient.ready(store.url, 'alice', PERSISTENT)
+    const before = await StoreClient.ready(store.url, 'alice', PERSISTENT)
     await watch(before)
-    before.mqtt.stream.destroy()
-    await before.closed
+    await before.cut()
     await change(store)
-    const after = await RawClient.connect(store.url, 'alice', PERSISTENT)
+    const after = await StoreClient.connect(store.url, 'alice', PERSISTENT)
     await change(store)
     expect(await received(after)).toEqual([])
     await watch(after)
@@ -230,10 +229,10 @@ describe('the end of watches', () => {
     "the watches of a client end when a new connection takes over the client's session (%o)",
     async session => {
       const { store } = await openStore()
-      const first = await RawClient.ready(store.url, 'alice', session)
+      const first = await StoreClient.ready(store.url, 'alice', session)
       await watch(first)
-      const second = await RawClient.ready(store.url, 'alice', session)
-      expect(await first.closed).toBe(142)
+      const second = await StoreClient.ready(store.url, 'alice', session)
+      expect(await first.dismissed()).toBe(142)
       await change(store)
       expect([await received(second), store.stats.watches]).toEqual([[], 0])
       await watch(second)
@@ -244,9 +243,9 @@ describe('the end of watches', () => {
 
   it('the end of one client does not affect the watches of another client', async () => {
     const { store } = await openStore()
-    const [alice, bob] = [await RawClient.ready(store.url, 'alice'), await RawClient.ready(store.url, 'bob')]
+    const [alice, bob] = [await StoreClient.ready(store.url, 'alice'), await StoreClient.ready(store.url, 'bob')]
     for (const client of [alice, bob]) await watch(client)
-    await bob.end()
+    await bob.disconnect()
     await change(store)
     expect(await received(alice)).toEqual([notificationTopicOf('alice', 'k')])
     expect(store.stats.watches).toBe(1)

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { createWebSocketStream, WebSocket } from 'ws'
 import { openStore } from '../../support/open-store.js'
 import { connect, publish } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
@@ -18,12 +18,12 @@ const payloadFor = (size: number): string => {
 
 async function open() {
   const { store } = await openStore({ maxPacketSize: 1_000 })
-  const observer = await RawClient.ready(store.url, 'observer')
+  const observer = await StoreClient.ready(store.url, 'observer')
   await observer.subscribe('news')
   return { store, observer }
 }
 
-async function expectUnharmed(observer: RawClient): Promise<void> {
+async function expectUnharmed(observer: StoreClient): Promise<void> {
   expect((await observer.request(command('GET key'))).text).toBe('$-1\r\n')
 }
 
@@ -38,15 +38,15 @@ describe('the maximum packet size', () => {
 
   it('a packet over the maximum packet size ends only its connection, with reason code 149', async () => {
     const { store, observer } = await open()
-    const large = await RawClient.ready(store.url, 'large')
+    const large = await StoreClient.ready(store.url, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
-    expect(await large.closed).toBe(TOO_LARGE)
+    expect(await large.dismissed()).toBe(TOO_LARGE)
     await expectUnharmed(observer)
   })
 
   it('a packet over the maximum packet size ends only its WebSocket connection', async () => {
     const { store, observer } = await open()
-    const large = await RawClient.ready(store.wsUrl, 'large')
+    const large = await StoreClient.ready(store.wsUrl, 'large')
     large.request(LARGE_SET, { timestamp: NOW }).catch(() => undefined)
     await large.closed
     await expectUnharmed(observer)
@@ -58,7 +58,7 @@ describe('the maximum packet size', () => {
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
     await raw.send(publish('news', payloadFor(1_000)))
-    await observer.received(1)
+    await observer.arrived(1)
     await raw.send(publish('news', payloadFor(1_001)))
     await raw.closed
     await observer.settled()
@@ -89,7 +89,7 @@ describe('the maximum packet size', () => {
     const stream = createWebSocketStream(socket).on('error', () => undefined)
     const burst = Array.from({ length: 10 }, (_, i) => publish('news', `${i}${payloadFor(200)}`))
     stream.write(Buffer.concat([connect('raw'), ...burst]))
-    await Promise.race([closed, observer.received(10)])
+    await Promise.race([closed, observer.arrived(10)])
     socket.terminate()
     await closed
     expect(observer.inbox.map(({ text }) => text.slice(0, 1))).toEqual([...'0123456789'])

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { systemClock, text } from '../../../src/client/index.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { openClient, record } from '../../support/open-client.js'
-import { RawClient } from '../../support/raw-client.js'
 import { as, now, openSecured } from '../../support/secured.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const ADMINISTRATIVE = 0x98
@@ -19,7 +19,7 @@ const policyOf = (...readable: readonly string[]): string => `
 async function open(policy: string) {
   const { store, clock } = await openSecured({ policy, notifications: 'registered' })
   const [reader, writer] = await Promise.all(
-    ['reader', 'writer'].map(user => RawClient.ready(store.url, user, as(user))),
+    ['reader', 'writer'].map(user => StoreClient.ready(store.url, user, as(user))),
   )
   if (reader === undefined || writer === undefined) throw new Error('nobody came')
   const set = (key: string) => writer.request(command(`SET ${key} v`), now(clock))
@@ -32,7 +32,7 @@ describe('a watched glob with a policy', () => {
     const refusals = record(store.audit$)
     expect((await reader.request(command('GLOBNOTIFY *'))).text).toBe('+OK\r\n')
     for (const key of ['line-2/a', 'line-1/a', 'secret']) await set(key)
-    await reader.received(1)
+    await reader.arrived(1)
     expect(refusals.values).toEqual([])
     await reader.settled()
     expect(reader.inbox).toHaveLength(1)
@@ -50,7 +50,7 @@ describe('a watched glob with a policy', () => {
     const { store, reader } = await open(policyOf('line-1/*'))
     await reader.request(command('GLOBNOTIFY *'))
     store.reload({ policy: policyOf('line-1/*', 'line-2/*') })
-    expect(await reader.closed).toBe(ADMINISTRATIVE)
+    expect(await reader.dismissed()).toBe(ADMINISTRATIVE)
   })
 
   it("a watched glob follows changes of its client's rights", async () => {

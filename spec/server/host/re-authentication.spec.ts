@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { INVOKE_TOPIC, responseTopic } from '../../../src/core/protocol/topics.js'
 import type { Authenticate } from '../../../src/server/index.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { TestClient } from '../../support/test-client.js'
 import { authWith, connectWith } from '../../support/token-packets.js'
 import { command } from '../../support/words.js'
@@ -149,6 +149,6 @@ describe('credentials', () => {
 
   it('credentials without expiry do not end the connection', async () => {
     const { store } = await openStore({ authenticate: () => ({ principal: {} }) })
-    await (await RawClient.ready(store.url, 'c')).settled()
+    await (await StoreClient.ready(store.url, 'c')).settled()
   })
 })

@@ -4,7 +4,7 @@ import type { StoreServer } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { requestPacket } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { TestClient } from '../../support/test-client.js'
 import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command, textOf } from '../../support/words.js'
@@ -28,9 +28,9 @@ async function connectWatcher(store: StoreServer, options: Partial<IConnectPacke
 
 /** Sets `k` to each value and waits for all responses. */
 async function write(store: StoreServer, ...values: string[]): Promise<void> {
-  const writer = await RawClient.ready(store.url, 'writer')
+  const writer = await StoreClient.ready(store.url, 'writer')
   for (const value of values) await writer.request(command(`SET k ${value}`), { timestamp: NOW })
-  await writer.end()
+  await writer.disconnect()
 }
 
 const writtenValue = ({ payload }: IPublishPacket): string | undefined =>
@@ -213,7 +213,7 @@ describe('packet ids', () => {
     const { store } = await openStore()
     const before = await connectWatcher(store)
     await before.subscribe('news')
-    const other = await RawClient.connect(store.url, 'other')
+    const other = await StoreClient.connect(store.url, 'other')
     for (let round = 0; round < 30; round++) {
       await write(store, `${round}`)
       await other.publish('news', `${round}`)

@@ -5,7 +5,7 @@ import { text } from '../../../src/client/index.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
 import { openClient, record, words } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 import { waitForPendingWork } from './pending-work.js'
 
@@ -20,22 +20,26 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
   it('a restart ends every connection without DISCONNECT, and the store listens on the same ports', async () => {
     const { store, clock } = await openStore()
     const { url, wsUrl } = store
-    const clients = await Promise.all(['a', 'b', 'c'].map(async id => RawClient.ready(store[transport], id)))
+    const clients = await Promise.all(['a', 'b', 'c'].map(async id => StoreClient.ready(store[transport], id)))
     clock.advance(5_000)
     await store.restart({ keys: 'kept' })
-    expect(await Promise.all(clients.map(async client => client.closed))).toEqual([undefined, undefined, undefined])
+    expect(await Promise.all(clients.map(async client => client.dismissed()))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
     expect([store.url, store.wsUrl, store.startedAt, store.clientIds]).toEqual([url, wsUrl, START + 5_000, []])
-    const back = await RawClient.ready(store[transport], 'a')
+    const back = await StoreClient.ready(store[transport], 'a')
     expect((await back.request(command('GET k'))).text).toBe('$-1\r\n')
     expect(store.clients).toEqual([{ clientId: 'a', since: START + 5_000, watches: 0 }])
   })
 
   it('a restart keeps keys with their versions, expiry and fencing tokens', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store[transport], 'alice')
+    const alice = await StoreClient.ready(store[transport], 'alice')
     const { version } = await alice.request(command('SET k v PX 1000'), { timestamp: NOW, fencingToken: NOW })
     await store.restart({ keys: 'kept' })
-    const bob = await RawClient.ready(store[transport], 'bob')
+    const bob = await StoreClient.ready(store[transport], 'bob')
     expect(await bob.request(command('GET k'))).toMatchObject({ text: '$1\r\nv\r\n', version })
     expect((await bob.request(command('SET k w'), { timestamp: NOW })).text).toMatch(
       /^-ERR a fencing token is required/,
@@ -47,23 +51,23 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
 
   it('a restart loses all keys if requested', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store[transport], 'alice')
+    const alice = await StoreClient.ready(store[transport], 'alice')
     await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
     await store.restart({ keys: 'lost' })
     expect([store.stats.keys, store.keyspace, clock.pending]).toEqual([0, 0, 0])
-    const bob = await RawClient.ready(store[transport], 'bob')
+    const bob = await StoreClient.ready(store[transport], 'bob')
     expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
   it('a restart drops sessions with their queued messages, and all watches', async () => {
     const { store } = await openStore()
     const session = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
-    const alice = await RawClient.ready(store[transport], 'alice', session)
+    const alice = await StoreClient.ready(store[transport], 'alice', session)
     await alice.request(command('KEYNOTIFY k'))
     await store.restart({ keys: 'kept' })
     expect(store.stats.watches).toBe(0)
-    const back = await RawClient.connect(store[transport], 'alice', session)
-    const bob = await RawClient.ready(store[transport], 'bob')
+    const back = await StoreClient.connect(store[transport], 'alice', session)
+    const bob = await StoreClient.ready(store[transport], 'bob')
     await bob.request(command('SET k v'), { timestamp: NOW })
     await waitForPendingWork()
     expect(back.inbox).toEqual([])
@@ -74,7 +78,9 @@ describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
     const payload = command('SET will v')
     const properties = { responseTopic: 'nobody', correlationData: Buffer.from('x'), userProperties: { __ts: NOW } }
     const topic = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
-    await RawClient.connect(store[transport], 'mortal', { will: { topic, payload, qos: 1, retain: false, properties } })
+    await StoreClient.connect(store[transport], 'mortal', {
+      will: { topic, payload, qos: 1, retain: false, properties },
+    })
     await store.restart({ keys: 'kept' })
     await waitForPendingWork()
     expect(store.stats).toMatchObject({ keys: 0, requests: 0 })
@@ -108,11 +114,11 @@ describe('calls of restart', () => {
   it('a restart resets the counters, and requests are still reported after it', async () => {
     const { store } = await openStore()
     const requests = record(store.requests$)
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('GET k'))
     await store.restart({ keys: 'kept' })
     expect(store.stats).toMatchObject({ requests: 0, connections: 0 })
-    const bob = await RawClient.ready(store.url, 'bob')
+    const bob = await StoreClient.ready(store.url, 'bob')
     await bob.request(command('GET k'))
     expect([store.stats.requests, requests.values.length, requests.completed]).toEqual([1, 2, false])
   })
@@ -121,7 +127,7 @@ describe('calls of restart', () => {
     const { store } = await openStore()
     const { url } = store
     await Promise.all((['kept', 'lost', 'kept'] as const).map(async keys => store.restart({ keys })))
-    const alice = await RawClient.ready(url, 'alice')
+    const alice = await StoreClient.ready(url, 'alice')
     expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
@@ -130,13 +136,13 @@ describe('calls of restart', () => {
     const restarted = store.restart({ keys: 'kept' })
     await store.close()
     await restarted
-    await expect(RawClient.connect(store.url, 'late')).rejects.toThrow()
+    await expect(StoreClient.connect(store.url, 'late')).rejects.toThrow()
     await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'closed' })
   })
 
   it('a restart rejects if a port is in use, and can then be retried', async () => {
     const { store } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })
     const listen = vi.spyOn(Server.prototype, 'listen').mockImplementationOnce(function (this: Server) {
       process.nextTick(() => this.emit('error', Object.assign(new Error('taken'), { code: 'EADDRINUSE' })))
@@ -144,14 +150,14 @@ describe('calls of restart', () => {
     })
     onTestFinished(() => listen.mockRestore())
     await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'EADDRINUSE' })
-    await expect(RawClient.connect(store.url, 'early')).rejects.toThrow()
+    await expect(StoreClient.connect(store.url, 'early')).rejects.toThrow()
     expect([store.stats.connections, store.stats.keys]).toEqual([0, 1])
     await expect(store.load([{ key: 'l', value: 'w' }])).rejects.toMatchObject({
       code: 'closed',
       message: 'Nothing was loaded: the store stopped before logging the request; retry when it serves again',
     })
     await store.restart({ keys: 'kept' })
-    const bob = await RawClient.ready(store.url, 'bob')
+    const bob = await StoreClient.ready(store.url, 'bob')
     expect((await bob.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
   })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { INVOKE_TOPIC, RESERVED, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 
@@ -10,12 +10,12 @@ const hexOf = (id: string): string => Buffer.from(id).toString('hex').toUpperCas
 
 async function open(...ids: string[]) {
   const { store } = await openStore()
-  const [first, ...others] = await Promise.all(ids.map(async id => RawClient.ready(store.url, id)))
+  const [first, ...others] = await Promise.all(ids.map(async id => StoreClient.ready(store.url, id)))
   return { store, alice: first ?? expect.fail('Name a client'), others }
 }
 
 /** Returns whether the key that the `SET` request writes exists, as seen by another client. */
-const isWritten = async (client: RawClient): Promise<boolean> =>
+const isWritten = async (client: StoreClient): Promise<boolean> =>
   (await client.request(command('GET key'))).text === '$5\r\nvalue\r\n'
 
 describe('a response', () => {
@@ -61,8 +61,8 @@ describe('a response', () => {
     async responseTopic => {
       const { alice } = await open('alice')
       await alice.subscribe(responseTopic)
-      await alice.send(SET, { timestamp: NOW, responseTopic })
-      const [response] = await alice.received(1)
+      await alice.sendRequest(SET, { timestamp: NOW, responseTopic })
+      const [response] = await alice.arrived(1)
       expect([response?.topic, response?.text]).toEqual([responseTopic, '+OK\r\n'])
     },
   )
@@ -74,14 +74,14 @@ describe('a request', () => {
     async qos => {
       const { store, alice } = await open('alice')
       const filters = ['#', '+/#', 'statestore/#', '+/+/+/command/invoke', INVOKE_TOPIC]
-      const spies = await Promise.all(filters.map(async (_, i) => RawClient.connect(store.url, `spy${i}`)))
+      const spies = await Promise.all(filters.map(async (_, i) => StoreClient.connect(store.url, `spy${i}`)))
       await Promise.all(spies.map(async (spy, i) => spy.subscribe(filters[i] ?? '#')))
       await Promise.all(spies.map(async spy => spy.subscribe('marker')))
-      for (const retain of [false, true]) await alice.send(SET, { timestamp: NOW, qos, retain })
-      await alice.received(2)
+      for (const retain of [false, true]) await alice.sendRequest(SET, { timestamp: NOW, qos, retain })
+      await alice.arrived(2)
       await alice.publish('marker', 'end')
-      for (const spy of spies) expect((await spy.received(1)).map(({ topic }) => topic)).toEqual(['marker'])
-      const late = await RawClient.ready(store.url, 'late')
+      for (const spy of spies) expect((await spy.arrived(1)).map(({ topic }) => topic)).toEqual(['marker'])
+      const late = await StoreClient.ready(store.url, 'late')
       await late.subscribe('#')
       await late.subscribe(INVOKE_TOPIC)
       await late.settled()
@@ -94,7 +94,7 @@ describe('a request', () => {
     ['correlation data', { correlationData: null }],
   ])('a request without %s is rejected with a reason, and its connection stays open', async (what, missing) => {
     const { store, alice } = await open('alice')
-    const { reasonCode, reasonString } = await alice.send(SET, { timestamp: NOW, ...missing })
+    const { reasonCode, reasonString } = await alice.sendRequest(SET, { timestamp: NOW, ...missing })
     expect(reasonCode).toBe(135)
     expect(reasonString).toContain(what)
     expect([await isWritten(alice), store.stats.keys]).toEqual([false, 0])
@@ -115,7 +115,7 @@ describe('a request', () => {
 
   it('a request with QoS 0 and without a response topic changes nothing', async () => {
     const { alice } = await open('alice')
-    await alice.send(SET, { timestamp: NOW, qos: 0, responseTopic: null })
+    await alice.sendRequest(SET, { timestamp: NOW, qos: 0, responseTopic: null })
     expect(await isWritten(alice)).toBe(false)
   })
 
@@ -126,16 +126,16 @@ describe('a request', () => {
     'a request with the forbidden response topic %s ends only its own connection',
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
-      alice.send(SET, { timestamp: NOW, responseTopic }).catch(() => undefined)
-      expect(await alice.closed).toBe(144)
+      alice.sendRequest(SET, { timestamp: NOW, responseTopic }).catch(() => undefined)
+      expect(await alice.dismissed()).toBe(144)
       for (const bob of others) expect(await isWritten(bob)).toBe(false)
     },
   )
 
   it.each([0, 2] as const)('a request with QoS %i and a forbidden response topic ends its connection', async qos => {
     const { alice, others } = await open('alice', 'bob')
-    alice.send(SET, { timestamp: NOW, responseTopic: RESERVED, qos }).catch(() => undefined)
-    expect(await alice.closed).toBe(144)
+    alice.sendRequest(SET, { timestamp: NOW, responseTopic: RESERVED, qos }).catch(() => undefined)
+    expect(await alice.dismissed()).toBe(144)
     for (const bob of others) expect(await isWritten(bob)).toBe(false)
   })
 
@@ -143,7 +143,7 @@ describe('a request', () => {
     "a request with another client's response topic %s is rejected, and the other client receives nothing",
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
-      const { reasonCode } = await alice.send(SET, { timestamp: NOW, responseTopic })
+      const { reasonCode } = await alice.sendRequest(SET, { timestamp: NOW, responseTopic })
       expect(reasonCode).toBe(135)
       for (const bob of others) {
         expect(await isWritten(bob)).toBe(false)
@@ -154,9 +154,9 @@ describe('a request', () => {
 
   it('a request cannot make the store publish to topics of the broker', async () => {
     const { store, alice } = await open('alice')
-    const operator = await RawClient.ready(store.url, 'operator')
+    const operator = await StoreClient.ready(store.url, 'operator')
     await operator.subscribe('$SYS/forged')
-    const { reasonCode } = await alice.send(SET, { timestamp: NOW, responseTopic: '$SYS/forged' })
+    const { reasonCode } = await alice.sendRequest(SET, { timestamp: NOW, responseTopic: '$SYS/forged' })
     await operator.settled()
     expect(operator.inbox.map(({ topic }) => topic)).toEqual([])
     expect(reasonCode).toBe(135)

@@ -5,7 +5,7 @@ import { type ServeOptions, serve } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { listen } from '../../support/listen.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const portOf = (url: string): number => Number(new URL(url).port)
@@ -32,7 +32,7 @@ describe('serve', () => {
   it('serve puts brackets around an IPv6 address in its URLs', async () => {
     const { store } = await openStore({ host: '::1' })
     expect(store.url).toMatch(/^mqtt:\/\/\[::1\]:\d+$/)
-    const client = await RawClient.ready(store.url, 'alice')
+    const client = await StoreClient.ready(store.url, 'alice')
     expect((await client.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 

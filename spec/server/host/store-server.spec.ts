@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RequestReport } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command, textOf } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
@@ -33,8 +33,8 @@ describe('a running store', () => {
     }
     const door = { networkConnections: 0, refusedConnections: 0, refusedLogins: 0 }
     expect(store.stats).toEqual({ ...nothing, ...kept, ...door })
-    const alice = await RawClient.ready(store.url, 'alice')
-    const bob = await RawClient.ready(store.wsUrl, 'bob')
+    const alice = await StoreClient.ready(store.url, 'alice')
+    const bob = await StoreClient.ready(store.wsUrl, 'bob')
     await bob.request(command('KEYNOTIFY k'))
     await alice.request(command('SET k v PX 100'), { timestamp: NOW })
     await alice.request(command('SET other v'), { timestamp: NOW })
@@ -45,7 +45,7 @@ describe('a running store', () => {
     expect(store.stats).toMatchObject(expected)
     clock.advance(100)
     expect(store.stats).toMatchObject({ ...expected, keys: 1, notifications: 2 })
-    await bob.end()
+    await bob.disconnect()
     await eventually(() => store.stats.connections === 1)
     expect(store.stats.watches).toBe(0)
   })
@@ -53,10 +53,10 @@ describe('a running store', () => {
   it('a running store counts kept sessions and retained messages, and the memory that they use', async () => {
     const { store } = await openStore()
     const kept = { clean: false, properties: { sessionExpiryInterval: 60 } }
-    const alice = await RawClient.connect(store.url, 'alice', kept)
+    const alice = await StoreClient.connect(store.url, 'alice', kept)
     await alice.subscribe('news')
-    await alice.end()
-    const bob = await RawClient.connect(store.url, 'bob')
+    await alice.disconnect()
+    const bob = await StoreClient.connect(store.url, 'bob')
     const before = store.stats
     expect(before).toMatchObject({ connections: 1, sessions: 2, retained: 0 })
     await bob.publish('news', 'x'.repeat(1_000), { retain: true })
@@ -70,7 +70,7 @@ describe('a running store', () => {
     const completed = new Promise<void>(complete => {
       store.requests$.subscribe({ next: report => reports.push(report), complete })
     })
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     const lines = ['SET k v', 'SET k w NX', 'GET k', 'GET none', 'DEL k', 'KEYNOTIFY k', 'KEYNOTIFY l STOP', 'nonsense']
     for (const line of lines) await alice.request(command(line), { timestamp: NOW })
     await alice.request(command('GET k'), { userProperties: { __protVer: '2.0' } })
@@ -102,7 +102,7 @@ describe('a running store', () => {
     store.requests$.subscribe(() => {
       throw new Error('not my day')
     })
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
     expect(await unhandled).toMatchObject({ message: 'not my day' })
   })
@@ -110,18 +110,18 @@ describe('a running store', () => {
   it('a running store lists its connected clients', async () => {
     const { store } = await openStore()
     expect(store.clientIds).toEqual([])
-    const alice = await RawClient.connect(store.url, 'alice')
-    await RawClient.connect(store.wsUrl, 'bob')
+    const alice = await StoreClient.connect(store.url, 'alice')
+    await StoreClient.connect(store.wsUrl, 'bob')
     expect([...store.clientIds].sort()).toEqual(['alice', 'bob'])
-    await alice.end()
+    await alice.disconnect()
     await eventually(() => store.clientIds.length === 1)
     expect(store.clientIds).toEqual(['bob'])
   })
 
   it('a running store lists a client once after a session takeover', async () => {
     const { store } = await openStore()
-    const first = await RawClient.connect(store.url, 'alice')
-    await RawClient.connect(store.url, 'alice')
+    const first = await StoreClient.connect(store.url, 'alice')
+    await StoreClient.connect(store.url, 'alice')
     await first.closed
     expect(store.clientIds).toEqual(['alice'])
   })
@@ -130,11 +130,11 @@ describe('a running store', () => {
     'a running store cuts the connection of one client without DISCONNECT (%s)',
     async transport => {
       const { store } = await openStore()
-      const alice = await RawClient.ready(store[transport], 'alice')
-      const bob = await RawClient.ready(store[transport], 'bob')
+      const alice = await StoreClient.ready(store[transport], 'alice')
+      const bob = await StoreClient.ready(store[transport], 'bob')
       expect(store.cut('nobody')).toBe(false)
       expect(store.cut('alice')).toBe(true)
-      expect(await alice.closed).toBeUndefined()
+      expect(await alice.dismissed()).toBeUndefined()
       expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
       expect([store.cut('alice'), store.clientIds]).toEqual([false, ['bob']])
     },
@@ -144,7 +144,7 @@ describe('a running store', () => {
 describe('the expiry timer', () => {
   it('a store has a single expiry timer for any number of keys', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     const set = async (key: string, px: number) => alice.request(command(`SET ${key} v PX ${px}`), { timestamp: NOW })
     await set('first', 1_000)
     for (let i = 0; i < 200; i++) await set(`key${i}`, 1_000 + (i % 3) * 1_000)
@@ -157,7 +157,7 @@ describe('the expiry timer', () => {
 
   it('the expiry timer is rescheduled for a key that expires earlier, and cancelled when no key is left to expire', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     const send = async (line: string) => alice.request(command(line), { timestamp: NOW })
     await send('SET late v PX 9000')
     await send('SET early v PX 1000')
@@ -172,7 +172,7 @@ describe('the expiry timer', () => {
 
   it('the expiry timer is not rescheduled by requests that do not change an expiry', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     for (const line of ['SET k v PX 1000', 'GET k', 'SET other v', 'KEYNOTIFY k', 'DEL other', 'nonsense']) {
       await alice.request(command(line), { timestamp: NOW })
     }
@@ -181,7 +181,7 @@ describe('the expiry timer', () => {
 
   it('the expiry timer is rescheduled if the wall clock was set back', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
     clock.jump(-30_000)
     clock.advance(1_000)
@@ -192,7 +192,7 @@ describe('the expiry timer', () => {
 
   it('the expiry timer is late if the wall clock was set forward, so the next request removes expired keys', async () => {
     const { store, clock } = await openStore()
-    const alice = await RawClient.ready(store.url, 'alice')
+    const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))
     await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
     clock.jump(1_000)

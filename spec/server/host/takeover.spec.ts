@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../support/open-store.js'
 import { connect } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const SESSION_TAKEN_OVER = 142
@@ -10,22 +10,22 @@ const CONNACK = 0x20
 
 async function open() {
   const { store } = await openStore()
-  const observer = await RawClient.ready(store.url, 'observer')
-  const alice = await RawClient.ready(store.url, 'alice')
+  const observer = await StoreClient.ready(store.url, 'observer')
+  const alice = await StoreClient.ready(store.url, 'alice')
   await alice.request(command('KEYNOTIFY k'))
   return { store, observer, alice }
 }
 
 /** Waits long enough for the server to handle all received packets. */
-async function settleFully(observer: RawClient): Promise<void> {
+async function settleFully(observer: StoreClient): Promise<void> {
   for (let i = 0; i < 20; i++) await observer.settled()
 }
 
 describe('a session takeover', () => {
   it('a session takeover leaves one connection of the client, without watches', async () => {
     const { store, alice } = await open()
-    await RawClient.ready(store.url, 'alice')
-    expect(await alice.closed).toBe(SESSION_TAKEN_OVER)
+    await StoreClient.ready(store.url, 'alice')
+    expect(await alice.dismissed()).toBe(SESSION_TAKEN_OVER)
     expect([...store.clientIds].sort()).toEqual(['alice', 'observer'])
     expect([store.stats.connections, store.stats.watches]).toEqual([2, 0])
   })

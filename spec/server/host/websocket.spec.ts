@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { openStore } from '../../support/open-store.js'
 import { connect, PINGREQ, publish } from '../../support/packets.js'
-import { RawClient } from '../../support/raw-client.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { openSecured, turnedAway } from '../../support/secured.js'
+import { StoreClient } from '../../support/store-client.js'
 import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { command } from '../../support/words.js'
 
@@ -15,11 +15,11 @@ afterAll(() => void Object.assign(LIMIT, { closeTimeoutMs }))
 
 async function open() {
   const { store } = await openStore()
-  const observer = await RawClient.ready(store.wsUrl, 'observer')
+  const observer = await StoreClient.ready(store.wsUrl, 'observer')
   return { store, observer }
 }
 
-async function expectUnharmed(observer: RawClient): Promise<void> {
+async function expectUnharmed(observer: StoreClient): Promise<void> {
   expect((await observer.request(command('GET key'))).text).toBe('$-1\r\n')
 }
 
@@ -75,7 +75,7 @@ describe('the WebSocket port', () => {
     await raw.send(UPGRADE)
     const whole = Buffer.concat([CONNECT, publish('news', 'hello')])
     for (const byte of whole) await raw.send(webSocketFrame(Buffer.from([byte])))
-    expect((await observer.received(1)).map(({ text }) => text)).toEqual(['hello'])
+    expect((await observer.arrived(1)).map(({ text }) => text)).toEqual(['hello'])
   })
 })
 
@@ -84,7 +84,7 @@ describe('a trusted proxy on this machine', () => {
   const from = (address: string, username: string, password: string) => ({
     username,
     password,
-    wsOptions: { headers: { 'x-forwarded-for': `10.0.0.1, ${address}` } },
+    headers: { 'x-forwarded-for': `10.0.0.1, ${address}` },
   })
   const guess = async (url: string): Promise<void> => {
     for (let n = 0; n < 5; n++) expect(await turnedAway(url, 'c', from(GUESSER, 'alice', `${n}`))).toBe(0x86)
@@ -95,7 +95,7 @@ describe('a trusted proxy on this machine', () => {
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toContain(GUESSER)
     expect(await turnedAway(store.wsUrl, 'c', from(GUESSER, 'alice', 'ecila'))).toBe(0x9f)
-    await RawClient.ready(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))
+    await StoreClient.ready(store.wsUrl, 'c', from(PANEL, 'alice', 'ecila'))
   })
 
   it('the option `trustProxy` is a boolean', async () => {

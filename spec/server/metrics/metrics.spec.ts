@@ -8,7 +8,7 @@ import { serveMetrics } from '../../../src/server/metrics/index.js'
 import { Authority } from '../../support/certificates.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 import { openMetrics, scrape } from './exposition.js'
 
@@ -51,7 +51,7 @@ describe('serveMetrics', () => {
   it('labels messages with the category of the client, at most 1,000 categories', async () => {
     const { store } = await openStore({ clock: systemClock })
     const metrics = await openMetrics(store)
-    const client = await RawClient.ready(store.url, 'a', {
+    const client = await StoreClient.ready(store.url, 'a', {
       properties: { userProperties: { metriccategory: 'line-1' } },
     })
     await client.request(command('GET a'))

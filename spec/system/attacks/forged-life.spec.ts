@@ -5,7 +5,7 @@ import { layLink } from '../../support/link.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openAttached, untilState } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { Bystander, prepareInnocents } from './support/beside.js'
 
 const LIFE_TOPIC = 'rx-statestore/v1/life'
@@ -29,7 +29,7 @@ describe('a forged announcement of another store, at a broker where every client
     const store = await openAttached(url)
     const states = record(store.state$)
     const bystander = await Bystander.start(url)
-    const attacker = await RawClient.connect(url, 'mallory')
+    const attacker = await StoreClient.connect(url, 'mallory')
     await attacker.subscribe(LIFE_TOPIC)
     await openClient(url).key('a', text).set('kept')
     for (let i = 0; i < 200; i++) await attacker.publish(LIFE_TOPIC, payload, { qos: 0, retain })
@@ -37,7 +37,7 @@ describe('a forged announcement of another store, at a broker where every client
     // The store publishes the last message.
     const { state } = store
     const isRepaired = (): boolean => state.state === 'serving' && attacker.inbox.at(-1)?.text === state.life
-    while (!isRepaired()) await attacker.received(attacker.inbox.length + 1)
+    while (!isRepaired()) await attacker.arrived(attacker.inbox.length + 1)
     expect(states.values).toEqual([state])
     expect(await openClient(url).key('a', text).get()).toMatchObject({ value: 'kept' })
     await bystander.expectUnharmed()
@@ -48,7 +48,7 @@ describe('a forged announcement of another store, at a broker where every client
     const link = await layLink(url)
     const store = await openAttached(link.url)
     const states = record(store.state$)
-    const attacker = await RawClient.connect(url, 'mallory')
+    const attacker = await StoreClient.connect(url, 'mallory')
     await openClient(url).key('a', text).set('kept')
     link.cut()
     await untilState(store, 'reconnecting')

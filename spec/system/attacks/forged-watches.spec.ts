@@ -5,8 +5,8 @@ import { eventually } from '../../support/eventually.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
-import { RawClient } from '../../support/raw-client.js'
-import { responseTopicOf } from '../../support/topics.js'
+import { StoreClient } from '../../support/store-client.js'
+import { RESERVED, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 import { Bystander, prepareInnocents } from './support/beside.js'
 
@@ -53,9 +53,9 @@ describe('watches in the names of clients that do not exist', () => {
   it('forged watches end immediately and leave the limit of watches to other clients', async () => {
     const { store } = await openStore()
     const bystander = await Bystander.start(url)
-    const attacker = await RawClient.connect(url, 'mallory')
+    const attacker = await StoreClient.connect(url, 'mallory')
     for (let i = 0; i < 3 * MAX_WATCHES; i++)
-      await attacker.send(command(`KEYNOTIFY k${i}`), { responseTopic: responseTopicOf(`forged-${i % 7}`) })
+      await attacker.sendRequest(command(`KEYNOTIFY k${i}`), { responseTopic: responseTopicOf(`forged-${i % 7}`) })
     await eventually(() => store.stats.watches === 1)
     const entries = record(openClient(url).key('a', text).entries$)
     await entries.until(({ values }) => values.length > 0)
@@ -67,9 +67,9 @@ describe('watches in the names of clients that do not exist', () => {
     const client = openClient(url, { clientId: 'panel-7' })
     const entries = record(client.key('a', text).entries$)
     await entries.until(({ values }) => values.length > 0)
-    const attacker = await RawClient.connect(url, 'mallory')
+    const attacker = await StoreClient.connect(url, 'mallory')
     const responseTopic = 'clients/panel-7/services/statestore/elsewhere'
-    for (let i = 0; i < 20; i++) await attacker.send(command(`KEYNOTIFY k${i}`), { responseTopic })
+    for (let i = 0; i < 20; i++) await attacker.sendRequest(command(`KEYNOTIFY k${i}`), { responseTopic })
     await openClient(url).key('a', text).set('v')
     await entries.until(({ values }) => values.at(-1)?.value === 'v')
     expect(store.stats.watches).toBe(21)
@@ -77,12 +77,12 @@ describe('watches in the names of clients that do not exist', () => {
 
   it('when the limit is reached, forged watches end for disconnected clients, but not for silent clients', async () => {
     const { store, pass } = await openStore()
-    const silent = await RawClient.ready(url, 'silent')
+    const silent = await StoreClient.ready(url, 'silent')
     await silent.request(command('KEYNOTIFY a'))
     for (let i = 0; i < 3; i++) {
-      const client = await RawClient.ready(url, `leaving-${i}`)
+      const client = await StoreClient.ready(url, `leaving-${i}`)
       for (let j = 0; j < MAX_WATCHES / 4; j++) await client.request(command(`KEYNOTIFY k${j}`))
-      await client.end()
+      await client.disconnect()
     }
     expect(store.stats.watches).toBe((3 * MAX_WATCHES) / 4 + 1)
     pass(60_000)
@@ -101,18 +101,16 @@ describe('watches in invented names, with subscriptions that the ACL of Mosquitt
     const store = await openAttached(broker.url, { username: 'store' })
     const bystander = await Bystander.start(broker.url)
     const watches = store.stats.watches
-    const attacker = await RawClient.connect(broker.url, 'mallory', { username: 'mallory' })
-    await attacker.mqtt.subscribeAsync([
-      'clients/+/services/statestore/r',
-      'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/+/command/notify/+',
-    ])
+    const attacker = await StoreClient.connect(broker.url, 'mallory', { username: 'mallory' })
+    for (const filter of ['clients/+/services/statestore/r', `${RESERVED}/+/command/notify/+`])
+      await attacker.subscribe(filter)
     for (let i = 0; i < FORGED_REQUESTS; i++)
-      await attacker.send(command('KEYNOTIFY big'), { responseTopic: `clients/m${i}/services/statestore/r` })
+      await attacker.sendRequest(command('KEYNOTIFY big'), { responseTopic: `clients/m${i}/services/statestore/r` })
     await eventually(() => store.stats.requests >= FORGED_REQUESTS)
     expect(store.stats.watches - watches).toBe(MAX_WATCHERS_OF_KEY)
     const before = store.stats.notifications
     const write = async (): Promise<void> => {
-      await attacker.send(command('SET big x'), { responseTopic: 'clients/m0/services/statestore/r' })
+      await attacker.sendRequest(command('SET big x'), { responseTopic: 'clients/m0/services/statestore/r' })
     }
     const timer = setInterval(() => void write(), 200)
     onTestFinished(() => clearInterval(timer))

@@ -61,7 +61,6 @@ describe('the memory of incomplete packets', () => {
       await Promise.all(
         Array.from({ length: 20 }, async (_, n) => {
           const attacker = await scene.connect(`attacker-${n}`)
-          attacker.socket.setNoDelay(true)
           await attacker.send(head)
           for (let sent = 0; sent < nightly(2_000, 500); sent++) {
             await attacker.send(Buffer.of(0))

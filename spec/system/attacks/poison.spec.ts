@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 import { Bystander, prepareInnocents } from './support/beside.js'
@@ -37,7 +37,8 @@ async function openMosquitto(): Promise<Mosquitto> {
   return broker
 }
 
-const mallory = async (url: string): Promise<RawClient> => RawClient.connect(url, 'mallory', { username: 'mallory' })
+const mallory = async (url: string): Promise<StoreClient> =>
+  StoreClient.connect(url, 'mallory', { username: 'mallory' })
 
 describe('a request with a response topic that Mosquitto rejects', () => {
   it('a request with a response topic that Mosquitto rejects does not affect the store and is recorded in the audit log', async () => {
@@ -47,7 +48,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
     const refused = record(store.audit$)
     const bystander = await Bystander.start(url)
     const attacker = await mallory(url)
-    for (let i = 0; i < 200; i++) await attacker.send(command('GET a'), { responseTopic: deepTopic(205) })
+    for (let i = 0; i < 200; i++) await attacker.sendRequest(command('GET a'), { responseTopic: deepTopic(205) })
     await bystander.expectUnharmed()
     expect(states.values.map(({ state }) => state)).toEqual(['serving'])
     expect(refused.values[0]).toMatchObject({ event: 'refused', action: 'publish', clientId: 'mallory' })
@@ -59,7 +60,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
     const first = new AttachedProcess(address)
     await first.until('serving')
     await first.end('SIGKILL')
-    await (await mallory(url)).send(command('GET a'), { responseTopic: deepTopic(205) })
+    await (await mallory(url)).sendRequest(command('GET a'), { responseTopic: deepTopic(205) })
     const second = new AttachedProcess(address)
     await second.until('serving')
     const bystander = await Bystander.start(url)
@@ -87,10 +88,10 @@ describe.each([
     const store = await openAttached(link.url)
     const faults = record(store.faults$)
     const bystander = await Bystander.start(broker.url)
-    const attacker = await RawClient.ready(broker.url, 'mallory')
+    const attacker = await StoreClient.ready(broker.url, 'mallory')
     const client = openClient(broker.url)
     const writes = Array.from({ length: 100 }, async (_, i) => client.key(`k${i}`, bytes).set(new Uint8Array([i])))
-    await attacker.send(command('GET a'))
+    await attacker.sendRequest(command('GET a'))
     await eventually(() => faults.values.length > 0)
     await Promise.all(writes)
     await bystander.expectNothingLost()
@@ -108,7 +109,7 @@ describe.each([
     const first = new AttachedProcess(broker.url)
     await first.until('serving')
     await first.end('SIGKILL')
-    await (await RawClient.ready(broker.url, 'mallory')).send(command('GET a'))
+    await (await StoreClient.ready(broker.url, 'mallory')).sendRequest(command('GET a'))
     const second = new AttachedProcess(link.url)
     await second.until('serving')
     await eventually(() => link.convictions >= (reasonCode === undefined ? 3 : 1))
@@ -129,7 +130,7 @@ describe('a broker that ends the connection on a notification', () => {
     const store = await openAttached(link.url)
     const faults = record(store.faults$)
     const bystander = await Bystander.start(broker.url)
-    const attacker = await RawClient.ready(broker.url, 'mallory')
+    const attacker = await StoreClient.ready(broker.url, 'mallory')
     await attacker.request(command('KEYNOTIFY a'))
     await attacker.request(command('SET a b'), { timestamp: `${Date.now()}:0:C` })
     await eventually(() => faults.values.length > 0)

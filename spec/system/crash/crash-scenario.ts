@@ -1,5 +1,5 @@
 import type { Program } from '../../support/bundle.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { LeaseHolders } from './lease-holders.js'
 import { StoreProcess } from './store-process.js'
 import { WatchingClient } from './watching-client.js'
@@ -47,7 +47,7 @@ export class CrashScenario {
 
   async findViolations(): Promise<string[]> {
     const { writers, watch, holders } = this
-    const client = await RawClient.ready(this.#url, 'judge')
+    const client = await StoreClient.ready(this.#url, 'judge')
     const violations = [
       ...(await writers.expiries.findViolations(client)),
       ...(await writers.findViolations(client, key => watch.lastSeen(key))),
@@ -55,7 +55,7 @@ export class CrashScenario {
       ...(await watch.findViolations(writers.held)),
       ...holders.findViolations(),
     ]
-    await client.end()
+    await client.disconnect()
     return violations
   }
 

@@ -1,4 +1,4 @@
-import type { RawClient } from '../../support/raw-client.js'
+import type { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 /** The earliest and the latest time at which a key expires, in ms since the Unix epoch. */
@@ -21,7 +21,7 @@ export class ExpiringKeys {
     this.#random = random
   }
 
-  async write(client: RawClient): Promise<void> {
+  async write(client: StoreClient): Promise<void> {
     const key = `soon/${this.#count++}`
     const lifetimeMs = 1 + Math.floor(MAX_LIFETIME_MS * this.#random() ** 2)
     const sent = Date.now()
@@ -29,12 +29,12 @@ export class ExpiringKeys {
     this.#expiries.set(key, { earliest: sent + lifetimeMs, latest: Date.now() + lifetimeMs })
   }
 
-  async findViolations(client: RawClient): Promise<string[]> {
+  async findViolations(client: StoreClient): Promise<string[]> {
     const all = await Promise.all(Array.from(this.#expiries, async ([key, end]) => this.#checkKey(client, key, end)))
     return all.flat()
   }
 
-  async #checkKey(client: RawClient, key: string, { earliest, latest }: ExpiryRange): Promise<string[]> {
+  async #checkKey(client: StoreClient, key: string, { earliest, latest }: ExpiryRange): Promise<string[]> {
     const sent = Date.now()
     const { text } = await client.request(command(`GET ${key}`))
     const exists = !text.startsWith('$-1')

@@ -1,4 +1,4 @@
-import type { RawClient } from '../../support/raw-client.js'
+import type { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 /** The tokens with which a key was written. Older tokens are stale. */
@@ -12,7 +12,7 @@ export class FencedKeys {
   #count = 0
 
   /** Writes a key with a token newer than all earlier ones. */
-  async write(client: RawClient, name: string): Promise<void> {
+  async write(client: StoreClient, name: string): Promise<void> {
     const key = `guarded/${name}`
     const newest = `${Date.now()}:${this.#count++}:${name}`
     const { text } = await client.request(command(`SET ${key} v`), {
@@ -23,7 +23,7 @@ export class FencedKeys {
     this.#tokens.set(key, { older: this.#tokens.get(key)?.newest, newest })
   }
 
-  async findViolations(client: RawClient): Promise<string[]> {
+  async findViolations(client: StoreClient): Promise<string[]> {
     const violations: string[] = []
     for (const [key, { older, newest }] of this.#tokens) {
       const reply = await this.#try(client, `SET ${key} v`, undefined)
@@ -35,7 +35,7 @@ export class FencedKeys {
     return violations
   }
 
-  async #try(client: RawClient, words: string, fencingToken: string | undefined): Promise<string> {
+  async #try(client: StoreClient, words: string, fencingToken: string | undefined): Promise<string> {
     const { text } = await client.request(command(words), { timestamp: `${Date.now()}:0:judge`, fencingToken })
     return text
   }

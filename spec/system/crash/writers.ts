@@ -1,4 +1,4 @@
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { isNewer } from '../../support/version.js'
 import { command } from '../../support/words.js'
 import { ExpiringKeys } from './expiring-keys.js'
@@ -34,7 +34,7 @@ export class Writers {
   /** Connects some clients. The returned function makes them write until their connections end. */
   async connect(url: string, clients: number): Promise<() => Promise<void>> {
     const connected = await Promise.all(
-      Array.from({ length: clients }, async (_, i) => RawClient.ready(url, `w${i}-${this.#count++}`)),
+      Array.from({ length: clients }, async (_, i) => StoreClient.ready(url, `w${i}-${this.#count++}`)),
     )
     return async () => {
       await Promise.all(connected.map(async (client, i) => this.#writeUntilClosed(client, `w${i}`)))
@@ -60,7 +60,7 @@ export class Writers {
    *
    * @param seen - the value of a key that a watch has shown, which must survive even if its writer got no response
    */
-  async findViolations(client: RawClient, seen: (key: string) => string | undefined): Promise<string[]> {
+  async findViolations(client: StoreClient, seen: (key: string) => string | undefined): Promise<string[]> {
     const violations: string[] = []
     for (const [key, known] of this.#known) {
       const { text, version } = await client.request(command(`GET ${key}`))
@@ -82,7 +82,7 @@ export class Writers {
     return violations
   }
 
-  async #writeUntilClosed(client: RawClient, name: string): Promise<void> {
+  async #writeUntilClosed(client: StoreClient, name: string): Promise<void> {
     const closed = client.closed.then(() => true)
     for (let isClosed = false; !isClosed; ) {
       const batch = Array.from({ length: 1 + Math.floor(8 * this.#random()) }, async () => this.#write(client, name))
@@ -97,7 +97,7 @@ export class Writers {
     }
   }
 
-  async #write(client: RawClient, name: string): Promise<void> {
+  async #write(client: StoreClient, name: string): Promise<void> {
     const key = `${name}/${Math.floor(KEYS_PER_CLIENT * this.#random())}`
     const known = this.#known.get(key) ?? { value: undefined, version: undefined, unanswered: [] }
     this.#known.set(key, known)

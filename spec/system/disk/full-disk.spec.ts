@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { serve } from '../../../src/server/index.js'
 import { checkDirectory } from '../../../src/server/storage/directory.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'full-disk-'))
@@ -28,7 +28,7 @@ describe.runIf(mounted)('a full small disk', () => {
     writeFileSync(filler, new Uint8Array(1024 * 1024))
     const data = join(folder, 'state')
     const store = await serve({ port: 0, wsPort: 0, data })
-    const client = await RawClient.ready(store.url, 'alice')
+    const client = await StoreClient.ready(store.url, 'alice')
     const reported: string[] = []
     store.storage$.subscribe(({ state }) => reported.push(state))
     const set = async (i: number): Promise<string> => {
@@ -54,15 +54,15 @@ describe.runIf(mounted)('a full small disk', () => {
   it('a store restarts without any space, serves reads, watches and deletions, and accepts writes once there is space', async () => {
     const data = join(folder, 'again')
     const one = await serve({ port: 0, wsPort: 0, data })
-    const alice = await RawClient.ready(one.url, 'alice')
-    const write = async (client: RawClient, words: string): Promise<string> =>
+    const alice = await StoreClient.ready(one.url, 'alice')
+    const write = async (client: StoreClient, words: string): Promise<string> =>
       (await client.request(command(words), { timestamp: `${Date.now()}:0:alice` })).text
     for (const key of ['a', 'b']) expect(await write(alice, `SET ${key} ${'v'.repeat(10_000)}`)).toBe('+OK\r\n')
     await one.close()
     const filler = join(folder, 'filler')
     expect(() => writeFileSync(filler, new Uint8Array(2 * 1024 * 1024))).toThrow('ENOSPC')
     const two = await serve({ port: 0, wsPort: 0, data })
-    const bob = await RawClient.ready(two.url, 'bob')
+    const bob = await StoreClient.ready(two.url, 'bob')
     expect((await bob.request(command('GET a'))).text).toContain('vvv')
     expect((await bob.request(command('KEYNOTIFY b'))).text).toBe('+OK\r\n')
     // The value fits into the preallocated space once.
@@ -72,7 +72,7 @@ describe.runIf(mounted)('a full small disk', () => {
     expect(await write(bob, 'DEL b')).toBe(':1\r\n')
     await two.close()
     const three = await serve({ port: 0, wsPort: 0, data })
-    const carol = await RawClient.ready(three.url, 'carol')
+    const carol = await StoreClient.ready(three.url, 'carol')
     rmSync(filler)
     expect(await write(carol, large)).toBe('+OK\r\n')
     expect(three.storage.state).toBe('kept')

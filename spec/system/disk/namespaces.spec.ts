@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { OWNER_TIMEOUT_MS } from '../../../src/server/log/disk/lock.js'
 import { checkDirectory } from '../../../src/server/storage/directory.js'
 import { bundle, type Program } from '../../support/bundle.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const NAMESPACE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
@@ -65,7 +65,7 @@ async function kill({ pid, exited }: StoreProcess): Promise<void> {
   await exited
 }
 
-const set = async (client: RawClient, key: string): Promise<string> =>
+const set = async (client: StoreClient, key: string): Promise<string> =>
   (await client.request(command(`SET ${key} v`), { timestamp: `${Date.now()}:0:client` })).text
 
 function directory(): string {
@@ -80,7 +80,7 @@ describe.runIf(hasNamespaces)('stores in several pid namespaces that use one dir
   }, async () => {
     const data = directory()
     const first = await start(data)
-    const alice = await RawClient.ready(first.url, 'alice')
+    const alice = await StoreClient.ready(first.url, 'alice')
     expect(await set(alice, 'a')).toBe('+OK\r\n')
     await expect(start(data)).rejects.toThrow(/the process 1 of another machine or container .* holds the directory/)
     await expect(start(data, 'outside')).rejects.toThrow(/of another machine or container/)
@@ -88,7 +88,7 @@ describe.runIf(hasNamespaces)('stores in several pid namespaces that use one dir
 
     process.kill(first.pid, 'SIGSTOP')
     const second = await start(data)
-    const bob = await RawClient.ready(second.url, 'bob')
+    const bob = await StoreClient.ready(second.url, 'bob')
     for (const key of ['c', 'd']) expect(await set(bob, key)).toBe('+OK\r\n')
     process.kill(first.pid, 'SIGCONT')
     // The store may respond with an error or disconnect its clients.
@@ -106,7 +106,7 @@ describe.runIf(hasNamespaces)('stores in several pid namespaces that use one dir
   }, async () => {
     const data = directory()
     const first = await start(data, 'outside')
-    const alice = await RawClient.ready(first.url, 'alice')
+    const alice = await StoreClient.ready(first.url, 'alice')
     expect(await set(alice, 'a')).toBe('+OK\r\n')
     await kill(first)
     const startedAt = performance.now()

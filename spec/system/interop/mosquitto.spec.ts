@@ -4,7 +4,7 @@ import { attachedSuite, killedBrokerSuite } from '../../suites/attached-suite.js
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
-import { RawClient } from '../../support/raw-client.js'
+import { StoreClient } from '../../support/store-client.js'
 import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 
 const LIFE_TOPIC = 'rx-statestore/v1/life'
@@ -53,7 +53,7 @@ describe('the access rules in docs/any-broker.md, at Mosquitto', () => {
     const seen = record(client.key('a', text).entries$)
     await client.key('a', text).set('v')
     await seen.until(({ values }) => values.at(-1)?.value === 'v')
-    const mallory = await RawClient.connect(broker.url, 'mallory', { username: 'mallory' })
+    const mallory = await StoreClient.connect(broker.url, 'mallory', { username: 'mallory' })
     await mallory.subscribe(responseTopicOf('panel-7'))
     await mallory.subscribe(notificationTopicOf('panel-7'))
     await mallory.subscribe('#')

@@ -3,8 +3,8 @@ import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { certificates, firstOf } from '../../../src/server/index.js'
 import { Authority, type Pair } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
 import { now, turnedAway } from '../../support/secured.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 const [NOT_AUTHORIZED, TAKEN_OVER, EXPIRED] = [0x87, 0x8e, 0xa0]
@@ -39,7 +39,7 @@ describe('a certificate stolen with its key', () => {
 
   it('a stolen certificate grants the rights of its principal and no others, whatever user name is sent with it', async () => {
     const { store, clock } = await open()
-    const thief = await RawClient.ready(store.url, 'any-thief', { ...showing(panel), username: 'pump' })
+    const thief = await StoreClient.ready(store.url, 'any-thief', { ...showing(panel), username: 'pump' })
     expect((await thief.request(command('SET panel/a v'), now(clock))).text).toBe('+OK\r\n')
     for (const words of ['SET pump/a v', 'GET pump/a', 'DEL pump/a', 'KEYNOTIFY pump/a'])
       expect((await thief.request(command(words), now(clock))).text).toMatch(/not authorized/)
@@ -56,26 +56,26 @@ describe('a certificate stolen with its key', () => {
   ])('a stolen certificate does not take over the session of another principal %s', async (_, away) => {
     const { store } = await open()
     const lasting = { ...showing(pump), clean: false, properties: { sessionExpiryInterval: 3_600 } }
-    const owner = await RawClient.ready(store.url, 'any-1', lasting)
-    if (away) await owner.end()
+    const owner = await StoreClient.ready(store.url, 'any-1', lasting)
+    if (away) await owner.disconnect()
     expect(await turnedAway(store.url, 'any-1', showing(panel))).toBe(NOT_AUTHORIZED)
     if (!away) await owner.settled()
-    const back = await RawClient.connect(store.url, 'any-1', lasting)
+    const back = await StoreClient.connect(store.url, 'any-1', lasting)
     await back.settled()
   })
 
   it('a stolen certificate takes over a session of the same principal, whose client is disconnected with a reason code', async () => {
     const { store } = await open()
-    const owner = await RawClient.ready(store.url, 'panel-1', showing(panel))
-    await RawClient.ready(store.url, 'panel-1', showing(panel))
-    expect(await owner.closed).toBe(TAKEN_OVER)
+    const owner = await StoreClient.ready(store.url, 'panel-1', showing(panel))
+    await StoreClient.ready(store.url, 'panel-1', showing(panel))
+    expect(await owner.dismissed()).toBe(TAKEN_OVER)
   })
 
   it('a stolen certificate stops working at its expiry, even on an open connection', async () => {
     const { store, clock } = await open()
     const { validTo } = new X509Certificate(panel.cert)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(validTo) - REMAINDER })
-    const thief = await RawClient.ready(store.url, 'panel-1', showing(panel))
+    const thief = await StoreClient.ready(store.url, 'panel-1', showing(panel))
     let answered = 0
     const uses = async (): Promise<void> => {
       for (;;) {
@@ -84,7 +84,7 @@ describe('a certificate stolen with its key', () => {
       }
     }
     await expect(uses()).rejects.toThrow()
-    expect(await thief.closed).toBe(EXPIRED)
+    expect(await thief.dismissed()).toBe(EXPIRED)
     expect(answered).toBeGreaterThan(0)
   })
 })

@@ -8,8 +8,8 @@ import { systemClock } from '../../../src/core/util/clock.js'
 import { certificates, firstOf, type ServeOptions, serve } from '../../../src/server/index.js'
 import { Authority, type Pair } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
-import { RawClient } from '../../support/raw-client.js'
 import { as, backwards, turnedAway } from '../../support/secured.js'
+import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 let servers: Authority
@@ -48,7 +48,7 @@ describe('a store with TLS', () => {
   it.each(['url', 'wsUrl'] as const)('a client is served over %s', async name => {
     const { store } = await open()
     expect(store[name]).toMatch(/^(mqtt|ws)s:\/\/127\.0\.0\.1:\d+$/)
-    const raw = await RawClient.ready(store[name], 'c', { ca: servers.cert })
+    const raw = await StoreClient.ready(store[name], 'c', { ca: servers.cert })
     await raw.settled()
     await using client = connect(store[name], { ca: servers.cert, clock: systemClock })
     await expect(firstValueFrom(client.key('k', text).get())).rejects.toMatchObject({ code: 'clock-skew' })
@@ -56,7 +56,7 @@ describe('a store with TLS', () => {
 
   it('a client that does not trust the authority does not connect', async () => {
     const { store } = await open()
-    await expect(RawClient.connect(store.url, 'c', { ca: others.cert })).rejects.toThrow(/certificate/)
+    await expect(StoreClient.connect(store.url, 'c', { ca: others.cert })).rejects.toThrow(/certificate/)
   })
 
   it('a client without TLS is not served', async () => {
@@ -83,10 +83,10 @@ describe('a store with TLS', () => {
 
   it('a store with TLS freezes, resumes, disconnects clients and restarts as without TLS', async () => {
     const { store } = await open()
-    const raw = await RawClient.ready(store.url, 'c', { ca: servers.cert })
+    const raw = await StoreClient.ready(store.url, 'c', { ca: servers.cert })
     store.freeze(60_000)
     const waiting = raw.request(command('GET k'))
-    const late = RawClient.connect(store.url, 'late', { ca: servers.cert })
+    const late = StoreClient.connect(store.url, 'late', { ca: servers.cert })
     expect(await Promise.race([waiting, late, new Promise(resolve => setImmediate(resolve, 'nothing'))])).toBe(
       'nothing',
     )
@@ -96,13 +96,13 @@ describe('a store with TLS', () => {
     store.cut('c')
     await raw.closed
     await store.restart({ keys: 'kept' })
-    await RawClient.ready(store.url, 'c', { ca: servers.cert })
+    await StoreClient.ready(store.url, 'c', { ca: servers.cert })
   })
 
   it('a store closes immediately despite incomplete TLS handshakes', async () => {
     const store = await serve({ port: 0, wsPort: 0, tls: pair })
     onTestFinished(async () => store.close())
-    const told = await RawClient.ready(store.url, 'c', { ca: servers.cert })
+    const told = await StoreClient.ready(store.url, 'c', { ca: servers.cert })
     const sockets = [store.url, store.wsUrl].map(url => connectTcp(Number(new URL(url).port), '127.0.0.1'))
     await Promise.all(
       sockets.map(async socket =>
@@ -113,15 +113,15 @@ describe('a store with TLS', () => {
       ),
     )
     await store.close()
-    expect(await told.closed).toBe(0x8b)
+    expect(await told.dismissed()).toBe(0x8b)
   })
 
   it('a replaced certificate is used for new connections, and existing connections are unaffected', async () => {
     const { store } = await open()
-    const before = await RawClient.ready(store.url, 'before', { ca: servers.cert })
+    const before = await StoreClient.ready(store.url, 'before', { ca: servers.cert })
     store.reload({ tls: others.issue('/CN=localhost') })
-    await expect(RawClient.connect(store.url, 'old', { ca: servers.cert })).rejects.toThrow(/certificate/)
-    for (const url of [store.url, store.wsUrl]) await RawClient.ready(url, `new-${url.length}`, { ca: others.cert })
+    await expect(StoreClient.connect(store.url, 'old', { ca: servers.cert })).rejects.toThrow(/certificate/)
+    for (const url of [store.url, store.wsUrl]) await StoreClient.ready(url, `new-${url.length}`, { ca: others.cert })
     await before.settled()
   })
 
@@ -135,7 +135,7 @@ describe('a store with TLS', () => {
     const { store } = await openWithCertificates()
     const wrong = tls()
     expect(() => store.reload(wrong ? { tls: { clientCa: clients.cert, ...wrong } } : {})).toThrow()
-    await RawClient.ready(store.url, 'c', { ca: servers.cert, ...as('alice') })
+    await StoreClient.ready(store.url, 'c', { ca: servers.cert, ...as('alice') })
   })
 })
 
@@ -145,12 +145,12 @@ describe('a client certificate', () => {
   it('a client certificate authenticates by its name, with the attributes of its issuers', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     await store.load([{ key: 'city/a', value: 'v' }])
-    const panel = await RawClient.ready(store.url, 'panel', connecting(clients.issue('/CN=panel')))
+    const panel = await StoreClient.ready(store.url, 'panel', connecting(clients.issue('/CN=panel')))
     expect((await panel.request(command('GET other'))).text).toBe('$-1\r\n')
     const lock = between.issue('/CN=smart-lock')
     const chain = { ...lock, cert: lock.cert + between.cert }
     for (const url of [store.url, store.wsUrl]) {
-      const raw = await RawClient.ready(url, `lock-${url.length}`, connecting(chain))
+      const raw = await StoreClient.ready(url, `lock-${url.length}`, connecting(chain))
       expect((await raw.request(command('GET city/a'))).text).toBe('$1\r\nv\r\n')
       expect((await raw.request(command('GET other'))).text).toBe('-ERR not authorized\r\n')
     }
@@ -173,26 +173,26 @@ describe('a client certificate', () => {
 
   it('a client certificate is not required from a client with a password', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
-    await RawClient.ready(store.url, 'c', { ca: servers.cert, ...as('panel') })
+    await StoreClient.ready(store.url, 'c', { ca: servers.cert, ...as('panel') })
     expect(await turnedAway(store.url, 'd', { ca: servers.cert })).toBe(0x87)
   })
 
   it('a client certificate of an authority that is no longer trusted is rejected', async () => {
     const { store } = await openWithCertificates()
     const mine = connecting(clients.issue('/CN=panel'))
-    const before = await RawClient.ready(store.url, 'c', mine)
+    const before = await StoreClient.ready(store.url, 'c', mine)
     store.reload({ tls: { ...pair, clientCa: others.cert } })
     expect(await turnedAway(store.url, 'd', mine)).toBe(0x87)
-    await RawClient.ready(store.url, 'e', connecting(others.issue('/CN=panel')))
+    await StoreClient.ready(store.url, 'e', connecting(others.issue('/CN=panel')))
     await before.settled()
   })
 
   it('a client certificate protects its session from other certificates', async () => {
     const { store } = await openWithCertificates()
-    await RawClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
+    await StoreClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
     expect(await turnedAway(store.url, 'c', connecting(clients.issue('/CN=mallory')))).toBe(0x87)
     // A renewed certificate is the same principal.
-    await RawClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
+    await StoreClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
   })
 
   it('the client of this library sends its certificate', async () => {

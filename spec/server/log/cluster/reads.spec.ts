@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../../src/core/util/clock.js'
 import { serve } from '../../../../src/server/index.js'
 import type { LogSettings } from '../../../../src/server/log/cluster/settings.js'
-import { RawClient } from '../../../support/raw-client.js'
+import { StoreClient } from '../../../support/store-client.js'
 import { command } from '../../../support/words.js'
 import { FakeCluster, FakeStream } from './fake-stream.js'
 
@@ -15,7 +15,7 @@ async function open(reads: NonNullable<LogSettings['reads']>) {
     const log = { name: 'spec', settings: { nodeId, reads }, connect: () => of(stream) }
     const store = await serve({ port: 0, wsPort: 0, log })
     onTestFinished(async () => store.close())
-    return { stream, client: await RawClient.ready(store.url, nodeId) }
+    return { stream, client: await StoreClient.ready(store.url, nodeId) }
   }
   const [a, b] = [await node('a'), await node('b')]
   b.stream.faults.isStalled = true
