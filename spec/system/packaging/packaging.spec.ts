@@ -32,6 +32,7 @@ import * as hub from '../../../src/pubsub/hub/index.js'
 import * as consoleEntry from '../../../src/server/console/index.js'
 import * as server from '../../../src/server/index.js'
 import * as jetstream from '../../../src/server/log/jetstream/index.js'
+import * as metrics from '../../../src/server/metrics/index.js'
 import { effort, some } from '../../support/effort.js'
 import { layLink } from '../../support/link.js'
 import { BUN, DENO, runtimeOf, SERVICES } from '../../support/services.js'
@@ -58,6 +59,7 @@ const ENTRIES = {
   'rx-statestore/server': server,
   'rx-statestore/jetstream': jetstream,
   'rx-statestore/console': consoleEntry,
+  'rx-statestore/metrics': metrics,
   'rx-statestore/diagnostics': diagnostics,
   'rx-statestore/opentelemetry': opentelemetry,
   'rx-statestore/settings': settings,
