@@ -120,6 +120,11 @@ export default defineConfig({
     ['meta', { property: 'og:image', content: `${SITE_URL ?? '/'}pictures/preview.png` }],
     ['meta', { name: 'twitter:card', content: 'summary_large_image' }],
   ],
+  // Text that is laid out in another font at first would move the page.
+  transformHead: ({ assets }) =>
+    assets
+      .filter(asset => /\/inter-latin-wght-normal\..*woff2$/.test(asset))
+      .map(href => ['link', { rel: 'preload', href, as: 'font', type: 'font/woff2', crossorigin: '' }]),
   srcDir: 'pages',
   outDir: 'dist',
   cacheDir: 'node_modules/.cache/vitepress',
