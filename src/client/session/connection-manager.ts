@@ -11,7 +11,7 @@ import type { AddressRouter } from './addresses.js'
 import type { ConnectionLoss } from './connection-loss.js'
 import { changeOptions } from './mqttjs-internals.js'
 import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
-import { isFatalReason, isRedirect, TAKEN_OVER } from './reasons.js'
+import { isFatalReason, isLoginRefusal, isRedirect, TAKEN_OVER } from './reasons.js'
 import { Reauthenticator } from './reauthenticator.js'
 import type { Retry } from './session.js'
 
@@ -78,6 +78,7 @@ export class ConnectionManager {
   #isWaiting = false
   #cancel: () => void = () => undefined
   #hasAttempted = false
+  #hasConnected = false
   #isStartingNewSession = false
 
   constructor(router: AddressRouter, settings: ReconnectSettings, clock: Clock, events: ConnectionManagerEvents) {
@@ -108,6 +109,7 @@ export class ConnectionManager {
   }
 
   connected(): void {
+    this.#hasConnected = true
     this.#connectedAt = this.#clock.monotonic()
     this.#router.connected()
     this.#reauthenticator?.connected(this.#authentication)
@@ -133,11 +135,21 @@ export class ConnectionManager {
       isRedirect(loss.reasonCode) &&
       (this.#router.followServerReference(loss.serverReference) || this.#router.count > 1)
     if (!isRedirected && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
-    else this.#retry(loss.error, loss.shouldRetrySameAddress)
+    else this.#retry(this.#isLoginRefused(loss) ? loss.refusal : loss.error, loss.shouldRetrySameAddress)
   }
 
-  #isFatal({ reasonCode, wasConnected }: ConnectionLoss): boolean {
+  /**
+   * Whether the broker refuses a login that it accepted before. An operator can make that mistake during a restart, and
+   * must be able to undo it without a restart of every client.
+   */
+  #isLoginRefused({ reasonCode, wasConnected }: ConnectionLoss): boolean {
+    return this.#hasConnected && !wasConnected && isLoginRefusal(reasonCode)
+  }
+
+  #isFatal(loss: ConnectionLoss): boolean {
+    const { reasonCode, wasConnected } = loss
     const { shouldReclaimClientId, isPersistent = false } = this.#settings
+    if (this.#isLoginRefused(loss)) return false
     if (reasonCode === TAKEN_OVER && (this.#mayHaveTakenOver || shouldReclaimClientId?.())) return false
     if (isPersistent && wasConnected && reasonCode !== TAKEN_OVER && !isRedirect(reasonCode)) return false
     return isFatalReason(reasonCode)

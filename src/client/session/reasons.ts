@@ -47,6 +47,17 @@ export const isRedirect = (reasonCode: number | undefined): boolean => reasonCod
 export const isFatalReason = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && FATAL_REASONS.has(reasonCode)
 
+const LOGIN_REFUSALS: ReadonlySet<number> = new Set([
+  4, // bad user name or password, before MQTT 5
+  5, // not authorized, before MQTT 5
+  134, // bad user name or password
+  135, // not authorized
+])
+
+/** Returns whether a reason code of CONNACK means that the broker does not accept the client's credentials or id. */
+export const isLoginRefusal = (reasonCode: number | undefined): boolean =>
+  reasonCode !== undefined && LOGIN_REFUSALS.has(reasonCode)
+
 /** Reasons that blame a packet of the client (MQTT 5.0, section 2.4). */
 const PACKET_REJECTED_REASONS: ReadonlySet<number> = new Set([
   129, // malformed packet
