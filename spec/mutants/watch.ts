@@ -33,7 +33,7 @@ export const watch: Mutants = {
       becomes: 'if (!isCertain)',
     },
     'changes are verified when a key is watched again': {
-      seed: 7650,
+      seed: 20058,
       code: 'isUnordered: event.rejoined',
       becomes: 'isUnordered: false',
     },

@@ -3,7 +3,7 @@ import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mq
 import type { Packet } from 'mqtt-packet'
 import { firstValueFrom } from 'rxjs'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ConnectionRefusedError, connect, systemClock, text } from '../../../src/client/index.js'
+import { ConnectionRefusedError, connect, type StateStoreError, systemClock, text } from '../../../src/client/index.js'
 import { openSession } from '../../../src/client/session/open-session.js'
 import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
@@ -81,6 +81,28 @@ describe('an owned connection', () => {
     await status.until(({ values }) => values.filter(({ state }) => state === 'reconnecting').length === 3)
     expect(status.values.slice(1).map(value => value.state === 'reconnecting' && value.attempt)).toEqual([1, 2, 3])
     expect(broker.sides.length).toBe(3)
+  })
+
+  it.each([134, 135])(
+    'a client retries after a refusal with %d of a login that the broker accepted before',
+    async code => {
+      const broker = await refusingBroker(0, code, code, 0)
+      const status = record(openClient(broker.url).status$)
+      await status.until(({ values }) => values.length === 5)
+      const refused = { state: 'reconnecting', cause: { code: 'connection-refused', reasonCode: code } }
+      expect(status.values.slice(2)).toMatchObject([refused, refused, { cause: { code: 'connection-lost' } }])
+      expect(status.completed).toBe(false)
+    },
+  )
+
+  it('a reconnect strategy decides on a refusal of a login that the broker accepted before', async () => {
+    const broker = await refusingBroker(0, 135)
+    const isRefused = ({ code }: StateStoreError): boolean => code === 'connection-refused'
+    const client = openClient(broker.url, { reconnectStrategy: (_attempt, cause) => !isRefused(cause) && 1 })
+    const status = record(client.status$)
+    await status.until(({ completed }) => completed)
+    expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'connection-refused' } })
+    expect(broker.sides.length).toBe(2)
   })
 
   it('a client gives up when another client takes over its session', async () => {
