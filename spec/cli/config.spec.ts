@@ -105,6 +105,10 @@ describe('--config', () => {
   it('ignores the variables of a service in Kubernetes, and those of other commands', async () => {
     const env = {
       RX_STATESTORE_SERVICE_HOST: '10.0.0.1',
+      RX_STATESTORE_TLS_PORT: 'tcp://10.0.0.2:8883',
+      RX_STATESTORE_TLS_SERVICE_PORT: '8883',
+      RX_STATESTORE_TLS_PORT_8883_TCP: 'tcp://10.0.0.2:8883',
+      RX_STATESTORE_TLS_PORT_8883_TCP_PROTO: 'tcp',
       RX_STATESTORE_PORT_1883_TCP_ADDR: '10.0.0.1',
       RX_STATESTORE_LOCK: 'line',
       RX_STATESTORE_URL: 'mqtt://a',
@@ -125,6 +129,18 @@ describe('--config', () => {
     const { stdout: secret } = await execute(['serve', '--check-config', '--log', 'nats://me:secret@a:4222'])
     expect(secret).toContain('nats://***@a:4222')
   })
+
+  it.each(['nats://u:secretpw@h:4222', 'nats://u:p@secretpw@h:4222', 'nats://u:secretpw,x@h:4222'])(
+    'shows no password of %s, neither in an option nor in an error',
+    async address => {
+      const shown = await execute(['serve', '--config', await settings(`log: "${address}"`), '--check-config'])
+      expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('log: "nats://***@h:4222"') })
+      const origins = await execute(['serve', '--check-config', '--allowed-origin', address])
+      const list = await execute(['serve', '--config', await settings(`log: ["${address}"]`)])
+      expect(list).toMatchObject({ code: 2, stderr: expect.stringContaining('got `nats://***@h:4222`') })
+      for (const { stdout, stderr } of [shown, origins, list]) expect(stdout + stderr).not.toContain('secretpw')
+    },
+  )
 
   it('--check-config reports a missing file and contradictory options', async () => {
     const missing = await execute(['serve', '--config', '/nowhere.yaml'])

@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { firstValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../src/client/index.js'
+import { systemClock } from '../../src/core/util/clock.js'
 import { serve } from '../../src/server/index.js'
+import { openDirectory } from '../../src/server/storage/storage.js'
 import { openClient, record } from '../support/open-client.js'
 import { scratch } from './open-console.js'
 import { execute } from './test-io.js'
@@ -152,6 +154,18 @@ describe('load --data', () => {
     await store.close()
     expect([code, stderr, left]).toEqual([1, expect.stringContaining('its store is running. Load the dump through'), 2])
     expect(stderr).toContain(`--console-token-file ${join(data, 'console-token')}`)
+  })
+
+  it('rejects an empty path, which would be the working directory', async () => {
+    const stdin = '{"key":"a","value":"1"}\n'
+    expect(await execute(['load', '--data', ''], { stdin })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Expected `--data` to be the path of a directory'),
+    })
+    const limits = { maxKeys: 1, maxBytes: 1 }
+    const settings = { data: '', clock: systemClock, onProgress: () => undefined }
+    const events = { onFailed: () => undefined, onError: () => undefined }
+    await expect(openDirectory(settings, limits, events)).rejects.toThrow('got ``')
   })
 
   it('loads nothing from a truncated dump, and releases the directory', async () => {

@@ -90,13 +90,13 @@ describe('policy check', () => {
     [
       ['--as', 'reader', '--can', 'Write', '--key', 'line-1/a'],
       3,
-      'denied: rules[1] do not grant it, and no other rule applies to this client\n',
+      'denied: rules[1] does not grant it, and no other rule applies to this client\n',
     ],
     [['--as', 'eve', '--can', 'Read', '--key', 'line-1/a'], 3, 'denied: no rule applies to this client\n'],
     [
       ['--as', 'panel', '--client-id', 'p', '--can', 'Subscribe', '--topic', '#'],
       3,
-      'denied: rules[0] do not grant it, and no other rule applies to this client\n',
+      'denied: rules[0] does not grant it, and no other rule applies to this client\n',
     ],
     [[], 0, '2 rules\n'],
     [

@@ -4,6 +4,7 @@ import { formatValue, reason } from '../core/util/errors.js'
 import type { OptionEntry } from '../core/util/options.js'
 import type { Environment } from '../node/environment.js'
 import { YamlFile, type YamlNode } from '../server/access/yaml-file.js'
+import { withoutCredentials } from './credentials.js'
 import { EXIT, Failure } from './failure.js'
 import { attributeOf, flagOf, type OptionSection, URL_VARIABLE } from './flags.js'
 import { RareOption } from './help.js'
@@ -24,7 +25,7 @@ const OTHER_VARIABLES = [CONFIG_VARIABLE, URL_VARIABLE, `${PREFIX}CONSOLE`, `${P
 const MAX_SHOWN_LENGTH = 60
 const DEFAULT = 'default'
 const FROM_KUBERNETES =
-  '; Kubernetes sets this variable for a service named rx-statestore: set `enableServiceLinks: false` in the pod'
+  '; Kubernetes sets this variable for a service of this name: set `enableServiceLinks: false` in the pod'
 
 /** An option in the settings file and in the environment. */
 export interface Setting {
@@ -137,8 +138,9 @@ function variablesIn(env: Environment, settings: readonly Setting[]): ReadonlyMa
     if (!name.startsWith(PREFIX) || text === '') continue
     const setting = settings.find(({ variable }) => variable === name)
     if (setting === undefined) {
-      // Other names are ignored, because Kubernetes sets variables for a service named rx-statestore.
-      const hint = OTHER_VARIABLES.includes(name) ? '' : suggestion(name, names)
+      // Other names are ignored, because Kubernetes sets variables for services whose names begin with rx-statestore.
+      const isForeign = OTHER_VARIABLES.includes(name) || isServiceLink(name, text)
+      const hint = isForeign ? '' : suggestion(name, names)
       if (hint !== '') throw new Failure(EXIT.usage, `unknown variable ${name}${hint}`)
       continue
     }
@@ -155,6 +157,10 @@ function variablesIn(env: Environment, settings: readonly Setting[]): ReadonlyMa
   return found
 }
 
+/** Returns whether Kubernetes set the variable, as RX_STATESTORE_TLS_PORT for a service named rx-statestore-tls. */
+const isServiceLink = (name: string, text: string): boolean =>
+  /_PORT(_\d+_(TCP|UDP|SCTP))?$/.test(name) && /^(tcp|udp|sctp):\/\//.test(text)
+
 const INVALID = Symbol('invalid')
 
 function settingValue(given: unknown, { kind, preset }: OptionEntry<unknown>): unknown {
@@ -166,12 +172,14 @@ function settingValue(given: unknown, { kind, preset }: OptionEntry<unknown>): u
 }
 
 const mismatch = (given: unknown, { kind }: OptionEntry<unknown>): string =>
-  `Expected ${kind.expected}, got \`${formatValue(given).slice(0, MAX_SHOWN_LENGTH)}\``
+  `Expected ${kind.expected}, got \`${withoutCredentials(formatValue(given)).slice(0, MAX_SHOWN_LENGTH)}\``
 
 function suggestion(name: string, names: readonly string[]): string {
   const found = nearest(name, names)
   return found === undefined ? '' : ` (did you mean ${found}?)`
 }
 
-const withoutSecrets = (value: unknown): unknown =>
-  typeof value === 'string' ? value.replaceAll(/\/\/[^/@,\s]*@/g, '//***@') : value
+function withoutSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSecrets)
+  return typeof value === 'string' ? withoutCredentials(value) : value
+}

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { choice, type GivenOptions, type OptionTable } from '../core/util/options.js'
+import { withoutCredentials } from './credentials.js'
 import type { Io } from './io.js'
 import { jsonLine } from './json.js'
 import { type Colors, colorsFor, oneLine } from './terminal.js'
@@ -109,4 +110,3 @@ function prettyLine(level: Level, event: string, message: string, now: number, c
 }
 
 /** Replaces the user name and password of URLs. */
-const withoutCredentials = (message: string): string => message.replaceAll(/\/\/[^/@\s]*@/g, '//***@')

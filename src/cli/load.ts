@@ -33,7 +33,7 @@ Examples:
   $ rx-statestore load keys.ndjson --console 'http://127.0.0.1:8080/#token=...'
   $ rx-statestore load keys.ndjson --data ./state --replace
   $ ${CONSOLE_VARIABLE}='http://127.0.0.1:8080/#token=...' rx-statestore load < keys.ndjson
-  $ rx-statestore dump --url mqtt://old | rx-statestore load --url mqtt://new`
+  $ rx-statestore dump --partial --url mqtt://old | rx-statestore load --url mqtt://new`
 
 const WITHOUT_CONSOLE = 'without --console, keys get new versions'
 const NO_REPLACE =
@@ -55,6 +55,7 @@ export function addLoad(program: Command, io: Io): void {
 
 async function load(file: string, flags: LoadFlags, io: Io): Promise<void> {
   const { data, replace = false } = flags
+  if (data === '') throw new Failure(EXIT.usage, 'Expected `--data` to be the path of a directory, got ``')
   const console = data === undefined ? consoleOf(flags, io.env) : undefined
   const isAtomic = data !== undefined || console !== undefined
   if (replace && !isAtomic) throw new Failure(EXIT.usage, NO_REPLACE)

@@ -87,7 +87,9 @@ function actionOf({ can, key, topic }: CheckFlags): Action {
 function verdictOf(source: string | undefined, rules: readonly number[]): string {
   if (source !== undefined) return `allowed by ${source}\n`
   const about = rules.map(rule => `rules[${rule}]`).join(', ')
-  return `denied: ${about === '' ? 'no rule applies to this client' : `${about} do not grant it, and no other rule applies to this client`}\n`
+  if (about === '') return 'denied: no rule applies to this client\n'
+  const verb = rules.length === 1 ? 'does' : 'do'
+  return `denied: ${about} ${verb} not grant it, and no other rule applies to this client\n`
 }
 
 function read(file: string): string {

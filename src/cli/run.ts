@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { reason } from '../core/util/errors.js'
 import { packageVersion } from '../node/package-files.js'
+import { withoutCredentials } from './credentials.js'
 import { EXIT, type ExitCode, exitCodeOf, referenceOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
 import { addHelp, HELP_CONFIGURATION, helpWidth } from './help.js'
@@ -64,7 +65,8 @@ function failed(error: unknown, args: readonly string[], program: Command, io: I
     code === EXIT.usage
       ? `${message.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}`
       : `${message}${referenceOf(error)}`
-  if (message !== '') io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(line)}\n`)
+  if (message !== '')
+    io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(withoutCredentials(line))}\n`)
   return code
 }
 

@@ -60,14 +60,18 @@ export function checkStorage(options: StorageOptions): CheckedStorage {
   checkValues(STORAGE_OPTIONS, options)
   const { data = '', persist = 'all', persistKeys = [], onProgress = () => undefined, log } = options
   checkLog(log, options)
-  if (options.data !== undefined && data === '')
-    throw new ArgumentError(`Expected \`data\` to be the path of a directory, got \`${formatValue(data)}\``)
+  if (options.data !== undefined) checkDirectoryPath(options.data)
   const unused = (['persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
   if (data === '' && unused !== undefined)
     throw new ArgumentError(`Expected \`data\` together with \`${unused}\`, got none`)
   if (persistKeys.length > 0 && persist !== 'keys')
     throw new ArgumentError(`Expected \`persist\` to be \`keys\` together with \`persistKeys\`, got \`${persist}\``)
   return { data, persist, persistKeys, log, onProgress }
+}
+
+/** Throws {@link ArgumentError} for an empty path, which would resolve to the working directory. */
+export function checkDirectoryPath(path: string): void {
+  if (path === '') throw new ArgumentError('Expected `data` to be the path of a directory, got ``')
 }
 
 /** Throws {@link ArgumentError} if a log is invalid or combined with another storage option. */

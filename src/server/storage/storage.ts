@@ -14,7 +14,7 @@ import { lockDirectory } from '../log/disk/lock.js'
 import { eraseLog, openLog, type TakeoverOptions } from '../log/disk/open.js'
 import { withReserve } from '../log/disk/reserve.js'
 import { type Log, type LogFailure, MemoryLog } from '../log/log.js'
-import type { RecoveryProgress } from './storage-options.js'
+import { checkDirectoryPath, type RecoveryProgress } from './storage-options.js'
 
 export interface OpenedStorage {
   readonly engine: Engine<Client>
@@ -121,13 +121,14 @@ function memoryStorage(limits: EngineOptions<Client>): Storage {
 }
 
 /**
- * Locks a directory. Rejects with `in-use` or a system error. {@link Storage.open} rejects with `damaged` or `format`.
+ * Locks a directory. Rejects with {@link ArgumentError} for an empty path, `in-use` or a system error. {@link Storage.open} rejects with `damaged` or `format`.
  */
 export async function openDirectory(
   options: Pick<StorageSettings, 'data' | 'clock' | 'onProgress'>,
   limits: EngineOptions<Client>,
   { onFailed, onError }: Pick<LogEvents, 'onFailed' | 'onError'>,
 ): Promise<Storage> {
+  checkDirectoryPath(options.data)
   const directory = resolve(options.data)
   const lock = await lockDirectory(directory, { onLost: onFailed, onError })
   const files = guardedFiles(await directoryFiles(directory), lock)
