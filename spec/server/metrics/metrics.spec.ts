@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
@@ -66,6 +68,38 @@ describe('serveMetrics', () => {
     expect(now.value('aio_broker_publishes_received{category="line-2"}')).toBe(1)
     expect(now.value('aio_broker_payload_bytes_received{category="other"}')).toBe(20)
     expect(now.text.match(/^aio_broker_publishes_sent\{/gm)).toHaveLength(1_002)
+  })
+
+  it.each([
+    ['longer than 64 characters', 'x'.repeat(65)],
+    ['of the maximum length of MQTT', 'x'.repeat(65_535)],
+    ['with other characters', 'line "1"\n'],
+    ['that is empty', ''],
+  ])('counts a category %s as `other`', async (_, metriccategory) => {
+    const { store } = await openStore({ clock: systemClock })
+    const metrics = await openMetrics(store)
+    const longest = `plant/line-1:cell_2.${'x'.repeat(44)}`
+    for (const category of [metriccategory, longest]) {
+      const properties = { userProperties: { metriccategory: category } }
+      const client = await StoreClient.ready(store.url, `client-${category.length}`, { properties })
+      await client.request(command('GET a'))
+    }
+    const now = await scrape(metrics)
+    expect(now.value('aio_broker_publishes_received{category="other"}')).toBe(1)
+    expect(now.value(`aio_broker_publishes_received{category="${longest}"}`)).toBe(1)
+    expect(now.text.match(/^aio_broker_publishes_sent\{/gm)).toHaveLength(3)
+    expect(now.text.length).toBeLessThan(50_000)
+  })
+
+  it('formats the metrics once for concurrent requests', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const { hostname, port } = new URL((await openMetrics(store)).url)
+    const socket = connect(Number(port), hostname)
+    const head = 'GET /metrics HTTP/1.1\r\nhost: localhost\r\n'
+    socket.end(`${head}\r\n${head}connection: close\r\n\r\n`)
+    const [, first = '', second] = (await readText(socket)).split(/^HTTP\/1\.1 200 OK\r\n/m)
+    const cpuSeconds = /^process_cpu_seconds_total (.+)$/m
+    expect(cpuSeconds.exec(second ?? '')?.[1]).toBe(cpuSeconds.exec(first)?.[1] ?? 'none')
   })
 
   it('keeps the metrics of a store with a policy from readers without the token', async () => {

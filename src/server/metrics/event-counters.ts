@@ -13,8 +13,10 @@ import type { Distribution, MetricsRegistry, Sample } from './registry.js'
 
 const MAX_CATEGORIES = 1_000
 const NO_CATEGORY = 'uncategorized'
-/** The category of clients whose own category exceeds the limit. */
+/** The category of clients whose own category exceeds the limit or is not a {@link CATEGORY_NAME}. */
 const OTHER_CATEGORY = 'other'
+/** The names that clients can choose. Longer ones would make the exposition large, because many metrics repeat them. */
+const CATEGORY_NAME = /^[\w.:/-]{1,64}$/
 
 /** The verb of a command, or `invalid` for a payload that is not a command. */
 type CommandName = NonNullable<ServerRequestTrace['verb']> | 'invalid'
@@ -45,7 +47,8 @@ export class EventCounters {
   readonly #startedAt = new Map<ServerRequestTrace, number>()
   readonly #categories = new Map<string, CategoryCounts>()
   readonly #categoryByClient = new Map<string, CategoryCounts>()
-  readonly #uncategorized = this.#categoryOf(NO_CATEGORY)
+  readonly #uncategorized = this.#addCategory(NO_CATEGORY)
+  readonly #other = this.#addCategory(OTHER_CATEGORY)
   readonly #requests = new Tally('command', [], 'outcome')
   readonly #requestErrors = new Tally('error', ['clock-skew', 'quota-exceeded', 'not-authorized', '503'])
   readonly #opened = new Tally('listener', LISTENERS)
@@ -230,7 +233,11 @@ export class EventCounters {
     const known = this.#categories.get(name)
     if (known !== undefined) return known
     // The two predefined categories are not counted.
-    if (this.#categories.size >= MAX_CATEGORIES + 1 && name !== OTHER_CATEGORY) return this.#categoryOf(OTHER_CATEGORY)
+    if (this.#categories.size >= MAX_CATEGORIES + 2 || !CATEGORY_NAME.test(name)) return this.#other
+    return this.#addCategory(name)
+  }
+
+  #addCategory(name: string): CategoryCounts {
     const counts = { name, received: 0, receivedBytes: 0, sent: 0, sentBytes: 0, dropped: 0, logins: 0, denied: 0 }
     this.#categories.set(name, counts)
     return counts

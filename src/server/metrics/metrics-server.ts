@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { systemClock } from '../../core/util/clock.js'
+import { afterIo, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 import { HEAD_TIMEOUTS } from '../../node/net/http.js'
@@ -47,6 +47,7 @@ export class MetricsServer implements AsyncDisposable {
   readonly #registry = new MetricsRegistry()
   readonly #counters = new EventCounters(this.#registry, systemClock)
   readonly #process = new ProcessSamples(systemClock)
+  #exposition: Promise<string> | undefined
   #closed: Promise<void> | undefined
 
   private constructor(store: MonitoredStore, version: string, { host = '127.0.0.1', token, tls }: MetricsOptions) {
@@ -145,7 +146,20 @@ export class MetricsServer implements AsyncDisposable {
     respond(response, health.status === 'fail' ? 503 : 200, JSON.stringify(health), CONTENT_TYPE.health)
   }
 
+  /**
+   * Formats the metrics once for all requests of a turn of the event loop, because formatting blocks the process. It
+   * begins after the turn, so that no request gets values from before its arrival.
+   */
   #metrics(): Promise<string> {
+    this.#exposition ??= new Promise<void>(resolve => afterIo(resolve))
+      .then(() => this.#format())
+      .finally(() => {
+        this.#exposition = undefined
+      })
+    return this.#exposition
+  }
+
+  #format(): Promise<string> {
     const store = storeSamples(this.#store, this.#version)
     return this.#registry.expose({ ...this.#counters.samples(), ...store, ...this.#process.samples() })
   }
