@@ -20,9 +20,8 @@ export type MqttJsServer = Pick<
   | 'receiveMaximum'
   | 'retainAvailable'
   | 'subscriptionIdentifiersAvailable'
-  | 'userProperties'
   | 'wildcardSubscriptionAvailable'
->
+> & { readonly userProperties?: Readonly<Record<string, string | readonly string[]>> | undefined }
 
 /** The stream of an `MqttClient`; in browsers it may lack `cork`. */
 export interface MqttJsStream {

@@ -14,6 +14,7 @@ import { failuresOf, healthOf, type MonitoredStore } from './health.js'
 import { MetricsRegistry } from './registry.js'
 import { ProcessSamples, storeSamples } from './store-samples.js'
 
+/** The options of `serveMetrics`: address, token and TLS. */
 export interface MetricsOptions {
   /** The address to listen on. Default: `127.0.0.1`, which only this machine can reach. */
   readonly host?: string | undefined
