@@ -149,11 +149,32 @@ describe('load --data', () => {
   it('refuses the directory of a running store, and changes nothing', async () => {
     const data = await written()
     const store = await serve({ port: 0, wsPort: 0, data })
-    const { code, stderr } = await execute(['load', '--data', data, '--replace'], { stdin: '{"dump":1}\n' })
+    const { code, stderr } = await execute(['load', '--data', data, '--replace'], {
+      stdin: '{"key":"a","value":"1"}\n',
+    })
     const left = store.stats.keys
     await store.close()
     expect([code, stderr, left]).toEqual([1, expect.stringContaining('its store is running. Load the dump through'), 2])
     expect(stderr).toContain(`--console-token-file ${join(data, 'console-token')}`)
+  })
+
+  it('leaves the directory of another program as it was', async () => {
+    const data = await scratch('letters')
+    await mkdir(data)
+    await writeFile(join(data, 'letter.txt'), 'Dear')
+    const { code, stderr } = await execute(['load', '--data', data], { stdin: '{"key":"a","value":"1"}\n' })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('letter.txt')])
+    expect(await readdir(data)).toEqual(['letter.txt'])
+  })
+
+  it.each([
+    ['invalid', 'no JSON'],
+    ['with a fencing token from the future', '{"key":"a","value":"1","fencingToken":"9000000000000:0:lock"}'],
+  ])('creates no directory for a dump %s', async (_, line) => {
+    const none = await scratch('none')
+    const { code, stderr } = await execute(['load', '--data', none], { stdin: `${line}\n` })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was loaded')])
+    expect(await readdir(join(none, '..'))).toEqual([])
   })
 
   it('rejects an empty path, which would be the working directory', async () => {

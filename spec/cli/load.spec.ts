@@ -22,6 +22,15 @@ describe('load', () => {
   ]
   const OVER = { key: 'over', value: '', expiresAt: 17 }
 
+  it('--help has examples that dump runs', async () => {
+    const { stdout } = await execute(['load', '--help'])
+    const [, args = ''] = /rx-statestore (dump .*?) \|/.exec(stdout) ?? []
+    const { code } = await execute(
+      args.replace('mqtt://old', 'mqtt://127.0.0.1:1').concat(' --timeout 50ms').split(' '),
+    )
+    expect(code).toBe(1)
+  })
+
   it('restores a dump through the console', async () => {
     const { store, link } = await openConsole()
     const stdin = ndjson([...LINES, OVER])

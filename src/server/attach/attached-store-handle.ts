@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs'
 import { ClosedError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import { dumpLines, isReplacing, parseDump, restore } from '../host/dump-and-load.js'
+import { dumpLines, isReplacing, parseCheckedDump, restore } from '../host/dump-and-load.js'
 import { storedKey } from '../host/local-store-server.js'
 import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, StoredKey } from '../host/store-server.js'
 import type { RequestReport } from '../service/store-service.js'
@@ -91,7 +91,7 @@ export class AttachedStoreHandle implements AttachedStore {
   ): Promise<LoadResult> {
     const replace = isReplacing(options)
     const handler = this.#requireHandler()
-    const records = await parseDump(lines, handler.engine.latestClock(this.#keyspace.clock.now()))
+    const records = await parseCheckedDump(lines, handler.engine.latestClock(this.#keyspace.clock.now()))
     // During the wait, another store may have taken over, or this store may have reopened with other keys.
     if (this.#handler !== handler)
       throw new ClosedError('The store stopped serving; nothing was loaded. Try again when it serves')

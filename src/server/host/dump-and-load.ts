@@ -63,45 +63,65 @@ const loadError = (failure: LogFailure): StateStoreError => {
 const MAX_LOAD_BYTES = 1024 * 1024 * 1024
 const RECORD_OVERHEAD_BYTES = 500
 
+/** The records of a dump, and the latest time in its fencing tokens. */
+export interface ParsedDump {
+  readonly records: readonly DumpRecord[]
+  readonly latestToken: { readonly lineNumber: number; readonly wallClock: number } | undefined
+}
+
+/** Parses a dump, and checks its fencing tokens. See {@link parseDump} and {@link checkTokens}. */
+export async function parseCheckedDump(lines: DumpLines, maxFencingTimeMs: number): Promise<readonly DumpRecord[]> {
+  const dump = await parseDump(lines)
+  checkTokens(dump, maxFencingTimeMs)
+  return dump.records
+}
+
+/**
+ * Throws an {@link ArgumentError} if a fencing token of a dump is from the future. The store rejects such tokens, so the
+ * key would be unwritable.
+ *
+ * @param maxFencingTimeMs - latest time allowed in a fencing token, ms since the Unix epoch
+ */
+export function checkTokens({ latestToken }: ParsedDump, maxFencingTimeMs: number): void {
+  if (latestToken === undefined || latestToken.wallClock <= maxFencingTimeMs) return
+  const { message } = lineError(latestToken.lineNumber, "its `fencingToken` is ahead of this machine's clock")
+  throw new ArgumentError(`${message}; nothing was loaded`)
+}
+
+type DumpLines = Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>
+
 /**
  * Parses all records of a dump before any is loaded, so that a single invalid line prevents the whole load. Throws an
  * {@link ArgumentError} with the number of the invalid line, `overflow` if the dump is too large, and any error of
  * `lines`.
- *
- * @param maxFencingTimeMs - latest time allowed in a fencing token, ms since the Unix epoch
  */
-export async function parseDump(
-  lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
-  maxFencingTimeMs: number,
-): Promise<DumpRecord[]> {
+export async function parseDump(lines: DumpLines): Promise<ParsedDump> {
   try {
-    return await parseLines(lines, maxFencingTimeMs)
+    return await parseLines(lines)
   } catch (error) {
     if (!(error instanceof ArgumentError)) throw error
     throw new ArgumentError(`${error.message}; nothing was loaded`, { cause: error })
   }
 }
 
-async function parseLines(
-  lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
-  maxFencingTimeMs: number,
-): Promise<DumpRecord[]> {
+async function parseLines(lines: DumpLines): Promise<ParsedDump> {
   const records: DumpRecord[] = []
   const reader = new DumpReader()
+  let latestToken: ParsedDump['latestToken']
   let bytes = 0
   for await (const line of lines) {
     const record = reader.read(line)
     if (record === undefined) continue
-    const { lineNumber: number } = reader
-    // The store rejects tokens from the future, so such a token would make the key unwritable.
-    if (record.fencingToken && record.fencingToken.wallClock > maxFencingTimeMs)
-      throw lineError(number, "its `fencingToken` is ahead of this machine's clock")
+    const { lineNumber } = reader
+    const { wallClock } = record.fencingToken ?? {}
+    if (wallClock !== undefined && wallClock > (latestToken?.wallClock ?? Number.NEGATIVE_INFINITY))
+      latestToken = { lineNumber, wallClock }
     bytes += record.key.length + record.value.length + RECORD_OVERHEAD_BYTES
     if (bytes > MAX_LOAD_BYTES) {
-      throw new StateStoreError('overflow', `line ${number}: the dump has more than 1 GiB; nothing was loaded`)
+      throw new StateStoreError('overflow', `line ${lineNumber}: the dump has more than 1 GiB; nothing was loaded`)
     }
     records.push(record)
   }
   reader.end()
-  return records
+  return { records, latestToken }
 }

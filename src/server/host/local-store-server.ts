@@ -9,7 +9,7 @@ import type { Policy } from '../access/policy.js'
 import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
 import { type ClusterStatus, createStorage, type OpenedStorage } from '../storage/storage.js'
-import { dumpLines, isReplacing, parseDump, restore } from './dump-and-load.js'
+import { dumpLines, isReplacing, parseCheckedDump, restore } from './dump-and-load.js'
 import { InstanceManager, NodeMonitor } from './instance-manager.js'
 import type { CheckedOptions } from './options.js'
 import { watchQuotas } from './quotas.js'
@@ -202,7 +202,7 @@ export class LocalStoreServer implements StoreServer {
   ): Promise<LoadResult> {
     const replace = isReplacing(options)
     this.#checkOpen()
-    const records = await parseDump(lines, this.#engine.latestClock(this.#options.clock.now()))
+    const records = await parseCheckedDump(lines, this.#engine.latestClock(this.#options.clock.now()))
     await this.#instances.settled
     this.#checkOpen()
     const { loaded, versionsKept, expired, deleted } = await restore(

@@ -12,7 +12,7 @@ import type { Stream, StreamBounds } from '../log/cluster/stream.js'
 import { directoryFiles, guardedFiles } from '../log/disk/files.js'
 import { lockDirectory } from '../log/disk/lock.js'
 import { eraseLog, openLog, type TakeoverOptions } from '../log/disk/open.js'
-import { withReserve } from '../log/disk/reserve.js'
+import { hasReserve, removeReserve, withReserve } from '../log/disk/reserve.js'
 import { type Log, type LogFailure, MemoryLog } from '../log/log.js'
 import { checkDirectoryPath, type RecoveryProgress } from './storage-options.js'
 
@@ -130,6 +130,7 @@ export async function openDirectory(
 ): Promise<Storage> {
   checkDirectoryPath(options.data)
   const directory = resolve(options.data)
+  const hadReserve = await hasReserve(directory)
   const lock = await lockDirectory(directory, { onLost: onFailed, onError })
   const files = guardedFiles(await directoryFiles(directory), lock)
   const takeover: TakeoverOptions = { isForced: lock.isForced, withReserve: async task => withReserve(directory, task) }
@@ -142,6 +143,10 @@ export async function openDirectory(
       progress,
       onError,
       ...takeover,
+    }).catch(async (error: unknown) => {
+      // A directory of another program is left as it was.
+      if (!hadReserve && error instanceof StateStoreError && error.code === 'format') await removeReserve(directory)
+      throw error
     })
     warnAboutStrays(directory, strays)
     return opened

@@ -46,6 +46,12 @@ export async function refillReserve(directory: string): Promise<void> {
   }
 }
 
+export const hasReserve = async (directory: string): Promise<boolean> =>
+  (await sizeOf(join(directory, RESERVE_FILE))) > 0
+
+export const removeReserve = async (directory: string): Promise<void> =>
+  rm(join(directory, RESERVE_FILE), { force: true })
+
 async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size
