@@ -130,6 +130,12 @@ describe('--config', () => {
     expect(secret).toContain('nats://***@a:4222')
   })
 
+  it('takes the port of the metrics as an integer', async () => {
+    expect(await effective('metrics: 9464')).toMatchObject({ metrics: 9464 })
+    const outside = await execute(['serve', '--config', await settings('metrics: 65536'), '--check-config'])
+    expect(outside).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected a port') })
+  })
+
   it.each(['nats://u:secretpw@h:4222', 'nats://u:p@secretpw@h:4222', 'nats://u:secretpw,x@h:4222'])(
     'shows no password of %s, neither in an option nor in an error',
     async address => {

@@ -10,11 +10,13 @@ import { refuseOthers } from './flags.js'
 
 const DEFAULT_ADDRESS = '127.0.0.1:9464'
 
-/** Kind of `host:port`, `[address]:port`, `:port` or `port`. */
-const address: OptionKind<string> = {
+/** Kind of `host:port`, `[address]:port`, `:port` or `port`, which a settings file may give as an integer. */
+const address: OptionKind<string | number> = {
   ...text('[host:port]'),
   expected: 'a port, or an address and a port, such as 0.0.0.0:9464',
-  is: (value): value is string => typeof value === 'string' && addressOf(value) !== undefined,
+  schema: { anyOf: [{ type: 'string' }, port.schema] },
+  is: (value): value is string | number =>
+    (typeof value === 'string' || typeof value === 'number') && addressOf(value) !== undefined,
   read: value => value,
 }
 
@@ -60,8 +62,8 @@ export async function startMetrics(
   }
 }
 
-function addressOf(text: string): { readonly host: string; readonly port: number } | undefined {
-  const [, bracketed, name, digits = ''] = /^(?:(?:\[([^\]]+)\]|([^:]*)):)?(\d+)$/.exec(text) ?? []
+function addressOf(value: string | number): { readonly host: string; readonly port: number } | undefined {
+  const [, bracketed, name, digits = ''] = /^(?:(?:\[([^\]]+)\]|([^:]*)):)?(\d+)$/.exec(String(value)) ?? []
   const number = Number(digits)
   if (digits === '' || !port.is(number)) return undefined
   return { host: bracketed ?? (name || '127.0.0.1'), port: number }
