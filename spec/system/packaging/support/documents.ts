@@ -56,7 +56,7 @@ export const DOCUMENTS: readonly Document[] = [
       /^connecting\n(live\n)?closed\n$/,
     ],
   },
-  { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/] },
+  { file: 'docs/troubleshooting.md', outputs: [/^connecting\n$/, /^alive\nsilent\n$/] },
   { file: 'docs/observability.md', outputs: [/^true\n$/, /^SET thermostat1\/setPoint succeeded\n$/, /^$/, /^$/] },
   { file: 'docs/console.md', outputs: [/^21\.5\ntrue\nreconnecting\nabsent\n\[ 'thermostat1\/setPoint 23' \] 0\n$/] },
   {
