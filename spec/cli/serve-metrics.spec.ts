@@ -1,5 +1,6 @@
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { access, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { listen } from '../support/listen.js'
 import { scratch } from './open-console.js'
@@ -40,6 +41,42 @@ describe('serve --metrics', () => {
   ])('rejects %j', async (args, message) => {
     const { code, stderr } = await execute([...ANY_PORT, ...args])
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+  })
+
+  it.each([
+    [['--metrics', '0.0.0.0:0'], 'other machines can reach 0.0.0.0'],
+    [['--metrics', '--policy', 'policy'], 'Expected --metrics-token-file for metrics'],
+    [['--metrics', '--password-file', 'users'], 'Expected --metrics-token-file for metrics'],
+    [['--metrics', '--metrics-token-file', 'short'], 'no token in'],
+    [['--metrics', '--metrics-token-file', 'folder'], 'cannot read the file of --metrics-token-file'],
+  ])('refuses %j with --check-config, and before the store opens', async (names, message) => {
+    const data = await scratch('data')
+    const folder = dirname(data)
+    const files = ['policy', 'users', 'short', 'folder']
+    await writeFile(join(folder, 'policy'), '[]')
+    await writeFile(join(folder, 'users'), `alice:$scrypt$ln=1,r=1,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}\n`)
+    await writeFile(join(folder, 'short'), 'short')
+    await mkdir(join(folder, 'folder'))
+    const args = [...ANY_PORT, '--data', data, ...names.map(name => (files.includes(name) ? join(folder, name) : name))]
+    for (const more of [['--check-config'], []]) {
+      const { code, stderr } = await execute([...args, ...more])
+      expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+    }
+    await expect(access(data)).rejects.toThrow('ENOENT')
+  })
+
+  it('does not create the token file with --check-config', async () => {
+    const file = await scratch('token')
+    const { code } = await execute([
+      ...ANY_PORT,
+      '--metrics',
+      '0.0.0.0:0',
+      '--metrics-token-file',
+      file,
+      '--check-config',
+    ])
+    expect(code).toBe(0)
+    await expect(access(file)).rejects.toThrow('ENOENT')
   })
 
   it('names the flag when the port is taken', async () => {

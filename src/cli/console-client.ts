@@ -217,8 +217,8 @@ type TokenFlag = '--console-token-file' | '--metrics-token-file'
 
 /** Reads a token from a file, or creates the file with a random token. Rejects with {@link Failure}. */
 export async function readOrCreateToken(file: string, flag: TokenFlag): Promise<string> {
-  const existing = tokenTextOf(file, flag)
-  if (existing !== undefined) return checked(existing, file)
+  const existing = readToken(file, flag)
+  if (existing !== undefined) return existing
   const token = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
   try {
     // The file is renamed when it is complete, so that a crash leaves no partial file.
@@ -235,6 +235,12 @@ export async function readOrCreateToken(file: string, flag: TokenFlag): Promise<
     throw new Failure(EXIT.failed, `cannot save the token of ${flag}: ${reason(cause)}`, { cause })
   }
   return token
+}
+
+/** Reads a token from a file, if the file exists. Throws {@link Failure} for a file without a token. */
+export function readToken(file: string, flag: TokenFlag): string | undefined {
+  const text = tokenTextOf(file, flag)
+  return text === undefined ? undefined : checked(text, file)
 }
 
 function tokenTextOf(file: string, flag: TokenFlag): string | undefined {

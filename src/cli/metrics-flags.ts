@@ -1,9 +1,10 @@
 import { ArgumentError } from '../core/util/errors.js'
 import { type GivenOptions, type OptionKind, type OptionTable, port, text } from '../core/util/options.js'
 import type { TlsMaterial } from '../node/net/tls.js'
-import type { StoreServer } from '../server/index.js'
+import type { SecurityOptions, StoreServer } from '../server/index.js'
 import { type MetricsServer, serveMetrics } from '../server/metrics/index.js'
-import { readOrCreateToken } from './console-client.js'
+import { checkMetricsAccess } from '../server/metrics/metrics-server.js'
+import { readOrCreateToken, readToken } from './console-client.js'
 import { cannotListen } from './console-flags.js'
 import { EXIT, Failure } from './failure.js'
 import { refuseOthers } from './flags.js'
@@ -43,21 +44,46 @@ export function checkMetricsFlags(flags: MetricsFlags): void {
   if (flags.metrics === undefined) refuseOthers(METRICS_DETAILS, flags, '--metrics')
 }
 
+/** Throws {@link Failure} if others could read the metrics of a store with these options. Creates no token file. */
+export function checkMetricsAccessOf(
+  { metrics, metricsTokenFile: file }: MetricsFlags,
+  { authenticate, policy }: SecurityOptions,
+): void {
+  if (metrics === undefined) return
+  if (file !== undefined) {
+    readToken(file, '--metrics-token-file')
+    return
+  }
+  const hasAccessControl = authenticate !== undefined || policy !== undefined
+  try {
+    checkMetricsAccess({ hasAccessControl }, { ...addressOf(metrics) })
+  } catch (cause) {
+    if (!(cause instanceof ArgumentError)) throw cause
+    throw new Failure(EXIT.usage, cause.message.replace('`token`', '--metrics-token-file'), { cause })
+  }
+}
+
+/**
+ * Returns the token of the metrics, whose file is created if it is missing; undefined without a file. Rejects with
+ * {@link Failure}. Call it before the store opens, because an open store admits clients.
+ */
+export async function metricsTokenOf(flags: MetricsFlags, security: SecurityOptions): Promise<string | undefined> {
+  checkMetricsAccessOf(flags, security)
+  const { metricsTokenFile: file } = flags
+  return file === undefined ? undefined : readOrCreateToken(file, '--metrics-token-file')
+}
+
 /** Serves the metrics of a store if flags request them. Rejects with {@link Failure}. */
 export async function startMetrics(
   store: StoreServer,
-  { metrics, metricsTokenFile: file }: MetricsFlags,
-  tls: TlsMaterial | undefined,
+  { metrics }: MetricsFlags,
+  options: { readonly token: string | undefined; readonly tls: TlsMaterial | undefined },
 ): Promise<MetricsServer | undefined> {
   if (metrics === undefined) return undefined
-  const token = file === undefined ? undefined : await readOrCreateToken(file, '--metrics-token-file')
   try {
-    return await serveMetrics(store, { ...addressOf(metrics), token, tls })
+    return await serveMetrics(store, { ...addressOf(metrics), ...options })
   } catch (cause) {
-    if (cause instanceof ArgumentError) {
-      const message = token === undefined ? cause.message.replace('`token`', '--metrics-token-file') : cause.message
-      throw new Failure(EXIT.usage, message, { cause })
-    }
+    if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     throw cannotListen(cause, () => '--metrics')
   }
 }

@@ -28,7 +28,13 @@ import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { type LogFlags, logOf } from './log-flags.js'
-import { checkMetricsFlags, type MetricsFlags, startMetrics } from './metrics-flags.js'
+import {
+  checkMetricsAccessOf,
+  checkMetricsFlags,
+  type MetricsFlags,
+  metricsTokenOf,
+  startMetrics,
+} from './metrics-flags.js'
 import { connectionLimitWarnings, driftWords, faultWords, storageLevel, storageWords } from './reports.js'
 import { SERVE_SECTIONS } from './serve-options.js'
 import { type SecurityFlags, ServeSecurity } from './serve-security.js'
@@ -83,6 +89,7 @@ async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[],
   const log = new EventLog(flags, io)
   const security = new ServeSecurity(flags, io, log)
   security.close()
+  checkMetricsAccessOf(flags, security.options)
   checkOptions(optionsFrom(flags, security, await logOf(flags, log)))
   await printConfig(effective, flags, io)
 }
@@ -114,6 +121,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   const log = new EventLog(flags, io)
   const notifier = new ServiceNotifier(io, log)
   const security = new ServeSecurity(flags, io, log)
+  const metricsToken = await metricsTokenOf(flags, security.options)
   const store = await startUnless(interrupted, start(flags, { security, eventLog: log, io }), flags)
   if (store === undefined) {
     security.close()
@@ -125,7 +133,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   let metrics: MetricsServer | undefined
   try {
     // The metrics count from here, before clients connect.
-    metrics = await startMetrics(store, flags, security.options.tls)
+    metrics = await startMetrics(store, flags, { token: metricsToken, tls: security.options.tls })
     if (seed !== undefined) await store.load(seed)
     consoleServer = await startConsole(store, flags, flags.data, {
       seed,

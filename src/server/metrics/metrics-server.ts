@@ -68,7 +68,7 @@ export class MetricsServer implements AsyncDisposable {
   }
 
   static async start(store: MonitoredStore, version: string, options: MetricsOptions): Promise<MetricsServer> {
-    checkAccess(store, options)
+    checkMetricsAccess(store, options)
     const server = new MetricsServer(store, version, options)
     try {
       server.#http.listen(options.port ?? DEFAULT_PORT, server.#host)
@@ -182,7 +182,10 @@ export class MetricsServer implements AsyncDisposable {
 }
 
 /** Throws {@link ArgumentError} if others could read the metrics, or for a token that could be guessed. */
-function checkAccess(store: MonitoredStore, { host = '127.0.0.1', token, tls }: MetricsOptions): void {
+export function checkMetricsAccess(
+  store: Pick<MonitoredStore, 'hasAccessControl'>,
+  { host = '127.0.0.1', token, tls }: MetricsOptions,
+): void {
   if (tls !== undefined) checkTls(tls)
   if (host === '') throw new ArgumentError('Expected `host` to be an address, got an empty string')
   if (token === undefined) {
