@@ -2,6 +2,7 @@ import { firstValueFrom } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { type Entry, number, type StateStore, systemClock, text } from '../../../src/client/index.js'
 import { matching } from '../../../src/client/matching/index.js'
+import { listen } from '../../support/diagnostics.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
@@ -39,6 +40,18 @@ describe('matching', () => {
       'sensor/3 set f',
     ])
     expect(freshness.values.map(({ state }) => state)).toEqual(['connecting', 'live'])
+  })
+
+  it('the registration of a glob that is unsubscribed just before the client closes ends as cancelled', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url, { stopDelay: 0 })
+    await write(client, ['a/1', '1'])
+    const entries = record(matching(client, 'a/*', text).entries$)
+    await entries.until(({ values }) => values.length === 1)
+    const ended = listen('tracing:rx-statestore:request:asyncEnd')
+    entries.unsubscribe()
+    await client.close()
+    expect(ended.map(({ verb, outcome }) => [verb, outcome])).toEqual([['GLOBNOTIFY', 'cancelled']])
   })
 
   it('all observables of a glob share one registration, which ends with the last subscriber', async () => {

@@ -1,4 +1,4 @@
-import { defer, Observable, retry, Subject, Subscription, takeUntil, throwError } from 'rxjs'
+import { defer, Observable, retry, Subscription, throwError } from 'rxjs'
 import { backoff } from '../../core/util/backoff.js'
 import { toHex } from '../../core/util/bytes.js'
 import type { StateStoreError } from '../../core/util/errors.js'
@@ -80,8 +80,8 @@ export class GlobRegistry implements WatchedGlobs {
   /** Ends all globs. @param unregister - also ends their registrations, on a connection that stays */
   close(error: StateStoreError | undefined, unregister: boolean): void {
     this.#isConnected &&= unregister
-    this.#unregistrations.close()
     for (const watch of Array.from(this.#globs.values())) this.#end(watch, error)
+    this.#unregistrations.clear()
   }
 
   onChange(change: UnmatchedChange): void {
@@ -123,8 +123,6 @@ class GlobUnregistrations {
   readonly #options: RegistryOptions
   readonly #report: (error: StateStoreError) => void
   readonly #stops = new Map<string, Subscription>()
-  readonly #closed$ = new Subject<void>()
-  #isClosed = false
 
   constructor(options: RegistryOptions, report: (error: StateStoreError) => void) {
     this.#options = options
@@ -139,9 +137,9 @@ class GlobUnregistrations {
     const stop = defer(() => store.notifyGlob(glob, true, timeout)).pipe(
       retry({
         delay: (error, attempt) => {
-          if (this.#isClosed || isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)
+          if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)
           this.#report(error)
-          return pause(backoff(attempt)).pipe(takeUntil(this.#closed$))
+          return pause(backoff(attempt))
         },
       }),
     )
@@ -157,8 +155,7 @@ class GlobUnregistrations {
       stop.subscribe({
         error: error => {
           subscription.unsubscribe()
-          // The STOP of a closed client may fail, because the client has no registrations.
-          if (!this.#isClosed) this.#report(error)
+          this.#report(error)
         },
         complete: () => subscription.unsubscribe(),
       }),
@@ -170,14 +167,8 @@ class GlobUnregistrations {
     this.#stops.get(id)?.unsubscribe()
   }
 
-  close(): void {
-    this.#isClosed = true
-    this.#closed$.next()
-  }
-
-  /** Cancels all STOPs, because a lost connection ended all registrations. */
+  /** Cancels all STOPs, because a lost connection or a closed client ended all registrations. */
   clear(): void {
-    this.#isClosed = false
     for (const stop of this.#stops.values()) stop.unsubscribe()
   }
 }
