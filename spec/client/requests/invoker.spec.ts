@@ -69,6 +69,24 @@ describe('a request', () => {
     expect(session.at(0).request.userProperties).toEqual({ __ts: String(clock.now()) })
   })
 
+  it('a request that cannot be encoded fails alone, and the requests after it are sent', () => {
+    const publish = session.publish.bind(session)
+    session.publish = (request, done) => {
+      session.sizeOf(request)
+      publish(request, done)
+    }
+    const tooLong = { userProperties: () => ({ long: 'x'.repeat(65_536) }) }
+    send('queued', tooLong)
+    send('a')
+    up({ receiveMaximum: 2 })
+    send('first', tooLong)
+    send('second', tooLong)
+    send('b')
+    expect(log).toEqual(['queued: argument', 'first: argument', 'second: argument'])
+    expect(sent()).toEqual(['a', 'b'])
+    expect(invoker.pending).toBe(2)
+  })
+
   it('responses are matched with requests by correlation data, in any order', () => {
     up()
     send('a')

@@ -94,6 +94,37 @@ describe('events of a client', () => {
     expect(await client.key('a', text).set('1')).toMatchObject({ applied: true })
   })
 
+  it('drop user properties that cannot be sent, and report the first one once', async () => {
+    const { store } = await openStore({ clock: systemClock })
+    const client = openClient(store.url, { clientId: 'alice' })
+    const reported: string[] = []
+    client.errors$.subscribe(({ code, message }) => reported.push(`${code}: ${message}`))
+    const faults: unknown[] = []
+    store.faults$.subscribe(({ error }) => faults.push(error))
+    const invalid = { retry: 5, long: 'x'.repeat(65_536), nul: 'a\0b', 'na\0me': '', lone: '\ud800', none: undefined }
+    onTestFinished(
+      subscribe('tracing:rx-statestore:request:start', trace => {
+        Object.assign(trace.properties, invalid, { traceparent: 'sent', longest: 'x'.repeat(65_535) })
+      }),
+    )
+    onTestFinished(
+      subscribe('tracing:rx-statestore:server:request:start', trace => {
+        Object.assign(trace.notificationProperties, invalid, { traceparent: trace.traceparent })
+      }),
+    )
+    const watched = listen('rx-statestore:watch')
+    const key = client.key('a', text)
+    key.value$.subscribe()
+    await firstValueFrom(key.freshness$.pipe(filter(({ state }) => state === 'live')))
+    for (let i = 0; i < 3; i++) await key.set(String(i))
+    await eventually(() => watched.filter(({ type }) => type === 'notification').length === 3)
+    expect(watched.find(({ type }) => type === 'notification')).toMatchObject({
+      userProperties: { traceparent: 'sent' },
+    })
+    expect(reported).toEqual([expect.stringMatching(/^argument: The user property "retry" .* is not sent/)])
+    expect(faults).toMatchObject([{ code: 'argument' }])
+  })
+
   it('report connections and the freshness of watches', async () => {
     const { store } = await openStore({ clock: systemClock })
     const connections = listen('rx-statestore:connection')

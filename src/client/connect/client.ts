@@ -1,6 +1,7 @@
 import { map, merge, type Observable, ReplaySubject, Subject, startWith } from 'rxjs'
 import { connectionChannel } from '../../core/diagnostics/client-channels.js'
 import type { ConnectionEvent } from '../../core/diagnostics/client-events.js'
+import type { Hlc } from '../../core/hlc/hlc.js'
 import { INSTANCE_TOPIC, notificationFilter, notificationPrefix, responseTopic } from '../../core/protocol/topics.js'
 import type { Clock } from '../../core/util/clock.js'
 import {
@@ -101,7 +102,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
     this.#invoker = new Invoker({ session, responseTopic: this.#responseTopic, clock, limit: maxQueued })
     const report = (error: StateStoreError): void => this.#reportError(error)
     this.#clockMonitor = new ClockMonitor(clock, report)
-    const store = new StoreCommands(this.#invoker, clock, clientId, version => this.#clockMonitor.assigned(version))
+    const onAssigned = (version: Hlc): void => this.#clockMonitor.assigned(version)
+    const store = new StoreCommands(this.#invoker, clock, clientId, onAssigned, report)
     this.#registry = new Registry({
       store,
       clock,

@@ -2,6 +2,7 @@ import { Observable } from 'rxjs'
 import { requestChannel } from '../../core/diagnostics/client-channels.js'
 import type { RequestTrace } from '../../core/diagnostics/client-events.js'
 import { type Hlc, HlcClock } from '../../core/hlc/hlc.js'
+import { userPropertyFilter } from '../../core/mqtt5/user-properties.js'
 import { type Command, encodeCommand, type KeyName, type SetCondition } from '../../core/protocol/commands.js'
 import { PROPERTY, PROTOCOL_VERSION, readPosition, readVersion } from '../../core/protocol/properties.js'
 import {
@@ -66,13 +67,24 @@ export class StoreCommands {
   readonly #clock: Clock
   readonly #clientId: string
   readonly #nodeId: string
-  readonly #onAssigned: ((version: Hlc) => void) | undefined
+  readonly #onAssigned: (version: Hlc) => void
+  readonly #filterProperties: ReturnType<typeof userPropertyFilter>
   readonly #commonProperties: Readonly<Record<string, string>>
   #hlc: HlcClock
 
-  /** @param onAssigned - called with each version that the store assigned to a value of this client */
-  constructor(invoker: Invoker, clock: Clock, clientId: string, onAssigned?: (version: Hlc) => void) {
+  /**
+   * @param onAssigned - called with each version that the store assigned to a value of this client
+   * @param report - receives errors that do not fail a request
+   */
+  constructor(
+    invoker: Invoker,
+    clock: Clock,
+    clientId: string,
+    onAssigned: (version: Hlc) => void,
+    report: (error: StateStoreError) => void,
+  ) {
     this.#invoker = invoker
+    this.#filterProperties = userPropertyFilter(report)
     this.#onAssigned = onAssigned
     this.#clock = clock
     this.#clientId = clientId
@@ -108,7 +120,7 @@ export class StoreCommands {
     const command = { verb: 'SET', key: key.bytes, value, condition, px } as const
     return this.#invoke(command, { key, timeout, fencingToken, persist }, (payload, version) => {
       const applied = readConditional(payload, key.text) === 'applied'
-      if (applied && version) this.#onAssigned?.(version)
+      if (applied && version) this.#onAssigned(version)
       return { applied, version }
     })
   }
@@ -160,8 +172,9 @@ export class StoreCommands {
   ): Observable<T> {
     const { key, timeout } = options
     const isRepeatable = REPEATABLE.includes(command.verb)
-    const send = (observer: ResultObserver<T>, trace?: RequestTrace): (() => void) =>
-      this.#invoker.send({
+    const send = (observer: ResultObserver<T>, trace?: RequestTrace): (() => void) => {
+      const properties = trace && this.#filterProperties(trace.properties)
+      return this.#invoker.send({
         key: key?.text,
         payload: encodeCommand(command),
         timeout,
@@ -170,7 +183,7 @@ export class StoreCommands {
         inquiry: key && !isRepeatable ? () => this.#createInquiry(key) : undefined,
         commonProperties: this.#commonProperties,
         userProperties: () =>
-          trace ? { ...trace.properties, ...this.#requestProperties(options) } : this.#requestProperties(options),
+          properties ? { ...properties, ...this.#requestProperties(options) } : this.#requestProperties(options),
         succeeded: reply => {
           const result = tryDecode(() => read(reply.payload, readVersion(reply), reply))
           if ('error' in result) {
@@ -182,6 +195,7 @@ export class StoreCommands {
         },
         failed: error => observer.error(error),
       })
+    }
     return new Observable<T>(subscriber => {
       if (!requestChannel.hasSubscribers) return send(subscriber)
       const { url } = this.#invoker

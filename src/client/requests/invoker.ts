@@ -13,6 +13,7 @@ import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } fro
 import { Correlation } from './correlation.js'
 import {
   NoStoreError,
+  notEncodableError,
   outcomeUnknown,
   type PendingRequest,
   type RpcRequest,
@@ -269,15 +270,21 @@ export class Invoker {
     const { request } = pending
     const id = ++this.#lastId
     const slot = this.#sent.add(pending)
-    const message = this.#createMessage(pending, slot, id)
-    const isSmall = request.payload.length + MAX_OVERHEAD_BYTES <= maximumPacketSize
-    const size = isSmall ? 0 : this.#session.sizeOf(message)
     pending.id = id
     pending.slot = slot
     pending.epoch = this.#epoch
     pending.isAcknowledged = false
-    if (size > maximumPacketSize) this.#fail(pending, tooLargeError(request, size, maximumPacketSize))
-    else this.#transmit(pending, message)
+    const isSmall = request.payload.length + MAX_OVERHEAD_BYTES <= maximumPacketSize
+    try {
+      const message = this.#createMessage(pending, slot, id)
+      const size = isSmall ? 0 : this.#session.sizeOf(message)
+      if (size <= maximumPacketSize) this.#transmit(pending, message)
+      else this.#fail(pending, tooLargeError(request, size, maximumPacketSize))
+    } catch (cause) {
+      // After the end of the request, the error is one of its callbacks.
+      if (pending.deadline === undefined) throw cause
+      this.#fail(pending, notEncodableError(request, cause))
+    }
   }
 
   #createMessage(pending: PendingRequest, slot: number, id: number): OutboundRequest {
@@ -304,13 +311,19 @@ export class Invoker {
     const { key } = pending.request
     this.#unacknowledged++
     const epoch = this.#epoch
-    this.#session.publish(message, refusal => {
-      if (epoch !== this.#epoch) return
-      this.#unacknowledged--
-      pending.isAcknowledged = true
-      if (refusal) this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(key) : refusal)
-      this.#flush()
-    })
+    try {
+      this.#session.publish(message, refusal => {
+        if (epoch !== this.#epoch) return
+        this.#unacknowledged--
+        pending.isAcknowledged = true
+        if (refusal) this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(key) : refusal)
+        this.#flush()
+      })
+    } catch (error) {
+      // The request was not sent, so the broker will not acknowledge it.
+      if (epoch === this.#epoch && !pending.isAcknowledged) this.#unacknowledged--
+      throw error
+    }
   }
 
   #fail(pending: PendingRequest, error: StateStoreError): void {

@@ -1,5 +1,12 @@
 import type { Deadline } from '../../core/util/deadlines.js'
-import { ArgumentError, forKey, OutcomeUnknownError, StateStoreError, TimeoutError } from '../../core/util/errors.js'
+import {
+  ArgumentError,
+  forKey,
+  OutcomeUnknownError,
+  reason,
+  StateStoreError,
+  TimeoutError,
+} from '../../core/util/errors.js'
 import type { InboundMessage } from '../session/session.js'
 
 export interface RpcResponse {
@@ -68,6 +75,9 @@ export const tooLargeError = ({ key }: RpcRequest, size: number, maximum: number
   new ArgumentError(
     `A request${key === undefined ? '' : ` for key ${JSON.stringify(key)}`} with a packet of ${size} bytes is too large: the broker accepts at most ${maximum} bytes`,
   )
+
+export const notEncodableError = ({ key }: RpcRequest, cause: unknown): ArgumentError =>
+  new ArgumentError(`The request${forKey(key)} cannot be encoded: ${reason(cause)}`, { cause })
 
 declare module '../../core/util/errors.js' {
   interface ErrorCodes {

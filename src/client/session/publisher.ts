@@ -45,7 +45,13 @@ export class Publisher {
     const { stream } = this.#client
     const envelope = retain ? { ...envelopeOf(id), retain } : envelopeOf(id)
     this.#writeCoalescer.hold(stream)
-    this.#encoder.encodeTo(message.topic, message, envelope, this.#writeCoalescer)
+    try {
+      this.#encoder.encodeTo(message.topic, message, envelope, this.#writeCoalescer)
+    } catch (error) {
+      this.#unacknowledged[id] = undefined
+      this.#ids.release(id)
+      throw error
+    }
   }
 
   received(packet: Packet): void {

@@ -14,7 +14,10 @@ export interface RequestTrace {
   readonly verb: Command['verb']
   /** The key; undefined for SCAN and GLOBNOTIFY. */
   readonly key: string | undefined
-  /** User properties to send with the request, such as `traceparent`. A subscriber of `start` may set them. */
+  /**
+   * User properties to send with the request, such as `traceparent`. A subscriber of `start` may set them, to strings of
+   * at most 65,535 bytes without control characters.
+   */
   readonly properties: Record<string, string>
   outcome: 'pending' | 'succeeded' | 'failed' | 'cancelled'
   /** Why the request failed. */

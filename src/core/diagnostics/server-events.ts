@@ -16,7 +16,10 @@ export interface ServerRequestTrace {
   /** User properties of the request (W3C Trace Context). */
   readonly traceparent: string | undefined
   readonly tracestate: string | undefined
-  /** User properties for the notifications of the change. A subscriber of `start` may set them. */
+  /**
+   * User properties for the notifications of the change. A subscriber of `start` may set them, to strings of at most
+   * 65,535 bytes without control characters.
+   */
   readonly notificationProperties: Record<string, string>
   /**
    * Type of the reply; `rejected` if the request did not reach the engine; `unknown` if the outcome is unknown and no

@@ -3,6 +3,7 @@ import { serverChangeChannel, serverRequestChannel } from '../../core/diagnostic
 import type { ServerChangeEvent, ServerRequestTrace } from '../../core/diagnostics/server-events.js'
 import type { Content, Incoming, Publish } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
+import { userPropertyFilter } from '../../core/mqtt5/user-properties.js'
 import { encodeNotification } from '../../core/protocol/notifications.js'
 import { CONTENT_TYPE, type GoneReason, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
 import type { Dialect, Reply } from '../../core/protocol/replies.js'
@@ -95,6 +96,7 @@ export class StoreService implements CommitLoopHost {
   readonly #commitLoop: CommitLoop
   readonly #watchNotifier: WatchNotifier
   readonly #requestHost: RequestHost
+  readonly #filterProperties: ReturnType<typeof userPropertyFilter>
 
   constructor(options: StoreServiceOptions) {
     const { engine, log, clock, afterIo, expiryDelayMs } = options
@@ -102,6 +104,7 @@ export class StoreService implements CommitLoopHost {
     this.#engine = engine
     this.rules = new TopicRules(options.rights, (...args) => options.onTopicRejected?.(...args))
     this.#watchNotifier = new WatchNotifier(options.dialect, options.notifications === 'subscribed')
+    this.#filterProperties = userPropertyFilter(error => options.onError(error))
     this.#commitLoop = new CommitLoop({ log, engine, clock, afterIo, expiryDelayMs, host: this })
     this.#requestHost = {
       processor: new RequestProcessor(options),
@@ -202,7 +205,7 @@ export class StoreService implements CommitLoopHost {
     } else
       settleTrace(trace, response, () => {
         this.#answer(connection, message, response)
-        this.onChanges(changes, trace.notificationProperties)
+        this.onChanges(changes, this.#filterProperties(trace.notificationProperties))
       })
   }
 
