@@ -82,7 +82,7 @@ export const glob: Mutants = {
   'src/client/matching/glob-registry.ts': {
     'an unanswered STOP is sent again': {
       seed: 37,
-      code: 'if (this.#isClosed || isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)',
+      code: 'if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)',
       becomes: 'return throwError(() => error)',
     },
     'a glob that is watched again cancels its STOP': { seed: 5, code: 'this.#stops.get(id)?.unsubscribe()' },
