@@ -1,4 +1,4 @@
-/** The knowledge of a client about a completed request: it was applied, may have been applied, or never will be. */
+/** What a client knows about a request when the request has ended: applied, possibly applied, or never applied. */
 export type Knowledge = 'done' | 'open' | 'not done'
 
 const TIMES = { done: [1, 1], open: [0, 1], 'not done': [0, 0] } as const

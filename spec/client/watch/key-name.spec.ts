@@ -20,7 +20,7 @@ describe('toKeyName', () => {
     expect(bytesAndTextOf('größe')).toEqual({ bytes: utf8('größe'), text: 'größe' })
   })
 
-  it('a binary name has its bytes and their text', () => {
+  it('the bytes of a UTF-8 name are converted to its text', () => {
     expect(bytesAndTextOf(utf8('größe'))).toEqual({ bytes: utf8('größe'), text: 'größe' })
   })
 

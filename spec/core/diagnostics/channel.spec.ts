@@ -49,7 +49,7 @@ describe('a channel without diagnostics_channel', () => {
     expect(channel.hasSubscribers).toBe(false)
   })
 
-  it('lets a listener unsubscribe itself and others still get the message', () => {
+  it('delivers a message to all listeners, even if one of them unsubscribes itself meanwhile', () => {
     const channel = createLocalChannel('a')
     const other = vi.fn()
     const once = (): void => void channel.unsubscribe(once)

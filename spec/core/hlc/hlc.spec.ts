@@ -126,7 +126,7 @@ describe('Hlc.parse', () => {
     expect(() => Hlc.parse(text)).toThrow(MALFORMED)
   })
 
-  it('throws only HlcError, and never accepts text that the parsed reading does not print', () => {
+  it('throws only HlcError, and every text that it accepts equals the printed form of the result', () => {
     const wireLike = fc.string({ unit: fc.constantFrom('0', '1', '9', ':', 'a', '-', ' ', '\n'), maxLength: 12 })
     fc.assert(
       fc.property(wireLike, text => {

@@ -219,7 +219,7 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('a replaced policy withholds queued messages that a client may no longer receive', async () => {
+  it('after a policy change, queued messages that a client may no longer receive are withheld', async () => {
     const { store, client, timestamp } = await open()
     const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60, receiveMaximum: 1 } }
     const reader = await StoreClient.connect(store.url, 'reader-9', kept)

@@ -101,7 +101,7 @@ export type Entry<T> =
 
 interface EntryBase {
   readonly key: string
-  /** Version of the value; missing for an absent key, to which the protocol gives none. */
+  /** Version of the value. `undefined` for an absent key, because the protocol has no version for it. */
   readonly version: Hlc | undefined
   readonly source: 'snapshot' | 'notification' | 'resync'
 }

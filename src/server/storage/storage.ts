@@ -176,8 +176,8 @@ const newEpochId = (): string => toHex(randomBytes(8)).toLowerCase()
 const random = (): number => (randomBytes(1)[0] ?? 0) / 256
 
 /**
- * Opens a log that several nodes share. Rejects with `in-use` if a node with this id runs, with `closed`, or with a
- * connection error.
+ * Opens a log that several nodes share. Rejects with `in-use` if a node with this id is running, with
+ * `closed` if the opening is cancelled, or with a connection error.
  */
 async function clusterStorage(
   log: SharedLog,

@@ -1,4 +1,4 @@
-/** An option that a text passes to a function. */
+/** An option that a code example passes to a function. */
 export interface GivenOption {
   readonly call: string
   readonly option: string

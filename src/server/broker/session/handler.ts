@@ -67,8 +67,8 @@ export interface BrokerHandler {
   /** Returns why a PUBLISH is rejected. A will is checked both when the client connects and before publication. */
   checkPublish(client: Client, message: Incoming): PublishRejection | undefined
   /**
-   * Handles a PUBLISH to {@link topic}, whose bytes are views of the receive buffer. Returns whether a response follows
-   * after the current input. If so, other packets to the client are sent together with the response.
+   * Handles a PUBLISH to {@link topic}. The bytes of the message are views of the receive buffer. Returns whether a
+   * response will be sent once the current input is processed. Other packets to the client are then sent with it.
    */
   handlePublish(client: Client, message: Incoming): boolean
   maySubscribe(client: Client, filter: string): boolean
