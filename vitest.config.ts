@@ -54,8 +54,8 @@ export default defineConfig(async ({ mode }) => {
       testTimeout: 20_000,
       hookTimeout: 20_000,
       expect: { poll: { timeout: 10_000 } },
-      // The stores of specs allow anonymous access and would warn about it.
-      execArgv: ['--disable-warning=RX_STATESTORE_ANONYMOUS'],
+      // Specs cause these warnings on purpose. They are not printed, but specs still receive them.
+      execArgv: ['--disable-warning=RX_STATESTORE_ANONYMOUS', '--disable-warning=RX_STATESTORE_STRAY_FILE'],
       env: {
         SEED: String(seed),
         EFFORT: process.env['EFFORT'] ?? (isFull ? 'full' : 'quick'),

@@ -108,5 +108,3 @@ function prettyLine(level: Level, event: string, message: string, now: number, c
   const words = text === event ? text : `${event}: ${text}`
   return `${dim(new Date(now).toISOString())} ${color(level.toUpperCase().padEnd(5))} ${words}\n`
 }
-
-/** Replaces the user name and password of URLs. */

@@ -87,7 +87,10 @@ export interface ConnectOptions extends ClientOptions {
    * with jitter.
    */
   readonly reconnect?: BackoffOptions | undefined
-  /** Replaces `reconnect`: returns the delay in ms, or `false` to give up, which closes the client with the cause. */
+  /**
+   * Replaces `reconnect`: returns the delay in ms, or `false` to give up, which closes the client with the cause. Also
+   * decides on `connection-refused` if the broker had accepted the login before.
+   */
   readonly reconnectStrategy?: ReconnectStrategy | undefined
   /**
    * Follows server references (MQTT 5.0, section 4.11) to any broker, and sends it all credentials. The scheme stays
