@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../support/free-port.js'
 import { listen } from '../support/listen.js'
 import { execute, openStore, start } from './test-io.js'
 
@@ -70,10 +71,9 @@ describe('The connection of a command', () => {
   })
 
   it('waits until the timeout for a broker that starts late', async () => {
-    const gone = await openStore()
-    await gone.close()
-    const { exit } = start(['set', 'k', 'v', '--url', gone.url, '--timeout', '10000'])
-    await openStore({ port: Number(new URL(gone.url).port) })
+    const port = await freePort()
+    const { exit } = start(['set', 'k', 'v', '--url', `mqtt://127.0.0.1:${port}`, '--timeout', '10000'])
+    await openStore({ port })
     expect(await exit).toBe(0)
   })
 

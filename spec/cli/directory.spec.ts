@@ -6,6 +6,7 @@ import { text } from '../../src/client/index.js'
 import { systemClock } from '../../src/core/util/clock.js'
 import { serve } from '../../src/server/index.js'
 import { openDirectory } from '../../src/server/storage/storage.js'
+import { freePort } from '../support/free-port.js'
 import { openClient, record } from '../support/open-client.js'
 import { scratch } from './open-console.js'
 import { execute } from './test-io.js'
@@ -130,7 +131,8 @@ describe('load --data', () => {
 
   it('clients that stay open emit the restored value when the store starts, although it is older', async () => {
     const data = await written()
-    const store = await serve({ port: 0, wsPort: 0, data })
+    const port = await freePort()
+    const store = await serve({ port, wsPort: 0, data })
     const client = openClient(store.url, { reconnect: { initial: 5, max: 20 } })
     const key = client.key('a', text)
     const seen = record(key.value$)
@@ -140,7 +142,7 @@ describe('load --data', () => {
     await store.close()
     const empty = await scratch('empty')
     expect(await execute(['load', '--data', empty], { stdin })).toMatchObject({ code: 0 })
-    const restored = await serve({ port: Number(new URL(store.url).port), wsPort: 0, data: empty })
+    const restored = await serve({ port, wsPort: 0, data: empty })
     onTestFinished(async () => restored.close())
     await seen.until(({ values }) => values.length === 3)
     expect(seen.values).toEqual(['1', '2', '1'])

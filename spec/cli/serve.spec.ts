@@ -2,6 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { freePort } from '../support/free-port.js'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 
 const ANY_PORT = ['--port', '0', '--ws-port', '0']
@@ -90,12 +91,21 @@ describe('serve', () => {
   })
 
   it('exits with code 1 when the seed exceeds the limits, and frees its ports', async () => {
-    const port = new URL((await closedStore()).url).port
-    const flags = ['--port', port, '--ws-port', '0', '--max-keys', '1', '--seed', await seedFile('{"a":1,"b":2}')]
+    const port = await freePort()
+    const flags = [
+      '--port',
+      String(port),
+      '--ws-port',
+      '0',
+      '--max-keys',
+      '1',
+      '--seed',
+      await seedFile('{"a":1,"b":2}'),
+    ]
     const { code, stderr } = await execute(['serve', ...flags])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: Nothing was loaded: the store would exceed its quota of .*\n$/)
-    await openStore({ port: Number(port) })
+    await openStore({ port })
   })
 
   it('limits its keys with --max-keys', async () => {
@@ -153,9 +163,3 @@ describe('serve', () => {
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore serve --help\n$/)
   })
 })
-
-async function closedStore(): Promise<{ readonly url: string }> {
-  const store = await openStore()
-  await store.close()
-  return store
-}

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { utf8 } from '../../src/core/util/bytes.js'
+import { freePort } from '../support/free-port.js'
 import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
@@ -140,8 +141,8 @@ describe('watch', () => {
   })
 
   it('survives a restart of the store on the same port, and resynchronises', async () => {
-    const first = await openStore()
-    const port = Number(new URL(first.url).port)
+    const port = await freePort()
+    const first = await openStore({ port })
     await execute(['set', 'a', 'old', '--url', first.url])
     const { stdout, stderr, exit, interrupt } = start(['watch', 'a', '--url', first.url])
     await stdout.line(/ old +snapshot$/)
@@ -159,11 +160,10 @@ describe('watch', () => {
   })
 
   it('waits for a store that is unavailable at first, and reports the failure once', async () => {
-    const gone = await openStore()
-    await gone.close()
-    const { stdout, stderr } = start(['watch', 'a', '--url', gone.url])
+    const port = await freePort()
+    const { stdout, stderr } = start(['watch', 'a', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/cannot reach mqtt:\/\/127\.0\.0\.1:\d+, still trying: .*ECONNREFUSED/)
-    const store = await openStore({ port: Number(new URL(gone.url).port) })
+    const store = await openStore({ port })
     await stderr.line(/connected to/)
     await stdout.line(/absent/)
     expect(store.stats.watches).toBe(1)
@@ -180,9 +180,8 @@ describe('watch', () => {
   })
 
   it('can be interrupted while the store is down', async () => {
-    const gone = await openStore()
-    await gone.close()
-    const { stderr, exit, interrupt } = start(['watch', 'a', '--url', gone.url])
+    const port = await freePort()
+    const { stderr, exit, interrupt } = start(['watch', 'a', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/still trying/)
     interrupt()
     expect(await exit).toBe(0)

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePorts } from './free-port.js'
 import { NATS_SERVER } from './services.js'
 
 interface NatsServer {
@@ -84,17 +84,4 @@ export class NatsCluster {
     await Promise.all(this.#servers.map(async (_, at) => this.kill(at)))
     await rm(this.#folder, { recursive: true, force: true })
   }
-}
-
-/** Returns different ports that were free a moment ago. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer())
-  const ports: number[] = []
-  for (const server of servers) {
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    const address = server.address()
-    if (typeof address === 'object' && address !== null) ports.push(address.port)
-  }
-  await Promise.all(servers.map(async server => new Promise(resolve => server.close(resolve))))
-  return ports
 }

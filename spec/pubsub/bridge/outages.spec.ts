@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { json, systemClock } from '../../../src/client/index.js'
 import { serve } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
+import { freePort } from '../../support/free-port.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { bridgeTo, Follower, FULL_ACCESS, openBridge, openBrowser } from './support/open-bridge.js'
@@ -75,8 +76,8 @@ describe('a bridge that loses the store', () => {
   })
 
   it('the bridge continues after the store restarted without its data', async () => {
-    const first = await serve({ port: 0, wsPort: 0, clock: systemClock })
-    const { port } = new URL(first.url)
+    const port = await freePort()
+    const first = await serve({ port, wsPort: 0, clock: systemClock })
     const { browser } = await bridgeTo(openClient(first.url))
     const ann = browser()
     const follower = new Follower(ann, 'a')
@@ -85,7 +86,7 @@ describe('a bridge that loses the store', () => {
     await follower.until('set 1 (notification)')
     await first.close()
     await follower.until('is stale')
-    await using second = await serve({ port: Number(port), wsPort: 0, clock: systemClock })
+    await using second = await serve({ port, wsPort: 0, clock: systemClock })
     await follower.until('absent (resync)')
     await firstValueFrom(ann.sendEvent('key:set', { key: 'a', value: 2 }))
     await follower.until('set 2 (notification)')

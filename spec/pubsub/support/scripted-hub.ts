@@ -14,6 +14,7 @@ import type {
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { eventually } from '../../support/eventually.js'
+import { freePort } from '../../support/free-port.js'
 
 export type Protocol = 'json' | 'protobuf'
 
@@ -114,9 +115,10 @@ export class ScriptedHub {
   readonly #http: Server
   readonly #sockets: WebSocketServer
   readonly #streams = new Set<Duplex>()
-  #port = 0
+  readonly #port: number
 
-  private constructor(protocol: Protocol) {
+  private constructor(protocol: Protocol, port: number) {
+    this.#port = port
     const codec = hubCodecs[protocol]
     this.#http = createServer()
     const handleProtocols = (offered: Set<string>): string | false =>
@@ -138,7 +140,7 @@ export class ScriptedHub {
   }
 
   static async open(protocol: Protocol): Promise<ScriptedHub> {
-    const hub = new ScriptedHub(protocol)
+    const hub = new ScriptedHub(protocol, await freePort())
     await hub.listen()
     onTestFinished(() => hub.close())
     return hub
@@ -148,12 +150,10 @@ export class ScriptedHub {
     return `ws://127.0.0.1:${this.#port}/client/hubs/h`
   }
 
-  /** Listens on the same port as before. */
+  /** Listens, on the same port each time. */
   async listen(): Promise<void> {
     this.#http.listen(this.#port, '127.0.0.1')
     await once(this.#http, 'listening')
-    const address = this.#http.address()
-    this.#port = address !== null && typeof address === 'object' ? address.port : 0
   }
 
   /** Closes all connections and frees the port. */

@@ -3,6 +3,7 @@ import { linesOf } from '../../../src/node/dump/codec.js'
 import type { StreamLine } from '../../../src/server/console/contract.js'
 import { serveConsole } from '../../../src/server/console/index.js'
 import { type AttachedStore, type AttachOptions, attach } from '../../../src/server/index.js'
+import { freePort } from '../../support/free-port.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
@@ -21,7 +22,7 @@ const answerOf = async (response: Promise<Response>): Promise<readonly [number, 
 
 /** Opens a store that is attached to an external broker, and its console. */
 async function openAttachedConsole(options: Parameters<typeof openConsoleOf>[1] = {}) {
-  const broker = await openBroker()
+  const broker = await openBroker({ port: await freePort() })
   const url = `mqtt://127.0.0.1:${broker.port}`
   const store = await attach(url, QUICK)
   onTestFinished(async () => store.close())

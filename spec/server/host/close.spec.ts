@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { eventually } from '../../support/eventually.js'
+import { freePort } from '../../support/free-port.js'
 import { openStore } from '../../support/open-store.js'
 import { connect } from '../../support/packets.js'
 import { RawSocket } from '../../support/raw-socket.js'
@@ -28,7 +29,7 @@ describe('closing a store', () => {
   })
 
   it('closing a store frees both ports', async () => {
-    const { store } = await openStore()
+    const { store } = await openStore({ port: await freePort(), wsPort: await freePort() })
     await StoreClient.ready(store.url, 'alice')
     await store.close()
     for (const url of [store.url, store.wsUrl]) {

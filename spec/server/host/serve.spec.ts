@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import { type ServeOptions, serve } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
+import { freePort } from '../../support/free-port.js'
 import { listen } from '../../support/listen.js'
 import { openStore } from '../../support/open-store.js'
 import { StoreClient } from '../../support/store-client.js'
@@ -22,11 +23,9 @@ describe('serve', () => {
   })
 
   it('serve listens on the given ports', async () => {
-    const { store } = await openStore()
-    const [port, wsPort] = [portOf(store.url), portOf(store.wsUrl)]
-    await store.close()
-    const { store: next } = await openStore({ port, wsPort })
-    expect([next.url, next.wsUrl]).toEqual([store.url, store.wsUrl])
+    const [port, wsPort] = [await freePort(), await freePort()]
+    const { store } = await openStore({ port, wsPort })
+    expect([store.url, store.wsUrl].map(portOf)).toEqual([port, wsPort])
   })
 
   it('serve puts brackets around an IPv6 address in its URLs', async () => {
@@ -40,13 +39,11 @@ describe('serve', () => {
     "serve rejects with the system's error if %s is in use, and frees the other port",
     async name => {
       const port = await takenPort()
-      const { store } = await openStore()
-      const free = portOf(store.url)
-      await store.close()
+      const free = await freePort()
       const other = name === 'port' ? 'wsPort' : 'port'
       await expect(serve({ [name]: port, [other]: free })).rejects.toMatchObject({ code: 'EADDRINUSE' })
-      const { store: next } = await openStore({ port: free })
-      expect(portOf(next.url)).toBe(free)
+      const { store } = await openStore({ port: free })
+      expect(portOf(store.url)).toBe(free)
     },
   )
 

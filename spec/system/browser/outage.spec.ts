@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { boolean, type Codec, json, number } from '../../../src/client/index.js'
 import { type StoreServer, serve } from '../../../src/server/index.js'
 import { openHub } from '../../pubsub/support/open-hub.js'
+import { freePort } from '../../support/free-port.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { bundle, servePage } from '../../support/serve-page.js'
@@ -28,15 +29,14 @@ const SLIDER =
   '<!doctype html><title>x</title><link rel="icon" href="data:," /><script type="module" src="page.js"></script>' +
   '<input type="range" min="10" max="30" step="0.5" />'
 
-const portOf = (address: string): number => Number(new URL(address).port)
-
 /**
  * Opens a store on disk that can be stopped and restarted at the same addresses, and a page with a controlled clock.
  */
 async function openWorld() {
   const data = await mkdtemp(join(tmpdir(), 'outage-'))
   onTestFinished(async () => rm(data, { recursive: true, force: true }))
-  let store: StoreServer = await serve({ port: 0, wsPort: 0, data })
+  const [port, wsPort] = [await freePort(), await freePort()]
+  let store: StoreServer = await serve({ port, wsPort, data })
   const { url, wsUrl } = store
   onTestFinished(async () => store.close())
   const client = openClient(url)
@@ -51,7 +51,7 @@ async function openWorld() {
       await store.close()
       await meanwhile()
       await page.clock.runFor(OUTAGE)
-      store = await serve({ port: portOf(url), wsPort: portOf(wsUrl), data })
+      store = await serve({ port, wsPort, data })
     },
   }
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { FOREVER, lockOf, node, openPort, pidOf, runs, STUBBORN, starting } from '../../cli/locked-command.js'
 import { execute, openStore, start } from '../../cli/test-io.js'
+import { freePort } from '../../support/free-port.js'
 import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
@@ -94,19 +95,17 @@ describe('the lock command when its lock is lost', () => {
 
 describe('the lock command without a store', () => {
   it('the lock command reports that no store responds, and waits for one', async () => {
-    const gone = await openStore()
-    await gone.close()
-    const running = start(['lock', 'l', '--url', gone.url, ...node(FOREVER)])
+    const port = await freePort()
+    const running = start(['lock', 'l', '--url', `mqtt://127.0.0.1:${port}`, ...node(FOREVER)])
     await running.stderr.line(/cannot reach mqtt:\/\/127\.0\.0\.1:\d+, still trying: .*ECONNREFUSED/)
-    await openStore({ port: Number(new URL(gone.url).port) })
+    await openStore({ port })
     await running.stderr.line(/connected to/)
     await pidOf(running)
   })
 
   it('the lock command exits with code 1 and the reason with --no-wait', async () => {
-    const gone = await openStore()
-    await gone.close()
-    const args = ['lock', 'l', '--no-wait', '--timeout', '1000', '--url', gone.url, ...node(FOREVER)]
+    const port = await freePort()
+    const args = ['lock', 'l', '--no-wait', '--timeout', '1000', '--url', `mqtt://127.0.0.1:${port}`, ...node(FOREVER)]
     const { code, stdout, stderr } = await execute(args)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(

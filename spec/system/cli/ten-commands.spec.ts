@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { freePorts } from '../../support/free-port.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache')
@@ -37,19 +37,11 @@ function commandsOfThePage(): string[] {
   return block.match(/^.*<<'EOF'\n(?:.*\n)*?EOF$|^(?:.*\\\n)*.+$/gm) ?? []
 }
 
-const freePort = (): Promise<string> =>
-  new Promise(resolve => {
-    const server = createServer().listen(0, () => {
-      const address = server.address()
-      server.close(() => resolve(String(typeof address === 'object' ? address?.port : address)))
-    })
-  })
-
 it('The ten commands of docs/security.md set up a store that only the panel may write', async () => {
   const commands = commandsOfThePage()
   expect(commands).toHaveLength(10)
   // The ports of the page may be in use on this machine. Nothing else is changed.
-  const [port, wsPort] = [await freePort(), await freePort()]
+  const [port = '', wsPort = ''] = (await freePorts(2)).map(String)
   const script = commands
     .map(command => `${command}\necho "[$?]"`)
     .join('\n')

@@ -6,8 +6,8 @@ import { checkDirectory } from '../../../src/server/storage/directory.js'
 import { Random } from '../../simulation/random.js'
 import { bundle, type Program } from '../../support/bundle.js'
 import { SEED } from '../../support/effort.js'
+import { freePort } from '../../support/free-port.js'
 import { CrashScenario } from './crash-scenario.js'
-import { freePort } from './port.js'
 
 /** The number of kills. For manual runs: `KILLS=5000 npx vitest run ... spec/system/crash`. */
 const KILLS = Number(process.env['KILLS'] ?? 40)
@@ -30,7 +30,7 @@ async function killRepeatedly(
   onTestFinished(() => rmSync(data, { recursive: true, force: true }))
   const random = new Random(seed)
   // The port is not derived from the seed, so that two identical runs at the same time do not use the same port.
-  const scenario = new CrashScenario(program, data, await freePort(Math.random), () => random.next())
+  const scenario = new CrashScenario(program, data, await freePort(), () => random.next())
   const { writers, watch, holders } = scenario
   const observed = (): number[] => {
     const { alive, expired } = writers.expiries.observed

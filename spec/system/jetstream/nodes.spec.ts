@@ -7,6 +7,7 @@ import { type ServeOptions, type StoreServer, serve } from '../../../src/server/
 import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
 import { type JetStreamOptions, jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { eventually } from '../../support/eventually.js'
+import { freePort } from '../../support/free-port.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient, record } from '../../support/open-client.js'
 
@@ -67,13 +68,13 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
 
   it('no write and no watch is lost when nodes are stopped one after the other', async () => {
     const name = newName()
-    let nodes = [await node(logOf(name, 'a')), await node(logOf(name, 'b'))]
+    const ports = [
+      { port: await freePort(), wsPort: await freePort() },
+      { port: await freePort(), wsPort: await freePort() },
+    ]
+    let nodes = [await node(logOf(name, 'a'), ports[0]), await node(logOf(name, 'b'), ports[1])]
     const writer = openClient(nodes[1]?.url ?? '')
     await writer.key('x', text).set('0')
-    const ports = nodes.map(({ url, wsUrl }) => ({
-      port: Number(new URL(url).port),
-      wsPort: Number(new URL(wsUrl).port),
-    }))
     const watch = record(openClient(nodes[0]?.url ?? '').key('x', text).value$)
     await watch.until(({ values }) => values.includes('0'))
     for (const [at, id] of ['a', 'b'].entries()) {

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
-import { createServer } from 'node:net'
 import { connect } from 'mqtt'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
@@ -9,21 +8,13 @@ import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { serveConsole } from '../../../src/server/console/index.js'
 import { firstOf, type Method, serve } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
+import { freePort } from '../../support/free-port.js'
 import { runNginx } from '../../support/nginx.js'
 
 const PAGE = readFileSync(new URL('../../../docs/security.md', import.meta.url), 'utf8')
 const SNIPPET = /```nginx\n([\s\S]*?)```/.exec(PAGE)?.[1] ?? ''
 const NAME = 'panel.example'
 const KEY = 'a secret of no less than 32 bytes'
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
 
 /** Starts nginx with the documented configuration, in front of a store with its console and of a hub. */
 async function open() {

@@ -5,6 +5,7 @@ import { filter, firstValueFrom, map } from 'rxjs'
 import { expect, onTestFinished } from 'vitest'
 import { number, type StateStore } from '../../../../src/client/index.js'
 import { type StoreServer, serve } from '../../../../src/server/index.js'
+import { freePort } from '../../../support/free-port.js'
 import { type Link, layLink } from '../../../support/link.js'
 import { openClient } from '../../../support/open-client.js'
 import { textOf } from '../../../support/words.js'
@@ -25,7 +26,7 @@ export interface Thermostat {
 
 /** Starts the example in `folder`, and stops it at the end of the test. */
 export async function startThermostat(folder: string): Promise<Thermostat> {
-  const store = await serve({ port: 0, wsPort: 0 })
+  const store = await serve({ port: await freePort(), wsPort: await freePort() })
   onTestFinished(async () => store.close())
   const written = writesTo(store)
   const link = await layLink(store.wsUrl)
