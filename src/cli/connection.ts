@@ -102,8 +102,11 @@ function explained(error: unknown, status: Status | undefined, { broker, timeout
 export const isPermanentEnd = (error: unknown): error is StateStoreError =>
   error instanceof ConnectionRefusedError || (error instanceof ClosedError && error.cause !== undefined)
 
-export const refused = (broker: string, error: StateStoreError): Failure =>
-  new Failure(EXIT.failed, `${broker}: ${rootCause(error)}`, { cause: error })
+export function refused(broker: string, error: StateStoreError): Failure {
+  const cause = error instanceof ClosedError ? error.cause : error
+  const why = cause instanceof ConnectionRefusedError ? cause.message : rootCause(error)
+  return new Failure(EXIT.failed, `${broker}: ${why}`, { cause: error })
+}
 
 // A user name or password in flags replaces the service account token of the environment.
 function environment(flags: ConnectionFlags, io: Io): ConnectOptions {

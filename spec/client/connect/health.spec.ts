@@ -1,4 +1,4 @@
-import { firstValueFrom } from 'rxjs'
+import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
@@ -17,12 +17,15 @@ async function open(ms: number) {
 }
 
 describe('the health of a client', () => {
-  it('shows the time from the last request to its response', async () => {
+  it('shows the time from the last request of this connection to its response', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     expect((await firstValueFrom(client.stats$)).roundTrip).toBeUndefined()
     await client.key('a', text).get()
     expect((await firstValueFrom(client.stats$)).roundTrip).toBeGreaterThan(0)
+    await store.close()
+    await firstValueFrom(client.status$.pipe(filter(({ state }) => state === 'reconnecting')))
+    expect((await firstValueFrom(client.stats$)).roundTrip).toBeUndefined()
   })
 
   it.each([5_000, -5_000])(

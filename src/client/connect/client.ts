@@ -371,7 +371,7 @@ export interface ClientStats {
    * being read.
    */
   readonly synced: number
-  /** Time from sending a recent request until its response arrived, ms; `undefined` before the first. */
+  /** Time from sending a recent request until its response arrived, ms; `undefined` before the first of a connection. */
   readonly roundTrip: number | undefined
   /**
    * The clock of the store minus the clock of this machine when the client connected, ms; `undefined` if unknown. With

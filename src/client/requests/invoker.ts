@@ -80,7 +80,7 @@ export class Invoker {
     this.#timeouts = new Timeouts(clock, pending => this.#onTimeout(pending))
   }
 
-  /** Time from sending a recent request until its response arrived, ms; `undefined` before the first. */
+  /** Time from sending a recent request until its response arrived, ms; `undefined` before the first of a connection. */
   get roundTrip(): number | undefined {
     return this.#roundTrip
   }
@@ -132,6 +132,7 @@ export class Invoker {
     this.#disconnectCause = cause
     this.#epoch++
     this.#measured = undefined
+    this.#roundTrip = undefined
     this.#unacknowledged = 0
     // Removes the inquiries, because the next connection creates new ones.
     for (const inquiry of Array.from(this.#inquiries)) this.#remove(inquiry)
