@@ -1,14 +1,15 @@
 // Compares the built-in broker with the broker of another checkout, Mosquitto and aedes.
 import { spawnSync } from 'node:child_process'
+import { bytes } from 'rx-statestore'
 import { measureAttached } from './broker/attached.js'
 import { startAedes, startMosquitto, startOurs } from './broker/brokers.js'
-import { measureFanOut } from './broker/fan-out.js'
+import { measureBrokerFanOut } from './broker/fan-out.js'
 import { measureIdle } from './broker/idle.js'
-import { measureRequests } from './broker/requests.js'
 import { measureTraffic } from './broker/traffic.js'
-import { progress } from './report.js'
+import { openOurs } from './peers/ours.js'
+import { startInstalled } from './peers/peer.js'
+import { measureRequests } from './requests.js'
 
-/** @type {Record<string, () => Promise<import('./broker/brokers.js').Broker>>} */
 const OTHERS = {
   Mosquitto: startMosquitto,
   'aedes 1.2': () => startAedes('aedes 1.2', 'aedes', 4),
@@ -24,12 +25,31 @@ const OTHERS = {
 export async function measureBroker(effort, reportMissing, before) {
   const stores = [{ name: 'rx-statestore' }, ...(before === undefined ? [] : [{ name: 'before', directory: before }])]
   return [
-    await measureOrdinary(stores, effort, reportMissing),
-    await measureRequests(stores, effort),
+    ...(await measureBrokers(stores, effort, reportMissing)),
     ...(await measureExistingBroker(effort, reportMissing)),
-    await measureFanOut(stores, effort),
+    await measureBrokerFanOut(stores, effort),
     ...(await measureIdle(stores, effort)),
   ]
+}
+
+/**
+ * Measures ordinary messages of all brokers, and requests of the client of this package to the stores.
+ *
+ * @param {readonly { name: string, directory?: string }[]} stores
+ * @param {import('./rounds.js').Effort} effort
+ * @param {(reason: string) => void} reportMissing
+ */
+async function measureBrokers(stores, effort, reportMissing) {
+  const ours = await Promise.all(stores.map(({ name, directory }) => startOurs(name, directory)))
+  const others = await startInstalled(OTHERS, reportMissing)
+  const traffic = await measureTraffic([...ours, ...others], effort)
+  for (const { close } of others) await close()
+  const clients = []
+  for (const { name, url, pid } of ours)
+    clients.push({ ...(await openOurs([url], name, bytes, new Uint8Array(16))), pid })
+  const rows = await measureRequests(clients, effort)
+  for (const { close } of [...clients, ...ours]) await close()
+  return [traffic, { title: 'Broker, client requests of 16 B', rows }]
 }
 
 /**
@@ -40,24 +60,4 @@ async function measureExistingBroker(effort, reportMissing) {
   if (spawnSync('mosquitto', ['-h']).error === undefined) return [await measureAttached(effort)]
   reportMissing('a store attached to Mosquitto: mosquitto is not installed')
   return []
-}
-
-/**
- * @param {readonly { name: string, directory?: string }[]} stores
- * @param {import('./rounds.js').Effort} effort
- * @param {(reason: string) => void} reportMissing
- */
-async function measureOrdinary(stores, effort, reportMissing) {
-  const brokers = []
-  for (const { name, directory } of stores) brokers.push(await startOurs(name, directory))
-  for (const [name, start] of Object.entries(OTHERS)) {
-    progress(`starting ${name}`)
-    await start().then(
-      broker => brokers.push(broker),
-      error => reportMissing(`${name}: ${error.message}`),
-    )
-  }
-  const table = await measureTraffic(brokers, effort)
-  for (const { close } of brokers) await close()
-  return table
 }

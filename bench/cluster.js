@@ -6,12 +6,11 @@ import { startNode, startNodes } from './cluster/nodes.js'
 import { startMembers } from './peers/etcd.js'
 import { openNats } from './peers/nats.js'
 import { measureNotifications } from './peers/notifications.js'
+import { startInstalled } from './peers/peer.js'
 import { onDisk } from './peers/server.js'
-import { numbered, RawClient } from './raw/client.js'
+import { writeKeys } from './raw/client.js'
 import { bytes, ms, progress } from './report.js'
-import { compare, medianRate, takeTurns } from './rounds.js'
-
-const VERBS = /** @type {const} */ (['SET', 'GET'])
+import { measureRequests } from './requests.js'
 
 /**
  * @param {import('./rounds.js').Effort} effort
@@ -27,60 +26,20 @@ export async function measureCluster(effort, reportMissing, keys = effort.quick 
   const nats = await startNatsServers().catch(error => reportMissing(`a cluster of NATS: ${error.message}`))
   if (!nats) return []
   const nodes = await startNodes(nats.servers)
-  /** @type {import('./peers/peer.js').Peer[]} */
-  const peers = [nodes]
-  const others = {
-    'NATS KV': () => openNats(nats.servers, { storage: 'file', replicas: 3, history: 1 }),
-    etcd: () => etcd,
-  }
-  for (const [name, start] of Object.entries(others)) {
-    progress(`starting ${name}`)
-    await start().then(
-      peer => peers.push(peer),
-      error => reportMissing(`${name}: ${error.message}`),
-    )
-  }
+  const natsKv = () => openNats(nats.servers, { storage: 'file', replicas: 3, history: 1 })
+  const others = await startInstalled({ 'NATS KV': natsKv, etcd: () => etcd }, reportMissing)
+  const peers = [nodes, ...others]
+  const title = 'Three servers each, requests of 16 B, flushed before the response'
   const tables = [
-    await measureRequests(peers, effort),
+    { title, rows: await measureRequests(peers, effort) },
     ...(await measureNotifications(peers, effort, effort.quick ? [1, 30] : [1, 1000])),
   ]
-  for (const { close } of peers.slice(1)) await close()
+  for (const { close } of others) await close()
   tables.push(await measureFailover(nats, nodes.nodes, effort))
   tables.push(await measureStart(nats.servers, nodes.nodes, keys))
   await nodes.close()
   await nats.stop()
   return tables
-}
-
-/**
- * @param {readonly import('./peers/peer.js').Peer[]} peers
- * @param {import('./rounds.js').Effort} effort
- */
-async function measureRequests(peers, effort) {
-  /** @type {import('./report.js').Table} */
-  const table = { title: 'Three servers each, requests of 16 B, flushed before the response', rows: [] }
-  for (const verb of effort.quick ? VERBS.slice(0, 1) : VERBS) {
-    for (const inFlight of [1, 256]) {
-      const runners = peers.map(({ name, run }) => ({
-        name,
-        run: (/** @type {number} */ count) => run(verb, inFlight, count),
-      }))
-      const rates = await takeTurns(
-        `${verb}, ${inFlight} in flight`,
-        runners,
-        effort,
-        inFlight === 1 ? 20 : 4 * inFlight,
-      )
-      const [ours = []] = rates
-      for (const [i, { name }] of peers.entries()) {
-        const theirs = rates[i] ?? []
-        const { ratio, spread } = compare(ours, theirs)
-        const compared = i === 0 ? { 'ours / theirs': '', spread: '' } : { 'ours / theirs': ratio, spread }
-        table.rows.push({ store: name, request: verb, 'in flight': inFlight, rate: medianRate(theirs), ...compared })
-      }
-    }
-  }
-  return table
 }
 
 /**
@@ -92,29 +51,18 @@ async function measureRequests(peers, effort) {
  */
 async function measureStart(servers, nodes, keys) {
   progress(`a start with ${keys} keys`)
-  const client = await RawClient.connect(nodes[0]?.url ?? '', 'bench-load')
-  let next = 0
   const loadingAt = performance.now()
-  await client.run(['SET', numbered('k'), 'x'.repeat(100)], keys, () => next++)
+  await writeKeys(nodes[0]?.url ?? '', keys)
   const loadedAt = performance.now()
-  client.close()
   const node = await startNode(servers, 'd')
   const took = performance.now() - loadedAt
   const loadedKeys = Object(await node.child().ask({})).keys
   const peakBytes = Number(await node.child().ask({ type: 'peak' }))
   if (loadedKeys < keys) throw new Error(`The new node has ${loadedKeys} of ${keys} keys`)
   await node.child().close()
-  /** @type {import('./report.js').Table} */
+  const written = { keys, each: '100 B', 'written in': ms(loadedAt - loadingAt) }
   return {
     title: 'Start of an empty node',
-    rows: [
-      {
-        keys,
-        each: '100 B',
-        'written in': ms(loadedAt - loadingAt),
-        'listens after': ms(took),
-        'peak memory': bytes(peakBytes),
-      },
-    ],
+    rows: [{ ...written, 'listens after': ms(took), 'peak memory': bytes(peakBytes) }],
   }
 }

@@ -4,8 +4,8 @@ import { connectPubSub } from 'rx-statestore/pubsub'
 import { Subscription } from 'rxjs'
 import { WebSocket } from 'ws'
 import { start } from './child.js'
-import { median, ms, perSecond, progress, spread, times } from './report.js'
-import { compare, medianRate, takeTurns } from './rounds.js'
+import { median, ms, perSecond, progress } from './report.js'
+import { compare, compareWithFirst, takeTurns } from './rounds.js'
 
 /**
  * Messages per request, with two requests in flight. The number is limited because a hub ends a session with 1,000
@@ -117,13 +117,9 @@ async function measureRate(protocol, urls, effort) {
   const receivers = [ours(urls.hub, protocol), await plain(`${urls.plain}/${protocol}`, 'ws', () => undefined)]
   // A further plain client parses the frames, as an application must.
   if (protocol === 'json') receivers.push(await plain(`${urls.plain}/json`, 'ws and JSON.parse', JSON.parse))
-  const all = await takeTurns(`messages, ${protocol}`, receivers, effort, 10 * BATCH_SIZE)
+  const measured = await takeTurns(`messages, ${protocol}`, receivers, effort, 10 * BATCH_SIZE)
   for (const { close } of receivers) await close()
-  return receivers.map(({ name }, i) => {
-    const { ratio, spread } = compare(all[0] ?? [], all[i] ?? [])
-    const compared = i === 0 ? { 'ours / theirs': '', spread: '' } : { 'ours / theirs': ratio, spread }
-    return { receiver: name, frames: protocol, rate: medianRate(all[i] ?? []), ...compared }
-  })
+  return compareWithFirst(measured).map(({ name, cells }) => ({ receiver: name, frames: protocol, ...cells }))
 }
 
 /**
@@ -137,29 +133,26 @@ async function measureRate(protocol, urls, effort) {
 async function measureRecovery(protocol, urls, child) {
   const receiver = ours(urls.hub, protocol)
   await receiver.run(BATCH_SIZE)
-  /** @type {number[][]} */
-  const took = [[], []]
+  /** @type {number[]} */
+  const own = []
+  /** @type {number[]} */
+  const plain = []
   for (let round = 0; round < RECOVERIES; round++) {
     progress(`recovery, ${protocol}: ${round + 1} of ${RECOVERIES}`)
-    took[0]?.push(await sinceAccepted(child, 'hub', recover(receiver.client, child)))
-    took[1]?.push(await sinceAccepted(child, 'plain', receive(`${urls.plain}/${protocol}?count=${QUEUED}`)))
+    own.push(await sinceAccepted(child, 'hub', recover(receiver.client, child)))
+    plain.push(await sinceAccepted(child, 'plain', receive(`${urls.plain}/${protocol}?count=${QUEUED}`)))
   }
   await receiver.close()
-  const ratios = took[0]?.map((own, round) => (took[1]?.[round] ?? Number.NaN) / own) ?? []
-  return ['rx-statestore', 'ws, without recovery'].map((name, i) => {
-    const rates = took[i]?.map(time => (QUEUED / time) * 1000) ?? []
-    const total = took[i]?.reduce((sum, time) => sum + time) ?? Number.NaN
-    const ratio = { 'ours / theirs': times(median(ratios)), spread: times(spread(ratios)) }
-    const measured = { median: ms(median(took[i] ?? [])), rate: perSecond(median(rates)) }
-    const compared = i === 0 ? { 'ours / theirs': '', spread: '' } : ratio
-    return {
-      client: name,
-      frames: protocol,
-      ...measured,
-      '10,000': ms((total * 10_000) / (QUEUED * RECOVERIES)),
-      ...compared,
-    }
+  /** @param {string} client @param {readonly number[]} took */
+  const row = (client, took) => ({
+    client,
+    frames: protocol,
+    median: ms(median(took)),
+    rate: perSecond((QUEUED / median(took)) * 1000),
+    '10,000': ms((took.reduce((sum, each) => sum + each, 0) * 10_000) / (QUEUED * RECOVERIES)),
   })
+  const { ratio, spread } = compare(plain, own)
+  return [row('rx-statestore', own), { ...row('ws, without recovery', plain), 'ours / theirs': ratio, spread }]
 }
 
 /** @param {import('./child.js').Child} child @param {'hub' | 'plain'} side @param {Promise<bigint>} received */

@@ -36,12 +36,12 @@ function format(cell) {
 }
 
 /**
- * Prints a table with the first column left-aligned and the others right-aligned.
+ * Prints a table with the columns of all rows, the first left-aligned and the others right-aligned.
  *
  * @param {Table} table
  */
 export function printTable({ title, rows }) {
-  const columns = Object.keys(rows[0] ?? {})
+  const columns = [...new Set(rows.flatMap(row => Object.keys(row)))]
   const lines = [columns, ...rows.map(row => columns.map(column => format(row[column] ?? '')))]
   const widths = columns.map((_, i) => Math.max(...lines.map(line => line[i]?.length ?? 0)))
   const pad = (/** @type {string} */ cell, /** @type {number} */ i) =>

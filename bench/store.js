@@ -1,6 +1,7 @@
 // Measures stores of different sizes with a load generator of minimal overhead.
 import { heapOf, startStore } from './child.js'
-import { numbered, RawClient } from './raw/client.js'
+import { RawClient } from './raw/client.js'
+import { numbered } from './raw/packets.js'
 import { bytes, progress } from './report.js'
 import { compare, medianRate, takeTurns } from './rounds.js'
 
@@ -65,6 +66,19 @@ function runner({ client, keys }, name, command) {
 }
 
 /**
+ * Returns the name and the rate of each contestant, and the ratio of the rate to that of the first one.
+ *
+ * @param {readonly import('./rounds.js').Measured[]} measured
+ * @param {string} header - of the ratio
+ */
+function relativeToFirst(measured, header) {
+  return measured.map(({ name, rates }, i) => {
+    const { ratio, spread } = compare(rates, measured[0]?.rates ?? [])
+    return { name, rate: medianRate(rates), compared: i === 0 ? {} : { [header]: ratio, spread } }
+  })
+}
+
+/**
  * @param {import('./rounds.js').Effort} effort
  * @returns {Promise<import('./report.js').Table[]>}
  */
@@ -84,13 +98,10 @@ async function measureSizes(effort) {
     ['SET', numbered('k'), VALUE],
     ['GET', numbered('k')],
   ]) {
-    const runners = subjects.map(subject => runner(subject, `${subject.keys} keys`, command))
-    const rates = await takeTurns(`${command[0]} by number of keys`, runners, effort, MIN_COUNT)
-    for (const [i, { keys }] of subjects.entries()) {
-      const cells = { request: command[0] ?? '', keys, rate: medianRate(rates[i] ?? []) }
-      const { ratio, spread } = compare(rates[i] ?? [], rates[0] ?? [])
-      table.rows.push({ ...cells, 'relative to 1,000': i === 0 ? '' : ratio, spread: i === 0 ? '' : spread })
-    }
+    const runners = subjects.map(subject => runner(subject, subject.keys.toLocaleString('en'), command))
+    const measured = await takeTurns(`${command[0]} by number of keys`, runners, effort, MIN_COUNT)
+    for (const { name, rate, compared } of relativeToFirst(measured, 'relative to 1,000'))
+      table.rows.push({ request: command[0] ?? '', keys: name, rate, ...compared })
   }
   for (const subject of subjects) await close(subject)
   return table
@@ -101,29 +112,23 @@ async function measureExpiry(effort) {
   const keys = effort.quick ? 1e4 : 1e5
   const permanent = await storeWithKeys(keys)
   const expiring = await storeWithKeys(keys, ['PX', HOUR_MS])
+  const get = ['GET', numbered('k')]
   const set = ['SET', numbered('k'), VALUE]
-  const runs = [
-    { request: 'GET', of: 'keys without expiry', subject: permanent, command: ['GET', numbered('k')] },
-    { request: 'GET', of: 'keys with an expiry', subject: expiring, command: ['GET', numbered('k')] },
-    { request: 'SET', of: 'keys without expiry', subject: permanent, command: set },
-    { request: 'SET', of: 'expiry in an hour', subject: expiring, command: [...set, 'PX', HOUR_MS] },
-    // These SETs write other keys, so that the number of the initial keys stays the same.
-    {
-      request: 'SET',
-      of: 'expiry in 0.1 s',
-      subject: expiring,
-      command: ['SET', numbered('x'), VALUE, 'PX', SHORT_MS],
-    },
-  ]
-  const runners = runs.map(({ subject, of, command }) => runner(subject, of, command))
-  const rates = await takeTurns('expiring keys', runners, effort, MIN_COUNT)
-  const rows = runs.map(({ request, of }, i) => {
-    const base = request === 'GET' ? 0 : 2
-    const { ratio, spread } = compare(rates[i] ?? [], rates[base] ?? [])
-    const compared =
-      i === base ? { 'relative to no expiry': '', spread: '' } : { 'relative to no expiry': ratio, spread }
-    return { request, to: of, rate: medianRate(rates[i] ?? []), ...compared }
-  })
+  const requests = {
+    GET: [runner(permanent, 'keys without expiry', get), runner(expiring, 'keys with an expiry', get)],
+    SET: [
+      runner(permanent, 'keys without expiry', set),
+      runner(expiring, 'expiry in an hour', [...set, 'PX', HOUR_MS]),
+      // These SETs write other keys, so that the number of the initial keys stays the same.
+      runner(expiring, 'expiry in 0.1 s', ['SET', numbered('x'), VALUE, 'PX', SHORT_MS]),
+    ],
+  }
+  const rows = []
+  for (const [request, runners] of Object.entries(requests)) {
+    const measured = await takeTurns(`expiring keys, ${request}`, runners, effort, MIN_COUNT)
+    for (const { name, rate, compared } of relativeToFirst(measured, 'relative to no expiry'))
+      rows.push({ request, to: name, rate, ...compared })
+  }
   await close(permanent)
   await close(expiring)
   return { title: `Store, expiry among ${keys.toLocaleString('en')} keys`, rows }
@@ -140,14 +145,14 @@ async function measureWatchers(effort) {
     for (const size of sizes) if (i < size) await client.run(['KEYNOTIFY', `watched by ${size}`], 1)
     clients.push(client)
   }
-  const runners = sizes.map(size => runner(subject, `${size} watchers`, ['SET', `watched by ${size}`, VALUE]))
-  const rates = await takeTurns('watchers per key', runners, effort, MIN_COUNT / 4)
-  const rows = sizes.map((size, i) => {
-    const rate = medianRate(rates[i] ?? [])
-    const { ratio, spread } = compare(rates[i] ?? [], rates[0] ?? [])
-    const compared = i === 0 ? { 'relative to unwatched': '', spread: '' } : { 'relative to unwatched': ratio, spread }
-    return { watchers: size, SET: rate, notifications: { ...rate, value: rate.value * size }, ...compared }
-  })
+  const runners = sizes.map(size => runner(subject, String(size), ['SET', `watched by ${size}`, VALUE]))
+  const measured = await takeTurns('watchers per key', runners, effort, MIN_COUNT / 4)
+  const rows = relativeToFirst(measured, 'relative to unwatched').map(({ name, rate, compared }) => ({
+    watchers: name,
+    SET: rate,
+    notifications: { ...rate, value: rate.value * Number(name) },
+    ...compared,
+  }))
   for (const client of clients) client.close()
   await close(subject)
   return { title: 'Store, SET of a watched key', rows }

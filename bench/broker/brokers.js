@@ -8,29 +8,23 @@ import { freePort, scratch, startServer } from '../peers/server.js'
  *
  * @typedef {object} Broker
  * @property {string} name
- * @property {number} port
+ * @property {string} url
  * @property {4 | 5} version - latest supported MQTT protocol version
  * @property {number} pid
  * @property {() => Promise<unknown>} close
  */
-
-/** @param {string} url */
-const portOf = url => Number(new URL(url).port)
 
 /**
  * @param {string} name
  * @param {string} [directory] - another checkout to run
  * @returns {Promise<Broker>}
  */
-export async function startOurs(name, directory) {
-  const { url, pid, close } = await startStore(directory)
-  return { name, port: portOf(url), version: 5, pid, close }
-}
+export const startOurs = async (name, directory) => ({ ...(await startStore(directory)), name, version: 5 })
 
 /** @param {string} name @param {string} client - package in bench/clients @param {4 | 5} version @returns {Promise<Broker>} */
 export async function startAedes(name, client, version) {
-  const { ready, pid, close } = await start('./broker/aedes-process.js', [client])
-  return { name, port: portOf(String(ready)), version, pid, close }
+  const child = await start('./broker/aedes-process.js', [client])
+  return { ...child, name, url: String(child.ready), version }
 }
 
 /**
@@ -44,5 +38,5 @@ export async function startMosquitto() {
   const lines = [`listener ${port} 127.0.0.1`, 'allow_anonymous true', 'set_tcp_nodelay true']
   writeFileSync(config, [...lines, 'max_inflight_messages 0', 'max_queued_messages 0', ''].join('\n'))
   const { pid, stop } = await startServer('mosquitto', ['-c', config], port)
-  return { name: 'Mosquitto', port, version: 5, pid, close: stop }
+  return { name: 'Mosquitto', url: `mqtt://127.0.0.1:${port}`, version: 5, pid, close: stop }
 }

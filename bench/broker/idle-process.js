@@ -1,14 +1,13 @@
 // Opens idle connections in a separate process, because their number may exceed the limit of one process.
-import { responseTopic } from '../raw/packets.js'
+import { notificationFilter, responseTopic } from '../raw/packets.js'
 import { RawPeer } from '../raw/peer.js'
 
 /** Number of connections that are opened concurrently. */
 const CONCURRENCY = 100
-const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
 
 /**
  * @typedef {object} Order
- * @property {number} port
+ * @property {string} url
  * @property {string} address - local address to connect from
  * @property {string} prefix - prefix of the client ids
  * @property {number} count
@@ -19,13 +18,13 @@ const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE
 const peers = []
 
 /** @param {Order} order @param {number} number */
-async function open({ port, address, prefix, subscribed }, number) {
+async function open({ url, address, prefix, subscribed }, number) {
   const clientId = `${prefix}-${number}`
-  const peer = await RawPeer.connect(port, clientId, 5, address)
+  const peer = await RawPeer.connect(url, clientId, 5, address)
   peers.push(peer)
   if (!subscribed) return
   await peer.subscribe(responseTopic(clientId), 1)
-  await peer.subscribe(`${NOTIFICATIONS}/${Buffer.from(clientId).toString('hex').toUpperCase()}/command/notify/+`, 1)
+  await peer.subscribe(notificationFilter(clientId), 1)
 }
 
 /** @param {Order} order */

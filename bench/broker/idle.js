@@ -100,19 +100,13 @@ async function measureMany(store, count) {
  * @param {Store} store @param {number} count @param {boolean} subscribed @param {string} prefix
  */
 async function connectMany(store, count, subscribed, prefix) {
-  const port = Number(new URL(store.url).port)
   const clients = []
   for (let left = count; left > 0; left -= MAX_PER_PROCESS) {
     const child = await start('./broker/idle-process.js')
     const address = process.platform === 'linux' ? `127.0.0.${2 + clients.length}` : '127.0.0.1'
     clients.push(child)
-    await child.ask({
-      port,
-      address,
-      prefix: `${prefix}-${clients.length}`,
-      count: Math.min(left, MAX_PER_PROCESS),
-      subscribed,
-    })
+    const ids = { prefix: `${prefix}-${clients.length}`, count: Math.min(left, MAX_PER_PROCESS) }
+    await child.ask({ url: store.url, address, ...ids, subscribed })
   }
   return clients
 }

@@ -21,7 +21,7 @@ class TopicLoad {
   #done = () => {}
   #acknowledgedBefore = 0
 
-  /** @param {RawPeer} publisher @param {RawPeer[]} subscribers @param {Shape} shape @param {{ bytes: Buffer, idAt: number }} packet */
+  /** @param {RawPeer} publisher @param {RawPeer[]} subscribers @param {Shape} shape @param {import('../raw/packets.js').Template} packet */
   constructor(publisher, subscribers, shape, packet) {
     this.publisher = publisher
     this.subscribers = subscribers
@@ -56,7 +56,7 @@ class TopicLoad {
     if (batch > 0) {
       this.#sent += batch
       this.#unsent -= batch
-      this.publisher.publish(this.packet, this.qos, batch)
+      this.publisher.send(this.packet, batch)
     } else if (completed === this.#sent) this.#done()
   }
 
@@ -74,33 +74,34 @@ class TopicLoad {
 
 /** All publishers and subscribers of one broker. */
 export class PubSubLoad {
-  /** @param {readonly TopicLoad[]} topics */
-  constructor(topics) {
+  /** @param {import('./brokers.js').Broker} broker @param {readonly TopicLoad[]} topics */
+  constructor({ name, pid }, topics) {
+    this.name = name
+    this.pid = pid
     this.topics = topics
   }
 
   /** @param {import('./brokers.js').Broker} broker @param {Shape} shape */
-  static async open({ port, version }, shape) {
+  static async open(broker, shape) {
+    const { url, version } = broker
     const topics = []
     for (let i = 0; i < shape.publishers; i++) {
       const topic = `bench/topic/${i}`
       const subscribers = []
       for (let j = 0; j < shape.subscribers; j++) {
-        const subscriber = await RawPeer.connect(port, `bench-sub-${i}-${j}`, version)
+        const subscriber = await RawPeer.connect(url, `bench-sub-${i}-${j}`, version)
         await subscriber.subscribe(topic, shape.qos, version)
         subscribers.push(subscriber)
       }
-      const publisher = await RawPeer.connect(port, `bench-pub-${i}`, version)
+      const publisher = await RawPeer.connect(url, `bench-pub-${i}`, version)
       const packet = publishPacket(topic, shape.qos, Buffer.alloc(shape.size, 'x'), version)
       topics.push(new TopicLoad(publisher, subscribers, shape, packet))
     }
-    return new PubSubLoad(topics)
+    return new PubSubLoad(broker, topics)
   }
 
   /** Publishes at least `count` messages. Resolves when all messages are delivered. @param {number} count */
-  run(count) {
-    return Promise.all(this.topics.map(topic => topic.run(Math.ceil(count / this.topics.length))))
-  }
+  run = count => Promise.all(this.topics.map(topic => topic.run(Math.ceil(count / this.topics.length))))
 
   close() {
     for (const topic of this.topics) topic.close()

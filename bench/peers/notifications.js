@@ -1,54 +1,109 @@
 // Measures the time from a change by one client to its notification at other clients.
-import { median, ms, progress, quantile, spread, times } from '../report.js'
+import { cpuTime } from '../cpu.js'
+import { median, ms, progress, quantile } from '../report.js'
+import { compare, inTurns } from '../rounds.js'
 
 /** Number of clients that are opened concurrently. */
 const BATCH_SIZE = 50
+const WARM_UP_CHANGES = 20
+
+/** A duration and CPU times, ms. @typedef {{ took: number, store: number, watchers: number }} Change */
 
 /** A store with clients that watch a key. */
 class WatchedStore {
-  /** @param {import('./peer.js').Peer} peer */
+  /** Changes by round. @type {Change[][]} */
+  rounds = []
+  /** @type {(() => unknown)[]} */
+  #watchers = []
+  #number = 0
+  #expected = ''
+  #notifiedCount = 0
+  #done = () => {}
+
+  /** @param {import('./peer.js').Watched} peer */
   constructor(peer) {
+    this.name = peer.name
     this.peer = peer
-    /** @type {(() => Promise<unknown>)[]} */
-    this.watchers = []
-    this.number = 0
-    this.expected = ''
-    this.notifiedCount = 0
-    this.done = () => {}
   }
 
   /** @param {number} size */
   async openWatchers(size) {
     const open = () => this.peer.watch(value => this.#onValue(value))
-    while (this.watchers.length < size) {
-      const batchSize = Math.min(BATCH_SIZE, size - this.watchers.length)
-      this.watchers.push(...(await Promise.all(Array.from({ length: batchSize }, open))))
+    while (this.#watchers.length < size) {
+      const batchSize = Math.min(BATCH_SIZE, size - this.#watchers.length)
+      this.#watchers.push(...(await Promise.all(Array.from({ length: batchSize }, open))))
     }
+    for (let i = 0; i < WARM_UP_CHANGES; i++) await this.#change()
   }
 
-  /** Changes the key once. @returns {Promise<number>} ms until the last watcher is notified */
-  async change() {
-    this.expected = String(++this.number).padStart(16, '0')
-    this.notifiedCount = 0
+  /** Changes the key until a round is over. @param {number} roundMs */
+  async round(roundMs) {
+    const changes = []
+    const end = performance.now() + roundMs
+    do changes.push(await this.#change())
+    while (performance.now() < end)
+    this.rounds.push(changes)
+  }
+
+  /** Changes the key once and waits until the last watcher is notified. @returns {Promise<Change>} */
+  async #change() {
+    const { pid } = this.peer
+    this.#expected = String(++this.#number).padStart(16, '0')
+    this.#notifiedCount = 0
     /** @type {Promise<number>} */
     const notified = new Promise(resolve => {
-      this.done = () => resolve(performance.now())
+      this.#done = () => resolve(performance.now())
     })
+    const cpuTimes = () => (pid === undefined ? [0, 0] : [cpuTime(pid), cpuTime(process.pid)])
+    const [storeBefore = 0, watchersBefore = 0] = cpuTimes()
     const started = performance.now()
-    const written = this.peer.change(this.expected)
+    const written = this.peer.change(this.#expected)
     const took = (await notified) - started
     await written
-    return took
+    const [store = 0, watchers = 0] = cpuTimes()
+    return { took, store: store - storeBefore, watchers: watchers - watchersBefore }
   }
 
   /** @param {string} value */
   #onValue(value) {
-    if (value === this.expected && ++this.notifiedCount === this.watchers.length) this.done()
+    if (value === this.#expected && ++this.#notifiedCount === this.#watchers.length) this.#done()
+  }
+
+  /** Returns the medians of all rounds. @param {keyof Change} part */
+  medians(part) {
+    return this.rounds.map(changes => median(changes.map(change => change[part])))
   }
 
   async close() {
-    for (const close of this.watchers) await close()
+    for (const close of this.#watchers) await close()
   }
+}
+
+/**
+ * Opens watching clients and changes the key of each store in turn.
+ *
+ * @param {readonly WatchedStore[]} stores
+ * @param {number} size - number of watching clients of each store
+ * @param {import('../rounds.js').Effort} effort
+ */
+async function changeInTurns(stores, size, effort) {
+  for (const store of stores) {
+    progress(`opening ${size} watching clients of ${store.name}`)
+    await store.openWatchers(size)
+    store.rounds = []
+  }
+  await inTurns(`fan-out to ${size}`, stores, effort.rounds, store => store.round(effort.ms))
+}
+
+/**
+ * Divides the median time of a store by the time of this library within each round; higher is better for this library.
+ *
+ * @param {readonly WatchedStore[]} stores @param {WatchedStore} store
+ */
+function comparison([ours], store) {
+  if (ours === undefined || ours === store) return {}
+  const { ratio, spread } = compare(store.medians('took'), ours.medians('took'))
+  return { 'theirs / ours': ratio, spread }
 }
 
 /**
@@ -64,57 +119,40 @@ export async function measureNotifications(peers, effort, sizes = effort.quick ?
   /** @type {import('../report.js').Table} */
   const fanOut = { title: 'Fan-out, from a change until the last watching client is notified', rows: [] }
   for (const size of sizes) {
+    await changeInTurns(stores, size, effort)
     for (const store of stores) {
-      progress(`opening ${size} watching clients of ${store.peer.name}`)
-      await store.openWatchers(size)
-    }
-    const rounds = await changeInTurns(`fan-out to ${size}`, stores, effort)
-    for (const [i, { peer }] of stores.entries()) {
-      const took = rounds.map(round => round[i] ?? [])
-      if (size === 1) latency.rows.push({ store: peer.name, ...quantiles(took.flat()), ...comparison(rounds, i) })
-      fanOut.rows.push({ store: peer.name, clients: size, median: ms(median(took.flat())), ...comparison(rounds, i) })
+      const took = store.rounds.flat().map(change => change.took)
+      const compared = comparison(stores, store)
+      const quantiles = { changes: took.length, p50: ms(median(took)), p99: ms(quantile(took, 0.99)) }
+      if (size === 1) latency.rows.push({ store: store.name, ...quantiles, ...compared })
+      fanOut.rows.push({ store: store.name, clients: size, median: ms(median(took)), ...compared })
     }
   }
   for (const store of stores) await store.close()
   return [latency, fanOut]
 }
 
-/** @param {number[]} took */
-const quantiles = took => ({ changes: took.length, p50: ms(median(took)), p99: ms(quantile(took, 0.99)) })
-
 /**
- * Returns the duration of every change, ms, by round and store.
+ * Measures one change to many watching clients, with the CPU time of the stores and of this process.
  *
- * @param {string} label
- * @param {readonly WatchedStore[]} stores
+ * @param {readonly import('./peer.js').Watched[]} watched
+ * @param {number} size
  * @param {import('../rounds.js').Effort} effort
  */
-async function changeInTurns(label, stores, effort) {
-  /** @type {number[][][]} */
-  const rounds = []
-  for (const store of stores) for (let i = 0; i < 10; i++) await store.change()
-  for (let round = 0; round < effort.rounds; round++) {
-    /** @type {number[][]} */
-    const took = stores.map(() => [])
-    for (let turn = 0; turn < stores.length; turn++) {
-      const i = (round + turn) % stores.length
-      progress(`${label}: round ${round + 1} of ${effort.rounds}, ${stores[i]?.peer.name}`)
-      const end = performance.now() + effort.ms
-      do took[i]?.push((await stores[i]?.change()) ?? Number.NaN)
-      while (performance.now() < end)
-    }
-    rounds.push(took)
-  }
-  return rounds
-}
-
-/**
- * Divides the median time of a peer by the time of this library within each round; higher is better for this library.
- *
- * @param {number[][][]} rounds @param {number} i
- */
-function comparison(rounds, i) {
-  if (i === 0) return { 'theirs / ours': '', spread: '' }
-  const ratios = rounds.map(round => median(round[i] ?? []) / median(round[0] ?? []))
-  return { 'theirs / ours': times(median(ratios)), spread: times(spread(ratios)) }
+export async function measureFanOut(watched, size, effort) {
+  const stores = watched.map(each => new WatchedStore(each))
+  await changeInTurns(stores, size, effort)
+  const [ours] = stores
+  const rows = stores.map(store => ({
+    broker: store.name,
+    median: ms(median(store.medians('took'))),
+    'CPU of the store': ms(median(store.medians('store'))),
+    'of the watchers': ms(median(store.medians('watchers'))),
+    ...comparison(stores, store),
+    ...(ours !== store && {
+      'CPU, theirs / ours': compare(store.medians('store'), ours?.medians('store') ?? []).ratio,
+    }),
+  }))
+  for (const store of stores) await store.close()
+  return rows
 }

@@ -8,14 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const START_TIMEOUT_MS = 20_000
 
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return address !== null && typeof address === 'object' ? address.port : 0
-}
+export const freePort = async () => (await freePorts(1))[0] ?? 0
 
 /** Returns distinct free ports. @param {number} count */
 export async function freePorts(count) {

@@ -5,6 +5,24 @@ const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invok
 /** @param {string} clientId */
 export const responseTopic = clientId => `clients/${clientId}/services/statestore/_any_/command/invoke/response`
 
+/** The topics of a client's notifications. @param {string} clientId */
+export const notificationFilter = clientId =>
+  `clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/${Buffer.from(clientId).toString('hex').toUpperCase()}/command/notify/+`
+
+/**
+ * A packet that is sent many times. The packet id and the number of a key, if any, are at an offset and differ each
+ * time.
+ *
+ * @typedef {{ bytes: Buffer, idAt?: number, numberAt?: number }} Template
+ */
+
+/** Number of digits of the number of a key. */
+export const DIGITS = 7
+const PLACEHOLDER = '#'.repeat(DIGITS)
+
+/** Returns a key whose last part is replaced by a number. @param {string} prefix */
+export const numbered = prefix => prefix + PLACEHOLDER
+
 /** @param {number} number - up to 16,383 */
 const length = number => (number < 128 ? Buffer.of(number) : Buffer.of((number & 127) | 128, number >> 7))
 
@@ -33,24 +51,26 @@ export const subscribePacket = (filter, qos = 0, version = 5) =>
   packet(0x82, [Buffer.of(0, 1), noProperties(version), text(filter), Buffer.of(qos)])
 
 /**
- * Encodes a PUBLISH. `idAt` in the result is the offset of the packet id.
+ * Encodes a PUBLISH.
  *
  * @param {string} topic
  * @param {0 | 1} qos
  * @param {Uint8Array} payload
  * @param {4 | 5} version
+ * @returns {Template}
  */
 export function publishPacket(topic, qos, payload, version) {
   const head = [text(topic), Buffer.alloc(2 * qos), noProperties(version)]
   const bytes = packet(0x30 | (qos << 1), [...head, payload])
-  return { bytes, idAt: bytes.indexOf(topic) + topic.length }
+  return qos === 0 ? { bytes } : { bytes, idAt: bytes.indexOf(topic) + topic.length }
 }
 
 /**
- * Encodes a request to the store. `idAt` in the result is the offset of the packet id.
+ * Encodes a request to the store.
  *
  * @param {string} clientId
  * @param {readonly string[]} command
+ * @returns {Template}
  */
 export function requestPacket(clientId, command) {
   const properties = Buffer.concat([
@@ -66,39 +86,6 @@ export function requestPacket(clientId, command) {
   const topic = text(INVOKE)
   const body = [topic, Buffer.of(0, 1), length(properties.length), properties, Buffer.from(payload)]
   const bytes = packet(0x32, body)
-  return { bytes, idAt: bytes.indexOf(topic) + topic.length }
-}
-
-/** Counts the PUBLISH packets in a byte stream without decoding them. */
-export class PublishCounter {
-  /** Number of missing bytes of the current packet. */
-  #rest = 0
-  #header = 0
-  /** Shift of the next byte while a length is being read; otherwise -1. */
-  #shift = -1
-
-  /** @param {Buffer} chunk */
-  count(chunk) {
-    let found = 0
-    for (let at = 0; at < chunk.length; ) {
-      if (this.#shift < 0 && this.#rest > 0) {
-        const step = Math.min(this.#rest, chunk.length - at)
-        this.#rest -= step
-        at += step
-      } else if (this.#shift < 0) {
-        this.#header = chunk[at++] ?? 0
-        this.#shift = 0
-      } else {
-        this.#length(chunk[at++] ?? 0)
-      }
-      if (this.#shift < 0 && this.#rest === 0 && this.#header >> 4 === 3) found++
-    }
-    return found
-  }
-
-  /** @param {number} byte */
-  #length(byte) {
-    this.#rest |= (byte & 127) << this.#shift
-    this.#shift = byte & 128 ? this.#shift + 7 : -1
-  }
+  const numberAt = bytes.indexOf(PLACEHOLDER)
+  return { bytes, idAt: bytes.indexOf(topic) + topic.length, ...(numberAt >= 0 && { numberAt }) }
 }

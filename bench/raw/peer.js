@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { connectPacket, subscribePacket } from './packets.js'
+import { connectPacket, DIGITS, subscribePacket } from './packets.js'
 
 const PUBLISH = 3
 const PUBACK = 4
@@ -21,18 +21,19 @@ export class RawPeer {
   /** @type {import('node:net').Socket} */
   #socket
 
-  /** @param {number} port @param {string} [localAddress] */
-  constructor(port, localAddress) {
+  /** @param {string} url @param {string} [localAddress] */
+  constructor(url, localAddress) {
+    const { hostname: host, port } = new URL(url)
     const onread = { buffer: READ_BUFFER, callback: (/** @type {number} */ length) => this.#read(length) }
     const address = localAddress === undefined ? {} : { localAddress }
-    this.#socket = connect({ host: '127.0.0.1', port, noDelay: true, onread, ...address })
+    this.#socket = connect({ host, port: Number(port), noDelay: true, onread, ...address })
     this.#socket.once('close', () => this.onLost(new Error('The broker closed the connection')))
     this.#socket.on('error', error => this.onLost(error))
   }
 
-  /** @param {number} port @param {string} clientId @param {4 | 5} version @param {string} [localAddress] */
-  static async connect(port, clientId, version = 5, localAddress) {
-    const peer = new RawPeer(port, localAddress)
+  /** @param {string} url @param {string} clientId @param {4 | 5} version @param {string} [localAddress] */
+  static async connect(url, clientId, version = 5, localAddress) {
+    const peer = new RawPeer(url, localAddress)
     await once(peer.#socket, 'connect')
     await peer.ask(connectPacket(clientId, version))
     return peer
@@ -55,14 +56,20 @@ export class RawPeer {
     })
   }
 
-  /** Publishes a packet `count` times. @param {{ bytes: Buffer, idAt: number }} packet @param {0 | 1} qos @param {number} count */
-  publish({ bytes, idAt }, qos, count) {
+  /**
+   * Sends a packet `count` times, each time with another packet id and key.
+   *
+   * @param {import('./packets.js').Template} packet @param {number} count @param {() => number} nextNumber - of a key
+   */
+  send({ bytes, idAt, numberAt }, count, nextNumber = () => 0) {
     const batch = Buffer.allocUnsafe(bytes.length * count)
     for (let at = 0; at < batch.length; at += bytes.length) {
       bytes.copy(batch, at)
-      if (qos === 0) continue
-      this.#lastId = (this.#lastId % 65_535) + 1
-      batch.writeUInt16BE(this.#lastId, at + idAt)
+      if (idAt !== undefined) {
+        this.#lastId = (this.#lastId % 65_535) + 1
+        batch.writeUInt16BE(this.#lastId, at + idAt)
+      }
+      if (numberAt !== undefined) batch.write(String(nextNumber()).padStart(DIGITS, '0'), at + numberAt, 'latin1')
     }
     this.#socket.write(batch)
   }

@@ -1,23 +1,14 @@
 import mqtt from 'mqtt'
-import { bytes, connect, get, set } from 'rx-statestore'
-import { firstValueFrom } from 'rxjs'
-import { closedLoop, runConcurrently } from './closed-loop.js'
+import { runConcurrently } from '../closed-loop.js'
 
 const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
-
-/**
- * @typedef {object} Contestant
- * @property {string} name
- * @property {(verb: 'SET' | 'GET', inFlight: number, requests: number) => Promise<void>} run
- * @property {() => Promise<unknown>} close
- */
 
 /**
  * Sends requests over mqtt.js with hand-written code: no timeouts, no ordering, no types.
  *
  * @param {string} url
  * @param {Uint8Array} value
- * @returns {Promise<Contestant>}
+ * @returns {Promise<import('./peer.js').Contestant>}
  */
 export async function handWritten(url, value) {
   const client = await mqtt.connectAsync(url, { protocolVersion: 5, clientId: 'bench-loop', reconnectPeriod: 0 })
@@ -64,31 +55,5 @@ export async function handWritten(url, value) {
       client.off('close', onClose)
       return client.endAsync()
     },
-  }
-}
-
-/**
- * Sends requests with this library: one-shot requests for one in flight, operators for many.
- *
- * @param {string} url
- * @param {Uint8Array} value
- * @returns {Promise<Contestant>}
- */
-export async function ours(url, value) {
-  const store = connect(url, { clientId: 'bench-ours', sessionExpiry: 0 })
-  const key = store.key('bench', bytes)
-  await firstValueFrom(key.set(value))
-  return {
-    name: 'rx-statestore',
-    run: async (verb, inFlight, requests) => {
-      if (inFlight === 1) {
-        for (let i = 0; i < requests; i++)
-          await (verb === 'SET' ? firstValueFrom(key.set(value)) : firstValueFrom(key.get()))
-        return
-      }
-      const options = { concurrency: inFlight }
-      await closedLoop(inFlight, requests, value, verb === 'GET' ? get(key, options) : set(key, options))
-    },
-    close: () => store.close(),
   }
 }
