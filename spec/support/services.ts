@@ -106,6 +106,7 @@ export const SERVICES = {
     present: exists('openssl'),
     // These files create certificates while they load.
     files: [
+      'spec/system/alerts/*.spec.ts',
       'spec/system/attacks/strangers.spec.ts',
       'spec/system/broker/foreign/mosquitto-tls.spec.ts',
       'spec/system/cli/authentication.spec.ts',
@@ -125,6 +126,7 @@ export const SERVICES = {
     needs: 'nats-server from 2.12, or NATS_SERVER with the name of one',
     present: NATS_SERVER !== undefined,
     files: [
+      'spec/system/alerts/*.spec.ts',
       'spec/system/attacks/envelopes.spec.ts',
       'spec/system/jetstream/attached.spec.ts',
       'spec/system/jetstream/command-line.spec.ts',
@@ -134,6 +136,16 @@ export const SERVICES = {
       'spec/system/jetstream/rights.spec.ts',
       'spec/system/jetstream/stalled.spec.ts',
       'spec/system/upgrade/rolling.spec.ts',
+    ],
+  },
+  prometheus: {
+    suite: 'alerts: faults of a store that a real Prometheus scrapes; metrics and rules',
+    needs: 'prometheus',
+    present: exists('prometheus'),
+    files: [
+      'spec/system/alerts/*.spec.ts',
+      'spec/system/packaging/alerts.spec.ts',
+      'spec/system/packaging/metrics.spec.ts',
     ],
   },
   zsh: {
