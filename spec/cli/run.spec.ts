@@ -16,6 +16,7 @@ const COMMANDS = [
   'recover',
   'watch',
   'retained',
+  'probe',
   'status',
   'completion',
   'lock',

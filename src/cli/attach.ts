@@ -92,7 +92,7 @@ export function addAttach(program: Command, io: Io): void {
   command.argument('[url]', 'broker (else --url)')
   addSections(command, ATTACH_SECTIONS)
   addConfigFlags(command)
-  addConnectionFlags(command, false, 'rx-statestore-service, which the stores of one broker share')
+  addConnectionFlags(command, false, { clientId: 'rx-statestore-service, which the stores of one broker share' })
   addHelp(command, io.stdout, { text: HELP, more: MORE })
   command.action(async (url: string | undefined) => {
     const { flags, effective } = new Config(ATTACH_SECTIONS, command.optsWithGlobals<AttachFlags>(), io.env)

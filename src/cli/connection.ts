@@ -26,6 +26,9 @@ export interface CliConnection {
   readonly timeout: number
 }
 
+/** The prefix of the keys and topics with which commands test a store. */
+export const PROBE_PREFIX = 'rx-statestore/probe/'
+
 /** At a terminal, users expect the connection to return within seconds. */
 const RECONNECT = { max: 2_000 }
 const CONNECT_TIMEOUT = 10_000

@@ -15,7 +15,17 @@ export const EXIT = {
   incomplete: 5,
 } as const
 
-/** An exit code of {@link EXIT}, or the exit code of a command that ran under a lock. */
+/** The exit codes of monitoring plugins (Nagios, Icinga and others), which `probe` has instead of {@link EXIT}. */
+export const MONITORING_EXIT = { ok: 0, warning: 1, critical: 2, unknown: 3 } as const
+
+/** Returns the exit code of a monitoring plugin for an exit code of {@link EXIT}. */
+export function monitoringExitOf(code: ExitCode): ExitCode {
+  if (code === EXIT.done) return MONITORING_EXIT.ok
+  if (code === EXIT.notMet) return MONITORING_EXIT.warning
+  return code === EXIT.usage ? MONITORING_EXIT.unknown : MONITORING_EXIT.critical
+}
+
+/** An exit code of {@link EXIT} or {@link MONITORING_EXIT}, or of a command that ran under a lock. */
 export type ExitCode = number
 
 /** Ends a command with an exit code. An empty message prints nothing. */

@@ -38,12 +38,20 @@ export const DEFAULT_TIMEOUT = 5_000
 
 const GROUP = 'Connection (default: from the environment):'
 
-/**
- * Adds the flags of a connection. The program has hidden copies of them, so that they can also precede the command.
- *
- * @param clientId - description of the default client id
- */
-export function addConnectionFlags(command: Command, hidden: boolean, clientId = 'a random one'): Command {
+/** Descriptions of flags whose meaning depends on the command. */
+interface ConnectionTexts {
+  /** The default client id. */
+  readonly clientId?: string
+  /** The subject of the timeout. */
+  readonly timeout?: string
+}
+
+/** Adds the flags of a connection. The program has hidden copies of them, so that they can also precede the command. */
+export function addConnectionFlags(
+  command: Command,
+  hidden: boolean,
+  { clientId = 'a random one', timeout = 'a request, including connecting' }: ConnectionTexts = {},
+): Command {
   const add = (flags: string, description: string, Kind: typeof Option = RareOption): Option => {
     const option = new Kind(flags, description).helpGroup(GROUP).hideHelp(hidden)
     command.addOption(option)
@@ -61,10 +69,9 @@ export function addConnectionFlags(command: Command, hidden: boolean, clientId =
   add('-C, --cert <file>', 'client certificate, PEM')
   add('-K, --key <file>', 'key of the client certificate, PEM')
   add('-P, --key-password-file <file>', 'passphrase of the key')
-  add(
-    '--timeout <time>',
-    'timeout of a request, including connecting, such as 500ms, 10s, 1h30m, or a number of ms (5s)',
-  ).argParser(duration)
+  add('--timeout <time>', `timeout of ${timeout}, such as 500ms, 10s, 1h30m, or a number of ms (5s)`).argParser(
+    duration,
+  )
   add('--json', 'one JSON object per line', Option).helpGroup('Options:')
   return command
 }

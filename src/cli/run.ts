@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { reason } from '../core/util/errors.js'
 import { packageVersion } from '../node/package-files.js'
 import { withoutCredentials } from './credentials.js'
-import { EXIT, type ExitCode, exitCodeOf, referenceOf } from './failure.js'
+import { EXIT, type ExitCode, exitCodeOf, monitoringExitOf, referenceOf } from './failure.js'
 import { addConnectionFlags } from './flags.js'
 import { addHelp, HELP_CONFIGURATION, helpWidth } from './help.js'
 import type { Io } from './io.js'
@@ -31,7 +31,8 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
     await program.parseAsync(args, { from: 'user' })
     return EXIT.done
   } catch (error) {
-    return failed(error, args, program, io)
+    const code = failed(error, args, program, io)
+    return commandIn(args, program) === 'probe' ? monitoringExitOf(code) : code
   }
 }
 
@@ -71,9 +72,11 @@ function failed(error: unknown, args: readonly string[], program: Command, io: I
 }
 
 function helpOf(args: readonly string[], program: Command): string {
-  const command = args.find(arg => program.commands.some(candidate => candidate.name() === arg))
-  return [NAME, command, '--help'].filter(word => word !== undefined).join(' ')
+  return [NAME, commandIn(args, program), '--help'].filter(word => word !== undefined).join(' ')
 }
+
+const commandIn = (args: readonly string[], program: Command): string | undefined =>
+  args.find(arg => program.commands.some(candidate => candidate.name() === arg))
 
 export type Add = (program: Command, io: Io) => void
 
@@ -92,6 +95,7 @@ const COMMANDS = {
   recover: async () => (await import('./recover.js')).addRecover,
   watch: async () => (await import('./watch.js')).addWatch,
   retained: async () => (await import('./retained.js')).addRetained,
+  probe: async () => (await import('./probe.js')).addProbe,
   status: async () => (await import('./status.js')).addStatus,
   completion: async () => (await import('./completion.js')).addCompletion,
   lock: async () => (await import('./lock.js')).addLock,

@@ -4,7 +4,7 @@ import { bytes, ClosedError, NoStoreError, ServiceError, type StateStore, Timeou
 import { randomBytes, toHex } from '../core/util/bytes.js'
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
-import { type CliConnection, isPermanentEnd, open, refused } from './connection.js'
+import { type CliConnection, isPermanentEnd, open, PROBE_PREFIX, refused } from './connection.js'
 import { locateConsole, type StoreHealth, storeHealthOf } from './console-client.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type ConsoleFlags, inUnits } from './flags.js'
@@ -16,9 +16,6 @@ import { colorsFor, counted, showProgress } from './terminal.js'
 interface StatusFlags extends ConnectionFlags, ConsoleFlags {
   readonly write: boolean
 }
-
-/** Prefix of the keys that are written to measure the clock offset. */
-export const PROBE_PREFIX = 'rx-statestore/probe/'
 
 const HELP = `
 Connects to the broker, sends a request to the store, and shows latencies, the

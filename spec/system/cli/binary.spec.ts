@@ -193,4 +193,17 @@ describe('the built binary', { timeout: LIMIT }, () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach [^\n]+\n$/)
   })
+
+  it('probe prints its result to stdout and exits with the codes of monitoring plugins', async () => {
+    const store = await openStore()
+    const passed = await execute(['probe', store.url])
+    expect(passed).toMatchObject({ code: 0, stderr: '' })
+    expect(String(passed.stdout)).toMatch(/^OK: .* \| total=[\d.]+ms;;5000;0 connect=/)
+    expect(await execute(['probe', store.url, '--warn', '1ms'])).toMatchObject({ code: 1, stderr: '' })
+    await store.close()
+    const failed = await execute(['probe', store.url, '--timeout', '300ms'])
+    expect(failed).toMatchObject({ code: 2, stderr: '' })
+    expect(String(failed.stdout)).toMatch(/^CRITICAL: .*, connect: no answer within 300 ms: /)
+    expect(await execute(['probe', '--warn', 'soon'])).toMatchObject({ code: 3, stdout: Buffer.alloc(0) })
+  })
 })

@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { subscribe } from '../../src/core/diagnostics/index.js'
+import { firstOf } from '../../src/server/index.js'
+import { backwards } from '../support/backwards.js'
+import { Authority } from '../support/certificates.js'
+import { freePort } from '../support/free-port.js'
+import { openBroker } from '../support/open-broker.js'
+import { execute, jsonOf, openStore } from './test-io.js'
+
+const STEPS = ['connect', 'message', 'set', 'get', 'watch', 'delete', 'notify']
+const LOGIN = ['--username', 'panel', '--password', 'lenap']
+/** The rights in the help of the command. */
+const RIGHTS = {
+  connect: '{ method: Connect }',
+  publish: '{ method: Publish, topics: ["rx-statestore/probe/+"] }',
+  subscribe: '{ method: Subscribe, topics: ["rx-statestore/probe/+"] }',
+  keys: '{ method: ReadWrite, keyType: Pattern, keys: ["rx-statestore/probe/*"] }',
+}
+
+const secured = ({ connect, publish, subscribe, keys }: Partial<typeof RIGHTS> = RIGHTS) =>
+  openStore({
+    authenticate: firstOf([backwards()]),
+    policy: `
+- principals: { usernames: [panel] }
+  brokerResources: [${[connect, publish, subscribe].filter(Boolean).join(', ')}]
+  stateStoreResources: [${keys ?? ''}]`,
+  })
+
+describe('probe', () => {
+  it('prints the time of each step, leaves no key, and exits with code 0', async () => {
+    const store = await openStore()
+    const { code, stdout, stderr } = await execute(['probe', store.url], { columns: 80, env: { NO_COLOR: '1' } })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const [first, ...rows] = stdout.trimEnd().split('\n')
+    expect(first).toMatch(/^OK: mqtt:\/\/127\.0\.0\.1:\d+ passed all steps in [\d.]+ ms$/)
+    for (const [index, step] of STEPS.entries()) expect(rows[index]).toMatch(new RegExp(`^${step} +\\d+\\.\\d ms$`))
+    expect(rows).toHaveLength(STEPS.length)
+    expect(store.stats).toMatchObject({ keys: 0, watches: 0, sessions: 0 })
+  })
+
+  it('appends performance data to the first line in a pipe, and prints one object with --json', async () => {
+    const { url } = await openStore()
+    const { stdout } = await execute(['probe', '--url', url, '--warn', '1m'])
+    expect(stdout).toMatch(/^OK: [^|]+ \| total=[\d.]+ms;60000;5000;0 connect=[\d.]+ms;;;0( \w+=[\d.]+ms;;;0){6}\n/)
+    const report = jsonOf((await execute(['probe', '--json', '--url', url])).stdout)
+    const steps = STEPS.map(step => ({ step, ms: expect.any(Number) }))
+    expect(report).toEqual({ status: 'ok', broker: url, totalMs: expect.any(Number), steps })
+  })
+
+  it('works over WebSocket and over TLS with a login that has only the rights in its help', async () => {
+    const authority = new Authority('/CN=Plant')
+    const store = await openStore({
+      authenticate: firstOf([backwards()]),
+      tls: authority.issue('/CN=store'),
+      policy: `
+- principals: { usernames: [panel] }
+  brokerResources: [${[RIGHTS.connect, RIGHTS.publish, RIGHTS.subscribe].join(', ')}]
+  stateStoreResources: [${RIGHTS.keys}]`,
+    })
+    for (const url of [store.url, store.wsUrl]) {
+      const { code, stdout } = await execute(['probe', url, '--ca', authority.file, ...LOGIN])
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`OK: ${new URL(url).protocol}`) })
+    }
+    const { stdout: help } = await execute(['probe', '--help'])
+    for (const right of Object.values(RIGHTS)) expect(help).toContain(`- ${right}`)
+  })
+
+  it('the policy in the documentation is sufficient', async () => {
+    const page = readFileSync(new URL('../../docs/observability.md', import.meta.url), 'utf8')
+    const [, policy] = /```yaml\n(- principals: \{ usernames: \[monitor\] \}\n[\s\S]*?)```/.exec(page) ?? []
+    const { url } = await openStore({ authenticate: firstOf([backwards()]), policy })
+    const args = ['probe', url, '--username', 'monitor', '--password', 'rotinom']
+    expect(await execute([...args, '--client-id', 'probe-1'])).toMatchObject({ code: 0 })
+    expect(await execute(args)).toMatchObject({
+      code: 2,
+      stdout: expect.stringContaining('must permit this user Connect'),
+    })
+  })
+
+  it('exits with code 1 if the check takes longer than --warn', async () => {
+    const { url } = await openStore()
+    const { code, stdout } = await execute(['probe', url, '--warn', '1ms'])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^WARNING: \S+ passed all steps in [\d.]+ ms, which is more than 1 ms \| total=/)
+  })
+
+  it('two probes at the same time do not disturb each other', async () => {
+    const { url } = await openStore()
+    const both = await Promise.all([execute(['probe', url]), execute(['probe', url])])
+    expect(both.map(({ code }) => code)).toEqual([0, 0])
+  })
+
+  it('exits with code 2 and names the step when the broker is unreachable or has no store', async () => {
+    const nowhere = `mqtt://127.0.0.1:${await freePort()}`
+    const unreachable = await execute(['probe', nowhere, '--timeout', '300ms'])
+    expect(unreachable).toMatchObject({ code: 2, stderr: '' })
+    expect(unreachable.stdout).toMatch(
+      new RegExp(
+        `^CRITICAL: ${nowhere}, connect: no answer within 300 ms: connect ECONNREFUSED .*\nconnect +failed\n$`,
+      ),
+    )
+    const { port } = await openBroker()
+    const empty = await execute(['probe', '--json', `mqtt://127.0.0.1:${port}`])
+    expect(empty.code).toBe(2)
+    const error = expect.stringContaining('No state store listens at this broker')
+    expect(jsonOf(empty.stdout)).toMatchObject({ status: 'critical', failedStep: 'set', error })
+  })
+
+  it('a key that the probe cannot delete expires after the timeout', async () => {
+    const store = await openStore()
+    const changes: string[] = []
+    const expired = new Promise<void>(resolve => {
+      onTestFinished(
+        subscribe('rx-statestore:server:change', ({ type }) => {
+          changes.push(type)
+          if (type === 'inserted') store.freeze(1_500)
+          if (type === 'expired') resolve()
+        }),
+      )
+    })
+    const { code, stdout } = await execute(['probe', store.url, '--timeout', '300ms'])
+    expect(code).toBe(2)
+    expect(stdout).toMatch(/^CRITICAL: .*, (set|get): no answer within 300 ms/)
+    await expired
+    expect(changes).toEqual(['inserted', 'expired'])
+  })
+
+  it.each([
+    ['connect', { ...RIGHTS, connect: '' }, 'permit this user Connect'],
+    ['message', { ...RIGHTS, publish: '' }, 'permit Publish and Subscribe for the topics rx-statestore/probe/+'],
+    ['message', { ...RIGHTS, subscribe: '' }, 'permit Publish and Subscribe for the topics rx-statestore/probe/+'],
+    ['set', { ...RIGHTS, keys: '' }, 'permit ReadWrite for the keys rx-statestore/probe/* (keyType: Pattern)'],
+    ['get', { ...RIGHTS, keys: RIGHTS.keys.replace('ReadWrite', 'Write') }, 'permit ReadWrite for the keys'],
+  ])('names the right that is missing at the step %s', async (step, rights, advice) => {
+    const { url } = await secured(rights)
+    const { code, stdout } = await execute(['probe', url, ...LOGIN])
+    expect(code).toBe(2)
+    expect(stdout).toContain(`CRITICAL: ${url}, ${step}: `)
+    expect(stdout).toContain(`; the policy must ${advice}`)
+  })
+
+  it('exits with code 2 at once when the password is wrong', async () => {
+    const { url } = await secured()
+    const { code, stdout } = await execute(['probe', url, '--username', 'panel', '--password', 'panel'])
+    expect([code, stdout]).toEqual([2, expect.stringMatching(/, connect: .*[Bb]ad user name or password/i)])
+  })
+
+  it('exits with code 3 for wrong arguments', async () => {
+    const unknown = await execute(['probe', '--wran', '1s'])
+    expect(unknown).toMatchObject({ code: 3, stdout: '' })
+    expect(unknown.stderr).toMatch(/unknown option '--wran'.*; see rx-statestore probe --help\n$/)
+    for (const args of [['--timeout', 'soon'], ['http://127.0.0.1'], ['--ca', '/nowhere/ca.pem']])
+      expect(await execute(['probe', ...args])).toMatchObject({ code: 3, stdout: '' })
+    expect(await execute(['--timeout', 'soon', 'probe'])).toMatchObject({ code: 3 })
+  })
+})

@@ -1,0 +1,190 @@
+import { filter, firstValueFrom, map } from 'rxjs'
+import {
+  bytes,
+  ClosedError,
+  ConnectionRefusedError,
+  type ConnectOptions,
+  connect,
+  type Entry,
+  RequestRejectedError,
+  ServiceError,
+  type StateStore,
+  type StateStoreError,
+} from '../client/index.js'
+import { backoffStrategy } from '../client/session/connection-manager.js'
+import { openServiceSession } from '../client/session/open-session.js'
+import { randomBytes, sameBytes, toHex } from '../core/util/bytes.js'
+import { type Clock, systemClock } from '../core/util/clock.js'
+import { PROBE_PREFIX } from './connection.js'
+import { rootCause } from './failure.js'
+import { LoopbackClient } from './loopback-client.js'
+
+/** `notify`: the watch receives the deletion. */
+export type StepName = 'connect' | 'message' | 'set' | 'get' | 'watch' | 'delete' | 'notify'
+
+export interface Step {
+  readonly step: StepName
+  /** Duration, ms. */
+  readonly ms: number
+}
+
+export interface CheckResult {
+  /** The steps that succeeded, in order. */
+  readonly steps: readonly Step[]
+  readonly totalMs: number
+  readonly failed?: { readonly step: StepName; readonly error: string }
+}
+
+export interface CheckOptions {
+  readonly urls: readonly string[]
+  /** The options of the connection, without `clientId` for a random one. */
+  readonly connection: ConnectOptions
+  /** Maximum duration of the whole check, ms. */
+  readonly timeout: number
+}
+
+const RECONNECT = { max: 1_000 }
+const VALUE_BYTES = 16
+const MAX_PACKET_BYTES = 64 * 1024
+const KEEP_ALIVE_MS = 30_000
+
+/**
+ * Checks a store as its clients use it: sends a message through the broker, and sets, reads, watches and deletes a key
+ * with a random name, whose watch must receive the deletion. The key expires `timeout` ms after it was set, if it could not be deleted. Throws
+ * {@link ArgumentError} for invalid options. A failure of the store is part of the result.
+ */
+export async function checkEndToEnd(options: CheckOptions, clock: Pick<Clock, 'monotonic'>): Promise<CheckResult> {
+  const check = new EndToEndCheck(options, clock)
+  try {
+    return await check.run()
+  } finally {
+    await check.close()
+  }
+}
+
+class EndToEndCheck {
+  readonly #timeout: number
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #store: StateStore
+  readonly #loopback: LoopbackClient
+  readonly #steps: Step[] = []
+  #current: StepName = 'connect'
+  /** Why the last attempt to connect failed. */
+  #connectFailure: StateStoreError | undefined
+  #cancelTimeout: () => void = () => undefined
+
+  constructor({ urls, connection, timeout }: CheckOptions, clock: Pick<Clock, 'monotonic'>) {
+    this.#timeout = timeout
+    this.#clock = clock
+    const { clientId = `rx-statestore-probe-${toHex(randomBytes(8)).toLowerCase()}`, credentials } = connection
+    // A check that is killed leaves no session behind.
+    const session = { cleanStart: true, sessionExpiry: 0, connectTimeout: timeout }
+    this.#store = connect(urls, { ...connection, ...session, clientId, timeout, reconnect: RECONNECT })
+    this.#loopback = new LoopbackClient(
+      openServiceSession(
+        {
+          ...connection,
+          ...session,
+          urls,
+          clientId: `${clientId}-messages`,
+          keepAlive: KEEP_ALIVE_MS,
+          maximumPacketSize: MAX_PACKET_BYTES,
+        },
+        { strategy: backoffStrategy(RECONNECT), credentials, backoff: RECONNECT },
+        systemClock,
+      ),
+    )
+  }
+
+  async run(): Promise<CheckResult> {
+    const start = this.#clock.monotonic()
+    const expired = new Promise<never>((_, reject) => {
+      this.#cancelTimeout = systemClock.schedule(this.#timeout, () => reject(this.#timeoutError()))
+    })
+    const result = (): CheckResult => ({ steps: this.#steps, totalMs: this.#since(start) })
+    try {
+      await Promise.race([this.#runSteps(), expired])
+      return result()
+    } catch (error) {
+      const step = this.#current
+      return { ...result(), failed: { step, error: [rootCause(error), adviceFor(step, error)].join('') } }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#cancelTimeout()
+    await Promise.all([this.#store.close(), this.#loopback.close()])
+  }
+
+  async #runSteps(): Promise<void> {
+    const name = `${PROBE_PREFIX}${toHex(randomBytes(8)).toLowerCase()}`
+    const value = randomBytes(VALUE_BYTES)
+    const key = this.#store.key(name, bytes)
+    const entries = key.entries()
+    const next = async (): Promise<Entry<Uint8Array>> => {
+      const { value: entry } = await entries.next()
+      if (entry === undefined) throw new ClosedError()
+      return entry
+    }
+    const connected = Promise.all([
+      this.#connectStore(),
+      this.#loopback.connect(cause => {
+        this.#connectFailure = cause
+      }),
+    ])
+    await this.#step('connect', () => connected)
+    await this.#step('message', () => firstValueFrom(this.#loopback.roundTrip(name, value)))
+    await this.#step('set', () => key.set(value, { expiresIn: this.#timeout }))
+    await this.#step('get', async () => expectValue(await key.get(), value))
+    await this.#step('watch', async () => expectValue(await next(), value))
+    await this.#step('delete', () => key.delete())
+    await this.#step('notify', async () => expectValue(await next(), undefined))
+  }
+
+  #connectStore(): Promise<unknown> {
+    const connected$ = this.#store.status$.pipe(
+      map(status => {
+        if (status.state === 'closed') throw status.cause ?? new ClosedError()
+        if (status.state === 'reconnecting') this.#connectFailure = status.cause
+        return status.state === 'connected'
+      }),
+      filter(Boolean),
+    )
+    return firstValueFrom(connected$)
+  }
+
+  async #step(step: StepName, act: () => PromiseLike<unknown>): Promise<void> {
+    this.#current = step
+    const start = this.#clock.monotonic()
+    await act()
+    this.#steps.push({ step, ms: this.#since(start) })
+  }
+
+  #since(start: number): number {
+    return Math.round(10 * (this.#clock.monotonic() - start)) / 10
+  }
+
+  #timeoutError(): Error {
+    const cause = this.#current === 'connect' ? this.#connectFailure : undefined
+    return new Error(`no answer within ${this.#timeout} ms${cause === undefined ? '' : `: ${rootCause(cause)}`}`)
+  }
+}
+
+function expectValue({ value }: Entry<Uint8Array>, expected: Uint8Array | undefined): void {
+  const isSame = value === undefined || expected === undefined ? value === expected : sameBytes(value, expected)
+  if (!isSame) throw new Error(expected === undefined ? 'the deleted key has a value' : 'the key has another value')
+}
+
+/** The reason code of MQTT for an action that a policy or an access control list denies. */
+const NOT_AUTHORIZED = 135
+
+/** Returns which right is missing, to append to an error that a missing right caused. */
+function adviceFor(step: StepName, error: unknown): string {
+  if (error instanceof ConnectionRefusedError && error.reasonCode === NOT_AUTHORIZED)
+    return '; the policy must permit this user Connect with the ids of --client-id and the same with -messages at its end'
+  if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED && step === 'message')
+    return `; the policy must permit Publish and Subscribe for the topics ${PROBE_PREFIX}+`
+  if (error instanceof ServiceError && error.code === 'not-authorized')
+    return `; the policy must permit ReadWrite for the keys ${PROBE_PREFIX}* (keyType: Pattern)`
+  return ''
+}
