@@ -8,6 +8,8 @@ import type { Reply } from '../protocol/replies.js'
  */
 export interface ServerRequestTrace {
   readonly clientId: string
+  /** When the request arrived, in ms of the store's monotonic clock. */
+  readonly startedAt: number
   /** The verb; undefined for a payload that is not a command. */
   readonly verb: Command['verb'] | undefined
   /** The key; undefined for SCAN and GLOBNOTIFY. The bytes are a view that must be copied to be kept. */

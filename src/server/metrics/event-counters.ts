@@ -44,7 +44,6 @@ export class EventCounters {
   readonly #flushes: Distribution
   readonly #entryCommands: Distribution
   readonly #subscriptions: (() => void)[]
-  readonly #startedAt = new Map<ServerRequestTrace, number>()
   readonly #categories = new Map<string, CategoryCounts>()
   readonly #categoryByClient = new Map<string, CategoryCounts>()
   readonly #uncategorized = this.#addCategory(NO_CATEGORY)
@@ -59,6 +58,7 @@ export class EventCounters {
   readonly #rejectedEntries = new Tally('problem', ['full', 'broken'])
   readonly #elections = new Tally('result', ['elected', 'not-elected'])
   readonly #changes = { inserted: 0, modified: 0, deleted: 0, expired: 0 }
+  #pendingRequests = 0
   #notifications = 0
   #deletions = 0
   #retrievals = 0
@@ -87,8 +87,8 @@ export class EventCounters {
     this.#flushes = registry.distribution('rx_statestore_log_flush_duration_seconds')
     this.#entryCommands = registry.distribution('rx_statestore_log_entry_commands')
     this.#subscriptions = [
-      subscribe('tracing:rx-statestore:server:request:start', trace => {
-        this.#startedAt.set(trace, this.#clock.monotonic())
+      subscribe('tracing:rx-statestore:server:request:start', () => {
+        this.#pendingRequests++
       }),
       subscribe('tracing:rx-statestore:server:request:asyncEnd', trace => this.#onRequestEnd(trace)),
       subscribe('rx-statestore:server:change', ({ type, notified }) => {
@@ -116,7 +116,7 @@ export class EventCounters {
       aio_broker_state_store_notifications_sent: one(this.#notifications),
       rx_statestore_requests_total: this.#requests.samples(),
       rx_statestore_request_errors_total: this.#requestErrors.samples(),
-      rx_statestore_pending_requests: one(this.#startedAt.size),
+      rx_statestore_pending_requests: one(this.#pendingRequests),
       aio_broker_publishes_received: by(({ received }) => received),
       aio_broker_publishes_sent: by(({ sent }) => sent),
       aio_broker_payload_bytes_received: by(({ receivedBytes }) => receivedBytes),
@@ -146,11 +146,11 @@ export class EventCounters {
   }
 
   #onRequestEnd(trace: ServerRequestTrace): void {
-    const { verb, outcome, error } = trace
-    const startedAt = this.#startedAt.get(trace)
-    this.#startedAt.delete(trace)
+    const { verb, outcome, error, startedAt } = trace
     const command = verb ?? 'invalid'
-    if (startedAt !== undefined) this.#durations[command].observe((this.#clock.monotonic() - startedAt) / 1_000)
+    // The first requests may have started before this subscribed.
+    if (this.#pendingRequests > 0) this.#pendingRequests--
+    this.#durations[command].observe((this.#clock.monotonic() - startedAt) / 1_000)
     this.#requests.add(command, outcome)
     if (error !== undefined) this.#requestErrors.add(error)
     if (verb === 'GET') this.#retrievals++

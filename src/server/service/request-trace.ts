@@ -9,10 +9,12 @@ export function traceOf(
   clientId: string,
   { payload, userProperties }: Incoming,
   request: ParsedRequest,
+  startedAt: number,
 ): ServerRequestTrace {
   const { command } = request
   return {
     clientId,
+    startedAt,
     verb: command?.verb,
     key: command !== undefined && 'key' in command ? command.key : undefined,
     requestBytes: payload.length,

@@ -287,7 +287,7 @@ class RequestJob implements Job {
   }
 
   startTrace(): ServerRequestTrace {
-    this.#trace = traceOf(this.owner.clientId, this.#message, this.#request)
+    this.#trace = traceOf(this.owner.clientId, this.#message, this.#request, this.#host.clock.monotonic())
     return this.#trace
   }
 
