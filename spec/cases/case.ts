@@ -66,13 +66,14 @@ export interface Bounds {
   readonly maxBytes?: number
 }
 
-/** The required behaviour of a store, as data. The store starts empty at 1696374425000 ms. */
-export interface ConformanceCase {
-  readonly name: string
-  /** The limits. The default limits are never reached by a case. */
-  readonly bounds?: Bounds
+/** The steps of a case at a store with limits that the case reaches. */
+export interface LimitedCase {
+  readonly bounds: Bounds
   readonly steps: readonly Step[]
 }
+
+/** The required behaviour of a store, as data by title. Each case starts with an empty store at 1696374425000 ms. */
+export type ConformanceCases = Readonly<Record<string, readonly Step[] | LimitedCase>>
 
 export const OK = '+OK\r\n'
 export const REFUSED = ':-1\r\n'

@@ -1,4 +1,4 @@
-import type { ConformanceCase } from './case.js'
+import type { ConformanceCases } from './case.js'
 import { CONDITIONS } from './conditions.js'
 import { ERRORS } from './errors.js'
 import { EXPIRY } from './expiry.js'
@@ -13,7 +13,7 @@ import { VERSIONS } from './versions.js'
  * The required behaviour of a state store as data for every kind of store: sections 2 to 6 of the protocol page, and
  * the extensions of this store.
  */
-export const CONFORMANCE: Readonly<Record<string, readonly ConformanceCase[]>> = {
+export const CONFORMANCE: Readonly<Record<string, ConformanceCases>> = {
   values: VALUES,
   'NX and NEX': CONDITIONS,
   'time to live': EXPIRY,

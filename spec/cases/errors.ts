@@ -1,26 +1,24 @@
 import {
   ABSENT,
-  type ConformanceCase,
+  type ConformanceCases,
   DELETED,
   EMPTY_KEY,
   NOTHING,
   OK,
   QUOTA,
   REFUSED,
+  type Step,
   SYNTAX,
   UNKNOWN,
   value,
   WRONG_COUNT,
 } from './case.js'
 
-const refusesAll = (name: string, reply: string, lines: readonly (string | readonly string[])[]): ConformanceCase => ({
-  name,
-  steps: [
-    { send: 'SET k v', reply: OK, version: 'new', as: 'write' },
-    ...lines.map(send => ({ send, reply, version: 'none' }) as const),
-    { send: 'GET k', reply: value('v'), version: 'same as write' },
-  ],
-})
+const refusesAll = (reply: string, lines: readonly (string | readonly string[])[]): readonly Step[] => [
+  { send: 'SET k v', reply: OK, version: 'new', as: 'write' },
+  ...lines.map(send => ({ send, reply, version: 'none' }) as const),
+  { send: 'GET k', reply: value('v'), version: 'same as write' },
+]
 
 const NOT_RESP3: Readonly<Record<string, string>> = {
   'an empty payload': '',
@@ -49,17 +47,17 @@ const NOT_RESP3: Readonly<Record<string, string>> = {
 }
 
 /** Cases of invalid commands and of the limits of the store (section 2 of the protocol page). */
-export const ERRORS: readonly ConformanceCase[] = [
-  ...Object.entries(NOT_RESP3).map(
-    ([name, payload]): ConformanceCase => ({
-      name: `${name} is a syntax error, and the connection stays open`,
-      steps: [
+export const ERRORS: ConformanceCases = {
+  ...Object.fromEntries(
+    Object.entries(NOT_RESP3).map(([name, payload]) => [
+      `${name} is a syntax error, and the connection stays open`,
+      [
         { send: { payload }, reply: SYNTAX, version: 'none' },
         { send: 'GET k', reply: ABSENT, version: 'none' },
-      ],
-    }),
+      ] satisfies readonly Step[],
+    ]),
   ),
-  refusesAll('verbs are upper case, and no others are known', UNKNOWN, [
+  'verbs in lower case and unknown verbs are rejected': refusesAll(UNKNOWN, [
     'set k w',
     'get k',
     'del k',
@@ -77,7 +75,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     'toString k',
     'hasOwnProperty k',
   ]),
-  refusesAll('too few or too many arguments', WRONG_COUNT, [
+  'a command with too few or too many arguments is rejected': refusesAll(WRONG_COUNT, [
     'SET',
     'SET k',
     'GET',
@@ -92,7 +90,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     'SCAN',
     'SCAN * token more',
   ]),
-  refusesAll('options that SET does not have, has twice, or has against each other', SYNTAX, [
+  'SET rejects unknown, repeated and contradictory options': refusesAll(SYNTAX, [
     'SET k w XX',
     'SET k w nx',
     'SET k w nex',
@@ -106,7 +104,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ['SET', 'k', 'w', ''],
     ['SET', 'k', 'w', '\xff'],
   ]),
-  refusesAll('a time to live that is no integer above zero', SYNTAX, [
+  'SET rejects a time to live that is not a positive integer': refusesAll(SYNTAX, [
     'SET k w PX',
     'SET k w PX 0',
     'SET k w PX -1',
@@ -119,8 +117,8 @@ export const ERRORS: readonly ConformanceCase[] = [
     ['SET', 'k', 'w', 'PX', ''],
     ['SET', 'k', 'w', 'PX', ' 1'],
   ]),
-  refusesAll('an option that KEYNOTIFY does not have', SYNTAX, ['KEYNOTIFY k stop', 'KEYNOTIFY k START']),
-  refusesAll('a key of no bytes', EMPTY_KEY, [
+  'KEYNOTIFY rejects an unknown option': refusesAll(SYNTAX, ['KEYNOTIFY k stop', 'KEYNOTIFY k START']),
+  'an empty key is rejected': refusesAll(EMPTY_KEY, [
     ['SET', '', 'w'],
     ['SET', '', 'w', 'NX'],
     ['GET', ''],
@@ -129,8 +127,7 @@ export const ERRORS: readonly ConformanceCase[] = [
     ['KEYNOTIFY', ''],
     ['KEYNOTIFY', '', 'STOP'],
   ]),
-  {
-    name: 'a full store rejects a new key but still accepts writes to its existing keys',
+  'a full store rejects a new key but still accepts writes to its existing keys': {
     bounds: { maxKeys: 2 },
     steps: [
       { send: 'SET one 1', reply: OK, version: 'new' },
@@ -143,8 +140,7 @@ export const ERRORS: readonly ConformanceCase[] = [
       { send: 'DEL three', reply: NOTHING, version: 'none' },
     ],
   },
-  {
-    name: 'a full store accepts a new key after a key is deleted',
+  'a full store accepts a new key after a key is deleted': {
     bounds: { maxKeys: 1 },
     steps: [
       { send: 'SET one 1', reply: OK, version: 'new' },
@@ -153,8 +149,7 @@ export const ERRORS: readonly ConformanceCase[] = [
       { send: 'SET one 1', reply: QUOTA, version: 'none' },
     ],
   },
-  {
-    name: 'a full store accepts a new key after a key expires',
+  'a full store accepts a new key after a key expires': {
     bounds: { maxKeys: 1 },
     steps: [
       { send: 'SET one 1 PX 10', reply: OK, version: 'new' },
@@ -163,8 +158,7 @@ export const ERRORS: readonly ConformanceCase[] = [
       { send: 'SET two 2', reply: OK, version: 'new' },
     ],
   },
-  {
-    name: 'a store that is full to the byte rejects writes that make it larger, and accepts writes that make it smaller',
+  'a store that is full to the byte rejects writes that make it larger, and accepts writes that make it smaller': {
     // A key takes about 600 bytes in addition to its name and its value.
     bounds: { maxBytes: 20_000 },
     steps: [
@@ -184,8 +178,7 @@ export const ERRORS: readonly ConformanceCase[] = [
       { send: `SET four ${'x'.repeat(9_000)}`, reply: OK, version: 'new' },
     ],
   },
-  {
-    name: 'watched keys count towards the limit until they are no longer watched',
+  'watched keys count towards the limit until they are no longer watched': {
     bounds: { maxBytes: 12_000 },
     steps: [
       { send: `KEYNOTIFY ${'k'.repeat(9_000)}`, reply: OK, version: 'none' },
@@ -198,8 +191,7 @@ export const ERRORS: readonly ConformanceCase[] = [
       { send: `SET key ${'x'.repeat(9_000)}`, reply: OK, version: 'new' },
     ],
   },
-  {
-    name: 'the number of watches of a client is limited, for both existing and absent keys',
+  'the number of watches of a client is limited, for both existing and absent keys': {
     bounds: { maxKeys: 2 },
     steps: [
       { send: 'KEYNOTIFY one', reply: OK, version: 'none' },
@@ -211,4 +203,4 @@ export const ERRORS: readonly ConformanceCase[] = [
       { send: 'KEYNOTIFY three', reply: OK, version: 'none' },
     ],
   },
-]
+}
