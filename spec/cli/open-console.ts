@@ -2,16 +2,18 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import type { Clock } from '../../src/core/util/clock.js'
 import { ConsoleServer } from '../../src/server/console/console-server.js'
 import type { ServeOptions, StoreServer } from '../../src/server/index.js'
 import { openStore } from './test-io.js'
 
-/** Opens a store with a console. Both close at the end of the test. */
+/** Opens a store with a console. Both close at the end of the test. @param clock - the clock of the console's samples */
 export async function openConsole(
   options: ServeOptions = {},
+  clock?: Clock,
 ): Promise<{ readonly store: StoreServer; readonly server: ConsoleServer; readonly link: string }> {
   const store = await openStore(options)
-  const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })
+  const server = await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '', clock })
   onTestFinished(async () => server.close())
   return { store, server, link: server.link }
 }

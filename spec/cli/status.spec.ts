@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/core/util/clock.js'
+import { ManualClock } from '../support/manual-clock.js'
 import { openBroker } from '../support/open-broker.js'
 import { CONNACK, grant, scriptedBroker } from '../support/scripted-broker.js'
 import { openConsole } from './open-console.js'
@@ -54,6 +55,14 @@ describe('status', () => {
     expect(jsonOf((await execute(['status', '--json', '--console', link])).stdout)).toMatchObject({
       console: { uptime: expect.any(Number), keys: expect.any(Number), watches: 0, frozen: false, drift: 0, ...counts },
     })
+  })
+
+  it('prints the state that a console reports after it has recorded rates', async () => {
+    const clock = new ManualClock(Date.now())
+    const { link } = await openConsole({}, clock)
+    clock.advance(3_000)
+    const { stdout } = await execute(['status', '--console', link])
+    expect(stdout).toMatch(/^running for \d+m?s$/m)
   })
 
   it('exits with code 1 when the broker is unreachable or reports that it has no store', async () => {

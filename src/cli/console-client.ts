@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { randomBytes } from '../core/util/bytes.js'
 import { reason, StateStoreError } from '../core/util/errors.js'
 import { type Environment, urlsFromEnv } from '../node/environment.js'
-import type { AttachedFacts, StatsSample, StoreFacts } from '../server/console/contract.js'
+import type { AttachedFacts, StatsSample, StoreFacts, StreamLine } from '../server/console/contract.js'
 import { CONSOLE_TOKEN_FILE } from '../server/log/disk/format.js'
 import { contentOf } from './connection.js'
 import { EXIT, Failure, rootCause } from './failure.js'
@@ -180,7 +180,7 @@ export async function locateConsole(flags: ConnectionFlags & ConsoleFlags, { env
 /** Queries a console for the state of its store. */
 export async function storeHealthOf(address: ConsoleAddress): Promise<StoreHealth> {
   const answer = await askConsole(address, 'stream')
-  const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0, ...rest } = await firstLine(answer)
+  const { at, startedAt, keys, connections, watches, frozenUntil, drift = 0, ...rest } = await firstSample(answer)
   const uptime = startedAt === undefined ? undefined : at - startedAt
   const attached = rest.attached?.state
   const { networkConnections, refusedConnections, refusedLogins } = rest
@@ -189,13 +189,16 @@ export async function storeHealthOf(address: ConsoleAddress): Promise<StoreHealt
   return { uptime, attached, keys, connections, watches, ...refused, frozen, drift }
 }
 
-/** Reads the first line of an endless response. */
-async function firstLine(answer: IncomingMessage): Promise<StatsSample> {
-  let text = ''
+/** Reads an endless response up to its first sample. A console that has run for a while sends earlier rates first. */
+async function firstSample(answer: IncomingMessage): Promise<StatsSample> {
+  let rest = ''
   for await (const chunk of answer.setEncoding('utf8')) {
-    text += chunk
-    const end = text.indexOf('\n')
-    if (end >= 0) return JSON.parse(text.slice(0, end))
+    const lines = `${rest}${chunk}`.split('\n')
+    rest = lines.pop() ?? ''
+    for (const text of lines) {
+      const line: StreamLine = JSON.parse(text)
+      if (line.type === 'pulse') return line
+    }
   }
   throw new Failure(EXIT.failed, 'the console ended its response before the first sample')
 }
