@@ -43,7 +43,7 @@ export class Journal {
  * @param at - time of the response in monotonic ms
  */
 export function recordOf(
-  { clientId, payload, outcome, repeated }: RequestReport,
+  { clientId, payload, outcome, repeated }: Omit<RequestReport, 'duration'>,
   at: number,
 ): Extract<JournalLine, readonly ['answer' | 'again', ...unknown[]]> | undefined {
   const [verb, key = '', value, ...rest] = wordsOf(payload)

@@ -32,7 +32,7 @@ const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; read
     folders: [
       ...['engine', 'log', 'log/disk', 'log/cluster', 'log/jetstream', 'service'],
       ...['broker/limits', 'broker/routing', 'broker/session', 'broker/core', 'broker/transport', 'broker'],
-      ...['access', 'storage', 'host', 'attach', 'console', 'metrics', '.'],
+      ...['access', 'storage', 'host', 'attach', 'metrics', 'console', '.'],
     ],
   },
   pubsub: { imports: ['core', 'client', 'node'], folders: ['wire', 'client', 'hub', 'bridge'] },

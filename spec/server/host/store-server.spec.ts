@@ -86,6 +86,7 @@ describe('a running store', () => {
       'alice rejected',
     ])
     expect(textOf(reports[0]?.payload ?? new Uint8Array(0))).toBe(textOf(command('SET k v')))
+    expect(reports.map(({ duration }) => duration)).toEqual(reports.map(() => 0))
     await store.close()
     await completed
   })

@@ -15,6 +15,7 @@ import type {
   UsageResponse,
 } from './contract.js'
 import { bodyOf, HttpProblem, type JsonObject, readJson, replaceWildcardHost } from './http.js'
+import { MetricsHistory } from './metrics-history.js'
 import { StatsSampler } from './stats-stream.js'
 
 export interface ApiOptions {
@@ -54,16 +55,19 @@ const MAX_DUMPS = 4
 export class Api {
   readonly #options: ApiOptions
   readonly #sampler: StatsSampler
+  readonly #history: MetricsHistory
   readonly #routes: ReadonlyMap<string, Route>
 
   constructor(options: ApiOptions) {
     this.#options = options
     this.#sampler = new StatsSampler(options.store, options.clock)
+    this.#history = new MetricsHistory(options.store, options.clock)
     this.#routes = this.#makeRoutes(options)
   }
 
   close(): void {
     this.#sampler.close()
+    this.#history.close()
   }
 
   /** Returns whether a request changes the store or exports all its data. */
@@ -89,6 +93,7 @@ export class Api {
       ['POST /api/load', async ({ request }) => loads.run(async () => loadDump(store, request, false))],
       ['POST /api/replace', async ({ request }) => loads.run(async () => loadDump(store, request, true))],
       ['POST /api/reset', async () => loads.run(async () => reset(store, seed))],
+      ['GET /api/history', async ({ request }) => this.#history.since(sinceOf(request))],
       ['GET /api/usage', async () => usageFacts(store)],
       ['POST /api/keys', async ({ request }) => keyFacts(store, await readJson(request))],
       ['POST /api/client', async ({ request }) => clientFacts(store, await readJson(request))],
@@ -276,6 +281,14 @@ function usageFacts(store: ConsoleStore): UsageResponse {
     principals: Array.from(usage).slice(0, MAX_KEYS),
     addresses: Array.from(addresses).slice(0, MAX_KEYS),
   }
+}
+
+/** Returns the parameter `since`, by default 0. Throws {@link HttpProblem} if it is not a time. */
+function sinceOf({ url = '' }: IncomingMessage): number {
+  const [, query] = url.split('?')
+  const since = Number(new URLSearchParams(query).get('since') ?? 0)
+  if (Number.isFinite(since)) return since
+  throw new HttpProblem(400, 'argument', '`since` must be a time in ms since the Unix epoch')
 }
 
 const noSuchClient = (): HttpProblem => new HttpProblem(404, 'not-found', 'No client has this id')

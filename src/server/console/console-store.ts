@@ -11,12 +11,13 @@ type AnyStoreMembers =
   | 'drift'
   | 'cluster'
   | 'clients'
+  | 'requests$'
   | 'peek'
   | 'watchedBy'
   | 'load'
   | 'dump'
 
-type BrokerMembers = 'wsUrl' | 'frozenUntil' | 'usage' | 'addresses' | 'cut' | 'freeze' | 'restart'
+type BrokerMembers = 'wsUrl' | 'limits' | 'frozenUntil' | 'usage' | 'addresses' | 'cut' | 'freeze' | 'restart'
 
 export type StoreWithBroker = Pick<StoreServer, AnyStoreMembers | BrokerMembers>
 

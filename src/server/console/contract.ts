@@ -103,6 +103,48 @@ export interface AttachedFacts {
 /** The cluster as seen by the node that serves the console, with at most 100 nodes. */
 export type ClusterFacts = ClusterStatus
 
+/**
+ * The response of GET /api/history: metrics of the last hour, sampled every `period` ms since the console was started,
+ * also while no page is open. With `?since=`, only samples after this time.
+ */
+export interface HistoryResponse {
+  readonly period: number
+  /** The samples, oldest first, at most 360. A longer distance means that the process did not run in between. */
+  readonly samples: readonly MetricsSample[]
+  /** The limits of the memory. Missing for an attached store. */
+  readonly limits?: { readonly bytes: number; readonly bufferedBytes: number }
+  /** The share of a memory limit above which the store is not ready. */
+  readonly memoryMark: number
+}
+
+/** The metrics of a period. A field is missing if its value is unknown, because nothing was measured. */
+export interface MetricsSample {
+  /** The end of the period. */
+  readonly at: number
+  /** The delays of the event loop. */
+  readonly eventLoop: Percentiles
+  /** The commands per second, or nothing if an attached store does not serve. */
+  readonly requests?: number
+  /** The durations from the arrival of a request until its response and notifications are sent. */
+  readonly latency?: Percentiles
+  /** The durations of writing an entry to the disk and flushing it. */
+  readonly flush?: Percentiles
+  /** The durations from the append of an entry to a shared log until it is committed. */
+  readonly commit?: Percentiles
+  /** The memory of the keys, and of buffers. See {@link StoreStats}. */
+  readonly memory?: { readonly bytes: number; readonly bufferedBytes: number }
+  /** The messages of the shared log that are not applied yet, the nodes that are present, and all known nodes. */
+  readonly cluster?: { readonly lag: number; readonly present: number; readonly nodes: number }
+}
+
+/** Percentiles of durations and the longest duration, in ms. */
+export interface Percentiles {
+  readonly p50: number
+  readonly p95: number
+  readonly p99: number
+  readonly max: number
+}
+
 /** The connected clients, at most the first 1,000. */
 export interface Clients {
   readonly type: 'clients'

@@ -109,8 +109,8 @@ function connectionsOf({ stats, frozenUntil }: StoreWithBroker) {
   return { ...counts, ...(frozenUntil !== undefined && { frozenUntil }) }
 }
 
-// A lower count means that the counters have restarted with the store.
-const increase = (previous: number, now: number): number => (now < previous ? now : now - previous)
+/** Returns the increase of a counter. A lower count means that the counters have restarted with the store. */
+export const increase = (previous: number, now: number): number => (now < previous ? now : now - previous)
 
 const line = (members: Rates | StatsSample | Clients): string => `${JSON.stringify(members)}\n`
 

@@ -34,7 +34,7 @@ export interface Health {
 }
 
 /** The share of a memory limit above which a store is not ready, because it is about to reject requests. */
-const MEMORY_MARK = 0.95
+export const MEMORY_MARK = 0.95
 /** The number of messages by which a ready node may lag. A node applies several thousand per second. */
 const MAX_LAG = 1_000
 

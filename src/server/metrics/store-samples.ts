@@ -1,6 +1,7 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Clock } from '../../core/util/clock.js'
 import type { Usage } from '../host/usage.js'
+import type { ClusterStatus } from '../storage/storage.js'
+import { EventLoopDelay } from './event-loop-delay.js'
 import { failuresOf, healthOf, type MonitoredStore } from './health.js'
 import type { Sample } from './registry.js'
 
@@ -24,10 +25,7 @@ export function storeSamples(store: MonitoredStore, version: string) {
     aio_broker_store_will_messages: [[wills]],
     rx_statestore_storage_state: STATES.map(state => [state === storage.state ? 1 : 0, { state }] as const),
     rx_statestore_log_lag_entries: cluster === undefined ? [] : [[cluster.lag]],
-    rx_statestore_cluster_nodes:
-      cluster === undefined
-        ? []
-        : [[cluster.nodes.filter(({ seenAt }) => seenAt > cluster.time - NODE_TIMEOUT_MS).length]],
+    rx_statestore_cluster_nodes: cluster === undefined ? [] : [[countPresentNodes(cluster)]],
     rx_statestore_clock_drift_seconds: [[drift / 1_000]],
     rx_statestore_resource_used: byResource({ ...stats, connections: stats.networkConnections }),
     rx_statestore_resource_limit: byResource(limits),
@@ -36,6 +34,10 @@ export function storeSamples(store: MonitoredStore, version: string) {
     rx_statestore_build_info: [[1, { version }]],
   } as const satisfies Record<string, readonly Sample[]>
 }
+
+/** Returns the number of nodes that sent a message in the last 10 s. */
+export const countPresentNodes = ({ nodes, time }: ClusterStatus): number =>
+  nodes.filter(({ seenAt }) => seenAt > time - NODE_TIMEOUT_MS).length
 
 function byResource({
   keys,
@@ -74,28 +76,22 @@ function principalSamples(usage: Iterable<Usage>): readonly Sample[] {
   return [...samples, ...Array.from(sums, ([resource, value]): Sample => [value, { principal: 'other', resource }])]
 }
 
-const NANOSECONDS = 1e9
-/** The interval at which the delay of the event loop is measured, ms. */
-const RESOLUTION_MS = 20
-
 /** Measures this process. */
 export class ProcessSamples {
-  readonly #eventLoop = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  readonly #eventLoop = new EventLoopDelay()
   readonly #startedAt: number
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#startedAt = clock.now() / 1_000 - process.uptime()
-    this.#eventLoop.enable()
   }
 
   samples() {
     const { user, system } = process.cpuUsage()
-    const quantile = (percent: number): number =>
-      Math.max(0, this.#eventLoop.percentile(percent) / NANOSECONDS - RESOLUTION_MS / 1_000)
+    const seconds = (percent: number): number => this.#eventLoop.percentile(percent) / 1_000
     const samples = {
-      nodejs_eventloop_lag_p50_seconds: [[quantile(50)]],
-      nodejs_eventloop_lag_p99_seconds: [[quantile(99)]],
-      nodejs_eventloop_lag_max_seconds: [[quantile(100)]],
+      nodejs_eventloop_lag_p50_seconds: [[seconds(50)]],
+      nodejs_eventloop_lag_p99_seconds: [[seconds(99)]],
+      nodejs_eventloop_lag_max_seconds: [[seconds(100)]],
       process_resident_memory_bytes: [[process.memoryUsage.rss()]],
       process_cpu_seconds_total: [[(user + system) / 1e6]],
       process_start_time_seconds: [[this.#startedAt]],
@@ -105,6 +101,6 @@ export class ProcessSamples {
   }
 
   close(): void {
-    this.#eventLoop.disable()
+    this.#eventLoop.close()
   }
 }

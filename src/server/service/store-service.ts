@@ -30,6 +30,8 @@ export interface RequestReport {
    * again.
    */
   readonly repeated: boolean
+  /** The time in ms from the arrival of the request. `undefined` if requests were not observed when it arrived. */
+  readonly duration: number | undefined
 }
 
 export interface StoreServiceOptions {
@@ -110,7 +112,7 @@ export class StoreService implements CommitLoopHost {
       processor: new RequestProcessor(options),
       clock,
       reads: log.sharing?.reads,
-      respond: (connection, message, response, trace) => this.#respond(connection, message, response, trace),
+      respond: (job, response) => this.#respond(job, response),
     }
   }
 
@@ -118,6 +120,7 @@ export class StoreService implements CommitLoopHost {
   handleRequest(connection: Client, message: Incoming): boolean {
     if (message.responseTopic === undefined || message.correlationData === undefined) return false
     const job = new RequestJob(this.#requestHost, connection, message)
+    if (this.#options.requests$?.observed) job.arrivedAt = this.#options.clock.monotonic()
     if (!serverRequestChannel.hasSubscribers) return this.#commitLoop.submit(job)
     return serverRequestChannel.begin(job.startTrace(), () => this.#commitLoop.submit(job))
   }
@@ -191,12 +194,13 @@ export class StoreService implements CommitLoopHost {
     this.#options.onError(error)
   }
 
-  #respond(connection: Client, message: Incoming, response: InvokeResponse, trace?: ServerRequestTrace): void {
+  #respond(job: RequestJob, response: InvokeResponse): void {
+    const { owner: connection, message, trace } = job
     // A will is published after the connection of its client has closed. It may change keys, but its client receives no
     // notifications.
     if (!connection.open) this.#engine.watchers.removeConnection(connection)
     const { work, changes } = response
-    this.#report(connection, message, response)
+    this.#report(job, response)
     const globWork = this.#engine.globWorkOf(changes)
     if (work !== undefined || globWork > 0) connection.account?.chargeWork((work ?? 0) + globWork)
     if (trace === undefined) {
@@ -209,18 +213,20 @@ export class StoreService implements CommitLoopHost {
       })
   }
 
-  #report(connection: Client, message: Incoming, { reply, repeated }: InvokeResponse): void {
+  #report({ owner: connection, message, arrivedAt }: RequestJob, { reply, repeated }: InvokeResponse): void {
     this.counters.requests++
     if (reply === undefined || reply.type === 'error') {
       this.counters.errors++
       if (reply?.code === 'quota-exceeded') this.#options.onQuotaExceeded?.(connection, message)
     }
-    if (!this.#options.requests$?.observed) return
-    this.#options.requests$.next({
+    const { requests$, clock } = this.#options
+    if (!requests$?.observed) return
+    requests$.next({
       clientId: connection.clientId,
       payload: message.payload,
       outcome: reply?.type ?? 'rejected',
       repeated: repeated === true,
+      duration: arrivedAt === undefined ? undefined : clock.monotonic() - arrivedAt,
     })
   }
 
@@ -251,7 +257,7 @@ interface RequestHost {
   readonly clock: Clock
   /** The consistency of reads when nodes share the log. */
   readonly reads: Sharing['reads'] | undefined
-  respond(connection: Client, message: Incoming, response: InvokeResponse, trace: ServerRequestTrace | undefined): void
+  respond(job: RequestJob, response: InvokeResponse): void
 }
 
 /**
@@ -270,10 +276,12 @@ class RequestJob implements Job {
   readonly bytes: number
   readonly command: LoggedWrite | undefined
   readonly isLinearizable: boolean
-  readonly #message: Incoming
+  readonly message: Incoming
+  trace: ServerRequestTrace | undefined
+  /** The monotonic time of the arrival in ms, if requests were observed at that time. */
+  arrivedAt: number | undefined
   readonly #request: ParsedRequest
   readonly #host: RequestHost
-  #trace: ServerRequestTrace | undefined
 
   constructor(host: RequestHost, owner: Client, message: Incoming) {
     const request = host.processor.parse(message, owner)
@@ -281,14 +289,14 @@ class RequestJob implements Job {
     this.bytes = message.payload.length + REQUEST_OVERHEAD_BYTES
     this.command = request.type === 'write' ? request : undefined
     this.isLinearizable = needsLinearizableRead(request, host.reads)
-    this.#message = message
+    this.message = message
     this.#request = request
     this.#host = host
   }
 
   startTrace(): ServerRequestTrace {
-    this.#trace = traceOf(this.owner.clientId, this.#message, this.#request, this.#host.clock.monotonic())
-    return this.#trace
+    this.trace = traceOf(this.owner.clientId, this.message, this.#request, this.#host.clock.monotonic())
+    return this.trace
   }
 
   read(): void {
@@ -312,13 +320,13 @@ class RequestJob implements Job {
   }
 
   #respond(response: InvokeResponse): void {
-    this.#host.respond(this.owner, this.#message, response, this.#trace)
+    this.#host.respond(this, response)
   }
 
   #endUnanswered(): void {
-    if (this.#trace === undefined) return
-    this.#trace.outcome = 'unknown'
-    serverRequestChannel.settle(this.#trace, true, () => undefined)
+    if (this.trace === undefined) return
+    this.trace.outcome = 'unknown'
+    serverRequestChannel.settle(this.trace, true, () => undefined)
   }
 }
 
