@@ -15,6 +15,7 @@ const seedOf = (isFull: boolean): number =>
 const ISOLATED = [
   'spec/client/session/plain-events.spec.ts',
   'spec/server/host/close.spec.ts',
+  'spec/server/metrics/rate-limit.spec.ts',
   'spec/server/broker/differential/*.spec.ts',
   'spec/system/{attacks/fuzz,broker/differential,interop,packaging}/**/*.spec.ts',
   'spec/system/pubsub/runtimes.spec.ts',

@@ -34,6 +34,14 @@ describe('serve --metrics', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600)
   })
 
+  it('writes wrong tokens to the audit log', async () => {
+    const [token, audit] = [await scratch('token'), await scratch('audit')]
+    const { stdout } = start([...ANY_PORT, '--metrics', '0', '--metrics-token-file', token, '--audit', audit, '--json'])
+    const { metrics } = Object(jsonOf(await stdout.line(/./)))
+    expect((await fetch(metrics, { headers: { authorization: 'Bearer wrong' } })).status).toBe(401)
+    expect(JSON.parse(await readFile(audit, 'utf8'))).toMatchObject({ event: 'login', listener: 'metrics' })
+  })
+
   it.each([
     [['--metrics-token-file', 'token'], '--metrics-token-file requires --metrics'],
     [['--metrics', 'everywhere'], 'Expected a port, or an address and a port'],
@@ -79,8 +87,11 @@ describe('serve --metrics', () => {
     await expect(access(file)).rejects.toThrow('ENOENT')
   })
 
-  it('names the flag when the port is taken', async () => {
-    const { code, stderr } = await execute([...ANY_PORT, '--metrics', String(await listen(createServer()))])
+  it('names the flag when the port is taken, before the store opens', async () => {
+    const data = await scratch('data')
+    const port = String(await listen(createServer()))
+    const { code, stderr } = await execute([...ANY_PORT, '--data', data, '--metrics', port])
     expect([code, stderr]).toEqual([1, expect.stringContaining('choose another with --metrics')])
+    await expect(access(data)).rejects.toThrow('ENOENT')
   })
 })

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { ArgumentError } from '../core/util/errors.js'
 import { type GivenOptions, type OptionKind, type OptionTable, port, text } from '../core/util/options.js'
 import type { TlsMaterial } from '../node/net/tls.js'
@@ -65,11 +67,12 @@ export function checkMetricsAccessOf(
 
 /**
  * Returns the token of the metrics, whose file is created if it is missing; undefined without a file. Rejects with
- * {@link Failure}. Call it before the store opens, because an open store admits clients.
+ * {@link Failure}, also if the port is in use. Call it before the store opens, because an open store admits clients.
  */
-export async function metricsTokenOf(flags: MetricsFlags, security: SecurityOptions): Promise<string | undefined> {
+export async function prepareMetrics(flags: MetricsFlags, security: SecurityOptions): Promise<string | undefined> {
   checkMetricsAccessOf(flags, security)
-  const { metricsTokenFile: file } = flags
+  const { metrics, metricsTokenFile: file } = flags
+  if (metrics !== undefined) await checkPort(addressOf(metrics))
   return file === undefined ? undefined : readOrCreateToken(file, '--metrics-token-file')
 }
 
@@ -86,6 +89,19 @@ export async function startMetrics(
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     throw cannotListen(cause, () => '--metrics')
   }
+}
+
+/** Rejects with {@link Failure} if nothing can listen on the address at the moment. */
+async function checkPort(address: ReturnType<typeof addressOf>): Promise<void> {
+  const server = createServer()
+  try {
+    server.listen(address)
+    await once(server, 'listening')
+  } catch (cause) {
+    throw cannotListen(cause, () => '--metrics')
+  }
+  server.close()
+  await once(server, 'close')
 }
 
 function addressOf(value: string | number): { readonly host: string; readonly port: number } | undefined {

@@ -96,11 +96,12 @@ export class ServeSecurity {
   }
 
   /** Starts the audit log, and reloads files when they change or on SIGHUP. */
-  watch(store: StoreServer, console: Secured | undefined, metrics: Pick<Secured, 'setTls'> | undefined): void {
+  watch(store: StoreServer, console: Secured | undefined, metrics: Omit<Secured, 'login'> | undefined): void {
     this.#console = console
     const { audit } = this.#flags
-    for (const { audit$ } of [store, ...(console ? [console] : [])])
-      if (audit !== undefined) this.#subscription.add(writeAuditLog(audit$, audit, this.#io))
+    for (const audited of [store, console, metrics])
+      if (audit !== undefined && audited !== undefined)
+        this.#subscription.add(writeAuditLog(audited.audit$, audit, this.#io))
     const reloads = this.#reloads(store, [console, metrics])
     if (reloads.size === 0) return
     this.#subscription.add(

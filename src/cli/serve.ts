@@ -32,7 +32,7 @@ import {
   checkMetricsAccessOf,
   checkMetricsFlags,
   type MetricsFlags,
-  metricsTokenOf,
+  prepareMetrics,
   startMetrics,
 } from './metrics-flags.js'
 import { connectionLimitWarnings, driftWords, faultWords, storageLevel, storageWords } from './reports.js'
@@ -121,7 +121,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   const log = new EventLog(flags, io)
   const notifier = new ServiceNotifier(io, log)
   const security = new ServeSecurity(flags, io, log)
-  const metricsToken = await metricsTokenOf(flags, security.options)
+  const metricsToken = await prepareMetrics(flags, security.options)
   const store = await startUnless(interrupted, start(flags, { security, eventLog: log, io }), flags)
   if (store === undefined) {
     security.close()
@@ -141,7 +141,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
       brokerUrl: flags.wsUrl,
     })
     security.watch(store, consoleServer, metrics)
-    if (consoleServer) subscription.add(logLimits(consoleServer.audit$, log))
+    for (const server of [consoleServer, metrics]) if (server) subscription.add(logLimits(server.audit$, log))
     await print(io.stdout, greeting({ store, console: consoleServer, metrics, seed: seed ?? [], flags }, io))
     if (flags.logFormat !== undefined) log.write('info', 'listening', `listening on ${store.url} and ${store.wsUrl}`)
     notifier.notifyReady()

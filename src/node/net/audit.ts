@@ -18,7 +18,7 @@ export interface AuditEvent {
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly address?: string | undefined
-  /** The listener: `mqtt`, `mqtts`, `ws`, `wss`, `console` or `hub`. */
+  /** The listener: `mqtt`, `mqtts`, `ws`, `wss`, `console`, `metrics` or `hub`. */
   readonly listener?: string | undefined
   /** Outcome of a login. */
   readonly outcome?: 'accepted' | 'refused' | undefined

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { fromHex, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { type DumpLine, DumpWriter, dumpLinesOf } from '../../node/dump/codec.js'
+import { HttpProblem } from '../../node/net/http-problem.js'
 import { type ConsoleStore, isAttached, requireBroker } from './console-store.js'
 import type {
   BrokerLogin,
@@ -14,7 +15,7 @@ import type {
   StoreFacts,
   UsageResponse,
 } from './contract.js'
-import { bodyOf, HttpProblem, type JsonObject, readJson, replaceWildcardHost } from './http.js'
+import { bodyOf, type JsonObject, readJson, replaceWildcardHost } from './http.js'
 import { MetricsHistory } from './metrics-history.js'
 import { StatsSampler } from './stats-stream.js'
 

@@ -7,6 +7,7 @@ import { randomBytes } from '../../core/util/bytes.js'
 import { type Clock, scheduleUnref, systemClock } from '../../core/util/clock.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
+import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { packageFile } from '../../node/package-files.js'
@@ -16,7 +17,7 @@ import { brokerUrlOf, type ConsoleOptions, checkLogin, checkToken, pathOf, urlOf
 import type { ConsoleStore } from './console-store.js'
 import { replaceWildcardHost, securityHeaders, sendProblem } from './http.js'
 import { PageFiles } from './page.js'
-import { ConsoleRateLimiter, RequestAuthorizer } from './request-authorizer.js'
+import { RequestAuthorizer } from './request-authorizer.js'
 
 export type { ConsoleOptions } from './console-options.js'
 
@@ -39,7 +40,7 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #path: string
   readonly #publicUrl: URL | undefined
   readonly #authorizer: RequestAuthorizer
-  readonly #limiter: ConsoleRateLimiter
+  readonly #limiter: HttpRateLimiter
   readonly #page: PageFiles
   readonly #api: Api
   readonly #http: GivenServer
@@ -63,7 +64,7 @@ export class ConsoleServer implements AsyncDisposable {
     checkLogin(brokerLogin)
     this.#brokerUrl = brokerUrlOf(options, store)
     this.#authorizer = new RequestAuthorizer(this.token, options.host, this.#publicUrl)
-    this.#limiter = new ConsoleRateLimiter(clock, this.#publicUrl !== undefined)
+    this.#limiter = new HttpRateLimiter(clock, 'console', this.#publicUrl !== undefined)
     this.#page = new PageFiles(page)
     this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
     this.#http = server ?? this.#createServer()

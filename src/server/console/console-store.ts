@@ -1,6 +1,6 @@
+import { HttpProblem } from '../../node/net/http-problem.js'
 import type { AttachedStore } from '../attach/attached-store.js'
 import type { StoreServer } from '../host/store-server.js'
-import { HttpProblem } from './http.js'
 
 /** The members of any store that the console uses. */
 type AnyStoreMembers =

@@ -1,22 +1,8 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fromUtf8 } from '../../core/util/bytes.js'
 import { type ErrorCode, reason, StateStoreError } from '../../core/util/errors.js'
+import { HttpProblem } from '../../node/net/http-problem.js'
 import type { Problem } from './contract.js'
-
-/** The error response that a request handler throws. */
-export class HttpProblem extends Error {
-  override readonly name = 'HttpProblem'
-  readonly status: number
-  readonly code: string
-  readonly headers: OutgoingHttpHeaders
-
-  constructor(status: number, code: string, message: string, headers: OutgoingHttpHeaders = {}) {
-    super(message)
-    this.status = status
-    this.code = code
-    this.headers = headers
-  }
-}
 
 const STATUS: Partial<Record<ErrorCode, number>> = {
   argument: 400,

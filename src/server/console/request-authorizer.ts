@@ -1,13 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { Clock } from '../../core/util/clock.js'
+import type { IncomingHttpHeaders } from 'node:http'
 import { isAddress, nameOf } from '../../core/util/host-name.js'
-import { isThisMachine, networkOf } from '../../node/limits/network.js'
-import { KeyedRateLimiter } from '../../node/limits/rate.js'
-import { LoginThrottle } from '../../node/limits/throttle.js'
-import { type AccessReport, Audit } from '../../node/net/audit.js'
-import { clientAddress } from '../../node/net/connection-limiter.js'
-import { HttpProblem } from './http.js'
+import { HttpProblem } from '../../node/net/http-problem.js'
 
 /**
  * Authorizes requests by the token. In addition, the origin and host checks reject every request of another page, or to
@@ -78,75 +72,3 @@ export class RequestAuthorizer {
 const tokenOf = (authorization: string): string => /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-
-/** The limit on requests without the token per address. */
-const MAX_REQUESTS_PER_SECOND = 100
-
-/** Limits requests without the token per address, and writes the audit log. */
-export class ConsoleRateLimiter {
-  readonly audit: Audit
-  readonly #clock: Clock
-  readonly #trustProxy: boolean
-  readonly #throttle: LoginThrottle
-  readonly #keyedRateLimiter: KeyedRateLimiter
-  readonly #audited = new WeakSet<object>()
-
-  /** @param trustProxy - whether to trust `X-Forwarded-For` from this machine */
-  constructor(clock: Clock, trustProxy: boolean) {
-    this.audit = new Audit(clock)
-    this.#clock = clock
-    this.#trustProxy = trustProxy
-    this.#throttle = new LoginThrottle(clock)
-    this.#keyedRateLimiter = new KeyedRateLimiter(MAX_REQUESTS_PER_SECOND, () => clock.monotonic())
-  }
-
-  /** Counts a request without the token. Throws {@link HttpProblem} if a remote address sends too many of them. */
-  limitUnauthenticated(request: IncomingMessage): void {
-    const address = this.#addressOf(request)
-    if (isThisMachine(address)) return
-    const rate = this.#keyedRateLimiter.of(networkOf(address))
-    const now = this.#clock.monotonic()
-    const wait = rate.wait(now)
-    if (wait > 0) throw rateProblem('Too many requests', wait)
-    rate.charge(1, now)
-  }
-
-  /** Records a login once per connection. Logins are not throttled, because the token cannot be guessed. */
-  recordLogin(request: IncomingMessage): void {
-    if (this.#audited.has(request.socket)) return
-    this.#audited.add(request.socket)
-    this.#record(request, { event: 'login', outcome: 'accepted' })
-  }
-
-  /** Records a missing or wrong token. Throws {@link HttpProblem} for too many attempts from an address. */
-  recordFailedLogin(request: IncomingMessage): void {
-    this.limitUnauthenticated(request)
-    const address = this.#addressOf(request)
-    this.#record(request, { event: 'login', outcome: 'refused', reason: 'the token is missing or wrong' })
-    if (isThisMachine(address)) return
-    const pause = this.#throttle.pause(address)
-    if (pause > 0) throw rateProblem('Too many wrong tokens', pause)
-    this.#throttle.recordFailure(address)
-  }
-
-  recordAction(request: IncomingMessage, path: string): void {
-    this.#record(request, { event: 'order', target: path })
-  }
-
-  recordDisconnect(address: string | undefined, reason: string): void {
-    this.audit.reportCut({ limit: 'unauthenticated-connections', address, reason, listener: 'console' })
-  }
-
-  #record(request: IncomingMessage, event: AccessReport): void {
-    this.audit.report({ ...event, address: this.#addressOf(request), listener: 'console' })
-  }
-
-  #addressOf({ socket, headers }: IncomingMessage): string {
-    return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
-  }
-}
-
-const rateProblem = (message: string, wait: number): HttpProblem => {
-  const seconds = Math.ceil(wait / 1_000)
-  return new HttpProblem(429, 'rate', `${message}; wait ${seconds} s`, { 'retry-after': String(seconds) })
-}

@@ -3,10 +3,14 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { afterIo, systemClock } from '../../core/util/clock.js'
+import type { Observable } from 'rxjs'
+import { afterIo, type Clock, scheduleUnref, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
+import type { AuditEvent } from '../../node/net/audit.js'
 import { HEAD_TIMEOUTS } from '../../node/net/http.js'
+import { HttpProblem } from '../../node/net/http-problem.js'
+import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { EventCounters } from './event-counters.js'
@@ -34,6 +38,8 @@ const DEFAULT_PORT = 9_464
 const MAX_CONNECTIONS = 64
 const MAX_UNAUTHENTICATED = 32
 const IDLE_TIMEOUT_MS = 60_000
+/** The system clock, whose timers do not keep the process alive. */
+const BACKGROUND_CLOCK: Clock = { ...systemClock, schedule: scheduleUnref }
 const CONTENT_TYPE = { text: 'text/plain; charset=utf-8', health: 'application/health+json' } as const
 
 /** Serves metrics and health checks of a store over HTTP. */
@@ -44,7 +50,13 @@ export class MetricsServer implements AsyncDisposable {
   readonly #token: Buffer | undefined
   readonly #http: Server | HttpsServer
   readonly #handshakes = new TlsHandshakes()
-  readonly #unauthenticated = new UnauthenticatedConnections(MAX_UNAUTHENTICATED, () => undefined)
+  readonly #limiter = new HttpRateLimiter(BACKGROUND_CLOCK, 'metrics', false)
+  readonly #unauthenticated = new UnauthenticatedConnections(MAX_UNAUTHENTICATED, ({ remoteAddress }) =>
+    this.#limiter.recordDisconnect(
+      remoteAddress,
+      `limit of ${MAX_UNAUTHENTICATED} connections without the token reached`,
+    ),
+  )
   readonly #registry = new MetricsRegistry()
   readonly #counters = new EventCounters(this.#registry, systemClock)
   readonly #process = new ProcessSamples(systemClock)
@@ -60,10 +72,13 @@ export class MetricsServer implements AsyncDisposable {
       tls === undefined ? createServer(HEAD_TIMEOUTS) : createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) })
     this.#http.timeout = IDLE_TIMEOUT_MS
     this.#http.maxConnections = MAX_CONNECTIONS
+    this.#http.on('drop', ({ remoteAddress } = {}) =>
+      this.#limiter.recordDisconnect(remoteAddress, `limit of ${MAX_CONNECTIONS} connections reached`),
+    )
     this.#http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
     if (this.#http instanceof HttpsServer) this.#handshakes.watch(this.#http, 'metrics')
     this.#http.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      this.#handle(request, response).catch((error: unknown) => respond(response, 500, reason(error)))
+      this.#handle(request, response).catch((error: unknown) => sendError(response, error))
     })
   }
 
@@ -86,6 +101,11 @@ export class MetricsServer implements AsyncDisposable {
     const port = address !== null && typeof address === 'object' ? address.port : 0
     const host = this.#host.includes(':') ? `[${this.#host}]` : this.#host
     return `http${this.#http instanceof HttpsServer ? 's' : ''}://${host}:${port}/`
+  }
+
+  /** Emits logins with the token and rejected ones for the audit log. Hot. */
+  get audit$(): Observable<AuditEvent> {
+    return this.#limiter.audit.events$
   }
 
   /** Sets the certificate that new connections use. Throws {@link ArgumentError} for an invalid certificate. */
@@ -116,24 +136,36 @@ export class MetricsServer implements AsyncDisposable {
   #stop(): void {
     this.#counters.close()
     this.#process.close()
+    this.#limiter.audit.close()
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = ''] = (request.url ?? '').split('?')
-    if (request.method !== 'GET' && request.method !== 'HEAD') respond(response, 405, 'only GET and HEAD')
-    else if (!this.#isKnownHost(request)) respond(response, 403, 'unknown host name: use an address or localhost')
-    else if (path === '/livez') respond(response, 200, 'live')
-    else if (path === '/readyz') this.#sendReadiness(response)
-    else if (path !== '/metrics' && path !== '/healthz')
-      respond(response, 404, 'see /metrics, /livez, /readyz, /healthz')
-    else if (!this.#isAuthorized(request)) {
-      response.setHeader('www-authenticate', 'Bearer')
-      respond(response, 401, 'the bearer token is missing or wrong')
-    } else {
-      this.#unauthenticated.onAuthenticated(request.socket)
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw new HttpProblem(405, 'method', 'only GET and HEAD')
+    if (!this.#isKnownHost(request))
+      throw new HttpProblem(403, 'host', 'unknown host name: use an address or localhost')
+    if (path === '/metrics' || path === '/healthz') {
+      this.#authorize(request)
       if (path === '/healthz') this.#sendHealth(response)
       else respond(response, 200, await this.#metrics(), this.#registry.contentType)
+      return
     }
+    this.#limiter.limitUnauthenticated(request)
+    if (path === '/livez') respond(response, 200, 'live')
+    else if (path === '/readyz') this.#sendReadiness(response)
+    else throw new HttpProblem(404, 'path', 'see /metrics, /livez, /readyz, /healthz')
+  }
+
+  /** Throws {@link HttpProblem} for a request without the token, if there is one. */
+  #authorize(request: IncomingMessage): void {
+    if (this.#token !== undefined) {
+      if (!isToken(request, this.#token)) {
+        this.#limiter.recordFailedLogin(request)
+        throw new HttpProblem(401, 'token', 'the bearer token is missing or wrong', { 'www-authenticate': 'Bearer' })
+      }
+      this.#limiter.recordLogin(request)
+    }
+    this.#unauthenticated.onAuthenticated(request.socket)
   }
 
   #sendReadiness(response: ServerResponse): void {
@@ -173,12 +205,6 @@ export class MetricsServer implements AsyncDisposable {
     const name = nameOf(host)
     return this.#token !== undefined || (name !== undefined && (isLoopback(name) || isAddress(name)))
   }
-
-  #isAuthorized({ headers: { authorization = '' } }: IncomingMessage): boolean {
-    if (this.#token === undefined) return true
-    const token = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
-    return timingSafeEqual(digest(token), this.#token)
-  }
 }
 
 /** Throws {@link ArgumentError} if others could read the metrics, or for a token that could be guessed. */
@@ -198,6 +224,19 @@ export function checkMetricsAccess(
   // The message omits the value, because it is a secret.
   if (typeof token !== 'string' || !/^[\w-]{32,512}$/.test(token))
     throw new ArgumentError('Expected `token` to be 32 to 512 random letters, digits, `-` and `_`')
+}
+
+function isToken({ headers: { authorization = '' } }: IncomingMessage, expected: Buffer): boolean {
+  const token = /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
+  return timingSafeEqual(digest(token), expected)
+}
+
+function sendError(response: ServerResponse, error: unknown): void {
+  const { status, message, headers } =
+    error instanceof HttpProblem ? error : new HttpProblem(500, 'failed', reason(error))
+  if (!response.headersSent)
+    for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value)
+  respond(response, status, message)
 }
 
 function respond(response: ServerResponse, status: number, body: string, type: string = CONTENT_TYPE.text): void {
