@@ -15,6 +15,7 @@ const ANCHOR = /^<a id="[^"]+"><\/a>$/
 const REPEATED = new Set(['Overrides', 'Inherited from', 'Implementation of', 'Implements'])
 const BY_KIND = ['Functions', 'Classes', 'Variables', 'Interfaces', 'Type Aliases']
 const ERRORS = 'Errors'
+const OVERLOAD = 'Call Signature'
 
 /** @param {string} title @param {number} level @param {string[]} anchors @returns {Section} */
 const sectionOf = (title, level, anchors) => ({ title, level, anchors, body: [], children: [] })
@@ -42,9 +43,18 @@ function parse(markdown) {
   return root
 }
 
+/** Returns the title of a section, which is the call for an overload: `connect(url, options?)`. @param {Section} section */
+function titleOf({ title, body }) {
+  if (title !== OVERLOAD) return title
+  const [, name, parameters = ''] = /^(?:function )?([\w$]+)(?:<[^(]*>)?\(([^)]*)\)/m.exec(body.join('\n')) ?? []
+  const names = parameters.split(',').flatMap(parameter => parameter.trim() || [])
+  return name === undefined ? title : `${name}(${names.join(', ')})`
+}
+
 /** @param {Section} section @returns {string} */
-function print({ title, level, anchors, body, children }) {
-  const heading = `${'#'.repeat(level)} ${title}`
+function print(section) {
+  const { level, anchors, body, children } = section
+  const heading = `${'#'.repeat(level)} ${titleOf(section)}`
   return [...anchors, heading, body.join('\n').trim(), ...children.map(print)].filter(part => part !== '').join('\n\n')
 }
 
@@ -66,13 +76,14 @@ const isInherited = ({ title, body, children }) =>
   title === 'Inherited from' ? body.join('').includes('](#') : children.length > 0 && children.some(isInherited)
 
 /**
- * Returns whether a member is of no use to users: a member keyed by a symbol of the package, or a constructor that has
- * no comment or whose comment names a better way.
+ * Returns whether a section is of no use to users: a member keyed by a symbol of the package, a constructor that has no
+ * comment or whose comment names a better way, or names of type parameters, which the signature also shows.
  *
  * @param {Section} section
  */
 const isInternal = section =>
   /^\\\[[A-Z]+\\\]$/.test(section.title) ||
+  (section.title === 'Type Parameters' && section.body.includes('| Type Parameter |')) ||
   (section.title === 'Constructors' &&
     !section.children.some(made => isDescribed(made) && !print(made).includes('\nUse [')))
 
@@ -82,7 +93,7 @@ function withoutRepeats(children) {
     section.body.join('\n').replace(/^\s*```[\s\S]*?```/, ''),
     ...section.children.filter(({ title }) => title === 'Example').map(print),
   ]
-  const [first, ...others] = children.filter(({ title }) => title === 'Call Signature')
+  const [first, ...others] = children.filter(({ title }) => title === OVERLOAD)
   for (const other of others) {
     if (first === undefined || described(first).join() !== described(other).join()) continue
     other.body = other.body.join('\n').match(/^\s*```[\s\S]*?```/) ?? []
@@ -90,8 +101,16 @@ function withoutRepeats(children) {
   }
 }
 
-/** @param {Section} section @returns {Section} */
-function cleaned(section) {
+/** Returns an accessor without the heading of its only signature. @param {Section} section @returns {Section} */
+function withoutGetter(section) {
+  const [getter, ...others] = section.children
+  if (getter?.title !== 'Get Signature' || others.some(({ title }) => title === 'Set Signature')) return section
+  return { ...section, body: getter.body, children: others }
+}
+
+/** @param {Section} origin @returns {Section} */
+function cleaned(origin) {
+  const section = withoutGetter(origin)
   const isBehaviour = ['Accessors', 'Methods'].includes(section.title)
   const children = section.children
     .filter(child => !REPEATED.has(child.title) && !isInternal(child) && !(isBehaviour && isInherited(child)))
@@ -117,7 +136,7 @@ function summaryOf({ body, children }) {
   const text = body.join('\n').replace(/```[\s\S]*?```/g, '')
   const [paragraph = ''] = text.split(/\n\s*\n/).filter(part => part.trim() !== '' && !/^\s*[>|#-]/.test(part))
   const [sentence = ''] = /^.*?\.(?=\s|$)/.exec(paragraph.trim().replace(/\n/g, ' ')) ?? [paragraph.trim()]
-  const [overload] = children.filter(({ title }) => title === 'Call Signature')
+  const [overload] = children.filter(({ title }) => title === OVERLOAD)
   return sentence === '' && overload !== undefined ? summaryOf(overload) : sentence.replace(/:$/, '.')
 }
 

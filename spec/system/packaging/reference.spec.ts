@@ -16,6 +16,28 @@ const PAGE = `# client
 
 A store.
 
+#### Type Parameters
+
+| Type Parameter |
+| ------ |
+| \`T\` |
+
+#### Accessors
+
+##### host
+
+###### Get Signature
+
+\`\`\`ts
+get host(): T;
+\`\`\`
+
+Its host.
+
+###### Returns
+
+\`T\`
+
 #### Constructors
 
 ##### Constructor
@@ -119,8 +141,8 @@ Guide: [client](/client.md).
   })
 
   it('each name has a page that leads back to its entry', () => {
-    expect(page('client/store')).toBe(
-      '<a id="store"></a>\n\n# Store\n\nExported by [`a-package`](/api/client.md).\n\nA store.\n',
+    expect(page('client/store')).toMatch(
+      /^<a id="store"><\/a>\n\n# Store\n\nExported by \[`a-package`\]\(\/api\/client\.md\)\.\n\nA store\.\n/,
     )
   })
 
@@ -128,7 +150,15 @@ Guide: [client](/client.md).
     const text = page('client/open')
     expect(text).toMatch(/Opens a store\.\n\n### Example\n\n```ts\nopen\('a'\)\n## not a heading\n```\n\n### Returns/)
     expect(text.match(/Opens a store/g)).toHaveLength(1)
-    expect(text.match(/Call Signature/g)).toHaveLength(2)
+  })
+
+  it('the heading of an overload is its call', () => {
+    expect(page('client/open').match(/^## open.+/gm)).toEqual(['## open(url)', '## open(options)'])
+  })
+
+  it('an accessor has no heading for its only signature, and names of type parameters have no table', () => {
+    expect(page('client/store')).toContain('### host\n\n```ts\nget host(): T;\n```\n\nIts host.\n\n#### Returns\n\n`T`')
+    expect(page('client/store')).not.toMatch(/Get Signature|Type Parameter/)
   })
 
   it('a link to a name leads to the page of that name', () => {
@@ -146,7 +176,14 @@ Guide: [client](/client.md).
   it('a function and a type whose names differ in capitals only share a page', () => {
     const both = `${PAGE}\n***\n\n### store()\n\nReturns the store.\n`
     const merged = referencePages([arrange(both, PART)]).get('client/store')
-    expect(merged?.match(/^#+ .+/gm)).toEqual(['# store(), Store', '## store()', '## Store'])
+    expect(merged?.match(/^#+ .+/gm)).toEqual([
+      '# store(), Store',
+      '## store()',
+      '## Store',
+      '### Accessors',
+      '#### host',
+      '##### Returns',
+    ])
   })
 
   it('the build fails for a name that the entry does not export', () => {
