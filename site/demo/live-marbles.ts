@@ -1,3 +1,4 @@
+import { STATES, type State } from '../../design/states.js'
 import { number } from '../../src/client/index.js'
 import { Network, PageStore } from './page-store.js'
 
@@ -43,9 +44,21 @@ class LiveMarbles extends HTMLElement {
 function start(root: HTMLElement): () => void {
   root.innerHTML = `
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Changes of a key in the store, and what a page receives"></svg>
-    <p><span class="state" role="status"></span><button type="button">Cut the network</button></p>`
-  const [svg, state, button] = [root.querySelector('svg'), root.querySelector('.state'), root.querySelector('button')]
-  if (svg === null || state === null || button === null) throw new Error('The diagram was not drawn')
+    <p>
+      <span class="state"><svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path /></svg><span role="status"></span></span>
+      <button type="button">Cut the network</button>
+    </p>`
+  const find = (selector: string): Element => {
+    const found = root.querySelector(selector)
+    if (found === null) throw new Error(`The diagram has no ${selector}`)
+    return found
+  }
+  const [svg, button] = [find('svg'), find('button')]
+  const show = (state: State): void => {
+    find('.state').setAttribute('data-state', state)
+    find('.state path').setAttribute('d', STATES[state].icon)
+    find('[role=status]').textContent = STATES[state].word
+  }
 
   const store = new PageStore()
   const network = new Network()
@@ -78,8 +91,7 @@ function start(root: HTMLElement): () => void {
       if (last?.to === undefined && last) last.to = now
     } else if (last === undefined || last.to !== undefined) stale.push({ from: now, to: undefined })
     while (stale.length > 10) stale.shift()
-    state.textContent = current === 'live' ? 'live' : 'stale'
-    state.classList.toggle('is-stale', current !== 'live')
+    show(current === 'resyncing' ? 'stale' : current)
   })
 
   let value = 20

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import { STATES } from '../../../design/states.js'
 
 /** Paths of line drawings of 16 by 16 units. */
 const PATHS = {
@@ -11,11 +12,11 @@ const PATHS = {
   edit: 'M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3z',
   trash: 'M3 4.5h10M6.5 4.5V3h3v1.5M4.5 4.5l.6 8.5h5.8l.6-8.5',
   lock: 'M4 7.5h8v6H4zM5.7 7.5V5.3a2.3 2.3 0 0 1 4.6 0v2.2',
-  connecting: 'M3.5 8h0M8 8h0M12.5 8h0',
-  pending: 'M8 3a5 5 0 1 1-5 5',
-  stale: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM8 5v3l2 1.5',
-  refused: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11zM4.1 4.1l7.8 7.8',
-  live: 'M8 4.5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7z',
+  connecting: STATES.connecting.icon,
+  live: STATES.live.icon,
+  pending: STATES.pending.icon,
+  stale: STATES.stale.icon,
+  refused: STATES.refused.icon,
   frozen: 'M8 2v12M2.8 5l10.4 6M13.2 5L2.8 11M6.5 3L8 4.5 9.5 3M6.5 13L8 11.5 9.5 13',
   restart: 'M13 8a5 5 0 1 1-1.6-3.7M13 2.5V5h-2.5',
   cut: 'M2 8h4M10 8h4M7 5.5v5M9 5.5v5',

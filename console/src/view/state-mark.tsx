@@ -1,22 +1,13 @@
 import type { ComponentChildren, JSX } from 'preact'
+import { STATES, type State } from '../../../design/states.js'
 import { useConsole } from './context.js'
 import { Icon } from './icon.js'
 import { useCell } from './use-cell.js'
 
-/**
- * The states of displayed data and of writes. Each has an icon and a colour of this name, and a word. `frozen` is a
- * `stale` that the user has caused.
- */
-const WORDS = {
-  connecting: 'connecting',
-  live: 'live',
-  pending: 'saving',
-  stale: 'stale',
-  frozen: 'frozen',
-  refused: 'no access',
-} as const
+/** The states of displayed data and of writes. `frozen` is a `stale` that the user has caused. */
+export type DisplayState = State | 'frozen'
 
-export type DisplayState = keyof typeof WORDS
+const wordOf = (state: DisplayState): string => (state === 'frozen' ? 'Frozen' : STATES[state].word)
 
 interface StateMarkProps {
   readonly state: DisplayState
@@ -25,8 +16,8 @@ interface StateMarkProps {
   readonly children?: ComponentChildren
 }
 
-export const StateMark = ({ state, word = WORDS[state], children }: StateMarkProps): JSX.Element => (
-  <span class={`state state-${state}`}>
+export const StateMark = ({ state, word = wordOf(state), children }: StateMarkProps): JSX.Element => (
+  <span class="state" data-state={state}>
     <Icon name={state} />
     <span>{word}</span>
     {children}

@@ -1,4 +1,5 @@
 import { combineLatest, map, scan, tap, timer } from 'rxjs'
+import { STATES } from '../../../design/states.js'
 import { find } from './find.js'
 import { mark, say } from './states.js'
 import { timeOf } from './time.js'
@@ -40,14 +41,14 @@ export function showConnection({ status$, stats$ }, keys) {
 function inWords(status, { keys, synced }, since, now) {
   const connected = status.state === 'connected'
   if (status.state === 'closed')
-    return { state: 'refused', words: 'No access', detail: 'reload to try again', synced: 0 }
+    return { state: 'refused', words: STATES.refused.word, detail: 'reload to try again', synced: 0 }
   if (connected && keys > 0 && synced === keys) {
-    return { state: 'live', words: 'Live', detail: 'all values are current', synced }
+    return { state: 'live', words: STATES.live.word, detail: 'all values are current', synced }
   }
   const detail = connected ? `reading ${synced} of ${keys}` : waitOf(status, now)
   return since === undefined
-    ? { state: 'connecting', words: 'Connecting', detail, synced: connected ? synced : 0 }
-    : { state: 'stale', words: `Stale since ${timeOf(since)}`, detail, synced: connected ? synced : 0 }
+    ? { state: 'connecting', words: STATES.connecting.word, detail, synced: connected ? synced : 0 }
+    : { state: 'stale', words: `${STATES.stale.word} since ${timeOf(since)}`, detail, synced: connected ? synced : 0 }
 }
 
 /** @param {Status} status @param {number} now */

@@ -1,4 +1,5 @@
 import { concat, EMPTY, ignoreElements, map, merge, of, startWith, switchMap, tap, timer } from 'rxjs'
+import { STATES } from '../../../design/states.js'
 
 /** @typedef {import('rx-statestore').StateStoreError} StateStoreError */
 /**
@@ -85,7 +86,7 @@ export const noting = notice => shown$ =>
 
 /** @param {Shown<unknown>} shown @returns {import('./notice.js').Said | undefined} */
 function noticeOf({ state, waits, failure }) {
-  if (state === 'pending') return { state, words: waits ? 'Waiting for the connection' : 'Saving…' }
+  if (state === 'pending') return { state, words: waits ? 'Waiting for the connection' : STATES.pending.word }
   if (state !== 'refused') return undefined
   return { state, words: `Not set. ${reasonOf(failure?.code)}`, details: failure?.message }
 }

@@ -1,5 +1,6 @@
 import '../../../design/fonts.css'
 import '../../../design/tokens.css'
+import '../../../design/states.css'
 import { withBase } from 'vitepress'
 import DefaultTheme from 'vitepress/theme-without-fonts'
 import { defineComponent, h } from 'vue'

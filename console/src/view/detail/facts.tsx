@@ -55,7 +55,7 @@ const Fact = ({ name, wide = false, children }: FactProps): JSX.Element => (
 function FreshnessMark({ detail: { freshness }, now }: { readonly detail: Detail; readonly now: number }): JSX.Element {
   if (freshness.state === 'stale')
     return <StateMark state="stale">for {formatDuration(now - freshness.since)}</StateMark>
-  if (freshness.state === 'resyncing') return <StateMark state="connecting" word="resyncing" />
+  if (freshness.state === 'resyncing') return <StateMark state="stale">reading again</StateMark>
   return <StateMark state={freshness.state} />
 }
 
