@@ -1,5 +1,5 @@
 import uPlot from 'uplot'
-import { heated, SPAN } from './points.js'
+import { heated, SPAN, unknown } from './points.js'
 import { minuteOf } from './time.js'
 
 /** Minimum range of the chart, degrees, so that small changes look small. */
@@ -9,15 +9,13 @@ const LABEL_INTERVALS = [60, 120, 300]
 /** Height of the strip, CSS pixels. */
 const STRIP_HEIGHT = 4
 
-/** Draws temperature and set point over time, the times of heating, and the time since which values are stale. */
+/** Draws temperature and set point over time, the times of heating, and the times without values. */
 export class Chart {
   #root
   #plot
   #now = Date.now()
   /** @type {readonly import('../keys.js').Point[]} */
   #points = []
-  /** @type {number | undefined} */
-  #staleSince
 
   /** @param {HTMLElement} root */
   constructor(root) {
@@ -30,12 +28,10 @@ export class Chart {
   /**
    * @param {readonly import('../keys.js').Point[]} points
    * @param {number} now - ms since the Unix epoch
-   * @param {number | undefined} staleSince
    */
-  draw(points, now, staleSince) {
+  draw(points, now) {
     this.#points = points
     this.#now = now
-    this.#staleSince = staleSince
     const value = (/** @type {number} */ number) => (Number.isNaN(number) ? null : number)
     this.#plot.setData([
       points.map(([at]) => at / 1000),
@@ -93,7 +89,7 @@ export class Chart {
           ...(uPlot.paths.stepped && { paths: uPlot.paths.stepped({ align: 1 }) }),
         },
       ],
-      hooks: { drawClear: [plot => this.#drawStale(plot)], draw: [plot => this.#drawHeated(plot)] },
+      hooks: { drawClear: [plot => this.#drawUnknown(plot)], draw: [plot => this.#drawHeated(plot)] },
     }
   }
 
@@ -112,13 +108,12 @@ export class Chart {
   }
 
   /** @param {uPlot} plot */
-  #drawStale(plot) {
-    if (this.#staleSince === undefined) return
+  #drawUnknown(plot) {
     const { left, top, width, height } = plot.bbox
-    const from = Math.max(left, plot.valToPos(this.#staleSince / 1000, 'x', true))
+    const x = (/** @type {number} */ at) => Math.min(left + width, Math.max(left, plot.valToPos(at / 1000, 'x', true)))
     plot.ctx.save()
     plot.ctx.fillStyle = this.#colour('--warn-soft')
-    plot.ctx.fillRect(from, top, left + width - from, height)
+    for (const [from, to] of unknown(this.#points, this.#now)) plot.ctx.fillRect(x(from), top, x(to) - x(from), height)
     plot.ctx.restore()
   }
 

@@ -5,8 +5,30 @@
 /** The time that the chart covers, ms. */
 export const SPAN = 300_000
 
-/** Returns a point without values, before which the line ends. @param {number} at @returns {Point} */
-export const gapAt = at => [at, Number.NaN, Number.NaN, 0]
+/**
+ * Returns a point without values, at which the line ends. The point follows the others even if the clocks of store and
+ * page differ.
+ *
+ * @param {number} at @param {readonly Point[]} points @returns {Point}
+ */
+export const gapAt = (at, points) => [Math.max(at, (points.at(-1)?.[0] ?? 0) + 1), Number.NaN, Number.NaN, 0]
+
+/**
+ * Appends a point, unless it is known already, as after a reconnect during which nothing changed.
+ *
+ * @param {readonly Point[]} points @param {Point} point
+ */
+export const appended = (points, point) => (point[0] > (points.at(-1)?.[0] ?? 0) ? [...points, point] : points)
+
+/**
+ * Returns the periods without values, which end with the next point, or `now`.
+ *
+ * @param {readonly Point[]} points @param {number} now
+ */
+export const unknown = (points, now) =>
+  points.flatMap(([at, temperature], i) =>
+    Number.isNaN(temperature) ? [/** @type {const} */ ([at, points[i + 1]?.[0] ?? now])] : [],
+  )
 
 /**
  * Merges live points with the history. The history replaces the live points that it covers.
