@@ -69,12 +69,13 @@ const sidebar = {
 }
 
 /**
- * The markup of the search of VitePress nests links in options of a list box, and names its elements differently from
- * what they show. Here, the search has a list of links.
+ * Corrections of the theme of VitePress. Its search nests links in options of a list box, and names its elements
+ * differently from what they show; here, the search has a list of links. Its sidebar makes each heading a button, also
+ * those that do nothing. Its bar gets its final layout only in the browser, where it then moves.
  *
  * @type {readonly (readonly [file: string, pattern: RegExp, replacement: string])[]}
  */
-const SEARCH_MARKUP = [
+const THEME_EDITS = [
   [
     'VPLocalSearchBox.vue',
     /role="button"\s+:aria-owns="[^"]*"\s+aria-expanded="true"\s+aria-haspopup="listbox"/,
@@ -85,14 +86,17 @@ const SEARCH_MARKUP = [
   ['VPLocalSearchBox.vue', /:aria-label="\[\.\.\.p\.titles, p\.title\]\.join\(' > '\)"/, ''],
   ['VPLocalSearchBox.vue', /:aria-activedescendant="[^"]*"\s+aria-autocomplete="both"/, ''],
   ['VPLocalSearchBox.vue', /<kbd (?=:aria-label)/g, '<kbd role="img" '],
+  ['VPSidebarItem.vue', /:role="itemRole"/, ''],
+  ['VPSidebarItem.vue', /:tabindex="item\.items && 0"/, ''],
+  ['VPNavBar.vue', /watchPostEffect/g, 'watchEffect'],
 ]
 
 /** @type {import('vite').Plugin} */
-const searchMarkup = {
-  name: 'search markup',
+const themeEdits = {
+  name: 'theme edits',
   enforce: 'pre',
   transform: (code, id) => {
-    const edits = SEARCH_MARKUP.filter(([file]) => id.endsWith(file))
+    const edits = THEME_EDITS.filter(([file]) => id.endsWith(file))
     if (edits.length === 0) return
     return edits.reduce((text, [file, pattern, replacement]) => {
       if (!pattern.test(text)) throw new Error(`${file} has no ${pattern}: is it another version of VitePress?`)
@@ -120,10 +124,10 @@ export default defineConfig({
     ['meta', { property: 'og:image', content: `${SITE_URL ?? '/'}pictures/preview.png` }],
     ['meta', { name: 'twitter:card', content: 'summary_large_image' }],
   ],
-  // Text that is laid out in another font at first would move the page.
+  // Both fonts are in the first screen of nearly every page.
   transformHead: ({ assets }) =>
     assets
-      .filter(asset => /\/inter-latin-wght-normal\..*woff2$/.test(asset))
+      .filter(asset => /-latin-wght-normal\..*woff2$/.test(asset))
       .map(href => ['link', { rel: 'preload', href, as: 'font', type: 'font/woff2', crossorigin: '' }]),
   srcDir: 'pages',
   outDir: 'dist',
@@ -131,7 +135,7 @@ export default defineConfig({
   // Examples name addresses of this machine.
   ignoreDeadLinks: [/^https?:\/\/(localhost|127\.0\.0\.1)/],
   markdown: { config: anchorRows, theme },
-  vite: { plugins: [searchMarkup], build: { cssTarget: ['chrome123', 'firefox120', 'safari17.5'] } },
+  vite: { plugins: [themeEdits], build: { cssTarget: ['chrome123', 'firefox120', 'safari17.5'] } },
   themeConfig: {
     logo: { src: '/pictures/icon.svg', alt: '' },
     // Guides before the reference, whose pages have the names of what is searched for.
@@ -147,5 +151,6 @@ export default defineConfig({
     })),
     socialLinks: [{ icon: 'github', link: 'https://github.com/rx-statestore/rx-statestore' }],
     sidebar,
+    footer: { message: 'Released under the MIT licence.' },
   },
 })
