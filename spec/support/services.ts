@@ -164,6 +164,12 @@ export const SERVICES = {
       'spec/system/optimistic/{outage,concurrent-writes,recipes}.spec.ts',
     ],
   },
+  site: {
+    suite: 'browser: the documentation site',
+    needs: '`npm run docs`',
+    present: existsSync(new URL('../../site/dist/index.html', import.meta.url)),
+    files: ['spec/system/browser/documentation-site.spec.ts'],
+  },
 } as const satisfies Record<string, Service>
 
 /** Specs that run only when a variable requests them, because they download hundreds of megabytes. */
