@@ -68,7 +68,11 @@ export const SERVICES = {
     suite: 'interop: a store beside mochi; chaos: the checker of histories',
     needs: 'go from 1.21',
     present: isFrom('1.21', 'go', 'version'),
-    files: ['spec/system/chaos/porcupine.spec.ts', 'spec/system/interop/mochi.spec.ts'],
+    files: [
+      'spec/system/chaos/porcupine.spec.ts',
+      'spec/system/interop/mochi.spec.ts',
+      'spec/system/packaging/compose.spec.ts',
+    ],
   },
   paho: {
     suite: 'broker: paho-mqtt',
@@ -98,7 +102,7 @@ export const SERVICES = {
     suite: 'proxy: nginx in front of all of it',
     needs: 'nginx',
     present: exists('nginx'),
-    files: ['spec/system/proxy/nginx.spec.ts'],
+    files: ['spec/system/proxy/nginx.spec.ts', 'spec/system/packaging/compose.spec.ts'],
   },
   openssl: {
     suite: 'TLS: certificates, and what rests on them',
@@ -136,6 +140,7 @@ export const SERVICES = {
       'spec/system/jetstream/rights.spec.ts',
       'spec/system/jetstream/stalled.spec.ts',
       'spec/system/upgrade/rolling.spec.ts',
+      'spec/system/packaging/compose.spec.ts',
     ],
   },
   prometheus: {
@@ -146,6 +151,7 @@ export const SERVICES = {
       'spec/system/alerts/*.spec.ts',
       'spec/system/packaging/alerts.spec.ts',
       'spec/system/packaging/metrics.spec.ts',
+      'spec/system/packaging/compose.spec.ts',
     ],
   },
   zsh: {
