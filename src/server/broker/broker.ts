@@ -57,8 +57,9 @@ export class Broker {
 
   private constructor(options: BrokerOptions, handler: BrokerHandler) {
     this.#core = new BrokerCore(options, handler)
-    const { clock, budget, accounts, timeouts, maximumPacketSize } = this.#core
-    this.#links = { clock, budget, accounts, timeouts, maximumPacketSize, scheduler: new FairScheduler(options.clock) }
+    const { clock, budget, accounts, traffic, timeouts, maximumPacketSize } = this.#core
+    const scheduler = new FairScheduler(options.clock)
+    this.#links = { clock, budget, accounts, traffic, timeouts, maximumPacketSize, scheduler }
     this.#listeners = new Listeners(options, {
       ...this.#links,
       maxFrameBytes: options.maximumPacketSize + FRAME_MARGIN_BYTES,

@@ -52,6 +52,11 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOpti
    * use the last address in `X-Forwarded-For`. Default: `false`.
    */
   readonly trustProxy?: boolean | undefined
+  /**
+   * The interval in ms at which the broker publishes its statistics to `$SYS/broker/...`, while a client is subscribed.
+   * 0 means that it has no `$SYS` topics. Default: 10,000.
+   */
+  readonly sysInterval?: number | undefined
   /** The clock. Default: the machine's clock. */
   readonly clock?: Clock | undefined
 }
@@ -61,6 +66,9 @@ const DEFAULT_PACKET_BYTES = 16 * 1024 * 1024
 const MAX_KEEP_ALIVE_MS = 65_535_000
 /** The size of the largest MQTT packet: a variable byte integer (MQTT 5.0, section 1.5.5) plus its header. */
 const MAX_PACKET_BYTES = 268_435_460
+
+/** A day. */
+const MAX_SYS_INTERVAL_MS = 86_400_000
 
 export const DIALECT = {
   kind: choice('<name>', ['field', 'documented'] satisfies readonly Dialect[]),
@@ -93,6 +101,12 @@ export const SERVE_OPTIONS = {
     default: 0,
     without: 'no limit',
     help: 'longest keep-alive of clients, such as 1m',
+  },
+  sysInterval: {
+    kind: time(`a whole number of ms from 0 to ${MAX_SYS_INTERVAL_MS}`, 0, MAX_SYS_INTERVAL_MS),
+    default: 10_000,
+    without: '10s',
+    help: 'interval of the statistics in $SYS topics, 0 for none',
   },
   trustProxy: { kind: toggle, default: false },
 } satisfies Partial<Record<keyof ServeOptions, OptionEntry<unknown>>>

@@ -2,7 +2,8 @@ import type { Client } from '../../core/mqtt5/peer.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { randomBytes } from '../../core/util/bytes.js'
 import { systemClock } from '../../core/util/clock.js'
-import { Broker } from '../broker/broker.js'
+import { packageVersion } from '../../node/package-files.js'
+import { Broker, type BrokerOptions } from '../broker/broker.js'
 import type { Log } from '../log/log.js'
 import { StoreService } from '../service/store-service.js'
 import type { OpenedStorage } from '../storage/storage.js'
@@ -19,6 +20,15 @@ import type { ConnectedClient } from './store-server.js'
  * key.
  */
 const MAX_EXPIRY_DELAY_MS = 25
+
+const sysTopicsOf = ({ sysInterval: intervalMs }: CheckedOptions): BrokerOptions['sysTopics'] =>
+  intervalMs === 0
+    ? undefined
+    : {
+        intervalMs,
+        version: `rx-statestore version ${packageVersion()}`,
+        heapBytes: () => process.memoryUsage().heapUsed,
+      }
 
 export interface StoreInstanceDependencies {
   readonly options: CheckedOptions
@@ -79,7 +89,8 @@ export class StoreInstance {
       maxKeepAliveSeconds: Math.ceil(options.maxKeepAlive / 1_000),
       memoryBudget,
     }
-    const brokerOptions = { ...options, ...limits, connections, quotas, clock: systemClock }
+    const sysTopics = sysTopicsOf(options)
+    const brokerOptions = { ...options, ...limits, connections, quotas, sysTopics, clock: systemClock }
     const broker: Broker = await Broker.start(brokerOptions, handler)
     // Resuming the server expires keys from previous runs.
     server.resume()

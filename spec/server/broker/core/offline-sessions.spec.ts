@@ -5,6 +5,7 @@ import { OfflineSessions } from '../../../../src/server/broker/core/offline-sess
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
+import { Traffic } from '../../../../src/server/broker/limits/traffic.js'
 import type { SessionOwner } from '../../../../src/server/broker/session/handler.js'
 import { Session } from '../../../../src/server/broker/session/session.js'
 import { ManualClock } from '../../../support/manual-clock.js'
@@ -40,7 +41,9 @@ describe('OfflineSessions', () => {
       offlineSessions.publishWill(session)
       offlineSessions.remove(session)
     }
-    offlineSessions = new OfflineSessions({ clock, timeouts, budget, end, scheduleWill: () => undefined }, MEMORY)
+    const traffic = new Traffic()
+    const sessionsHost = { clock, timeouts, budget, traffic, end, scheduleWill: () => undefined }
+    offlineSessions = new OfflineSessions(sessionsHost, MEMORY)
     const host = {
       budget,
       now: () => clock.monotonic(),

@@ -109,7 +109,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
       return false
     },
   })
-  const { budget, accounts, timeouts, maximumPacketSize } = core
+  const { budget, accounts, traffic, timeouts, maximumPacketSize } = core
   const scheduler = new FairScheduler(clock)
   const openStream = (): Duplex => {
     const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
@@ -120,7 +120,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
     })
     const link = new SocketLink(
       { stream, socket },
-      { clock, budget, accounts, timeouts, maximumPacketSize, scheduler: scheduler },
+      { clock, budget, accounts, traffic, timeouts, maximumPacketSize, scheduler },
     )
     link.attach(core.accept(link))
     return stream

@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
+import { Traffic } from '../../../../src/server/broker/limits/traffic.js'
 import { runAtTurnEnd, SendBuffer } from '../../../../src/server/broker/transport/send-buffer.js'
 
 /** Opens a send buffer on a stream that accepts data only when the test permits it. */
@@ -24,7 +25,7 @@ function openSendBuffer() {
   onTestFinished(() => void socket.destroy())
   let drainCount = 0
   const budget = new BrokerMemoryBudget(1_000_000)
-  const sendBuffer = new SendBuffer(stream, socket, budget, () => drainCount++)
+  const sendBuffer = new SendBuffer(stream, socket, { budget, traffic: new Traffic() }, () => drainCount++)
   const accept = (): void => {
     for (const done of waiting.splice(0)) done()
   }

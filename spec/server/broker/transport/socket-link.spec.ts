@@ -44,13 +44,14 @@ function setUp(memoryBudget = 1e9) {
     stream.destroy()
     socket.destroy()
   })
-  const { budget, accounts, timeouts, maximumPacketSize } = core
+  const { budget, accounts, traffic, timeouts, maximumPacketSize } = core
   const link = new SocketLink(
     { stream, socket },
     {
       clock,
       budget,
       accounts,
+      traffic,
       timeouts,
       maximumPacketSize,
       scheduler: new FairScheduler(clock),

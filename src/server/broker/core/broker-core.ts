@@ -8,6 +8,7 @@ import { Timeouts } from '../../../core/util/timeouts.js'
 import { LIMIT } from '../limits/limits.js'
 import { BrokerMemoryBudget, MemoryEvictor } from '../limits/memory-evictor.js'
 import { admitConnection, type BrokerQuotas, NO_QUOTAS, QuotaAccounts } from '../limits/quota-accounts.js'
+import { Traffic } from '../limits/traffic.js'
 import { copyContentIfSparse, type Message } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
 import { DEFAULT_RETAINED_LIMITS, RetainedMessages } from '../routing/retained-messages.js'
@@ -20,6 +21,7 @@ import type { BrokerHandler } from '../session/handler.js'
 import type { Link } from '../session/link.js'
 import { Session, type SessionHost } from '../session/session.js'
 import { OfflineSessions, type OfflineSessionsHost } from './offline-sessions.js'
+import { type BrokerGauges, SysTopics, type SysTopicsHost, type SysTopicsOptions } from './sys-topics.js'
 
 const CLIENT_ID_TAKEN = 'the client id belongs to another principal'
 
@@ -27,12 +29,13 @@ const CLIENT_ID_TAKEN = 'the client id belongs to another principal'
  * The broker without sockets. It works only synchronously, within a call or a clock callback, which makes simulation
  * possible.
  */
-export class BrokerCore implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost {
+export class BrokerCore implements ConnectionHost<Connection>, SessionHost, OfflineSessionsHost, SysTopicsHost {
   readonly handler: BrokerHandler
   readonly clock: Clock
   readonly budget: BrokerMemoryBudget
   readonly accounts: QuotaAccounts
   readonly encoder = new PublishEncoder()
+  readonly traffic = new Traffic()
   readonly router = new Router()
   readonly retained: RetainedMessages
   readonly timeouts: Timeouts<() => void>
@@ -49,6 +52,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   #closing = false
   readonly #deferredTasks = new DeferredTasks()
   readonly #memoryEvictor: MemoryEvictor
+  readonly #sysTopics: SysTopics | undefined
 
   constructor(options: CoreOptions, handler: BrokerHandler) {
     const { clock, maximumPacketSize, maxKeepAliveSeconds, memoryBudget, quotas } = options
@@ -62,6 +66,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     this.#memoryEvictor = new MemoryEvictor(this, this.#allConnections, this.#sessions)
     this.maximumPacketSize = maximumPacketSize
     this.maxKeepAliveSeconds = maxKeepAliveSeconds
+    this.#sysTopics = options.sysTopics && new SysTopics(options.sysTopics, this)
   }
 
   get connections(): Iterable<Connection> {
@@ -88,6 +93,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   accept(link: Link): Connection {
     const connection = new Connection(link, this)
     this.#allConnections.add(connection)
+    this.traffic.socketsOpened++
     return connection
   }
 
@@ -101,6 +107,35 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     if (retain && content.payload.length === 0) this.retained.delete(topic)
     else if (retain && !this.retained.set(message, this.now(), from?.account)) return undefined
     return this.#deferredTasks.run(() => this.router.route(message, from))
+  }
+
+  retainedMessages(filter: string): Message[] {
+    return this.#sysTopics?.match(filter) ?? this.retained.match(filter, this.now())
+  }
+
+  gauges(): BrokerGauges {
+    let [storedMessages, storedBytes] = [this.retained.count, this.retained.bytes]
+    for (const { deliveryQueue } of this.#sessions.values()) {
+      storedMessages += deliveryQueue.length
+      storedBytes += deliveryQueue.bytes
+    }
+    return {
+      connections: this.connectionCount,
+      sessions: this.sessionCount,
+      subscriptions: this.accounts.subscriptions.used,
+      sharedSubscriptions: this.router.sharedCount,
+      retained: this.retained.count,
+      storedMessages,
+      storedBytes,
+    }
+  }
+
+  hasSubscribers(topic: string): boolean {
+    return this.router.hasSubscribers(topic)
+  }
+
+  publishSys(message: Message): void {
+    this.#runSafely(() => this.#deferredTasks.run(() => this.router.route(message, undefined)))
   }
 
   /**
@@ -134,6 +169,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     if (resumed) this.#revokeSubscriptions(resumed)
     this.#sessions.set(clientId, session)
     this.#connections.set(session, connection)
+    this.traffic.maxConnections = Math.max(this.traffic.maxConnections, this.connectionCount)
     this.#allConnections.add(connection)
     return { session, isSessionPresent: resumed !== undefined }
   }
@@ -218,6 +254,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   /** Disconnects all clients. Discards the wills, because no subscriber remains to receive them. */
   close(): void {
     this.#closing = true
+    this.#sysTopics?.stop()
     const reason = 'the broker is shutting down'
     for (const each of [...this.connections]) each.disconnect(REASON.serverShuttingDown, reason)
     for (const session of Array.from(this.#sessions.values())) this.end(session)
@@ -225,6 +262,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
 
   kill(): void {
     this.#closing = true
+    this.#sysTopics?.stop()
     for (const connection of [...this.connections]) connection.cut()
     for (const session of Array.from(this.#sessions.values())) this.end(session)
   }
@@ -303,4 +341,6 @@ export interface CoreOptions {
   /** Default: no quotas. Retained messages are then limited by `LIMIT`. */
   readonly quotas?: BrokerQuotas | undefined
   readonly clock: Clock
+  /** Default: no `$SYS` topics. */
+  readonly sysTopics?: SysTopicsOptions | undefined
 }

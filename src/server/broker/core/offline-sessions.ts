@@ -14,7 +14,7 @@ interface OfflineSession {
     | undefined
 }
 
-export interface OfflineSessionsHost extends Pick<ConnectionHost<never>, 'clock' | 'timeouts' | 'budget'> {
+export interface OfflineSessionsHost extends Pick<ConnectionHost<never>, 'clock' | 'timeouts' | 'budget' | 'traffic'> {
   end(session: Session): void
   scheduleWill(client: Client, session: Session, will: Will): void
 }
@@ -53,7 +53,10 @@ export class OfflineSessions {
   add(client: Client, session: Session, will: Will | undefined, delayMs: number): void {
     const { clock, timeouts } = this.#host
     const now = clock.monotonic()
-    const expiry = timeouts.add(now + 1000 * session.expirySeconds, () => this.#host.end(session))
+    const expiry = timeouts.add(now + 1000 * session.expirySeconds, () => {
+      this.#host.traffic.sessionsExpired++
+      this.#host.end(session)
+    })
     const deadline = will && delayMs > 0 ? timeouts.add(now + delayMs, () => this.publishWill(session)) : undefined
     this.#offline.set(session, { expiry, will: will && deadline && { client, message: will, deadline } })
     const bytes = will && deadline ? willSize(will) : 0

@@ -60,11 +60,16 @@ export class Router {
   readonly #shared = new FilterTrie<SharedGroup>()
   readonly #groups = new Map<string, SharedGroup>()
 
+  #sharedCount = 0
+
   /** The number of shared subscriptions. */
   get sharedCount(): number {
-    let count = 0
-    for (const group of this.#groups.values()) count += group.size
-    return count
+    return this.#sharedCount
+  }
+
+  /** Returns whether a subscription, also one of an offline client, matches a topic. */
+  hasSubscribers(topic: string): boolean {
+    return this.#subscriptions.matches(topic).length > 0 || this.#shared.matches(topic).length > 0
   }
 
   add(subscription: Subscription): void {
@@ -77,6 +82,7 @@ export class Router {
     const existing = this.#groups.get(filter)
     const group = existing ?? new SharedGroup()
     group.add(subscription)
+    this.#sharedCount++
     if (existing) return
     this.#groups.set(filter, group)
     this.#shared.add(shared, group)
@@ -90,8 +96,9 @@ export class Router {
       return
     }
     const group = this.#groups.get(filter)
-    group?.remove(subscription)
-    if (group === undefined || group.size > 0) return
+    if (!group?.remove(subscription)) return
+    this.#sharedCount--
+    if (group.size > 0) return
     this.#groups.delete(filter)
     this.#shared.remove(shared, group)
   }
@@ -194,8 +201,11 @@ export class SharedGroup {
     this.#members.push(subscription)
   }
 
-  remove(subscription: Subscription): void {
+  /** Returns whether the subscription was a member. */
+  remove(subscription: Subscription): boolean {
+    const before = this.size
     this.#members = this.#members.filter(member => member !== subscription)
+    return this.size < before
   }
 
   deliver(message: Message): boolean {

@@ -83,7 +83,7 @@ export class ClientSubscriptions {
   }
 
   #sendRetained({ qos, id, filter }: Subscription): void {
-    const messages = this.#host.retained.match(filter, this.#host.clock.monotonic())
+    const messages = this.#host.retainedMessages(filter)
     // Otherwise more than all retained messages would be queued, for a client that subscribes repeatedly without
     // reading.
     if (this.#session.deliveryQueue.replayedCount + messages.length > LIMIT.retainedMessages) return

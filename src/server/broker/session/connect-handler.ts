@@ -88,6 +88,7 @@ export class ConnectHandler {
     this.#version = protocolVersionOf(frame)
     const connect = decodePacket(frame, this.#version, this.#host.accounts.maxUserProperties)
     if (connect.type !== 'connect') return
+    this.#host.traffic.connectsReceived++
     this.#pendingClient = pendingClientOf(connect, this.#link, this.#host, this.#peer)
     this.#connectBytes = reserveConnectBytes(frame, this.#host.budget)
     this.#peer.setClientId(clientIdOf(connect))

@@ -4,8 +4,8 @@ import type { Clock } from '../../../core/util/clock.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
+import type { Traffic } from '../limits/traffic.js'
 import type { Message } from '../routing/delivery.js'
-import type { RetainedMessages } from '../routing/retained-messages.js'
 import type { Router } from '../routing/router.js'
 import type { BrokerHandler, SessionOwner } from './handler.js'
 import type { Session } from './session.js'
@@ -29,7 +29,7 @@ export interface ConnectionHost<C> {
   readonly accounts: QuotaAccounts
   readonly encoder: PublishEncoder
   readonly router: Router
-  readonly retained: RetainedMessages
+  readonly traffic: Traffic
   readonly timeouts: Timeouts<() => void>
   /** The largest packet that a client may send, in bytes. */
   readonly maximumPacketSize: number
@@ -58,4 +58,6 @@ export interface ConnectionHost<C> {
    * limit.
    */
   publish(message: Message, publisher: Session | undefined): number | undefined
+  /** Returns the retained messages that match a filter. */
+  retainedMessages(filter: string): Message[]
 }

@@ -65,6 +65,11 @@ export class DeliveryQueue {
     return this.#sessionUsage.bytes
   }
 
+  /** The number of messages that take memory. */
+  get length(): number {
+    return this.#sessionUsage.messages
+  }
+
   get isOverHalfFull(): boolean {
     return this.#sessionUsage.isOverHalfFull
   }
@@ -300,6 +305,10 @@ export class SessionUsage {
 
   get bytes(): number {
     return this.#bytes
+  }
+
+  get messages(): number {
+    return this.#messages
   }
 
   get isOverHalfFull(): boolean {

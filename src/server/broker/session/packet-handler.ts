@@ -18,6 +18,7 @@ import { CountedFifo } from '../../../core/util/collections.js'
 import { LIMIT, OVERHEAD_BYTES } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
+import type { Traffic } from '../limits/traffic.js'
 import { ClientSubscriptions } from './client-subscriptions.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { Link } from './link.js'
@@ -58,6 +59,7 @@ export class PacketHandler {
   readonly #link: Link
   readonly #version: Version
   readonly #quotaAccounts: QuotaAccounts
+  readonly #traffic: Traffic
   readonly #publishHandler: PublishHandler
   readonly #clientSubscriptions: ClientSubscriptions
   readonly #deferredPackets: DeferredPackets
@@ -69,6 +71,7 @@ export class PacketHandler {
     this.#link = link
     this.#version = version
     this.#quotaAccounts = host.accounts
+    this.#traffic = host.traffic
     this.#publishHandler = new PublishHandler({ peer, link, session, host, version })
     this.#clientSubscriptions = new ClientSubscriptions(peer, session, host)
     this.#deferredPackets = early
@@ -184,6 +187,7 @@ export class PacketHandler {
       }
       case 'pingreq':
         this.#link.write(PINGRESP)
+        this.#traffic.packetsSent++
         return
       case 'disconnect':
         this.#handleDisconnect(packet)

@@ -41,7 +41,9 @@ export class PacketWriter implements Sender {
 
   send(packet: ServerPacket): void {
     const bytes = encodePacket(this.#withReason(packet), this.#version, this.#maximumPacketSize)
-    if (bytes.length <= this.#maximumPacketSize) this.#link.write(bytes)
+    if (bytes.length > this.#maximumPacketSize) return
+    this.#link.write(bytes)
+    this.#host.traffic.packetsSent++
   }
 
   pubrel(packetId: number): void {
@@ -50,7 +52,7 @@ export class PacketWriter implements Sender {
 
   publish(delivery: Delivery, packetId: number, dup: boolean): boolean {
     const { topic, qos, retain, subscriptionIds, expiresAt } = delivery
-    const { clock, budget } = this.#host
+    const { clock, budget, traffic } = this.#host
     const remainingSeconds = expiresAt === undefined ? undefined : Math.ceil((expiresAt - clock.monotonic()) / 1000)
     // A QoS 2 message does not expire after it has been sent once (MQTT 5.0, section 4.3.3).
     if (remainingSeconds !== undefined && remainingSeconds <= 0 && !(dup && qos === 2))
@@ -68,14 +70,18 @@ export class PacketWriter implements Sender {
     if (!this.#fitsClientLimit(topic, delivery, options)) return this.#drop('too-large', qos)
     if (this.#aliasMaximum === 0) this.#write(topic, delivery, options)
     else this.#writeAliased(delivery, options)
+    const payloadBytes = delivery.content.payload.length
+    traffic.packetsSent++
+    traffic.publishesSent++
+    traffic.publishBytesSent += payloadBytes
     if (serverPublishChannel.hasSubscribers) {
-      const payloadBytes = delivery.content.payload.length
       serverPublishChannel.publish({ direction: 'sent', clientId: this.#peer.clientId, qos, payloadBytes })
     }
     return true
   }
 
   #drop(reason: ServerDropEvent['reason'], qos: 0 | 1 | 2): false {
+    if (reason === 'slow-client') this.#host.traffic.publishesDropped++
     if (serverDropChannel.hasSubscribers) serverDropChannel.publish({ reason, clientId: this.#peer.clientId, qos })
     return false
   }

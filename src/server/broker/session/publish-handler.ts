@@ -60,11 +60,13 @@ export class PublishHandler {
     this.#decoder ??= this.#newDecoder()
     const message = this.#aliases.resolve(this.#decoder.decode(frame))
     const { topic, qos, packetId } = message
+    const { handler, traffic } = this.#host
+    traffic.publishesReceived++
+    traffic.publishBytesReceived += message.payload.length
     if (serverPublishChannel.hasSubscribers) {
       const { clientId } = this.#peer
       serverPublishChannel.publish({ direction: 'received', clientId, qos, payloadBytes: message.payload.length })
     }
-    const { handler } = this.#host
     const isForHandler = topic === handler.topic
     if (!isForHandler && isTooDeep(topic))
       throw new PacketError(REASON.topicNameInvalid, `the topic has more than ${LIMIT.topicLevels} levels`)
@@ -95,6 +97,7 @@ export class PublishHandler {
 
   #acknowledge(packetId: number): void {
     const { writeBuffer } = this.#link
+    this.#host.traffic.packetsSent++
     const at = writeBuffer.allocate(PUBACK_SIZE)
     putPuback(writeBuffer.block, at, packetId)
   }

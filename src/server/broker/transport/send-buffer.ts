@@ -4,6 +4,7 @@ import type { WriteBuffer } from '../../../core/mqtt5/publish-encoder.js'
 import { afterIo } from '../../../core/util/clock.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
+import type { Traffic } from '../limits/traffic.js'
 
 /** The size up to which pieces are copied into blocks. Larger pieces are queued without a copy. */
 const MIN_BLOCK_BYTES = 512
@@ -19,6 +20,11 @@ const EMPTY = Buffer.alloc(0)
  */
 type FlushState = 'none' | 'due' | 'held' | 'delayed'
 
+export interface SendBufferHost {
+  readonly budget: BrokerMemoryBudget
+  readonly traffic: Traffic
+}
+
 /**
  * Coalesces the writes of an event loop iteration into one system call or WebSocket frame. An idle connection holds no
  * memory for blocks.
@@ -27,6 +33,7 @@ export class SendBuffer implements WriteBuffer {
   readonly #stream: Duplex
   readonly #socket: Socket
   readonly #budget: BrokerMemoryBudget
+  readonly #traffic: Traffic
   readonly #onDrained: () => void
   /** The full blocks and large pieces, which precede the data in the current block. */
   #pieces: Uint8Array[] = []
@@ -43,10 +50,11 @@ export class SendBuffer implements WriteBuffer {
   #isEnding = false
 
   /** @param onDrained - called when the network has accepted a write */
-  constructor(stream: Duplex, socket: Socket, budget: BrokerMemoryBudget, onDrained: () => void) {
+  constructor(stream: Duplex, socket: Socket, { budget, traffic }: SendBufferHost, onDrained: () => void) {
     this.#stream = stream
     this.#socket = socket
     this.#budget = budget
+    this.#traffic = traffic
     this.#onDrained = onDrained
     socket.on('timeout', () => this.#onStall())
     stream.on('close', () => this.drop())
@@ -135,6 +143,7 @@ export class SendBuffer implements WriteBuffer {
       return
     }
     this.#writingBytes = this.#queuedBytes
+    this.#traffic.bytesSent += this.#queuedBytes
     this.#queuedBytes = 0
     this.#writing = 'yes'
     this.#send(pieces)

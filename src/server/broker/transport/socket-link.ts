@@ -4,6 +4,7 @@ import * as PACKET from '../../../core/mqtt5/packet-types.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import { LIMIT } from '../limits/limits.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
+import type { Traffic } from '../limits/traffic.js'
 import type { Connection } from '../session/connection.js'
 import type { Link } from '../session/link.js'
 import { type FairScheduler, ReadThrottle } from './fair-scheduler.js'
@@ -14,6 +15,7 @@ import type { WebSocketBufferMeter } from './web-socket.js'
 
 export interface LinkHost extends ReceiveBufferHost {
   readonly accounts: QuotaAccounts
+  readonly traffic: Traffic
   readonly scheduler: FairScheduler
 }
 
@@ -53,7 +55,7 @@ export class SocketLink implements Link {
     this.secure = socket instanceof TLSSocket ? socket : undefined
     this.#stream = stream
     this.#host = host
-    this.#sendBuffer = new SendBuffer(stream, socket, host.budget, () => this.#onDrained())
+    this.#sendBuffer = new SendBuffer(stream, socket, host, () => this.#onDrained())
     this.#receiveBuffer = new ReceiveBuffer(host, () => this.#connection?.cutOverdue('a packet'))
     this.#webSocketMeter = upgraded?.meter
     this.#readThrottle = new ReadThrottle(host, host.accounts.rateAccountsOf(this.remoteAddress), pausedMs =>
@@ -135,6 +137,7 @@ export class SocketLink implements Link {
     connection.recordActivity()
     this.#receiveBuffer.push(chunk)
     this.#readThrottle.bytes += chunk.length
+    this.#host.traffic.bytesReceived += chunk.length
     this.wake()
   }
 
@@ -169,14 +172,17 @@ export class SocketLink implements Link {
   }
 
   #processPackets(connection: Connection, deadlineMs: number, packetAllowance: number): StopReason {
-    let frameCount = 0
+    let [frameCount, pubackCount] = [0, 0]
     let isLate = false
     try {
       while (this.#state !== 'over') {
         if (this.#isStalled(connection)) return 'stalled'
         // PUBACKs do not count against the time slice, because a PUBACK is cheaper than reading the clock and the
         // buffer is bounded.
-        if (connection.open && this.#processPuback(connection)) continue
+        if (connection.open && this.#processPuback(connection)) {
+          pubackCount++
+          continue
+        }
         if (isLate || frameCount >= packetAllowance) return 'more'
         if (!connection.processNext()) {
           const frame = this.#receiveBuffer.next()
@@ -191,6 +197,7 @@ export class SocketLink implements Link {
       connection.fail(error)
     } finally {
       this.#readThrottle.packets += frameCount
+      this.#host.traffic.packetsReceived += frameCount + pubackCount
     }
     return 'over'
   }
