@@ -1,3 +1,4 @@
+import type { SuiteName } from '../simulation/suites.js'
 import { beside } from './beside.js'
 import { broker } from './broker.js'
 import { cluster, faultyEngine } from './cluster.js'
@@ -10,17 +11,23 @@ import { pubsub } from './pubsub.js'
 import { shadow } from './shadow.js'
 import { watch } from './watch.js'
 
-const BY_SIMULATION: Readonly<Record<string, Mutants>> = {
-  ...{ watch, nodes, beside, glob, lease, optimistic, shadow, cluster, broker, pubsub },
-  'faulty-engine': faultyEngine,
-}
+const MUTANTS: readonly (readonly [SuiteName, Mutants])[] = [
+  ['watch', watch],
+  ['nodes', nodes],
+  ['beside', beside],
+  ['glob', glob],
+  ['lease', lease],
+  ['optimistic', optimistic],
+  ['shadow', shadow],
+  ['cluster', cluster],
+  ['faulty-engine', faultyEngine],
+  ['broker', broker],
+  ['pubsub', pubsub],
+]
 
 /** All mutants. */
-export const CASES: readonly Case[] = Object.entries(BY_SIMULATION).flatMap(([simulation, files]) =>
+export const CASES: readonly Case[] = MUTANTS.flatMap(([simulation, files]) =>
   Object.entries(files).flatMap(([file, mutants]) =>
     Object.entries(mutants).map(([safeguard, mutant]) => ({ simulation, safeguard, file, mutant })),
   ),
 )
-
-/** The simulations that have mutants. */
-export const SIMULATIONS: readonly string[] = Object.keys(BY_SIMULATION)

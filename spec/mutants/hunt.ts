@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { rolldown } from 'rolldown'
+import type { SuiteName } from '../simulation/suites.js'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 const ENTRY = '\0hunt'
@@ -12,8 +13,7 @@ export interface Catch {
 
 /** The schedules that a simulation should run. */
 export interface Hunt {
-  /** The name of a file in `spec/simulation/suites`. */
-  readonly simulation: string
+  readonly simulation: SuiteName
   readonly seeds: readonly number[]
   /** The replaced sources by absolute path. */
   readonly files: ReadonlyMap<string, string>
@@ -21,14 +21,14 @@ export interface Hunt {
   readonly complaint?: string | undefined
 }
 
-const entryOf = (simulation: string): string => `
+const entryOf = (simulation: SuiteName): string => `
   import { parentPort, workerData } from 'node:worker_threads'
-  import { suite } from '${ROOT}spec/simulation/suites/${simulation}.ts'
+  import { SUITES } from '${ROOT}spec/simulation/suites.ts'
 
   const { seeds, complaint = '' } = workerData
   let found
   for (const seed of seeds) {
-    const violation = suite.violations(seed).find(one => one.includes(complaint))
+    const violation = SUITES['${simulation}'].violations(seed).find(one => one.includes(complaint))
     if (violation === undefined) continue
     found = { seed, complaint: violation }
     break
@@ -37,7 +37,7 @@ const entryOf = (simulation: string): string => `
 `
 
 /** Bundles a simulation with its sources as one script. Packages are not bundled. */
-async function bundle(simulation: string, files: Hunt['files']): Promise<string> {
+async function bundle(simulation: SuiteName, files: Hunt['files']): Promise<string> {
   const build = await rolldown({
     input: ENTRY,
     platform: 'node',

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { SuiteName } from '../simulation/suites.js'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 
@@ -31,8 +32,7 @@ export type Mutants = Readonly<Record<string, Readonly<Record<string, Mutant>>>>
 
 /** A mutant with its names and the simulation that must detect it. */
 export interface Case {
-  /** The name of a file in `spec/simulation/suites`. */
-  readonly simulation: string
+  readonly simulation: SuiteName
   readonly safeguard: string
   readonly file: string
   readonly mutant: Mutant

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CASES } from './all.js'
-import { mutatedFiles } from './mutant.js'
+import { type Case, mutatedFiles } from './mutant.js'
 
 for (const each of CASES)
   it(`the code by which ${each.safeguard} occurs exactly once in its file ("${each.simulation}")`, () => {
@@ -8,7 +8,12 @@ for (const each of CASES)
   })
 
 describe('a mutant', () => {
-  const mutant = { simulation: 'watch', safeguard: 'it holds', file: 'src/index.ts', mutant: { seed: 1, code: 'code' } }
+  const mutant: Case = {
+    simulation: 'watch',
+    safeguard: 'it holds',
+    file: 'src/index.ts',
+    mutant: { seed: 1, code: 'code' },
+  }
   const file = 'src/client/watch/registry.ts'
 
   it('a mutant of a missing file is rejected with the names of the mutant and the file', () => {

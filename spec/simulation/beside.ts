@@ -2,7 +2,7 @@ import { AWAY, INSTANCE_TOPIC } from '../../src/core/protocol/topics.js'
 import { utf8 } from '../../src/core/util/bytes.js'
 import { SimBroker } from './broker.js'
 import type { SimConnection } from './connection.js'
-import type { Failover } from './schedule.js'
+import type { Failover } from './watch-schedule.js'
 
 /** A broker with an attached store, which announces its instance id and may be replaced while connections last. */
 export class BesideBroker extends SimBroker {

@@ -2,9 +2,8 @@ import type { OutboundRequest } from '../../src/client/session/session.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { type Log, MemoryLog } from '../../src/server/log/log.js'
 import { StoreService } from '../../src/server/service/store-service.js'
-import { type ClientEnd, type Session, type Setting, SimConnection } from './connection.js'
+import { type ClientEnd, oddReply, type Session, type Setting, SimConnection } from './connection.js'
 import { RecordedEngine } from './history.js'
-import { oddReply } from './odd-reply.js'
 import type { Restart } from './schedule.js'
 
 /**

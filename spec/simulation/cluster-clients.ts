@@ -108,16 +108,4 @@ export function requestArguments(
   return ['SET', key, written, ...condition, ...(px === undefined ? [] : ['PX', String(px)])]
 }
 
-export function countsOf(
-  operations: readonly Operation[],
-  peers: readonly Peer[],
-  { last, first }: { readonly last: number; readonly first: number },
-): Record<string, number> {
-  const ended = operations.filter(({ end }) => end !== undefined)
-  const rejected = ended.filter(operation => operation.isRejected).length
-  const told = peers.flatMap(({ watches }) => [...watches.values()].flatMap(watch => watch.notifications)).length
-  const [asked, answered] = [operations.length, ended.length - rejected]
-  return { asked, answered, rejected, told, messages: last, trimmed: first - 1 }
-}
-
 const textFrom = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

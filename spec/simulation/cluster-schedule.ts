@@ -1,4 +1,5 @@
 import { Random } from './random.js'
+import { byTime, type Schedule } from './schedule.js'
 
 export type RequestType = 'set' | 'nx' | 'nex' | 'del' | 'vdel' | 'get'
 
@@ -33,8 +34,7 @@ export type ClusterAction =
  */
 export type StreamFault = 'deaf' | 'mute' | 'late' | 'lossy' | 'doubled' | 'stalled' | 'broken'
 
-export interface ClusterSchedule {
-  readonly seed: number
+export interface ClusterSchedule extends Schedule<ClusterAction> {
   readonly nodes: number
   readonly clients: number
   readonly keys: number
@@ -44,7 +44,6 @@ export interface ClusterSchedule {
   /** The maximum message size of the stream in bytes. Longer entries are split. */
   readonly largest: number
   readonly end: number
-  readonly actions: readonly ClusterAction[]
 }
 
 const STREAM_FAULTS: readonly [StreamFault, ...StreamFault[]] = [
@@ -69,13 +68,7 @@ const REQUEST_TYPES: readonly [RequestType, ...RequestType[]] = [
 ]
 const HOUR_MS = 3_600_000
 
-const GENERATORS = [first]
-
-export function clusterScheduleOf(seed: number, generator: number = GENERATORS.length): ClusterSchedule {
-  const generate = GENERATORS[generator - 1]
-  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
-  return generate(seed)
-}
+export const CLUSTER_GENERATORS = [first]
 
 function first(seed: number): ClusterSchedule {
   const random = new Random(seed ^ 0xc1057e4)
@@ -125,6 +118,6 @@ function first(seed: number): ClusterSchedule {
     snapshots: readsSnapshots ? 3 : random.pick([5, 15, 1_000]),
     largest: random.pick([1_000, 4_000, 1_000_000]),
     end,
-    actions: actions.sort((a, b) => a.at - b.at),
+    actions: actions.sort(byTime),
   }
 }

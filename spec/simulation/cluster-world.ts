@@ -1,35 +1,22 @@
 import type { Content, Incoming } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { textOf } from '../support/words.js'
-import { countsOf, type Operation, Peer, receiveReply, requestArguments } from './cluster-clients.js'
+import { type Operation, Peer, receiveReply, requestArguments } from './cluster-clients.js'
 import { ClusterHistory } from './cluster-history.js'
 import { ClusterNode } from './cluster-node.js'
 import { judge } from './cluster-oracle.js'
 import type { ClusterAction, ClusterSchedule, RequestType } from './cluster-schedule.js'
 import { SimCluster } from './cluster-shared.js'
 import { Random } from './random.js'
-import { seeded } from './simulate.js'
 import { VirtualTime } from './virtual-time.js'
-
-export interface ClusterResult {
-  readonly violations: readonly string[]
-  readonly counts: Readonly<Record<string, number>>
-}
 
 /** The time without faults before the final checks, in milliseconds. */
 const RECOVERY_MS = 6_000
 /** The time without requests after the recovery, in milliseconds. */
 const QUIET_MS = 1_500
 
-/**
- * Runs a schedule of a store with several nodes.
- *
- * @param isFaulty - whether one engine makes an error that the nodes must detect
- */
-export const simulateCluster = (schedule: ClusterSchedule, isFaulty = false): ClusterResult =>
-  seeded(schedule.seed, () => new ClusterWorld(schedule, isFaulty).run())
-
-class ClusterWorld {
+/** Nodes of a store that share a log, and their clients. */
+export class ClusterWorld {
   readonly #schedule: ClusterSchedule
   readonly #isFaulty: boolean
   readonly #time = new VirtualTime()
@@ -44,6 +31,7 @@ class ClusterWorld {
   #runs = 0
   #order = 0
 
+  /** @param isFaulty - whether one engine makes an error that the nodes must detect */
   constructor(schedule: ClusterSchedule, isFaulty: boolean) {
     this.#schedule = schedule
     this.#isFaulty = isFaulty
@@ -62,7 +50,7 @@ class ClusterWorld {
     this.#clients = Array.from({ length: clients }, (_, index) => ({ peer: undefined, node: index % nodes }))
   }
 
-  run(): ClusterResult {
+  run(): readonly string[] {
     for (const node of this.#nodes) node.start()
     for (const action of this.#schedule.actions) {
       this.#time.runUntil(action.at)
@@ -83,8 +71,7 @@ class ClusterWorld {
     }
     this.#time.runUntil(this.#time.now + QUIET_MS)
     const stopped = this.#nodes.filter(({ failure }) => failure !== undefined)
-    const violations = this.#isFaulty ? this.#judgeError(stopped) : this.#judge(stopped)
-    return { violations, counts: countsOf(this.#operations, this.#peers, this.#cluster) }
+    return this.#isFaulty ? this.#judgeError(stopped) : this.#judge(stopped)
   }
 
   #judge(stopped: readonly ClusterNode[]): string[] {

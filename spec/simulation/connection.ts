@@ -3,10 +3,9 @@ import type { Content } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import { parseCommand } from '../../src/core/protocol/parse-command.js'
 import { PROPERTY } from '../../src/core/protocol/properties.js'
-import { toHex } from '../../src/core/util/bytes.js'
+import { toHex, utf8 } from '../../src/core/util/bytes.js'
 import type { History } from './history.js'
 import type { Conditions, Wire } from './network.js'
-import { oddReply } from './odd-reply.js'
 import type { Random } from './random.js'
 import type { BrokerKind } from './schedule.js'
 import type { VirtualTime } from './virtual-time.js'
@@ -156,4 +155,25 @@ export class SimConnection implements Client {
     const id = filter === undefined ? undefined : this.session.filters.get(filter)
     return id === undefined ? [] : [id]
   }
+}
+
+/** Replies that fit no request: of another protocol, truncated, with an unknown error, or for another request. */
+const ODD_REPLIES = [
+  '',
+  '!',
+  '$5\r\nab',
+  '*1\r\n',
+  '-ERR',
+  '-ERR out of cheese',
+  '-ERR the quota has been exceeded\r\n',
+  '-ERR syntax error\r\n',
+].map(utf8)
+
+/** Returns the response of a faulty store or broker to a request. */
+export function oddReply(
+  random: Random,
+  { correlationData }: { readonly correlationData?: Uint8Array | undefined },
+): Content {
+  const payload = ODD_REPLIES[random.int(0, ODD_REPLIES.length - 1)] ?? new Uint8Array()
+  return { payload, correlationData, contentType: undefined, userProperties: {} }
 }

@@ -12,15 +12,19 @@ interface DelayedTask {
 /** The event loop of one client. While it is frozen, as by SIGSTOP or a long computation, it runs nothing. */
 export class EventLoop {
   readonly #time: VirtualTime
+  readonly #rate: number
   #delayed: DelayedTask[] = []
   #frozen = false
+  /** The number of timers that have neither run nor been cancelled. */
   timers = 0
   #offset: number
   clockWasSet = false
 
-  constructor(time: VirtualTime, offset: number) {
+  /** @param rate - the rate of the client's clocks relative to other clocks */
+  constructor(time: VirtualTime, offset: number, rate = 1) {
     this.#time = time
     this.#offset = offset
+    this.#rate = rate
   }
 
   get isFrozen(): boolean {
@@ -43,7 +47,7 @@ export class EventLoop {
   }
 
   clock(): Clock {
-    const clock = this.#time.clock()
+    const clock = this.#time.clock(this.#rate)
     return {
       now: () => clock.now() + this.#offset,
       monotonic: () => clock.monotonic(),

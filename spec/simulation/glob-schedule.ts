@@ -1,6 +1,14 @@
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import { type BrokerKind, type ClientPlan, FAULTY_MS } from './schedule.js'
+import {
+  type BrokerKind,
+  byTime,
+  type ClientPlan,
+  FAULTY_MS,
+  type Restart,
+  type StoreSchedule,
+  withReentrancy,
+} from './schedule.js'
 
 export const GLOB_KEYS = ['s/a', 's/b', 's/c', 't/a'] as const
 export const GLOBS = ['s/*', '*/a', '*'] as const
@@ -12,46 +20,23 @@ export type GlobAction = { readonly at: number } & (
   | { readonly type: 'set' | 'delete' | 'expire'; readonly client: number; readonly key: number }
   /** On a shared connection, the client closes and another client starts on it. Any other connection is cut. */
   | { readonly type: 'cut' | 'reopen'; readonly client: number }
-  | {
-      readonly type: 'restart'
-      readonly keepData: boolean
-      readonly keepSessions: boolean
-      readonly outage: number
-      readonly clockBack: number
-    }
+  | ({ readonly type: 'restart' } & Restart)
 )
 
-export interface GlobSchedule {
-  readonly seed: number
-  readonly kind: BrokerKind
+export interface GlobSchedule extends StoreSchedule<GlobAction> {
   readonly hasGlobNotifications: boolean
-  readonly clients: readonly ClientPlan[]
-  readonly conditions: Conditions
-  readonly reentrancy?: number
   /** Whether handlers also watch and leave keys, in addition to globs. */
   readonly handlersWatchKeys?: boolean
-  readonly actions: readonly GlobAction[]
 }
 
-/**
- * The generators, numbered from 1. The schedule of a seed must not change, so a generator that draws different values
- * gets a new number.
- */
-const GENERATORS = [first, second, third, fourth, fifth]
-
-export function globScheduleOf(seed: number, generator: number = GENERATORS.length): GlobSchedule {
-  const generate = GENERATORS[generator - 1]
-  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
-  return generate(seed)
-}
+export const GLOB_GENERATORS = [first, second, third, fourth, fifth]
 
 function fifth(seed: number): GlobSchedule {
   return { ...fourth(seed), handlersWatchKeys: true }
 }
 
 function fourth(seed: number): GlobSchedule {
-  const random = new Random(seed ^ 0xca11)
-  return random.chance(0.5) ? third(seed) : { ...third(seed), reentrancy: random.pick([0.05, 0.2, 0.5]) }
+  return withReentrancy(third(seed))
 }
 
 /**
@@ -76,7 +61,7 @@ function third(seed: number): GlobSchedule {
     kind: { identifiers: true, positions: true, order: 'connection' },
     hasGlobNotifications: true,
     conditions: { ...schedule.conditions, oddReply: 0, ...bad },
-    actions: [...begin, ...actions].sort((a, b) => a.at - b.at),
+    actions: [...begin, ...actions].sort(byTime),
   }
 }
 
@@ -95,15 +80,14 @@ function busyAction(random: Random, clients: number): GlobAction {
 function second(seed: number): GlobSchedule {
   const random = new Random(seed ^ 0x2610b)
   const { conditions, ...base } = first(random.int(0, 2 ** 31))
-  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   return {
     ...base,
     seed,
     conditions: {
       ...conditions,
-      lostReply: bad(0.5, random.pick([0.1, 0.3, 0.6])),
-      lateReply: bad(0.3, random.pick([0.1, 0.3])),
-      oddReply: bad(0.4, random.pick([0.05, 0.3, 0.6])),
+      lostReply: random.rate(0.5, random.pick([0.1, 0.3, 0.6])),
+      lateReply: random.rate(0.3, random.pick([0.1, 0.3])),
+      oddReply: random.rate(0.4, random.pick([0.05, 0.3, 0.6])),
     },
   }
 }
@@ -123,7 +107,7 @@ function first(seed: number): GlobSchedule {
   const actions = Array.from({ length: random.int(6, 30) }, () => actionOf(random, at(), clients.length))
   for (let n = random.int(0, 3); n > 0; n--) actions.push(...overtaken(random, clients.length))
   const watches = clients.map((_, client): GlobAction => ({ at: 0, type: 'watch', client, glob: globOf(random) }))
-  const inOrder = [...watches, ...actions].sort((a, b) => a.at - b.at)
+  const inOrder = [...watches, ...actions].sort(byTime)
   return { seed, kind, hasGlobNotifications: native, clients, conditions: conditionsOf(random), actions: inOrder }
 }
 
@@ -187,14 +171,13 @@ function overtaken(random: Random, clients: number): GlobAction[] {
 }
 
 function conditionsOf(random: Random): Conditions {
-  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   return {
     latency: random.pick([0, 2, 20, 60]),
     brokerDelay: random.pick([0, 0, 5, 40, 150]),
     queueDelay: random.pick([0, 10, 300]),
-    lostReply: bad(0.25, 0.1),
-    lateReply: bad(0.25, 0.1),
-    duplicate: bad(0.3, 0.2),
+    lostReply: random.rate(0.25, 0.1),
+    lateReply: random.rate(0.25, 0.1),
+    duplicate: random.rate(0.3, 0.2),
     notice: random.pick([1, 100, 1_500]),
   }
 }

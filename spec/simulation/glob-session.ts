@@ -3,6 +3,7 @@ import { parseCommand } from '../../src/core/protocol/parse-command.js'
 import { globMatcher } from '../judges/globs.js'
 import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
+import { TIMEOUT_MS } from './sim-client.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
 interface PendingRequest {
@@ -38,12 +39,10 @@ export class GlobSession extends SimSession {
   readonly #separateWatches = new Map<string, SeparateWatch>()
   readonly #reads = new Map<string, PendingRead>()
   readonly #setting: Setting
-  readonly #timeout: number
 
-  constructor(broker: SimBroker, setting: Setting, options: SessionOptions, timeout: number) {
+  constructor(broker: SimBroker, setting: Setting, options: SessionOptions) {
     super(broker, setting, options)
     this.#setting = setting
-    this.#timeout = timeout
   }
 
   /** Whether the store reported a glob as unsupported on this connection, although it may have registered the glob. */
@@ -113,7 +112,7 @@ export class GlobSession extends SimSession {
   }
 
   #isInTime(requestedAt: number): boolean {
-    return this.#setting.time.now - requestedAt < this.#timeout
+    return this.#setting.time.now - requestedAt < TIMEOUT_MS
   }
 
   #forget(): void {
@@ -138,8 +137,8 @@ export class GlobSession extends SimSession {
   #onResponse(correlation: string, payload: string): void {
     for (const request of this.#pending.values()) {
       const age = this.#setting.time.now - request.at
-      if (request.correlation !== correlation || age > this.#timeout) continue
-      if (payload === '+OK\r\n') request.answered = age < this.#timeout || 'late'
+      if (request.correlation !== correlation || age > TIMEOUT_MS) continue
+      if (payload === '+OK\r\n') request.answered = age < TIMEOUT_MS || 'late'
       if (ERROR_REPLIES.includes(payload)) request.times = MAX_ATTEMPTS
       this.hasRefused ||= payload === ERROR_REPLIES[0]
     }

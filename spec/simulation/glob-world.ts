@@ -1,283 +1,269 @@
 import { Subscription } from 'rxjs'
-import { StateStore } from '../../src/client/connect/client.js'
-import { type Entry, StateStoreError, text } from '../../src/client/index.js'
-import { HOST } from '../../src/client/keys/store-view.js'
+import { type Entry, text } from '../../src/client/index.js'
 import { matching } from '../../src/client/matching/index.js'
+import type { OutboundRequest } from '../../src/client/session/session.js'
+import { encodeArray } from '../../src/core/resp3/encode.js'
+import { utf8 } from '../../src/core/util/bytes.js'
 import { compareGlobView, compareState } from '../judges/convergence.js'
 import { globMatcher } from '../judges/globs.js'
-import type { Setting } from './connection.js'
-import { GlobBroker } from './glob-broker.js'
-import type { Client, KeyWatcher, Watcher } from './glob-client.js'
+import { SimBroker } from './broker.js'
+import type { ClientEnd, Setting } from './connection.js'
 import { GlobOracle } from './glob-oracle.js'
 import { GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
 import { GlobSession } from './glob-session.js'
-import { History, storedEntry } from './history.js'
-import { FAULTLESS } from './network.js'
-import { Random } from './random.js'
-import { ReentrantHandlers } from './reentrant-handlers.js'
-import { type ClientPlan, FAULTY_MS } from './schedule.js'
-import { seeded } from './simulate.js'
-import { CountedClock, VirtualTime } from './virtual-time.js'
+import { storedEntry } from './history.js'
+import { FAULTY_MS } from './schedule.js'
+import { SimClient } from './sim-client.js'
+import { StoreWorld } from './store-world.js'
 
-export interface GlobResult {
-  readonly violations: readonly string[]
-  readonly entries: number
+interface Watcher {
+  readonly glob: string
+  readonly oracle: GlobOracle
+  readonly subscription: Subscription
+  map: ReadonlyMap<string, string> | undefined
 }
 
-const TIMEOUT_MS = 1_000
-/** Outlasts every timeout, backoff and expiry of the time with faults. */
-const SETTLE_MS = 90_000
+/** A subscriber of a single key in addition to the globs. The oracle for keys checks its entries. */
+interface KeyWatcher {
+  readonly subscription: Subscription
+  shown: Entry<string> | undefined
+}
+
+class GlobClient extends SimClient<GlobSession> {
+  readonly watchers = new Set<Watcher>()
+  readonly keys = new Map<string, KeyWatcher>()
+}
+
 const TEARDOWN_MS = 5_000
 /** Outlasts the requests to a store that does not support them. */
-const GIVE_UP_MS = 300_000
+const GIVE_UP_MS = 295_000
 const GLOB_OPTIONS = { maxKeys: GLOB_KEYS.length, scanInterval: 700 }
-const EXPECTED_CODES = ['timeout', 'outcome-unknown', 'closed', 'connection-refused']
-const ODD_CODES = ['payload', 'hlc', 'service-unknown', 'quota-exceeded', 'syntax-error']
+const UNKNOWN_COMMAND = encodeArray([utf8('NOBODY-KNOWS'), utf8('x')])
 
-/** A store, clients that watch globs, and a network on virtual time. */
-export class GlobWorld {
-  readonly #schedule: GlobSchedule
-  readonly #setting: Setting
+/** A broker whose store may support globs only in SCAN. */
+class GlobBroker extends SimBroker {
+  readonly #hasGlobNotifications: boolean
+
+  constructor(setting: Setting, hasGlobNotifications: boolean) {
+    super(setting)
+    this.#hasGlobNotifications = hasGlobNotifications
+  }
+
+  override publish(end: ClientEnd, request: OutboundRequest, acknowledged: () => void): void {
+    const isKnown = this.#hasGlobNotifications || !new TextDecoder().decode(request.payload).includes('GLOBNOTIFY')
+    super.publish(end, isKnown ? request : { ...request, payload: UNKNOWN_COMMAND }, acknowledged)
+  }
+}
+
+/** A store, and clients that watch globs. */
+export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> {
+  protected readonly faultyMs = FAULTY_MS
+  /** Outlasts every timeout, backoff and expiry of the time with faults. */
+  protected readonly settleMs = 90_000
   readonly #broker: GlobBroker
-  readonly #clients: Client[] = []
-  readonly #violations: string[] = []
-  readonly #handlers: ReentrantHandlers
   /** Clients with keys whose separate watch has ended, although a read of this watch may still be pending. */
   readonly #watchedSeparately = new Set<string>()
   /**
    * Clients that were closed during odd replies on connections that stay open. A STOP that is sent only once may have
    * failed.
    */
-  readonly #closedDuringOddReplies = new Set<number>()
-  #entries = 0
+  readonly #closedDuringOddReplies = new Set<string>()
   #writes = 0
 
   constructor(schedule: GlobSchedule) {
-    this.#schedule = schedule
-    this.#handlers = new ReentrantHandlers(new Random(schedule.seed ^ 0xbac), schedule.reentrancy)
-    this.#setting = {
-      kind: schedule.kind,
-      time: new VirtualTime(),
-      random: new Random(schedule.seed ^ 0x5eed),
-      conditions: { ...schedule.conditions },
-      history: new History(),
-    }
-    this.#broker = new GlobBroker(this.#setting, schedule.hasGlobNotifications)
-    for (const [i, plan] of schedule.clients.entries()) this.#clients.push(this.#open(i, plan))
+    super(schedule)
+    this.#broker = new GlobBroker(this.setting, schedule.hasGlobNotifications)
+    for (const i of schedule.clients.keys()) this.#open(i)
   }
 
-  run(): GlobResult {
-    const { time, conditions } = this.#setting
-    for (const action of this.#schedule.actions) time.after(action.at, () => this.#perform(action))
-    time.runUntil(FAULTY_MS)
-    Object.assign(conditions, FAULTLESS)
-    time.runUntil(FAULTY_MS + SETTLE_MS)
-    for (const client of this.#clients) this.#judgeConvergence(client)
-    for (const [i, client] of this.#clients.entries()) this.#judgeRegistrations(client, i)
-    this.#handlers.stop()
-    this.#leaveAll()
-    time.runUntil(FAULTY_MS + SETTLE_MS + TEARDOWN_MS)
-    for (const [i, { session }] of this.#clients.entries()) {
-      const left = this.#broker.watchesOf(`client${i}`)
-      const isKnown = !session.hasRefused && !this.#closedDuringOddReplies.has(i)
-      if (left > 0 && isKnown) this.#complain(`client${i} left ${left} registrations`)
+  protected override judge(): void {
+    const clients = this.clients.flatMap(client => client ?? [])
+    for (const client of clients) this.#judgeConvergence(client)
+    for (const client of clients) this.#judgeRegistrations(client)
+    this.handlers.stop()
+    for (const { watchers, keys } of clients) {
+      for (const { subscription } of Array.from(watchers)) subscription.unsubscribe()
+      for (const { subscription } of keys.values()) subscription.unsubscribe()
     }
-    if (this.#schedule.reentrancy) {
-      time.runUntil(FAULTY_MS + SETTLE_MS + GIVE_UP_MS)
-      for (const client of this.#clients) this.#judgeLeftovers(client)
+    this.runFor(TEARDOWN_MS)
+    for (const client of clients) {
+      const left = this.#broker.watchesOf(client.name)
+      if (left > 0 && this.#knowsRegistrations(client)) this.complain(`${client.name} left ${left} registrations`)
     }
-    for (const { store } of this.#clients) void store.close()
-    return { violations: this.#violations, entries: this.#entries }
+    if (!this.schedule.reentrancy) return
+    this.runFor(GIVE_UP_MS)
+    for (const client of clients) this.judgeLeftovers(client)
   }
 
-  #open(i: number, plan: ClientPlan, connection?: GlobSession): Client {
-    const session =
-      connection ?? new GlobSession(this.#broker, this.#setting, { clientId: `client${i}`, ...plan }, TIMEOUT_MS)
-    const clock = new CountedClock(this.#setting.time.clock(plan.clockOffset))
-    const options = { clock, timeout: TIMEOUT_MS, maxQueued: 1_000, stopDelay: plan.stopDelay ?? 0 }
-    const store = new StateStore(session, options)
-    const client: Client = { store, session, clock, watchers: new Set(), keys: new Map() }
-    store.status$.subscribe(() => this.#runHandler(client))
-    store.errors$.subscribe(() => this.#runHandler(client))
+  #open(i: number, connection?: GlobSession): GlobClient | undefined {
+    const plan = this.schedule.clients[i]
+    if (plan === undefined) return undefined
+    const client = new GlobClient(
+      `client${i}`,
+      plan,
+      this.setting.time,
+      options => connection ?? new GlobSession(this.#broker, this.setting, options),
+    )
+    client.onEvents(() => this.#handle(client))
+    this.everyone.push(client)
+    this.clients[i] = client
     return client
   }
 
-  #perform(action: GlobAction): void {
+  protected override perform(action: GlobAction): void {
     if (action.type === 'restart') {
       this.#broker.restart(action)
       return
     }
-    const client = this.#clients[action.client]
-    const plan = this.#schedule.clients[action.client]
-    if (client === undefined || plan === undefined) return
-    if (action.type === 'cut' || (action.type === 'reopen' && !plan.shared)) client.session.cut()
-    else if (action.type === 'reopen') this.#reopen(action.client, client, plan)
-    else if ('glob' in action) this.#glob(client, action.type, GLOBS[action.glob] ?? '*')
-    else if ('key' in action) this.#actOnKey(client, action.type, GLOB_KEYS[action.key] ?? '')
+    const client = this.clients[action.client]
+    if (client === undefined) return
+    if ('key' in action) this.#performAtKey(client, action.type, GLOB_KEYS[action.key] ?? '')
+    else if (action.type === 'watch') this.#watch(client, GLOBS[action.glob] ?? '*')
+    else if (action.type === 'unwatch') this.#unwatch(client, GLOBS[action.glob] ?? '*')
+    else if (action.type === 'reopen' && client.session.isShared) this.#reopen(action.client, client)
+    else client.session.cut()
   }
 
-  #reopen(i: number, client: Client, plan: ClientPlan): void {
+  #reopen(i: number, client: GlobClient): void {
     const globs = Array.from(client.watchers, ({ glob }) => glob)
-    if (this.#setting.conditions.oddReply) this.#closedDuringOddReplies.add(i)
+    if (this.setting.conditions.oddReply) this.#closedDuringOddReplies.add(client.name)
     void client.store.close()
-    const next = this.#open(i, plan, client.session)
-    this.#clients[i] = next
-    for (const glob of globs) this.#watch(next, glob)
+    const next = this.#open(i, client.session)
+    for (const glob of globs) if (next) this.#watch(next, glob)
   }
 
-  #glob(client: Client, type: 'watch' | 'unwatch', glob: string): void {
-    if (type === 'watch') this.#watch(client, glob)
-    else
-      for (const watcher of Array.from(client.watchers)) if (watcher.glob === glob) watcher.subscription.unsubscribe()
-  }
-
-  #runHandler(client: Client): void {
-    const { now } = this.#setting.time
-    const glob = GLOBS[now % GLOBS.length] ?? '*'
-    const key = GLOB_KEYS[now % GLOB_KEYS.length] ?? ''
-    const keys = [() => this.#actOnKey(client, 'watchKey', key), () => this.#actOnKey(client, 'unwatchKey', key)]
-    this.#handlers.handle(
-      () => this.#watch(client, glob),
-      () => this.#watch(client, glob),
-      () => this.#glob(client, 'unwatch', glob),
-      () => this.#glob(client, 'unwatch', glob),
-      ...(this.#schedule.handlersWatchKeys ? keys : []),
-      () => this.#actOnKey(client, 'set', key),
-      () => this.#actOnKey(client, 'delete', key),
-    )
-  }
-
-  #judgeLeftovers({ store, clock }: Client): void {
-    const { size } = store[HOST].registry
-    if (size > 0) this.#complain(`${store.clientId} still has ${size} watches`)
-    if (clock.pending > 0) this.#complain(`${store.clientId} still has ${clock.pending} timers`)
-  }
-
-  #actOnKey(client: Client, type: 'set' | 'delete' | 'expire' | 'watchKey' | 'unwatchKey', name: string): void {
-    const { store, keys } = client
-    const key = store.key(name, text)
-    const error = (cause: unknown): void => this.#checkError(cause)
-    if (type === 'watchKey') {
-      if (keys.has(name)) return
-      this.#watchedSeparately.add(`${store.clientId} ${name}`)
-      const watcher: KeyWatcher = { subscription: new Subscription(), shown: undefined }
-      keys.set(name, watcher)
-      const next = (entry: Entry<string>): void => {
-        watcher.shown = entry
-        this.#runHandler(client)
-      }
-      watcher.subscription.add(key.entries$.subscribe({ next, error }))
-      const subscription = key.freshness$.subscribe({ next: () => this.#runHandler(client), error: () => undefined })
-      watcher.subscription.add(subscription)
-    } else if (type === 'unwatchKey') {
-      const watcher = keys.get(name)
+  #performAtKey(client: GlobClient, type: 'set' | 'delete' | 'expire' | 'watchKey' | 'unwatchKey', name: string): void {
+    const key = client.store.key(name, text)
+    const error = (cause: unknown): void => void this.expectError(cause)
+    if (type === 'watchKey') this.#watchKey(client, name)
+    else if (type === 'unwatchKey') {
+      const watcher = client.keys.get(name)
       // Deletes the name first, because the callback may watch the key again.
-      keys.delete(name)
+      client.keys.delete(name)
       watcher?.subscription.unsubscribe()
     } else if (type === 'delete') key.delete().subscribe({ error })
     else key.set(`v${this.#writes++}`, type === 'expire' ? { expiresIn: 300 } : {}).subscribe({ error })
   }
 
-  #watch(client: Client, glob: string): void {
-    const { kind, history } = this.#setting
-    const { hasGlobNotifications, conditions } = this.#schedule
-    const everyChange = hasGlobNotifications && kind.positions && kind.order === 'connection'
+  #watchKey(client: GlobClient, name: string): void {
+    if (client.keys.has(name)) return
+    this.#watchedSeparately.add(`${client.name} ${name}`)
+    const watcher: KeyWatcher = { subscription: new Subscription(), shown: undefined }
+    client.keys.set(name, watcher)
+    const key = client.store.key(name, text)
+    const next = (entry: Entry<string>): void => {
+      watcher.shown = entry
+      this.#handle(client)
+    }
+    watcher.subscription.add(key.entries$.subscribe({ next, error: cause => void this.expectError(cause) }))
+    watcher.subscription.add(key.freshness$.subscribe({ next: () => this.#handle(client), error: () => undefined }))
+  }
+
+  #unwatch({ watchers }: GlobClient, glob: string): void {
+    for (const watcher of Array.from(watchers)) if (watcher.glob === glob) watcher.subscription.unsubscribe()
+  }
+
+  #watch(client: GlobClient, glob: string): void {
+    const { kind, history } = this.setting
+    const { hasGlobNotifications, conditions } = this.schedule
     const oracle = new GlobOracle(history, {
       hasPositions: kind.positions,
       hasDuplicates: conditions.duplicate > 0,
-      everyChange,
+      everyChange: hasGlobNotifications && kind.positions && kind.order === 'connection',
       fits: globMatcher(glob),
     })
-    const watcher: Watcher = { glob, oracle, subscription: new Subscription(), map: undefined }
+    const subscription = new Subscription()
+    const watcher: Watcher = { glob, oracle, subscription, map: undefined }
     client.watchers.add(watcher)
-    watcher.subscription.add(() => client.watchers.delete(watcher))
+    subscription.add(() => client.watchers.delete(watcher))
     const keys = matching(client.store, glob, text, GLOB_OPTIONS)
-    const error = (cause: unknown): void => {
-      this.#checkError(cause)
-      watcher.subscription.unsubscribe()
-    }
-    const complete = (): void => watcher.subscription.unsubscribe()
-    const next = (entry: Entry<string>): void => this.#onEntry(client, watcher, entry)
-    watcher.subscription.add(keys.entries$.subscribe({ next, error, complete }))
-    watcher.subscription.add(
+    subscription.add(
+      keys.entries$.subscribe({
+        next: entry => this.#onEntry(client, watcher, entry),
+        error: cause => {
+          this.expectError(cause)
+          subscription.unsubscribe()
+        },
+        complete: () => subscription.unsubscribe(),
+      }),
+    )
+    subscription.add(
       keys.freshness$.subscribe({
         next: ({ state }) => {
-          oracle.setLive(state === 'live', this.#handlers.isWithin ? undefined : client.session.delivering?.position)
-          this.#runHandler(client)
+          oracle.setLive(state === 'live', this.handlers.isWithin ? undefined : client.session.delivering?.position)
+          this.#handle(client)
         },
         error: () => undefined,
       }),
     )
-    watcher.subscription.add(
+    subscription.add(
       keys.map$.subscribe({
         next: map => {
           watcher.map = map
-          this.#runHandler(client)
+          this.#handle(client)
         },
         error: () => undefined,
       }),
     )
   }
 
-  #onEntry(client: Client, { glob, oracle }: Watcher, entry: Entry<string>): void {
-    const { store, session } = client
-    this.#entries++
+  #onEntry(client: GlobClient, { glob, oracle }: Watcher, entry: Entry<string>): void {
+    const { name, session } = client
     const complaint = oracle.judge(entry, {
       // A subscriber that joins in a handler receives the previous entry.
-      position: this.#handlers.isWithin ? undefined : session.delivering?.position,
-      isCertain: session.isNewSession || this.#setting.kind.identifiers,
+      position: this.handlers.isWithin ? undefined : session.delivering?.position,
+      isCertain: session.isNewSession || this.setting.kind.identifiers,
       wasDelivered: session.notified.has(String(entry.version)),
       hasNotifications: !session.hasGivenUp(glob),
       separateWatch: session.separateWatchOf(entry.key),
-      isOnlyWatcher: !this.#watchedSeparately.has(`${store.clientId} ${entry.key}`),
+      isOnlyWatcher: !this.#watchedSeparately.has(`${name} ${entry.key}`),
     })
-    const what = `${entry.key} ${entry.op} ${String(entry.version)} (${entry.source})`
-    if (complaint) this.#complain(`${this.#setting.time.now} ms ${store.clientId} ${glob} ${what}: ${complaint}`)
-    this.#runHandler(client)
+    const what = `${entry.key} ${entry.op} ${entry.version} (${entry.source})`
+    if (complaint) this.complain(`${name} ${glob} ${what}: ${complaint}`)
+    this.#handle(client)
   }
 
-  #judgeConvergence({ store, watchers, keys }: Client): void {
+  /** Performs the reentrant actions of a handler. */
+  #handle(client: GlobClient): void {
+    const { now } = this.setting.time
+    const glob = GLOBS[now % GLOBS.length] ?? '*'
+    const key = GLOB_KEYS[now % GLOB_KEYS.length] ?? ''
+    const types = this.schedule.handlersWatchKeys
+      ? (['watchKey', 'unwatchKey', 'set', 'delete'] as const)
+      : (['set', 'delete'] as const)
+    this.handlers.handle(
+      () => this.#watch(client, glob),
+      () => this.#watch(client, glob),
+      () => this.#unwatch(client, glob),
+      () => this.#unwatch(client, glob),
+      ...types.map(type => () => this.#performAtKey(client, type, key)),
+    )
+  }
+
+  #judgeConvergence({ name, watchers, keys }: GlobClient): void {
     const stored = new Map(GLOB_KEYS.map(key => [key, storedEntry(this.#broker.engine, key)]))
-    const complain = (what: string, wrong: string) =>
-      this.#complain(`${store.clientId} ${what} did not converge: ${wrong}`)
     for (const [key, { shown }] of keys) {
       const wrong = compareState(shown ?? { op: 'absent' }, storedEntry(this.#broker.engine, key))
-      if (wrong) complain(key, wrong)
+      if (wrong) this.complain(`${name} ${key} did not converge: ${wrong}`)
     }
     for (const { glob, oracle, map } of watchers) {
       const view = { isLive: oracle.isLive, last: (key: string) => oracle.shown(key), map, fits: globMatcher(glob) }
-      for (const wrong of compareGlobView(view, stored)) complain(glob, wrong)
+      for (const wrong of compareGlobView(view, stored)) this.complain(`${name} ${glob} did not converge: ${wrong}`)
     }
   }
 
-  #judgeRegistrations({ watchers, session }: Client, i: number): void {
-    // After a false rejection, the registrations are unknown.
-    if (session.hasRefused || this.#closedDuringOddReplies.has(i)) return
-    const { hasGlobNotifications } = this.#schedule
-    for (const { glob } of hasGlobNotifications ? watchers : [])
-      if (session.isScannedFor(glob)) this.#complain(`client${i} ${glob} is still scanned`)
-    const globs = hasGlobNotifications ? new Set(Array.from(watchers, ({ glob }) => glob)).size : 0
-    const registered = Math.floor(this.#broker.watchesOf(`client${i}`) / 100)
-    if (globs !== registered) this.#complain(`client${i} watches ${globs} globs, but ${registered} are registered`)
+  /** Returns whether the registrations are known. They are not after a false rejection. */
+  #knowsRegistrations({ name, session }: GlobClient): boolean {
+    return !session.hasRefused && !this.#closedDuringOddReplies.has(name)
   }
 
-  #leaveAll(): void {
-    for (const { watchers, keys } of this.#clients) {
-      for (const { subscription } of Array.from(watchers)) subscription.unsubscribe()
-      for (const { subscription } of keys.values()) subscription.unsubscribe()
-    }
-  }
-
-  #checkError(error: unknown): void {
-    const code = error instanceof StateStoreError ? error.code : String(error)
-    const isOdd = this.#schedule.conditions.oddReply && ODD_CODES.includes(code)
-    if (!EXPECTED_CODES.includes(code) && !isOdd) this.#complain(`unexpected error ${code}`)
-  }
-
-  #complain(what: string): void {
-    this.#violations.push(what)
+  #judgeRegistrations(client: GlobClient): void {
+    if (!this.#knowsRegistrations(client)) return
+    const { name, watchers, session } = client
+    const globs = new Set(this.schedule.hasGlobNotifications ? Array.from(watchers, ({ glob }) => glob) : [])
+    for (const glob of globs) if (session.isScannedFor(glob)) this.complain(`${name} ${glob} is still scanned`)
+    const registered = Math.floor(this.#broker.watchesOf(name) / 100)
+    if (globs.size !== registered)
+      this.complain(`${name} watches ${globs.size} globs, but ${registered} are registered`)
   }
 }
-
-export const simulateGlobs = (schedule: GlobSchedule): GlobResult =>
-  seeded(schedule.seed, () => new GlobWorld(schedule).run())

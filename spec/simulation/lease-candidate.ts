@@ -1,16 +1,11 @@
 import { Observable, of, retry, Subscription, tap, throwError } from 'rxjs'
-import { type Hlc, type StateStore, StateStoreError } from '../../src/client/index.js'
+import { type Hlc, StateStoreError } from '../../src/client/index.js'
 import { type Leadership, LeaseLostError, type LeaseState, leadership, withLock } from '../../src/client/lease/index.js'
 import { lease } from '../../src/client/lease/lease.js'
-import type { EventLoop } from './event-loop.js'
 import { type LeaseParticipant, LOCK, type Referee } from './lease-referee.js'
 import type { CandidatePlan } from './lease-schedule.js'
 import type { LeaseWrites } from './lease-writes.js'
-
-export interface LeaseClient {
-  readonly store: StateStore
-  readonly loop: EventLoop
-}
+import type { SimClient } from './sim-client.js'
 
 interface CandidateHost {
   readonly referee: Referee
@@ -27,7 +22,7 @@ const NONE: CandidateState = { status: 'none' }
 export class Candidate implements LeaseParticipant {
   readonly name: string
   readonly plan: CandidatePlan
-  readonly client: LeaseClient
+  readonly client: SimClient
   readonly #host: CandidateHost
   #run: Subscription | undefined
   #isWorking: Hlc | undefined
@@ -35,7 +30,7 @@ export class Candidate implements LeaseParticipant {
   #token: Hlc | undefined
   state = NONE
 
-  constructor(name: string, plan: CandidatePlan, client: LeaseClient, host: CandidateHost) {
+  constructor(name: string, plan: CandidatePlan, client: SimClient, host: CandidateHost) {
     this.name = name
     this.plan = plan
     this.client = client

@@ -175,7 +175,7 @@ export class Referee {
   }
 
   #complain(participant: LeaseParticipant, what: string): void {
-    this.#host.complain(`${this.#host.time.now} ms ${participant.name}: ${what}`)
+    this.#host.complain(`${participant.name}: ${what}`)
   }
 }
 

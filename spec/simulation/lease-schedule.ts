@@ -1,7 +1,7 @@
 import type { ResumeOrder } from './event-loop.js'
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import type { BrokerKind, ClientPlan } from './schedule.js'
+import { burstsOf, byTime, kindOf, type StoreSchedule, withReentrancy } from './schedule.js'
 
 /** An event in a lease simulation, `at` milliseconds after the start. */
 export type LeaseAction = { readonly at: number } & (
@@ -19,33 +19,27 @@ export interface CandidatePlan {
   readonly means: 'lease' | 'withLock' | 'leadership'
 }
 
-export interface LeaseSchedule {
-  readonly seed: number
-  readonly kind: BrokerKind
-  readonly clients: readonly ClientPlan[]
+export interface LeaseSchedule extends StoreSchedule<LeaseAction> {
   readonly candidates: readonly CandidatePlan[]
-  readonly conditions: Conditions
   /** Whether the store does not notify of expired keys. */
   readonly silentExpiry: boolean
   readonly losesData: boolean
-  readonly reentrancy?: number
-  readonly actions: readonly LeaseAction[]
 }
 
 export const LEASE_FAULTY_MS = 5_000
 
-/**
- * Returns the schedule of a seed. Generators work as in `generators.ts`. The second generator adds kinds of brokers and
- * stores. In the third generator, handlers act reentrantly in half of the schedules.
- */
-export function leaseScheduleOf(seed: number, generator = 3): LeaseSchedule {
-  const schedule = withKind(seed, generator)
-  const random = new Random(seed ^ 0xca11)
-  if (generator < 3 || random.chance(0.5)) return schedule
-  return { ...schedule, reentrancy: random.pick([0.05, 0.2, 0.5]) }
+export const LEASE_GENERATORS = [first, second, third]
+
+function first(seed: number): LeaseSchedule {
+  return { ...second(seed), kind: { identifiers: false, positions: false, order: 'kind' } }
 }
 
-function withKind(seed: number, generator: number): LeaseSchedule {
+function third(seed: number): LeaseSchedule {
+  return withReentrancy(second(seed))
+}
+
+/** Adds kinds of brokers and stores. */
+function second(seed: number): LeaseSchedule {
   const random = new Random(seed ^ 0x1ea5e)
   const clients = Array.from({ length: random.int(2, 4) }, () => ({
     keepSession: random.chance(0.6),
@@ -58,40 +52,26 @@ function withKind(seed: number, generator: number): LeaseSchedule {
   })
   const losesData = random.chance(0.15)
   const dice = { random, clients: clients.length, candidates, deletes: random.chance(0.3), jumps: random.chance(0.2) }
-  const moments = [0, 1, 2].map(() => random.int(0, LEASE_FAULTY_MS - 1_000))
-  const actions = Array.from({ length: random.int(6, 20) }, () => {
-    const at = random.chance(0.5)
-      ? random.int(0, LEASE_FAULTY_MS)
-      : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 60)
-    return actionOf(dice, at)
-  })
-  const entries = candidates.map((_, candidate): LeaseAction => {
-    return { at: random.int(0, 100), type: 'subscribe', candidate }
-  })
+  const at = burstsOf(random, 3, LEASE_FAULTY_MS)
+  const actions = Array.from({ length: random.int(6, 20) }, () => actionOf(dice, at()))
+  const entries = candidates.map(
+    (_, candidate): LeaseAction => ({ at: random.int(0, 100), type: 'subscribe', candidate }),
+  )
   const conditions = conditionsOf(random)
-  const all = [...entries, ...actions].sort((a, b) => a.at - b.at)
+  const all = [...entries, ...actions].sort(byTime)
   const silentExpiry = random.chance(0.2)
-  const kind = generator === 1 ? MIN_INDEX : kindOf(random)
+  const kind = kindOf(random)
   return { seed, kind, clients, candidates, conditions, silentExpiry, losesData, actions: all }
 }
 
-const MIN_INDEX: BrokerKind = { identifiers: false, positions: false, order: 'kind' }
-
-const kindOf = (random: Random): BrokerKind => ({
-  identifiers: random.chance(0.5),
-  positions: random.chance(0.5),
-  order: random.pick(['topic', 'kind', 'connection']),
-})
-
 function conditionsOf(random: Random): Conditions {
-  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   return {
     latency: random.pick([0, 2, 20, 60, 200]),
     brokerDelay: random.pick([0, 0, 5, 40]),
     queueDelay: random.pick([0, 10, 300]),
-    lostReply: bad(0.3, 0.2),
-    lateReply: bad(0.2, 0.1),
-    duplicate: bad(0.4, 0.2),
+    lostReply: random.rate(0.3, 0.2),
+    lateReply: random.rate(0.2, 0.1),
+    duplicate: random.rate(0.4, 0.2),
     notice: random.pick([1, 100, 1_500]),
   }
 }

@@ -1,4 +1,3 @@
 import { simulateSuite } from './simulate-suite.js'
-import { SUITES } from './suites.js'
 
-simulateSuite('leases keep their guarantees', SUITES.lease)
+simulateSuite('lease', 'leases keep their guarantees')

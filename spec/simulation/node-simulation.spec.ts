@@ -1,4 +1,3 @@
 import { simulateSuite } from './simulate-suite.js'
-import { SUITES } from './suites.js'
 
-simulateSuite('watches that move between nodes keep their guarantees', SUITES.nodes)
+simulateSuite('nodes', 'watches that move between nodes keep their guarantees')

@@ -1,24 +1,28 @@
-import type { ResumeOrder } from './event-loop.js'
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import type { BrokerKind, ClientPlan, Restart } from './schedule.js'
+import {
+  type BrokerKind,
+  byTime,
+  type ClientPlan,
+  type PageAction,
+  type StoreSchedule,
+  withReentrancy,
+} from './schedule.js'
 
 export const OPTIMISTIC_FAULTY_MS = 8_000
 
-/** An event in a simulation of writers, `at` milliseconds after the start. */
-export type OptimisticAction = {
+export type WriterAction = {
   readonly at: number
+  readonly client: number
 } /** The user of a page writes, `times` in quick succession, as with a slider. */ & (
-  | { readonly type: 'set'; readonly client: number; readonly times: number }
+  | { readonly type: 'set'; readonly times: number }
   /** The same client writes directly, bypassing the page. */
-  | { readonly type: 'plain' | 'delete' | 'expiring'; readonly client: number }
-  | { readonly type: 'blink'; readonly client: number; readonly pause: number }
-  /** The page is closed, and a new page opens after a pause. */
-  | { readonly type: 'reload'; readonly client: number; readonly pause: number }
-  | { readonly type: 'cut'; readonly client: number }
-  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
-  | ({ readonly type: 'restart' } & Restart)
+  | { readonly type: 'plain' | 'delete' | 'expiring' }
+  /** The page unsubscribes, and subscribes again after a pause. */
+  | { readonly type: 'blink'; readonly pause: number }
 )
+
+export type OptimisticAction = PageAction | WriterAction
 
 export interface WriterPlan extends ClientPlan {
   readonly conflict: 'last' | 'refuse' | 'merge'
@@ -31,26 +35,11 @@ export interface WriterPlan extends ClientPlan {
   readonly approval: number
 }
 
-export interface OptimisticSchedule {
-  readonly seed: number
-  readonly kind: BrokerKind
-  readonly clients: readonly WriterPlan[]
-  readonly conditions: Conditions
+export interface OptimisticSchedule extends StoreSchedule<OptimisticAction, WriterPlan> {
   readonly storageFailure: number
-  readonly reentrancy?: number
-  readonly actions: readonly OptimisticAction[]
 }
 
-/**
- * Returns the schedule of a seed. Generators work as in `generators.ts`. In the second generator, handlers act
- * reentrantly in half of the schedules.
- */
-export function optimisticScheduleOf(seed: number, generator = 2): OptimisticSchedule {
-  const schedule = first(seed)
-  const random = new Random(seed ^ 0xca11)
-  if (generator < 2 || random.chance(0.5)) return schedule
-  return { ...schedule, reentrancy: random.pick([0.05, 0.2, 0.5]) }
-}
+export const OPTIMISTIC_GENERATORS = [first, (seed: number) => withReentrancy(first(seed))]
 
 function first(seed: number): OptimisticSchedule {
   const random = new Random(seed ^ 0x0b)
@@ -63,7 +52,7 @@ function first(seed: number): OptimisticSchedule {
       ? random.int(0, OPTIMISTIC_FAULTY_MS)
       : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, random.pick([60, 400]))
   const actions = Array.from({ length: random.int(4, 26) }, () => actionOf(random, at(), clients.length))
-  actions.sort((a, b) => a.at - b.at)
+  actions.sort(byTime)
   return { seed, kind, clients, conditions, storageFailure: random.chance(0.2) ? 0.2 : 0, actions }
 }
 
@@ -76,16 +65,15 @@ export function kindOf(random: Random): BrokerKind {
 }
 
 export function conditionsOf(random: Random): Conditions {
-  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   return {
     latency: random.pick([0, 2, 20, 60, 250]),
     brokerDelay: random.pick([0, 0, 5, 40, 150]),
     queueDelay: random.pick([0, 10, 300]),
-    lostReply: bad(0.3, 0.1),
-    lateReply: bad(0.3, 0.1),
-    duplicate: bad(0.3, 0.2),
-    oddReply: bad(0.1, 0.1),
-    lostQueue: bad(0.2, 0.5),
+    lostReply: random.rate(0.3, 0.1),
+    lateReply: random.rate(0.3, 0.1),
+    duplicate: random.rate(0.3, 0.2),
+    oddReply: random.rate(0.1, 0.1),
+    lostQueue: random.rate(0.2, 0.5),
     notice: random.pick([1, 100, 1_500]),
   }
 }

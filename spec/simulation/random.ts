@@ -27,6 +27,11 @@ export class Random {
     return probability !== undefined && probability > 0 && this.chance(probability)
   }
 
+  /** Returns the rate of a fault that occurs only with a probability, and otherwise 0. */
+  rate(probability: number, rate: number): number {
+    return this.chance(probability) ? rate : 0
+  }
+
   pick<T>(items: readonly [T, ...T[]]): T {
     return items[this.int(0, items.length - 1)] ?? items[0]
   }

@@ -1,52 +1,30 @@
+import type { ResumeOrder } from './event-loop.js'
 import type { Conditions } from './network.js'
+import { Random } from './random.js'
 
-/** An action of a client on a key, `at` milliseconds after the start. */
-export type KeyAction = { readonly at: number; readonly client: number; readonly key: number } & (
-  | { readonly type: 'set'; readonly how: 'plain' | 'NX' | 'NEX' | 'PX' }
-  | { readonly type: 'delete' | 'deleteIf' | 'watch' | 'unwatch' }
-  /** All subscribers leave, and return either immediately, as components do, or after `pause` milliseconds. */
-  | { readonly type: 'remount'; readonly pause: number }
-)
-
-export interface Restart {
-  /** The restarted node. The default is the only node. */
-  readonly node?: number
-  readonly keepData: boolean
-  readonly keepSessions: boolean
-  /** The clients whose sessions are lost although the sessions of other clients are kept, one bit per client. */
-  readonly forgotten?: number
-  /** The time in milliseconds until the store is available again. */
-  readonly outage: number
-  /**
-   * How far the store's wall clock was set back before the restart, in milliseconds. Negative values set it forward.
-   */
-  readonly clockBack?: number
+interface Action {
+  readonly type: string
 }
 
-/** A failover: an attached store stops, and another store starts later without registrations. */
-export interface Failover {
-  readonly keepData: boolean
-  /** The time in milliseconds until the other store starts. */
-  readonly outage: number
-  /** Whether the broker announces the outage. */
-  readonly isAnnounced: boolean
+/** The circumstances and the actions that a generator has drawn for a seed. */
+export interface Schedule<A extends Action = Action> {
+  readonly seed: number
+  readonly actions: readonly A[]
 }
 
-/** An event in the simulation, `at` milliseconds after the start. */
-export type Action =
-  | KeyAction
-  | { readonly at: number; readonly type: 'cut'; readonly client: number }
-  | { readonly at: number; readonly type: 'takeover'; readonly client: number }
-  /** A node disconnects a client, which then connects to another node. */
-  | { readonly at: number; readonly type: 'move'; readonly client: number }
-  /** The set of keys of the client's `watchAll`, one bit per key. */
-  | { readonly at: number; readonly type: 'watchAll'; readonly client: number; readonly keys: number }
-  /** On a caller's connection, the client is closed and another client is created on the same connection. */
-  | { readonly at: number; readonly type: 'reopen'; readonly client: number }
-  /** The store's wall clock is set back at runtime by `back` milliseconds. Negative values set it forward. */
-  | { readonly at: number; readonly type: 'clock'; readonly back: number }
-  | ({ readonly at: number; readonly type: 'restart' } & Restart)
-  | ({ readonly at: number; readonly type: 'failover' } & Failover)
+/** An action `at` milliseconds after the start. */
+export interface TimedAction extends Action {
+  readonly at: number
+}
+
+/** The schedule of a store and its clients. */
+export interface StoreSchedule<A extends TimedAction, P extends ClientPlan = ClientPlan> extends Schedule<A> {
+  readonly kind: BrokerKind
+  readonly clients: readonly P[]
+  readonly conditions: Conditions
+  /** The probability that a handler acts before it returns. The default is 0. */
+  readonly reentrancy?: number
+}
 
 export interface ClientPlan {
   readonly keepSession: boolean
@@ -72,22 +50,48 @@ export interface BrokerKind {
   readonly order: 'connection' | 'kind' | 'topic' | 'key'
 }
 
-export interface Schedule {
-  readonly seed: number
-  readonly kind: BrokerKind
-  readonly clients: readonly ClientPlan[]
-  readonly conditions: Conditions
-  /** The number of brokers that share the store. The default is 1. */
-  readonly nodes?: number
-  readonly beside?: true
-  readonly reentrancy?: number
-  readonly actions: readonly Action[]
+export interface Restart {
+  /** The restarted node. The default is the only node. */
+  readonly node?: number
+  readonly keepData: boolean
+  readonly keepSessions: boolean
+  /** The clients whose sessions are lost although the sessions of other clients are kept, one bit per client. */
+  readonly forgotten?: number
+  /** The time in milliseconds until the store is available again. */
+  readonly outage: number
+  /**
+   * How far the store's wall clock was set back before the restart, in milliseconds. Negative values set it forward.
+   */
+  readonly clockBack?: number
 }
 
-export const FAULTY_MS = 6_000
-export const MAX_KEYS = 4
+/** An action at one page, or at the broker. */
+export type PageAction = { readonly at: number } /** The page is closed, and another page opens after a pause. */ & (
+  | { readonly type: 'reload'; readonly client: number; readonly pause: number }
+  | { readonly type: 'cut'; readonly client: number }
+  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
+  | ({ readonly type: 'restart' } & Restart)
+)
 
-export const describeAction = ({ at, type, ...rest }: { readonly at: number; readonly type: string }): string =>
-  `${String(at).padStart(5)} ms  ${type.padEnd(8)} ${Object.entries(rest)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(' ')}`
+export const FAULTY_MS = 6_000
+
+export const kindOf = (random: Random): BrokerKind => ({
+  identifiers: random.chance(0.5),
+  positions: random.chance(0.5),
+  order: random.pick(['topic', 'kind', 'connection']),
+})
+
+/** Returns a generator of action times, which cluster around a few moments because bursts cause races. */
+export function burstsOf(random: Random, count: number, until: number): () => number {
+  const moments = Array.from({ length: count }, () => random.int(0, until - 1_000))
+  return () =>
+    random.chance(0.5) ? random.int(0, until) : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 60)
+}
+
+/** Makes handlers act reentrantly in half of the schedules. */
+export function withReentrancy<S extends Schedule>(schedule: S): S {
+  const random = new Random(schedule.seed ^ 0xca11)
+  return random.chance(0.5) ? schedule : { ...schedule, reentrancy: random.pick([0.05, 0.2, 0.5]) }
+}
+
+export const byTime = (a: TimedAction, b: TimedAction): number => a.at - b.at

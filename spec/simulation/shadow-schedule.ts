@@ -1,59 +1,32 @@
-import type { ResumeOrder } from './event-loop.js'
-import type { Conditions } from './network.js'
 import { conditionsOf, kindOf } from './optimistic-schedule.js'
 import { Random } from './random.js'
-import type { BrokerKind, ClientPlan, Restart } from './schedule.js'
+import { byTime, type ClientPlan, FAULTY_MS, type PageAction, type StoreSchedule, withReentrancy } from './schedule.js'
 
-export const SHADOW_FAULTY_MS = 6_000
 export const FIELDS = ['a', 'b', 'c'] as const
 export type Field = (typeof FIELDS)[number]
 
-/** An event for a device or its applications, `at` milliseconds after the start. Client 0 is the device. */
-export type ShadowAction = { readonly at: number } & (
-  | { readonly type: 'wish'; readonly client: number; readonly fields: readonly Field[]; readonly times: number }
-  | { readonly type: 'delete'; readonly client: number; readonly of: 'desired' | 'reported' }
-  /** The process ends, and a new process starts after a pause. */
-  | { readonly type: 'reload'; readonly client: number; readonly pause: number }
-  | { readonly type: 'cut'; readonly client: number }
-  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
+/** An action of a device or its applications. Client 0 is the device. */
+export type DocumentAction = { readonly at: number; readonly client: number } & (
+  | { readonly type: 'wish'; readonly fields: readonly Field[]; readonly times: number }
+  | { readonly type: 'delete'; readonly of: 'desired' | 'reported' }
   /** The device reports a measurement periodically. @param every - the interval in milliseconds */
-  | { readonly type: 'measure'; readonly client: 0; readonly times: number; readonly every: number }
-  | ({ readonly type: 'restart' } & Restart)
+  | { readonly type: 'measure'; readonly times: number; readonly every: number }
 )
+
+export type ShadowAction = PageAction | DocumentAction
 
 export interface ShadowPlan extends ClientPlan {
   readonly offline: 'latest' | 'cas' | undefined
 }
 
-export interface ShadowSchedule {
-  readonly seed: number
-  readonly kind: BrokerKind
-  readonly clients: readonly ShadowPlan[]
-  readonly conditions: Conditions
+export interface ShadowSchedule extends StoreSchedule<ShadowAction, ShadowPlan> {
   /** The probability that the device fails to apply a delta. */
   readonly fails: number
   /** The maximum duration of applying a delta, in milliseconds. */
   readonly work: number
-  readonly reentrancy?: number
-  readonly actions: readonly ShadowAction[]
 }
 
-/**
- * The generators, numbered from 1. The schedule of a seed must not change, so a generator that draws different values
- * gets a new number.
- */
-const GENERATORS = [first, second, third]
-
-export function shadowScheduleOf(seed: number, generator: number = GENERATORS.length): ShadowSchedule {
-  const generate = GENERATORS[generator - 1]
-  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
-  return generate(seed)
-}
-
-function third(seed: number): ShadowSchedule {
-  const random = new Random(seed ^ 0xca11)
-  return random.chance(0.5) ? second(seed) : { ...second(seed), reentrancy: random.pick([0.05, 0.2, 0.5]) }
-}
+export const SHADOW_GENERATORS = [first, second, (seed: number) => withReentrancy(second(seed))]
 
 /** Makes the device report more than the desired fields in half of the schedules. */
 function second(seed: number): ShadowSchedule {
@@ -61,14 +34,14 @@ function second(seed: number): ShadowSchedule {
   const schedule = first(random.int(0, 2 ** 31))
   if (random.chance(0.5)) return { ...schedule, seed }
   const measure = (): ShadowAction => ({
-    at: random.int(0, SHADOW_FAULTY_MS),
+    at: random.int(0, FAULTY_MS),
     type: 'measure',
     client: 0,
     times: random.pick([1, 5, 100]),
     every: random.pick([5, 20, 100]),
   })
   const actions = [...schedule.actions, ...Array.from({ length: random.int(1, 4) }, measure)]
-  return { ...schedule, seed, actions: actions.sort((a, b) => a.at - b.at) }
+  return { ...schedule, seed, actions: actions.sort(byTime) }
 }
 
 function first(seed: number): ShadowSchedule {
@@ -76,11 +49,11 @@ function first(seed: number): ShadowSchedule {
   const kind = kindOf(random)
   const clients = Array.from({ length: random.int(2, 4) }, () => planOf(random))
   const conditions = { ...conditionsOf(random), oddReply: 0 }
-  const moments = [random.int(0, SHADOW_FAULTY_MS - 1_000), random.int(0, SHADOW_FAULTY_MS - 1_000)] as const
+  const moments = [random.int(0, FAULTY_MS - 1_000), random.int(0, FAULTY_MS - 1_000)] as const
   const at = (): number =>
-    random.chance(0.4) ? random.int(0, SHADOW_FAULTY_MS) : random.pick(moments) + random.int(0, random.pick([60, 400]))
+    random.chance(0.4) ? random.int(0, FAULTY_MS) : random.pick(moments) + random.int(0, random.pick([60, 400]))
   const actions = Array.from({ length: random.int(4, 24) }, () => actionOf(random, at(), clients.length))
-  actions.sort((a, b) => a.at - b.at)
+  actions.sort(byTime)
   return { seed, kind, clients, conditions, fails: random.pick([0, 0, 0.3]), work: random.pick([0, 20, 600]), actions }
 }
 

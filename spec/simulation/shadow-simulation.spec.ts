@@ -1,4 +1,3 @@
 import { simulateSuite } from './simulate-suite.js'
-import { SUITES } from './suites.js'
 
-simulateSuite('shadows of devices keep their guarantees', SUITES.shadow)
+simulateSuite('shadow', 'shadows of devices keep their guarantees')

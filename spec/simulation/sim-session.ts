@@ -12,8 +12,8 @@ export interface SessionOptions {
   readonly cleanStart: boolean
   /** Whether the connection belongs to the caller and outlives the client. */
   readonly shared?: boolean | undefined
-  /** Runs tasks of the client's process when the process is not frozen. By default, tasks run synchronously. */
-  readonly run?: (task: () => void) => void
+  /** Runs tasks of the client's process, immediately unless the process is frozen. */
+  readonly run: (task: () => void) => void
 }
 
 /** The MQTT client of a simulation. It reconnects automatically but does not resend messages. */
@@ -24,7 +24,6 @@ export class SimSession implements MqttSession {
   readonly #addressRotation: AddressRotation
   readonly #setting: Setting
   readonly #options: SessionOptions
-  readonly #run: (task: () => void) => void
   #listener: SessionListener | undefined
   #end: ClientEnd | undefined
   #attempt = 0
@@ -44,7 +43,6 @@ export class SimSession implements MqttSession {
     this.#addressRotation = new AddressRotation(Array.from(this.#brokers.keys()), setting.random.next)
     this.#setting = setting
     this.#options = options
-    this.#run = options.run ?? (task => task())
   }
 
   get url(): string {
@@ -111,7 +109,7 @@ export class SimSession implements MqttSession {
     const { time, random, conditions } = this.#setting
     const broker = this.#broker
     time.after(random.int(0, conditions.notice), () => broker.lost(end))
-    time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#run(() => this.#lost(end)))
+    time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#options.run(() => this.#lost(end)))
   }
 
   move(): void {
@@ -119,12 +117,12 @@ export class SimSession implements MqttSession {
     if (end === undefined || !end.wire.alive) return
     end.wire.cut()
     this.#broker.lost(end)
-    this.#run(() => this.#lost(end, true))
+    this.#options.run(() => this.#lost(end, true))
   }
 
   /** Runs a task in the client's process, unless the connection is lost by then. */
   #while(end: ClientEnd | undefined, task: () => void): void {
-    this.#run(() => {
+    this.#options.run(() => {
       if (this.#end === end) task()
     })
   }
@@ -136,7 +134,7 @@ export class SimSession implements MqttSession {
       clientId: this.clientId,
       wire,
       keepSession: this.#options.keepSession,
-      deliver: delivered => this.#run(() => this.#deliver(end, delivered)),
+      deliver: delivered => this.#options.run(() => this.#deliver(end, delivered)),
       onTakeover: () => this.#takenOver(end),
     }
     this.#end = end
@@ -146,15 +144,15 @@ export class SimSession implements MqttSession {
     wire.up(() => {
       const sessionPresent = broker.connect(end, this.#options.cleanStart || moved)
       if (sessionPresent === undefined) wire.cut()
-      else wire.down(() => this.#run(() => this.#connected(end, sessionPresent)))
+      else wire.down(() => this.#options.run(() => this.#connected(end, sessionPresent)))
     })
     // The client abandons a hanging attempt, and notices that a broker went down.
     const watchdog = (): void => {
       if (this.#end !== end) return
-      if (wire.alive) time.after(500, () => this.#run(watchdog))
+      if (wire.alive) time.after(500, () => this.#options.run(watchdog))
       else this.#lost(end)
     }
-    time.after(500, () => this.#run(watchdog))
+    time.after(500, () => this.#options.run(watchdog))
   }
 
   #connected(end: ClientEnd, sessionPresent: boolean): void {
@@ -199,12 +197,12 @@ export class SimSession implements MqttSession {
     const retry = (): void => {
       if (this.#end === undefined && (this.#listener || this.isShared)) this.#connect()
     }
-    time.after(delay, () => this.#run(retry))
+    time.after(delay, () => this.#options.run(retry))
   }
 
   #takenOver(end: ClientEnd): void {
     end.wire.cut()
-    this.#run(() => this.#giveUp(end))
+    this.#options.run(() => this.#giveUp(end))
   }
 
   #giveUp(end: ClientEnd): void {

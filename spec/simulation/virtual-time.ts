@@ -13,10 +13,10 @@ export class VirtualTime {
     return Math.floor(this.#now)
   }
 
-  /** Returns a clock with an offset of its wall time in milliseconds, and a rate relative to other clocks. */
-  clock(offset = 0, rate = 1): Clock {
+  /** @param rate - the rate of the clock relative to other clocks */
+  clock(rate = 1): Clock {
     return {
-      now: () => START_MS + Math.floor(this.now * rate) + offset,
+      now: () => START_MS + Math.floor(this.now * rate),
       monotonic: () => this.now * rate,
       schedule: (delay, task) => {
         const entry = this.after(delay / rate, task)
@@ -38,41 +38,5 @@ export class VirtualTime {
       next.item()
     }
     this.#now = end
-  }
-}
-
-/** A clock that counts its timers that have neither run nor been cancelled. */
-export class CountedClock implements Clock {
-  readonly #clock: Clock
-  pending = 0
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  now(): number {
-    return this.#clock.now()
-  }
-
-  monotonic(): number {
-    return this.#clock.monotonic()
-  }
-
-  schedule(delay: number, task: () => void): () => void {
-    let isPending = true
-    const end = (): boolean => {
-      const wasPending = isPending
-      this.pending -= Number(wasPending)
-      isPending = false
-      return wasPending
-    }
-    this.pending++
-    const cancel = this.#clock.schedule(delay, () => {
-      if (end()) task()
-    })
-    return () => {
-      end()
-      cancel()
-    }
   }
 }

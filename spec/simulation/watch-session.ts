@@ -2,10 +2,10 @@ import type { OutboundRequest, SessionListener } from '../../src/client/session/
 import { parseCommand } from '../../src/core/protocol/parse-command.js'
 import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
+import { TIMEOUT_MS } from './sim-client.js'
 import { type SessionOptions, SimSession } from './sim-session.js'
 
 export interface SessionJudge {
-  readonly timeout: number
   /** Whether answered requests may be repeated, for example because some replies are odd. */
   readonly isAskedAgain: boolean
   readonly complain: (what: string) => void
@@ -32,10 +32,10 @@ export class WatchSession extends SimSession {
   readonly #connectionOf = new Map<string, number>()
   #connection = 0
 
-  constructor(brokers: readonly SimBroker[], setting: Setting, options: SessionOptions, court: SessionJudge) {
+  constructor(brokers: readonly SimBroker[], setting: Setting, options: SessionOptions, judge: SessionJudge) {
     super(brokers, setting, options)
     this.#setting = setting
-    this.#judge = court
+    this.#judge = judge
   }
 
   /** Returns whether the client that currently has the session sent the write of a value on an earlier connection. */
@@ -76,13 +76,12 @@ export class WatchSession extends SimSession {
   /** Checks that a key is registered only once, unless its request timed out or got an odd reply. */
   #register(key: string, stop: boolean): void {
     const { time } = this.#setting
-    const { timeout, isAskedAgain, complain } = this.#judge
+    const { isAskedAgain, complain } = this.#judge
     const before = this.#registered.get(key)
     if (stop) this.#registered.delete(key)
     else this.#registered.set(key, time.now)
     if (stop || before === undefined || isAskedAgain) return
-    if (time.now - before < timeout * CLOCK_SLACK)
-      complain(`${time.now} ms ${this.clientId} ${key} is registered twice`)
+    if (time.now - before < TIMEOUT_MS * CLOCK_SLACK) complain(`${this.clientId} ${key} is registered twice`)
   }
 }
 

@@ -1,4 +1,3 @@
 import { simulateSuite } from './simulate-suite.js'
-import { SUITES } from './suites.js'
 
-simulateSuite('watches keep their guarantees', SUITES.watch)
+simulateSuite('watch', 'watches keep their guarantees')

@@ -51,11 +51,6 @@ export class Ledger {
     return ++this.#lastId
   }
 
-  /** The number of messages and events that were processed. */
-  get processed(): number {
-    return this.#times.size
-  }
-
   complain(what: string): void {
     this.complaints.push(what)
   }

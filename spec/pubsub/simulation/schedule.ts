@@ -1,4 +1,5 @@
 import { Random } from '../../simulation/random.js'
+import { byTime } from '../../simulation/schedule.js'
 import type { Conditions } from './pipe.js'
 
 /** An action of a client, the application or the network, `at` ms after the start. */
@@ -64,7 +65,9 @@ const MIN_RECOVERY_WINDOW_MS = 2_000
 const OTHER_SIGNS = ['acks', 'acks', 'acks, no pings', 'none'] as const
 const WAYS = ['plain', 'plain', 'plain', 'noEcho', 'atLeastOnce', 'noAck'] as const
 
-export function scheduleOf(seed: number): Schedule {
+export const PUBSUB_GENERATORS = [first]
+
+function first(seed: number): Schedule {
   const random = new Random(seed)
   const clients = Array.from({ length: random.int(2, 3) }, () => planOf(random))
   const conditions = conditionsOf(random)
@@ -84,7 +87,7 @@ export function scheduleOf(seed: number): Schedule {
     idleTimeout,
     signs,
     conditions,
-    actions: [...joins, ...actions].sort((a, b) => a.at - b.at),
+    actions: [...joins, ...actions].sort(byTime),
   }
 }
 
@@ -103,16 +106,15 @@ const planOf = (random: Random): ClientPlan => ({
 const patient = (plan: ClientPlan): ClientPlan => ({ ...plan, recoveryWindow: Math.max(3_000, plan.recoveryWindow) })
 
 function conditionsOf(random: Random): Conditions {
-  const bad = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   return {
     latency: random.pick([0, 2, 20, 80]),
-    breakage: bad(0.5, random.pick([0.01, 0.05])),
-    refused: bad(0.3, 0.3),
-    hanging: bad(0.3, 0.2),
+    breakage: random.rate(0.5, random.pick([0.01, 0.05])),
+    refused: random.rate(0.3, 0.3),
+    hanging: random.rate(0.3, 0.2),
     clientNotice: random.pick([0, 20, 400]),
     hubNotice: random.pick([0, 20, 400, 2_500]),
     window: random.pick([1, 4, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]),
-    faulty: bad(0.5, 0.4),
+    faulty: random.rate(0.5, 0.4),
     thinking: random.pick([0, 30, 400]),
   }
 }

@@ -6,13 +6,6 @@ import { type Action, FAULT_PERIOD_MS, GROUPS, type Schedule } from './schedule.
 import { type ClientEnvironment, SimClient } from './sim-client.js'
 import { SimHub } from './sim-hub.js'
 
-export interface Verdict {
-  readonly violations: readonly string[]
-  readonly processed: number
-  /** The number of sends by outcome. */
-  readonly outcomes: Readonly<Record<string, number>>
-}
-
 /** A time longer than any timeout, backoff and expiry during the faults, and longer than any freeze. */
 const SETTLE_MS = 22_000
 /** Enough time for a message and for closing a client, in ms. */
@@ -40,7 +33,7 @@ export class World {
     for (const i of clients.keys()) this.#open(i)
   }
 
-  run(): Verdict {
+  run(): readonly string[] {
     const { time, conditions } = this.#context
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
     time.runUntil(FAULT_PERIOD_MS)
@@ -53,7 +46,7 @@ export class World {
     time.runUntil(FAULT_PERIOD_MS + SETTLE_MS + 2 * CLOSE_MS)
     this.#judgeEnd()
     this.#ledger.judgeSent()
-    return this.#verdict()
+    return this.#ledger.complaints
   }
 
   #open(i: number): void {
@@ -144,12 +137,6 @@ export class World {
     const { sessionIndex, deadline } = this.#hub.engine
     if (sessionIndex.all.size > 0) this.#ledger.complain(`${sessionIndex.all.size} sessions are left at the hub`)
     if (deadline < Number.POSITIVE_INFINITY) this.#ledger.complain('the hub still waits for something')
-  }
-
-  #verdict(): Verdict {
-    const outcomes: Record<string, number> = {}
-    for (const { outcome } of this.#ledger.sent.values()) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
-    return { violations: this.#ledger.complaints, processed: this.#ledger.processed, outcomes }
   }
 }
 

@@ -81,7 +81,9 @@ const SHARED_FILTERS = ['$share/g/s/x/+', '$share/h/s/x/1', '$share/g/s/x/1'] as
 /** Session expiry intervals in seconds. */
 const EXPIRIES = [0, 3, 20, 1_000, 1_000] as const
 
-export function scheduleOf(seed: number): Schedule {
+export const BROKER_GENERATORS = [first]
+
+function first(seed: number): Schedule {
   const random = new Random(seed)
   const tight = random.chance(0.2)
   const versions = Array.from({ length: random.int(1, 3) }, () => (!tight && random.chance(0.2) ? 4 : 5))

@@ -13,11 +13,6 @@ import { SimClient } from './sim-client.js'
 import type { SimLink } from './sim-link.js'
 import { SimNetwork } from './sim-network.js'
 
-export interface Verdict {
-  readonly violations: readonly string[]
-  readonly moves: number
-}
-
 /** Limits that the schedule reaches. The default limits are never reached with a correct broker. */
 const TIGHT_LIMITS = {
   queuedMessages: 6,
@@ -55,7 +50,7 @@ export class World {
     this.#network = new SimNetwork(this.#core, this.#oracle, this.#clients)
   }
 
-  run(): Verdict {
+  run(): readonly string[] {
     const usual = { ...LIMIT }
     if (this.#schedule.tight) Object.assign(LIMIT, TIGHT_LIMITS)
     try {
@@ -71,7 +66,7 @@ export class World {
     } finally {
       Object.assign(LIMIT, usual)
     }
-    return { violations: this.#oracle.violations, moves: this.#moves }
+    return this.#oracle.violations
   }
 
   #handler(): BrokerHandler {

@@ -1,22 +1,62 @@
 import type { Conditions } from './network.js'
 import { Random } from './random.js'
-import { type Action, type BrokerKind, type ClientPlan, FAULTY_MS, MAX_KEYS, type Schedule } from './schedule.js'
+import {
+  type BrokerKind,
+  burstsOf,
+  byTime,
+  type ClientPlan,
+  FAULTY_MS,
+  kindOf,
+  type Restart,
+  type StoreSchedule,
+} from './schedule.js'
 
-const FIRST_KEYS = 2
+/** An action of a client on a key, `at` milliseconds after the start. */
+export type KeyAction = { readonly at: number; readonly client: number; readonly key: number } & (
+  | { readonly type: 'set'; readonly how: 'plain' | 'NX' | 'NEX' | 'PX' }
+  | { readonly type: 'delete' | 'deleteIf' | 'watch' | 'unwatch' }
+  /** All subscribers leave, and return either immediately, as components do, or after `pause` milliseconds. */
+  | { readonly type: 'remount'; readonly pause: number }
+)
 
-/**
- * The generators of schedules, numbered from 1. The schedule of a seed must not change, because otherwise regression
- * seeds would become meaningless. A generator that draws different values gets a new number, and the older ones stay.
- */
-const GENERATORS = [first, second, third, fourth]
-
-export function scheduleOf(seed: number, generator: number = GENERATORS.length): Schedule {
-  const generate = GENERATORS[generator - 1]
-  if (generate === undefined) throw new RangeError(`There is no generator ${generator}`)
-  return generate(seed)
+/** A failover: an attached store stops, and another store starts later without registrations. */
+export interface Failover {
+  readonly keepData: boolean
+  /** The time in milliseconds until the other store starts. */
+  readonly outage: number
+  /** Whether the broker announces the outage. */
+  readonly isAnnounced: boolean
 }
 
-function first(seed: number): Schedule {
+/** An event in the simulation, `at` milliseconds after the start. */
+export type WatchAction =
+  | KeyAction
+  | { readonly at: number; readonly type: 'cut'; readonly client: number }
+  | { readonly at: number; readonly type: 'takeover'; readonly client: number }
+  /** A node disconnects a client, which then connects to another node. */
+  | { readonly at: number; readonly type: 'move'; readonly client: number }
+  /** The set of keys of the client's `watchAll`, one bit per key. */
+  | { readonly at: number; readonly type: 'watchAll'; readonly client: number; readonly keys: number }
+  /** On a caller's connection, the client is closed and another client is created on the same connection. */
+  | { readonly at: number; readonly type: 'reopen'; readonly client: number }
+  /** The store's wall clock is set back at runtime by `back` milliseconds. Negative values set it forward. */
+  | { readonly at: number; readonly type: 'clock'; readonly back: number }
+  | ({ readonly at: number; readonly type: 'restart' } & Restart)
+  | ({ readonly at: number; readonly type: 'failover' } & Failover)
+
+/** The schedule of a store and of clients that watch its keys. */
+export interface WatchSchedule extends StoreSchedule<WatchAction> {
+  /** The number of brokers that share the store. The default is 1. */
+  readonly nodes?: number
+  readonly beside?: true
+}
+
+export const MAX_KEYS = 4
+const FIRST_KEYS = 2
+
+export const WATCH_GENERATORS = [first, second, third, fourth]
+
+function first(seed: number): WatchSchedule {
   const random = new Random(seed)
   const clients = Array.from({ length: random.int(2, 3) }, () => ({
     keepSession: random.chance(0.6),
@@ -24,16 +64,16 @@ function first(seed: number): Schedule {
     clockOffset: random.chance(0.5) ? 0 : random.int(-59_000, 59_000),
   }))
   const conditions = conditionsOf(random)
-  const at = burstsOf(random, 4)
+  const at = burstsOf(random, 4, FAULTY_MS)
   const actions = Array.from({ length: random.int(8, 24) }, () => firstAction(random, at(), clients.length))
   const watches = clients.map(
-    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, FIRST_KEYS - 1) }),
+    (_, client): WatchAction => ({ at: 0, type: 'watch', client, key: random.int(0, FIRST_KEYS - 1) }),
   )
   const kind: BrokerKind = { identifiers: false, positions: false, order: 'kind' }
-  return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
+  return { seed, kind, clients, conditions, actions: [...watches, ...actions].sort(byTime) }
 }
 
-function firstAction(random: Random, at: number, clients: number): Action {
+function firstAction(random: Random, at: number, clients: number): WatchAction {
   const client = random.int(0, clients - 1)
   const key = random.int(0, FIRST_KEYS - 1)
   const dice = random.int(1, 100)
@@ -58,24 +98,20 @@ function firstAction(random: Random, at: number, clients: number): Action {
  * Adds more causes of earlier failures: lost data with kept sessions, clocks set back, other orders, remounts and
  * shared connections.
  */
-function second(seed: number): Schedule {
+function second(seed: number): WatchSchedule {
   const random = new Random(seed)
-  const kind: BrokerKind = {
-    identifiers: random.chance(0.5),
-    positions: random.chance(0.5),
-    order: random.pick(['topic', 'kind', 'connection']),
-  }
+  const kind = kindOf(random)
   const clients = Array.from({ length: random.int(1, 3) }, () => secondClient(random))
   // Responses overtake notifications only at slow brokers.
   const conditions = { ...conditionsOf(random), brokerDelay: random.pick([0, 5, 40, 150, 400]) }
-  const at = burstsOf(random, random.int(1, 4))
+  const at = burstsOf(random, random.int(1, 4), FAULTY_MS)
   const actions = Array.from({ length: random.int(4, 24) }, () => secondAction(random, at(), clients.length))
   for (const scene of [rewatchScene, dataLossScene])
     if (random.chance(0.25)) actions.push(...scene(random, clients.length))
   const watches = clients.map(
-    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, FIRST_KEYS - 1) }),
+    (_, client): WatchAction => ({ at: 0, type: 'watch', client, key: random.int(0, FIRST_KEYS - 1) }),
   )
-  return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
+  return { seed, kind, clients, conditions, actions: [...watches, ...actions].sort(byTime) }
 }
 
 /**
@@ -91,7 +127,7 @@ const secondClient = (random: Random): ClientPlan => ({
   stopDelay: random.pick([0, 0, 50, 500]),
 })
 
-function secondAction(random: Random, at: number, clients: number): Action {
+function secondAction(random: Random, at: number, clients: number): WatchAction {
   const client = random.int(0, clients - 1)
   // Races require a key with many changes.
   const key = random.pick([0, 0, 0, 1])
@@ -120,32 +156,31 @@ function secondAction(random: Random, at: number, clients: number): Action {
 /**
  * Adds odd replies, sessions of which a part is lost, lost queues, high latency, and clocks that are set at runtime.
  */
-function third(seed: number): Schedule {
+function third(seed: number): WatchSchedule {
   const random = new Random(seed ^ 0x3d)
   const { kind, ...base } = second(random.int(0, 2 ** 31))
   const clients = Array.from({ length: random.int(1, 4) }, () => secondClient(random))
-  const faultRate = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   const conditions: Conditions = {
     ...base.conditions,
     latency: random.pick([0, 2, 20, 60, 250, 700]),
     queueDelay: random.pick([0, 10, 300, 2_000]),
-    oddReply: faultRate(0.4, random.pick([0.05, 0.3])),
-    refusedFilter: faultRate(0.3, 0.3),
-    lostQueue: faultRate(0.3, 0.5),
-    lostIdentifier: faultRate(0.3, 0.5),
+    oddReply: random.rate(0.4, random.pick([0.05, 0.3])),
+    refusedFilter: random.rate(0.3, 0.3),
+    lostQueue: random.rate(0.3, 0.5),
+    lostIdentifier: random.rate(0.3, 0.5),
   }
-  const at = burstsOf(random, random.int(1, 4))
+  const at = burstsOf(random, random.int(1, 4), FAULTY_MS)
   const actions = Array.from({ length: random.int(4, 30) }, () => thirdAction(random, at(), clients.length))
   for (const scene of [rewatchScene, dataLossScene])
     if (random.chance(0.25)) actions.push(...scene(random, clients.length))
   const watches = clients.map(
-    (_, client): Action => ({ at: 0, type: 'watch', client, key: random.int(0, MAX_KEYS - 1) }),
+    (_, client): WatchAction => ({ at: 0, type: 'watch', client, key: random.int(0, MAX_KEYS - 1) }),
   )
-  return { seed, kind, clients, conditions, actions: sortByTime([...watches, ...actions]) }
+  return { seed, kind, clients, conditions, actions: [...watches, ...actions].sort(byTime) }
 }
 
 /** Makes handlers act reentrantly in half of the schedules. In some schedules, the store keeps order only per key. */
-function fourth(seed: number): Schedule {
+function fourth(seed: number): WatchSchedule {
   const schedule = third(seed)
   const random = new Random(seed ^ 0xca11)
   if (random.chance(0.5)) return schedule
@@ -157,7 +192,7 @@ function fourth(seed: number): Schedule {
   }
 }
 
-function thirdAction(random: Random, at: number, clients: number): Action {
+function thirdAction(random: Random, at: number, clients: number): WatchAction {
   const dice = random.int(1, 100)
   if (dice <= 3) return { at, type: 'clock', back: random.int(-15_000, 15_000) }
   if (dice <= 6)
@@ -173,7 +208,7 @@ function thirdAction(random: Random, at: number, clients: number): Action {
 }
 
 /** Returns actions that delete a key while its watcher is briefly away, with a change still in flight. */
-function rewatchScene(random: Random, clients: number): Action[] {
+function rewatchScene(random: Random, clients: number): WatchAction[] {
   const [client, other] = [random.int(0, clients - 1), random.int(0, clients - 1)]
   let at = random.int(500, FAULTY_MS - 500)
   const later = (): number => {
@@ -189,7 +224,7 @@ function rewatchScene(random: Random, clients: number): Action[] {
 }
 
 /** Returns actions in which a store loses its data while the broker keeps the queued notifications. */
-function dataLossScene(random: Random, clients: number): Action[] {
+function dataLossScene(random: Random, clients: number): WatchAction[] {
   const client = random.int(0, clients - 1)
   const at = random.int(500, FAULTY_MS - 2_000)
   const clockBack = random.chance(0.5) ? random.int(0, 2_000) : 0
@@ -204,25 +239,51 @@ function dataLossScene(random: Random, clients: number): Action[] {
 }
 
 function conditionsOf(random: Random): Conditions {
-  const faultRate = (probability: number, of: number): number => (random.chance(probability) ? of : 0)
   return {
     latency: random.pick([0, 2, 20, 60]),
     brokerDelay: random.pick([0, 0, 5, 40]),
     queueDelay: random.pick([0, 10, 300]),
-    lostReply: faultRate(0.3, 0.1),
-    lateReply: faultRate(0.3, 0.1),
-    duplicate: faultRate(0.4, 0.2),
+    lostReply: random.rate(0.3, 0.1),
+    lateReply: random.rate(0.3, 0.1),
+    duplicate: random.rate(0.4, 0.2),
     notice: random.pick([1, 100, 1_500]),
   }
 }
 
-/** Returns a generator of action times, which cluster around a few moments because bursts cause races. */
-function burstsOf(random: Random, count: number): () => number {
-  const moments = Array.from({ length: count }, () => random.int(0, FAULTY_MS - 1_000))
-  return () =>
-    random.chance(0.5)
-      ? random.int(0, FAULTY_MS)
-      : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, 60)
+/** Returns a schedule with clients that move between nodes, some of which lag. Nodes never lose the log. */
+export function nodeSchedule(seed: number): WatchSchedule {
+  const random = new Random(seed ^ 0x90de)
+  const { kind, clients, conditions, actions } = third(random.int(0, 2 ** 31))
+  const nodes = random.int(2, 3)
+  const moves = Array.from(
+    { length: random.int(1, 8) },
+    (): WatchAction => ({ at: random.int(0, 5_900), type: 'move', client: random.int(0, clients.length - 1) }),
+  )
+  // A node does not notice that another client uses the same id on another node.
+  const kept = actions.filter(({ type }) => type !== 'takeover')
+  const elsewhere = kept.map(
+    (action): WatchAction =>
+      action.type === 'restart' ? { ...action, node: random.int(0, nodes - 1), keepData: true, clockBack: 0 } : action,
+  )
+  const all = [...elsewhere, ...moves].sort(byTime)
+  const lag = random.pick([0, 5, 60, 400, 2_000])
+  return { seed, kind, clients, nodes, conditions: { ...conditions, lag }, actions: all }
 }
 
-const sortByTime = (actions: readonly Action[]): Action[] => Array.from(actions).sort((a, b) => a.at - b.at)
+/** Returns a schedule with a store that is replaced while connections last, with or without its keys. */
+export function besideSchedule(seed: number): WatchSchedule {
+  const random = new Random(seed ^ 0xbe51de)
+  const { kind, clients, conditions, actions } = third(random.int(0, 2 ** 31))
+  const failovers = Array.from(
+    { length: random.int(1, 5) },
+    (): WatchAction => ({
+      at: random.int(0, 5_900),
+      type: 'failover',
+      keepData: random.chance(0.7),
+      outage: random.pick([0, 0, 20, 300, 1_500]),
+      isAnnounced: random.chance(0.5),
+    }),
+  )
+  const all = [...actions, ...failovers].sort(byTime)
+  return { seed, kind, clients, beside: true, conditions, actions: all }
+}
