@@ -2,7 +2,7 @@ import { Observable, of, retry, Subscription, tap, throwError } from 'rxjs'
 import { type Hlc, StateStoreError } from '../../src/client/index.js'
 import { type Leadership, LeaseLostError, type LeaseState, leadership, withLock } from '../../src/client/lease/index.js'
 import { lease } from '../../src/client/lease/lease.js'
-import { type LeaseParticipant, LOCK, type Referee } from './lease-referee.js'
+import { LOCK, type Referee } from './lease-referee.js'
 import type { CandidatePlan } from './lease-schedule.js'
 import type { LeaseWrites } from './lease-writes.js'
 import type { SimClient } from './sim-client.js'
@@ -11,7 +11,7 @@ interface CandidateHost {
   readonly referee: Referee
   readonly writes: LeaseWrites
   readonly complain: (what: string) => void
-  readonly handled: (candidate: Candidate) => void
+  readonly handled: () => void
 }
 
 type CandidateState = { readonly status: 'held' | 'waiting'; readonly holder: string } | { readonly status: 'none' }
@@ -19,7 +19,7 @@ type CandidateState = { readonly status: 'held' | 'waiting'; readonly holder: st
 const NONE: CandidateState = { status: 'none' }
 
 /** A candidate that repeatedly requests the lease by one of the APIs, and writes while it holds the lease. */
-export class Candidate implements LeaseParticipant {
+export class Candidate {
   readonly name: string
   readonly plan: CandidatePlan
   readonly client: SimClient
@@ -37,14 +37,6 @@ export class Candidate implements LeaseParticipant {
     this.#host = host
   }
 
-  get isFrozen(): boolean {
-    return this.client.loop.isFrozen
-  }
-
-  get wasClockSet(): boolean {
-    return this.client.loop.clockWasSet
-  }
-
   get isSubscribed(): boolean {
     return this.#run !== undefined
   }
@@ -54,7 +46,7 @@ export class Candidate implements LeaseParticipant {
     const run = new Subscription()
     this.#run = run
     const observed = this.#observe().subscribe({
-      next: () => this.#host.handled(this),
+      next: () => this.#host.handled(),
       error: error => this.#ended(run, error),
       complete: () => this.#ended(run),
     })
@@ -76,7 +68,7 @@ export class Candidate implements LeaseParticipant {
     if (this.#isWorking && !this.#host.referee.beliefOf(this)) this.#complain('works without holding the lease')
     const held = this.plan.means === 'withLock' ? this.#isWorking : this.state.status === 'held' && this.#token
     const token = isLate ? this.#token : held
-    if (token) this.#host.writes.write(this, this.client.store, token)
+    if (token) this.#host.writes.write(this, token)
   }
 
   #observe(): Observable<unknown> {
@@ -131,7 +123,7 @@ export class Candidate implements LeaseParticipant {
     // A client whose id is taken over before its first connection is rejected.
     const isExpected = lost || code === 'closed' || code === 'connection-refused'
     if (error !== undefined && !isExpected) this.#complain(`its stream failed: ${code}`)
-    this.#host.handled(this)
+    this.#host.handled()
   }
 
   #complain(what: string): void {

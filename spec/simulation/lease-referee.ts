@@ -1,18 +1,11 @@
 import { Hlc } from '../../src/client/index.js'
 import type { LeaseState } from '../../src/client/lease/index.js'
 import type { History } from './history.js'
+import type { Candidate } from './lease-candidate.js'
 import type { VirtualTime } from './virtual-time.js'
 
 export const LOCK = 'lock'
 const AWAKE_CHECK_MS = 50
-
-/** A candidate that may believe it holds the lease. */
-export interface LeaseParticipant {
-  readonly name: string
-  readonly isFrozen: boolean
-  /** Whether the candidate's clocks suggest that its machine slept. */
-  readonly wasClockSet: boolean
-}
 
 /** The belief of a candidate that received `held`. It lasts until the lease expires or is revoked. */
 export interface Belief {
@@ -40,24 +33,23 @@ interface RefereeHost {
 /** A referee that checks all states of all candidates for a lease. */
 export class Referee {
   readonly #host: RefereeHost
-  readonly #beliefs = new Map<LeaseParticipant, Belief>()
-  readonly #awaitedHolders = new Map<LeaseParticipant, string>()
+  readonly #beliefs = new Map<Candidate, Belief>()
+  readonly #awaitedHolders = new Map<Candidate, string>()
   readonly #disturbances: Disturbance[] = []
   /** The newest token of each store instance, and all tokens. */
   readonly #newest = new Map<number, Hlc>()
   readonly #tokens = new Set<string>()
-  holdings = 0
 
   constructor(host: RefereeHost) {
     this.#host = host
   }
 
-  beliefOf(participant: LeaseParticipant): Belief | undefined {
-    return this.#beliefs.get(participant)
+  beliefOf(candidate: Candidate): Belief | undefined {
+    return this.#beliefs.get(candidate)
   }
 
-  isHolding(participant: LeaseParticipant): boolean {
-    const belief = this.#beliefs.get(participant)
+  isHolding(candidate: Candidate): boolean {
+    const belief = this.#beliefs.get(candidate)
     return belief !== undefined && belief.expiresAtMonotonic > this.#host.time.now
   }
 
@@ -80,102 +72,100 @@ export class Referee {
   }
 
   /** Records that a candidate received a state. `hasExpiry` is whether the state includes its expiry. */
-  onState(participant: LeaseParticipant, state: LeaseState, hasExpiry: boolean): void {
-    if (state.status === 'held') this.#onHeld(participant, state, hasExpiry)
-    else if (state.status === 'lost') this.#onLost(participant, state.cause.reason, hasExpiry)
-    else this.#onWaiting(participant, state.holder)
+  onState(candidate: Candidate, state: LeaseState, hasExpiry: boolean): void {
+    if (state.status === 'held') this.#onHeld(candidate, state, hasExpiry)
+    else if (state.status === 'lost') this.#onLost(candidate, state.cause.reason, hasExpiry)
+    else this.#onWaiting(candidate, state.holder)
   }
 
   /** Checks that a candidate whose stream ends has received the loss of the lease. */
-  onEnd(participant: LeaseParticipant): void {
-    if (this.#beliefs.has(participant)) this.#complain(participant, 'its stream ended without the loss of the lease')
-    this.onUnsubscribe(participant)
+  onEnd(candidate: Candidate): void {
+    if (this.#beliefs.has(candidate)) this.#complain(candidate, 'its stream ended without the loss of the lease')
+    this.onUnsubscribe(candidate)
   }
 
-  onUnsubscribe(participant: LeaseParticipant): void {
-    this.#beliefs.delete(participant)
-    this.#awaitedHolders.delete(participant)
+  onUnsubscribe(candidate: Candidate): void {
+    this.#beliefs.delete(candidate)
+    this.#awaitedHolders.delete(candidate)
   }
 
-  #onHeld(participant: LeaseParticipant, state: LeaseState & { status: 'held' }, hasExpiry: boolean): void {
+  #onHeld(candidate: Candidate, state: LeaseState & { status: 'held' }, hasExpiry: boolean): void {
     const { now } = this.#host.time
-    const before = this.#beliefs.get(participant)
+    const before = this.#beliefs.get(candidate)
     const expiresAtMonotonic = hasExpiry ? state.expiresAtMonotonic : Number.POSITIVE_INFINITY
-    if (before) this.#judgeRenewal(participant, before, state)
-    else this.#judgeHolding(participant, state)
-    if (expiresAtMonotonic <= now) this.#complain(participant, `received a lease that expired at ${expiresAtMonotonic}`)
-    this.#judgeRivals(participant)
+    if (before) this.#judgeRenewal(candidate, before, state)
+    else this.#judgeHolding(candidate, state)
+    if (expiresAtMonotonic <= now) this.#complain(candidate, `received a lease that expired at ${expiresAtMonotonic}`)
+    this.#judgeRivals(candidate)
     const belief = { token: state.token, holder: state.holder, since: before?.since ?? now, expiresAtMonotonic }
-    this.#beliefs.set(participant, belief)
-    this.#awaitedHolders.delete(participant)
-    if (hasExpiry) this.#host.time.after(expiresAtMonotonic - now + 1, () => this.#judgeEnd(participant, belief))
+    this.#beliefs.set(candidate, belief)
+    this.#awaitedHolders.delete(candidate)
+    if (hasExpiry) this.#host.time.after(expiresAtMonotonic - now + 1, () => this.#judgeEnd(candidate, belief))
   }
 
   #judgeRenewal(
-    participant: LeaseParticipant,
+    candidate: Candidate,
     before: Belief,
     { token, holder, expiresAtMonotonic }: LeaseState & { status: 'held' },
   ): void {
-    if (token.compareTo(before.token) !== 0) this.#complain(participant, 'has another token without a loss')
-    if (holder !== before.holder) this.#complain(participant, 'has another name without a loss')
+    if (token.compareTo(before.token) !== 0) this.#complain(candidate, 'has another token without a loss')
+    if (holder !== before.holder) this.#complain(candidate, 'has another name without a loss')
     if (expiresAtMonotonic <= before.expiresAtMonotonic)
-      this.#complain(participant, 'received a renewal that extends nothing')
+      this.#complain(candidate, 'received a renewal that extends nothing')
   }
 
-  #judgeHolding(participant: LeaseParticipant, { token, holder }: LeaseState & { status: 'held' }): void {
+  #judgeHolding(candidate: Candidate, { token, holder }: LeaseState & { status: 'held' }): void {
     const { history } = this.#host
-    this.holdings++
     const position = history.positionOf(String(token))
     const change = position === undefined ? undefined : history.all[position]
     if (change?.key !== LOCK || change.op !== 'set' || change.value !== holder) {
-      this.#complain(participant, `holds by ${token}, which is not a version of the lock key with its name`)
+      this.#complain(candidate, `holds by ${token}, which is not a version of the lock key with its name`)
       return
     }
     const id = `${change.instance} ${token}`
-    if (this.#tokens.has(id)) this.#complain(participant, `holds by ${token}, the token of another holding`)
+    if (this.#tokens.has(id)) this.#complain(candidate, `holds by ${token}, the token of another holding`)
     this.#tokens.add(id)
     const newest = this.#newest.get(change.instance)
     if (newest && token.compareTo(newest) < 0 && !this.isDisturbed)
-      this.#complain(participant, `holds by ${token}, older than ${newest} of an earlier holding`)
+      this.#complain(candidate, `holds by ${token}, older than ${newest} of an earlier holding`)
     if (newest === undefined || token.compareTo(newest) > 0) this.#newest.set(change.instance, token)
   }
 
-  #judgeRivals(participant: LeaseParticipant): void {
+  #judgeRivals(candidate: Candidate): void {
     const { now } = this.#host.time
     for (const [rival, { expiresAtMonotonic }] of this.#beliefs) {
-      const isUnaware = expiresAtMonotonic === Number.POSITIVE_INFINITY && rival.isFrozen
-      if (rival === participant || expiresAtMonotonic <= now || isUnaware || this.isDisturbed) continue
-      this.#complain(participant, `holds, and so does ${rival.name} until ${expiresAtMonotonic}`)
+      const isUnaware = expiresAtMonotonic === Number.POSITIVE_INFINITY && rival.client.loop.isFrozen
+      if (rival === candidate || expiresAtMonotonic <= now || isUnaware || this.isDisturbed) continue
+      this.#complain(candidate, `holds, and so does ${rival.name} until ${expiresAtMonotonic}`)
     }
   }
 
-  #judgeEnd(participant: LeaseParticipant, belief: Belief): void {
-    if (this.#beliefs.get(participant) !== belief) return
-    if (participant.isFrozen) this.#host.time.after(AWAKE_CHECK_MS, () => this.#judgeEnd(participant, belief))
-    else this.#complain(participant, 'did not receive the loss of its lease')
+  #judgeEnd(candidate: Candidate, belief: Belief): void {
+    if (this.#beliefs.get(candidate) !== belief) return
+    if (candidate.client.loop.isFrozen) this.#host.time.after(AWAKE_CHECK_MS, () => this.#judgeEnd(candidate, belief))
+    else this.#complain(candidate, 'did not receive the loss of its lease')
   }
 
-  #onLost(participant: LeaseParticipant, reason: string, hasExpiry: boolean): void {
-    const belief = this.#beliefs.get(participant)
-    this.onUnsubscribe(participant)
-    if (belief === undefined) this.#complain(participant, 'received a loss without holding the lease')
-    else if (hasExpiry && reason !== 'ended' && this.#isTooEarly(participant, belief))
-      this.#complain(participant, `lost (${reason}) a lease that it held until ${belief.expiresAtMonotonic}`)
+  #onLost(candidate: Candidate, reason: string, hasExpiry: boolean): void {
+    const belief = this.#beliefs.get(candidate)
+    this.onUnsubscribe(candidate)
+    if (belief === undefined) this.#complain(candidate, 'received a loss without holding the lease')
+    else if (hasExpiry && reason !== 'ended' && this.#isTooEarly(candidate, belief))
+      this.#complain(candidate, `lost (${reason}) a lease that it held until ${belief.expiresAtMonotonic}`)
   }
 
-  #isTooEarly(participant: LeaseParticipant, { expiresAtMonotonic }: Belief): boolean {
-    return expiresAtMonotonic > this.#host.time.now && !participant.wasClockSet && !this.isDisturbed
+  #isTooEarly(candidate: Candidate, { expiresAtMonotonic }: Belief): boolean {
+    return expiresAtMonotonic > this.#host.time.now && !candidate.client.loop.clockWasSet && !this.isDisturbed
   }
 
-  #onWaiting(participant: LeaseParticipant, holder: string): void {
-    if (this.#beliefs.has(participant)) this.#complain(participant, 'waits without the loss of its lease')
-    if (this.#awaitedHolders.get(participant) === holder)
-      this.#complain(participant, `received the holder ${holder} twice`)
-    this.#awaitedHolders.set(participant, holder)
+  #onWaiting(candidate: Candidate, holder: string): void {
+    if (this.#beliefs.has(candidate)) this.#complain(candidate, 'waits without the loss of its lease')
+    if (this.#awaitedHolders.get(candidate) === holder) this.#complain(candidate, `received the holder ${holder} twice`)
+    this.#awaitedHolders.set(candidate, holder)
   }
 
-  #complain(participant: LeaseParticipant, what: string): void {
-    this.#host.complain(`${participant.name}: ${what}`)
+  #complain(candidate: Candidate, what: string): void {
+    this.#host.complain(`${candidate.name}: ${what}`)
   }
 }
 

@@ -1,7 +1,8 @@
-import { type Hlc, type StateStore, StateStoreError, text } from '../../src/client/index.js'
+import { type Hlc, StateStoreError, text } from '../../src/client/index.js'
 import { fenced } from '../../src/client/lease/index.js'
 import type { History } from './history.js'
-import { type LeaseParticipant, type Referee, tokenOf } from './lease-referee.js'
+import type { Candidate } from './lease-candidate.js'
+import { type Referee, tokenOf } from './lease-referee.js'
 
 export const PROTECTED = 'protected'
 
@@ -17,7 +18,6 @@ export class LeaseWrites {
   readonly #complain: (what: string) => void
   readonly #done: FencedWrite[] = []
   #count = 0
-  readonly outcomes: Record<string, number> = {}
 
   constructor(referee: Referee, history: History, complain: (what: string) => void) {
     this.#referee = referee
@@ -26,14 +26,11 @@ export class LeaseWrites {
   }
 
   /** Writes once with the current or an old token. */
-  write(participant: LeaseParticipant, store: StateStore, token: Hlc): void {
-    const value = `${this.#count++} ${participant.name} ${token}`
-    const since = this.#referee.beliefOf(participant)?.since
-    const end = (outcome: string, version?: string): void => {
-      this.outcomes[outcome] = (this.outcomes[outcome] ?? 0) + 1
-      this.#done.push({ value, outcome, version })
-    }
-    fenced(store, token)
+  write(candidate: Candidate, token: Hlc): void {
+    const value = `${this.#count++} ${candidate.name} ${token}`
+    const since = this.#referee.beliefOf(candidate)?.since
+    const end = (outcome: string, version?: string): void => void this.#done.push({ value, outcome, version })
+    fenced(candidate.client.store, token)
       .key(PROTECTED, text)
       .set(value)
       .subscribe({
@@ -41,7 +38,7 @@ export class LeaseWrites {
         error: error => {
           const code = error instanceof StateStoreError ? error.code : String(error)
           end(code)
-          if (code === 'fencing-token-stale') this.#judgeRefusal(participant, token, since)
+          if (code === 'fencing-token-stale') this.#judgeRefusal(candidate, token, since)
           else if (!['timeout', 'outcome-unknown', 'closed'].includes(code)) this.#complain(`a write failed: ${code}`)
         },
       })
@@ -84,10 +81,10 @@ export class LeaseWrites {
    * Checks a rejected write. A candidate that held the lease from before the write until after the response may write,
    * unless the key was deleted by force.
    */
-  #judgeRefusal(participant: LeaseParticipant, token: Hlc, since: number | undefined): void {
-    const belief = this.#referee.beliefOf(participant)
+  #judgeRefusal(candidate: Candidate, token: Hlc, since: number | undefined): void {
+    const belief = this.#referee.beliefOf(candidate)
     if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
-    if (this.#referee.isHolding(participant) && !this.#referee.isDisturbed && !this.#isOvertakenFromBefore(token))
-      this.#complain(`${participant.name} holds the lease by ${token}, but its write was rejected`)
+    if (this.#referee.isHolding(candidate) && !this.#referee.isDisturbed && !this.#isOvertakenFromBefore(token))
+      this.#complain(`${candidate.name} holds the lease by ${token}, but its write was rejected`)
   }
 }

@@ -36,6 +36,8 @@ export class SimClient {
   readonly name: string
   readonly loop: EventLoop
   closed = false
+  /** The latest connection. */
+  wire: Wire | undefined
   readonly #plan: ClientPlan
   readonly #environment: ClientEnvironment
   readonly #client: PubSubClient
@@ -43,7 +45,6 @@ export class SimClient {
   readonly #serverMessages: DeliveryChecker
   readonly #checkers: DeliveryChecker[] = []
   readonly #linkChecker: LinkChecker
-  #wire: Wire | undefined
   #status: PubSubStatus = { state: 'connecting' }
   #recoveringSince = 0
   /** The id of the latest session. */
@@ -122,21 +123,9 @@ export class SimClient {
     this.#follow(this.#client.sendEvent('e', id), { id, kind: 'event', how: 'plain' })
   }
 
-  cut(): void {
-    this.#wire?.cut()
-  }
-
-  halfOpen(direction: 'up' | 'down' | 'both'): void {
-    this.#wire?.silence(direction)
-  }
-
   freeze(duration: number, first: ResumeOrder): void {
     if (!this.loop.isFrozen) this.#linkChecker.onFrozen(duration)
     this.loop.freeze(duration, first)
-  }
-
-  stall(direction: 'up' | 'down', duration: number): void {
-    this.#wire?.[direction].stall(duration)
   }
 
   close(): void {
@@ -172,7 +161,7 @@ export class SimClient {
         }),
     }
     const wire = new Wire(context, own)
-    this.#wire = wire
+    this.wire = wire
     this.#linkChecker.opened(wire)
     const { random, conditions } = context
     if (random.chance(conditions.hanging)) wire.silence('both')

@@ -35,7 +35,7 @@ export class World {
 
   run(): readonly string[] {
     const { time, conditions } = this.#context
-    for (const action of this.#schedule.actions) time.after(action.at, () => this.#do(action))
+    for (const action of this.#schedule.actions) time.after(action.at, () => this.#perform(action))
     time.runUntil(FAULT_PERIOD_MS)
     Object.assign(conditions, NO_FAULTS)
     time.runUntil(FAULT_PERIOD_MS + SETTLE_MS)
@@ -57,57 +57,27 @@ export class World {
     this.#everyone.push(client)
   }
 
-  #do(action: Action): void {
-    switch (action.type) {
-      case 'publish':
-        for (let i = 0; i < action.count; i++) this.#hub.publish(groupName(action.group))
-        break
-      case 'tellAll':
-        this.#hub.publish()
-        break
-      case 'restart':
-        this.#hub.restart(action.outage)
-        break
-      default: {
-        const client = this.#clients[action.client]
-        if (client) this.#befall(client, action)
-      }
-    }
+  #perform(action: Action): void {
+    if (action.type === 'publish') for (let i = 0; i < action.count; i++) this.#hub.publish(groupName(action.group))
+    else if (action.type === 'tellAll') this.#hub.publish()
+    else if (action.type === 'restart') this.#hub.restart(action.outage)
+    else this.#performAtClient(action, this.#clients[action.client])
   }
 
-  #befall(client: SimClient, action: Extract<Action, { client: number }>): void {
-    switch (action.type) {
-      case 'send':
-        for (let i = 0; i < action.count; i++) client.send(groupName(action.group), action.how)
-        break
-      case 'event':
-        client.sendEvent()
-        break
-      case 'join':
-        client.join(groupName(action.group))
-        break
-      case 'leave':
-        client.leave(groupName(action.group))
-        break
-      case 'cut':
-        client.cut()
-        break
-      case 'kick':
-        this.#hub.kick(client.name)
-        break
-      case 'halfOpen':
-        client.halfOpen(action.direction)
-        break
-      case 'stall':
-        client.stall(action.direction, action.duration)
-        break
-      case 'freeze':
-        client.freeze(action.duration, action.first)
-        break
-      case 'reopen':
-        client.close()
-        this.#open(action.client)
-        break
+  #performAtClient(action: Extract<Action, { client: number }>, client: SimClient | undefined): void {
+    if (client === undefined) return
+    if (action.type === 'send') for (let i = 0; i < action.count; i++) client.send(groupName(action.group), action.how)
+    else if (action.type === 'event') client.sendEvent()
+    else if (action.type === 'join') client.join(groupName(action.group))
+    else if (action.type === 'leave') client.leave(groupName(action.group))
+    else if (action.type === 'cut') client.wire?.cut()
+    else if (action.type === 'halfOpen') client.wire?.silence(action.direction)
+    else if (action.type === 'stall') client.wire?.[action.direction].stall(action.duration)
+    else if (action.type === 'kick') this.#hub.kick(client.name)
+    else if (action.type === 'freeze') client.freeze(action.duration, action.first)
+    else {
+      client.close()
+      this.#open(action.client)
     }
   }
 

@@ -4,6 +4,7 @@ import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'
 import { type ConnectionRecord, connectionRecordOf, topicOf } from './connection-record.js'
 import { count, numberIn, numberOf, type Publication, SMALL_PACKET } from './publication.js'
+import { DENIED_TOPIC } from './schedule.js'
 import { differences, type Expected, type InFlight, keyOf, SessionModel, type Subscribed } from './session-model.js'
 import { SharedModel } from './shared-model.js'
 import type { Sent, SimLink } from './sim-link.js'
@@ -93,7 +94,7 @@ export class Oracle {
 
   /** Called when the broker accepts a message, before it is routed. */
   onPublished(message: Message): void {
-    const publication = this.#onAccepted(numberIn(message), message.topic)
+    const publication = this.onAccepted(numberIn(message), message.topic)
     if (publication === undefined) return
     const { number, qos, retain, what, expiry } = publication
     const expiresAt = expiry === undefined ? undefined : this.#now() + 1000 * expiry
@@ -117,10 +118,6 @@ export class Oracle {
     for (const session of this.#all) session.discardUnsendable(({ batch }) => batch === this.#batch)
   }
 
-  onStored(number: number, topic: string): void {
-    this.#onAccepted(number, topic)
-  }
-
   onResponse(clientId: string, publication: Publication): void {
     const session = this.#sessions.get(clientId)
     if (session === undefined) return
@@ -141,6 +138,15 @@ export class Oracle {
     if (packet.topic.startsWith('s/')) this.#shared.onDelivered(number)
     else if (packet.qos !== 1 && (session.receivedCounts.get(key) ?? 0) > (session.expectedCounts.get(key) ?? 0))
       this.reportViolation(`${session.clientId} received ${number} too often`)
+  }
+
+  /** Called when a client receives the broker's decision about a publication. */
+  onAcknowledged({ number, topic, qos, sent, accepted }: Publication, isRejected: boolean): void {
+    // With QoS 1, the broker may have accepted only the first copy.
+    const once = qos !== 1 || sent === 1
+    if (isRejected && accepted > 0 && once) this.reportViolation(`${number} was rejected, but published`)
+    if (isRejected && topic !== DENIED_TOPIC && !this.#tight) this.reportViolation(`${number} was rejected`)
+    if (!isRejected && accepted === 0) this.reportViolation(`${number} was acknowledged, but not published`)
   }
 
   checkTurn(): void {
@@ -172,11 +178,7 @@ export class Oracle {
     }
   }
 
-  get sessions(): Iterable<SessionModel> {
-    return this.#sessions.values()
-  }
-
-  #onAccepted(number: number, topic: string): Publication | undefined {
+  onAccepted(number: number, topic: string): Publication | undefined {
     const publication = this.publications.get(number)
     if (publication === undefined) {
       this.reportViolation(`the broker accepted ${number} for ${topic}, which was never published`)

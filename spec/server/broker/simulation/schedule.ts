@@ -1,4 +1,5 @@
 import { Random } from '../../../simulation/random.js'
+import type { Schedule } from '../../../simulation/schedule.js'
 
 type Qos = 0 | 1 | 2
 
@@ -60,16 +61,17 @@ export type Step =
     }
   | { readonly type: 'wait'; readonly ms: number }
 
-/** A step, preceded by a number of packet moves. */
-export type Action = Step & { readonly moves: number }
+/** A step that a client performs at its connection. */
+export type ConnectionAction = Exclude<Step, { type: 'wait' | 'connect' | 'publish' | 'kill' }>
 
-export interface Schedule {
-  readonly seed: number
+/** A step, preceded by a number of packet moves. */
+type Action = Step & { readonly moves: number }
+
+export interface BrokerSchedule extends Schedule<Action> {
   readonly versions: readonly (4 | 5)[]
   /** Whether the limits are low enough to be reached. */
   readonly tight: boolean
   readonly ending: 'settled' | 'closed' | 'died'
-  readonly actions: readonly Action[]
 }
 
 export const STORE_TOPIC = 'store'
@@ -83,7 +85,7 @@ const EXPIRIES = [0, 3, 20, 1_000, 1_000] as const
 
 export const BROKER_GENERATORS = [first]
 
-function first(seed: number): Schedule {
+function first(seed: number): BrokerSchedule {
   const random = new Random(seed)
   const tight = random.chance(0.2)
   const versions = Array.from({ length: random.int(1, 3) }, () => (!tight && random.chance(0.2) ? 4 : 5))

@@ -1,18 +1,12 @@
 import type { IConnackPacket, IPublishPacket, Packet } from 'mqtt-packet'
+import type { Oracle } from './oracle.js'
 import { numberOf, type Publication, payloadOf } from './publication.js'
-import type { Step } from './schedule.js'
+import type { ConnectionAction, Step } from './schedule.js'
 import type { SimLink } from './sim-link.js'
 
 interface Unacknowledged {
   readonly publication: Publication
   isReceived: boolean
-}
-
-export interface ClientObserver {
-  onDelivered(link: SimLink, packet: IPublishPacket): void
-  /** Called when the broker has accepted or rejected a publication. */
-  onAcknowledged(publication: Publication, refused: boolean): void
-  reportViolation(what: string): void
 }
 
 /** An MQTT client that follows the specification within its plan. */
@@ -22,7 +16,7 @@ export class SimClient {
   link: SimLink | undefined
   holdsAcknowledgements = false
   stalled = false
-  readonly #observer: ClientObserver
+  readonly #oracle: Oracle
   readonly #unacknowledged = new Map<number, Unacknowledged>()
   /** Unreleased QoS 2 messages by packet id. */
   readonly #received = new Map<number, number | undefined>()
@@ -36,10 +30,10 @@ export class SimClient {
   #requestedCleanStart = false
   #requests = 0
 
-  constructor(clientId: string, version: 4 | 5, observer: ClientObserver) {
+  constructor(clientId: string, version: 4 | 5, oracle: Oracle) {
     this.clientId = clientId
     this.version = version
-    this.#observer = observer
+    this.#oracle = oracle
   }
 
   get ready(): boolean {
@@ -96,27 +90,35 @@ export class SimClient {
     this.#send(publication, packetId, false, alias)
   }
 
-  /** Sends a SUBSCRIBE, UNSUBSCRIBE or PINGREQ. */
-  request(packet: (packetId: number) => Packet): void {
-    if (this.ready) this.link?.up.push(packet(60_000 + ++this.#requests))
-  }
-
-  /** Acknowledges the first or the last message that the client held back. */
-  acknowledge(refusing: boolean, last: boolean): void {
-    if (!this.ready) return
-    const packet = last ? this.#held.pop() : this.#held.shift()
-    if (packet === undefined) return
-    const refusable = packet.cmd === 'puback' || packet.cmd === 'pubrec'
-    if (!refusing || !refusable || this.version === 4) this.link?.up.push(packet)
-    else {
-      if (packet.cmd === 'pubrec') this.#refuse(packet.messageId ?? 0)
-      this.link?.up.push({ ...packet, reasonCode: 0x97 })
+  /** Performs an action that concerns the connection rather than messages. */
+  perform(action: ConnectionAction): void {
+    const isV5 = this.version === 5
+    if (action.type === 'subscribe') {
+      const { filter, qos, noLocal, retainAsPublished, retainHandling, id } = action
+      const options = isV5 && { nl: noLocal, rap: retainAsPublished, rh: retainHandling }
+      const properties = isV5 && id !== undefined && { properties: { subscriptionIdentifier: id } }
+      const subscriptions = [{ topic: filter, qos, ...options }]
+      this.#request(messageId => ({ cmd: 'subscribe', messageId, subscriptions, ...properties }))
+    } else if (action.type === 'unsubscribe')
+      this.#request(messageId => ({ cmd: 'unsubscribe', messageId, unsubscriptions: [action.filter] }))
+    else if (action.type === 'ping') this.#request(() => ({ cmd: 'pingreq' }))
+    else if (action.type === 'hold') this.holdsAcknowledgements = true
+    else if (action.type === 'stall') this.stalled = true
+    else if (action.type === 'acknowledge') this.#acknowledge(action.refusing, action.last)
+    else if (action.type === 'release') {
+      this.holdsAcknowledgements = false
+      while (this.ready && this.#held.length > 0) this.#acknowledge(false, false)
+      this.stalled = false
+    } else {
+      if (action.type === 'disconnect') {
+        const { withWill, expiry } = action
+        const properties = expiry !== undefined && { properties: { sessionExpiryInterval: expiry } }
+        const reason = isV5 && { reasonCode: withWill ? 0x04 : 0, ...properties }
+        this.#request(() => ({ cmd: 'disconnect', ...reason }))
+      }
+      if (this.link) this.link.hasFinished = true
+      this.link = undefined
     }
-  }
-
-  release(): void {
-    this.holdsAcknowledgements = false
-    while (this.ready && this.#held.length > 0) this.acknowledge(false, false)
   }
 
   receive(link: SimLink, packet: Packet): void {
@@ -128,6 +130,23 @@ export class SimClient {
       this.#answer({ cmd: 'pubcomp', messageId: packet.messageId ?? 0, reasonCode: 0 })
     } else if (packet.cmd === 'puback' || packet.cmd === 'pubcomp') this.#done(packet.messageId ?? 0, packet)
     else if (packet.cmd === 'pubrec') this.#halfDone(packet.messageId ?? 0, packet)
+  }
+
+  #request(packet: (packetId: number) => Packet): void {
+    if (this.ready) this.link?.up.push(packet(60_000 + ++this.#requests))
+  }
+
+  /** Acknowledges the first or the last message that the client held back. */
+  #acknowledge(refusing: boolean, last: boolean): void {
+    if (!this.ready) return
+    const packet = last ? this.#held.pop() : this.#held.shift()
+    if (packet === undefined) return
+    const refusable = packet.cmd === 'puback' || packet.cmd === 'pubrec'
+    if (!refusing || !refusable || this.version === 4) this.link?.up.push(packet)
+    else {
+      if (packet.cmd === 'pubrec') this.#refuse(packet.messageId ?? 0)
+      this.link?.up.push({ ...packet, reasonCode: 0x97 })
+    }
   }
 
   #welcomed(link: SimLink, { sessionPresent }: IConnackPacket): void {
@@ -158,20 +177,20 @@ export class SimClient {
     const alias = packet.properties?.topicAlias
     if (alias !== undefined && packet.topic !== '') this.#aliases.set(alias, packet.topic)
     const topic = packet.topic === '' ? this.#aliases.get(alias ?? 0) : packet.topic
-    if (topic === undefined) this.#observer.reportViolation(`${this.clientId} received an unknown alias`)
+    if (topic === undefined) this.#oracle.reportViolation(`${this.clientId} received an unknown alias`)
     const named = { ...packet, topic: topic ?? '' }
     const messageId = packet.messageId ?? 0
     if (packet.qos === 2) {
       const number = numberOf(packet)
       const isRefused = this.#rejected.has(messageId) && this.#rejected.get(messageId) === number
       const again = this.#received.has(messageId) || (packet.dup && isRefused)
-      if (!again) this.#observer.onDelivered(link, named)
+      if (!again) this.#oracle.onDelivered(link, named)
       this.#rejected.delete(messageId)
       this.#received.set(messageId, number)
       this.#answer({ cmd: 'pubrec', messageId, reasonCode: 0 })
       return
     }
-    this.#observer.onDelivered(link, named)
+    this.#oracle.onDelivered(link, named)
     if (packet.qos === 1) this.#answer({ cmd: 'puback', messageId, reasonCode: 0 })
   }
 
@@ -183,13 +202,13 @@ export class SimClient {
   #done(packetId: number, { reasonCode = 0 }: { reasonCode?: number | undefined }): void {
     const done = this.#unacknowledged.get(packetId)
     this.#unacknowledged.delete(packetId)
-    if (done?.publication.qos === 1) this.#observer.onAcknowledged(done.publication, reasonCode >= 0x80)
+    if (done?.publication.qos === 1) this.#oracle.onAcknowledged(done.publication, reasonCode >= 0x80)
   }
 
   #halfDone(packetId: number, { reasonCode = 0 }: { reasonCode?: number | undefined }): void {
     const half = this.#unacknowledged.get(packetId)
     if (half === undefined) return
-    if (!half.isReceived) this.#observer.onAcknowledged(half.publication, reasonCode >= 0x80)
+    if (!half.isReceived) this.#oracle.onAcknowledged(half.publication, reasonCode >= 0x80)
     if (reasonCode >= 0x80) {
       this.#unacknowledged.delete(packetId)
       return

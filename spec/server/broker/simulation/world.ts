@@ -1,16 +1,15 @@
-import type { IPublishPacket } from 'mqtt-packet'
 import type { Client } from '../../../../src/core/mqtt5/peer.js'
+import { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 import type { BrokerHandler } from '../../../../src/server/broker/session/handler.js'
+import type { Session } from '../../../../src/server/broker/session/session.js'
 import { Random } from '../../../simulation/random.js'
 import { ManualClock } from '../../../support/manual-clock.js'
-import { ask } from './ask.js'
-import { ObservedCore } from './observed-core.js'
 import { Oracle } from './oracle.js'
 import { numberIn, type Publication } from './publication.js'
-import { type Action, DENIED_TOPIC, type Schedule, STORE_TOPIC, TOPICS } from './schedule.js'
+import { type BrokerSchedule, DENIED_TOPIC, STORE_TOPIC, type Step, TOPICS } from './schedule.js'
 import { SimClient } from './sim-client.js'
-import type { SimLink } from './sim-link.js'
 import { SimNetwork } from './sim-network.js'
 
 /** Limits that the schedule reaches. The default limits are never reached with a correct broker. */
@@ -26,9 +25,23 @@ const TIGHT_LIMITS = {
 const MAX_MOVES = 20_000
 const QUIET = { clean: false, expiry: 1_000, small: false, aliases: 0, keepAlive: 0 } as const
 
+/** A broker that reports messages to the oracle before routing them. */
+class ObservedCore extends BrokerCore {
+  oracle: Oracle | undefined
+  flush: () => void = () => undefined
+
+  override publish(message: Message, from: Session | undefined): number | undefined {
+    this.oracle?.onPublished(message)
+    const receivers = super.publish(message, from)
+    this.flush()
+    if (receivers === undefined) this.oracle?.onRetainRejected(message)
+    return receivers
+  }
+}
+
 /** A broker and its clients in virtual time, with packets that move in random order. */
 export class World {
-  readonly #schedule: Schedule
+  readonly #schedule: BrokerSchedule
   readonly #random: Random
   readonly #clock = new ManualClock(0)
   readonly #oracle: Oracle
@@ -38,7 +51,7 @@ export class World {
   #number = 0
   #moves = 0
 
-  constructor(schedule: Schedule) {
+  constructor(schedule: BrokerSchedule) {
     this.#schedule = schedule
     this.#random = new Random(schedule.seed ^ 0x5bd1e995)
     this.#oracle = new Oracle(() => this.#clock.monotonic(), schedule.tight)
@@ -46,7 +59,7 @@ export class World {
     this.#core = new ObservedCore({ clock: this.#clock, ...bounds }, this.#handler())
     this.#core.oracle = this.#oracle
     this.#core.flush = () => this.#network.flush()
-    this.#clients = schedule.versions.map((version, i) => new SimClient(`client${i}`, version, this.#clientObserver()))
+    this.#clients = schedule.versions.map((version, i) => new SimClient(`client${i}`, version, this.#oracle))
     this.#network = new SimNetwork(this.#core, this.#oracle, this.#clients)
   }
 
@@ -56,7 +69,7 @@ export class World {
     try {
       for (const action of this.#schedule.actions) {
         for (let i = 0; i < action.moves; i++) this.#move()
-        this.#act(action)
+        this.#perform(action)
         this.#settle()
       }
       if (this.#schedule.ending === 'settled') this.#reconnectAndDrain()
@@ -74,7 +87,7 @@ export class World {
       topic: STORE_TOPIC,
       checkPublish: (_, { topic }) => (topic === DENIED_TOPIC ? { reason: 'the topic is denied' } : undefined),
       handlePublish: (client, message) => {
-        this.#oracle.onStored(numberIn({ content: message }), message.topic)
+        this.#oracle.onAccepted(numberIn({ content: message }), message.topic)
         this.#answer(client)
         return false
       },
@@ -83,21 +96,6 @@ export class World {
       onDisconnected: () => undefined,
       onError: error =>
         this.#oracle.reportViolation(`the broker failed: ${error instanceof Error ? error.stack : error}`),
-    }
-  }
-
-  #clientObserver() {
-    return {
-      onDelivered: (link: SimLink, packet: IPublishPacket) => this.#oracle.onDelivered(link, packet),
-      onAcknowledged: ({ number, topic, qos, sent, accepted }: Publication, refused: boolean) => {
-        // With QoS 1, the broker may have accepted only the first copy.
-        const once = qos !== 1 || sent === 1
-        if (refused && accepted > 0 && once) this.#oracle.reportViolation(`${number} was rejected, but published`)
-        if (refused && topic !== DENIED_TOPIC && !this.#schedule.tight)
-          this.#oracle.reportViolation(`${number} was rejected`)
-        if (!refused && accepted === 0) this.#oracle.reportViolation(`${number} was acknowledged, but not published`)
-      },
-      reportViolation: this.#oracle.reportViolation,
     }
   }
 
@@ -118,7 +116,7 @@ export class World {
     return publication
   }
 
-  #act(action: Action): void {
+  #perform(action: Step): void {
     if (action.type === 'wait') {
       this.#clock.advance(action.ms)
       return
@@ -126,25 +124,17 @@ export class World {
     const client = this.#clients[action.client]
     const link = client?.link
     if (client === undefined) return
-    switch (action.type) {
-      case 'connect':
-        this.#connect(client, action)
-        return
-      case 'publish':
-        this.#publish(client, action)
-        return
-      case 'kill':
-        if (link === undefined) return
-        this.#network.breakConnection(link)
-        client.link = undefined
-        if (action.noticed) this.#network.notifyBroker(link)
-        return
-      default:
-        ask(client, action)
+    if (action.type === 'connect') this.#connect(client, action)
+    else if (action.type === 'publish') this.#publish(client, action)
+    else if (action.type !== 'kill') client.perform(action)
+    else if (link) {
+      this.#network.breakConnection(link)
+      client.link = undefined
+      if (action.noticed) this.#network.notifyBroker(link)
     }
   }
 
-  #connect(client: SimClient, action: Extract<Action, { type: 'connect' }>): void {
+  #connect(client: SimClient, action: Extract<Step, { type: 'connect' }>): void {
     if (client.link) client.link.hasFinished = true
     const { will } = action
     const { clientId: name } = client
@@ -155,7 +145,7 @@ export class World {
     client.connect(this.#network.open(client.version), action, publication)
   }
 
-  #publish(client: SimClient, { topic, qos, retain, what, expiry, alias }: Extract<Action, { type: 'publish' }>): void {
+  #publish(client: SimClient, { topic, qos, retain, what, expiry, alias }: Extract<Step, { type: 'publish' }>): void {
     if (!client.ready) return
     // In MQTT 3.1.1, an empty message has no number, and a rejection ends the connection.
     const plain = client.version === 4
