@@ -1,5 +1,4 @@
 import { concatMap, firstValueFrom, lastValueFrom, map, mergeMap, of, take, toArray } from 'rxjs'
-import { marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
 import {
   bytes,
@@ -14,6 +13,7 @@ import {
 } from '../../../src/client/index.js'
 import { fenced } from '../../../src/client/lease/index.js'
 import { layLink } from '../../support/link.js'
+import { marbleTest } from '../../support/marble-test.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { type Answer, fakeStore, type Script } from '../../support/operator-session.js'
@@ -126,22 +126,19 @@ describe('pages of a scan', () => {
     expect(tokens(session)).toEqual([[], ['one'], ['\x00\xff'], ['three']])
   })
 
-  it(
-    'a scan requests one page after the other, as long as the subscriber wants more',
-    marbles(m => {
-      const answers: Script = (_, nth) => m.cold('--(a|)', { a: PAGES[nth] ?? pageWith([]) })
-      const { store, session } = fakeStore(answers)
-      const scan$ = store.scan('*').pipe(names)
-      // Each page takes 2 ms, and the second one is empty.
-      const asked = [1, 4, 7].map(time => m.cold(`${'-'.repeat(time)}(x|)`))
-      const counts: number[] = []
-      for (const time$ of asked) time$.subscribe(() => counts.push(session.requests.length))
-      m.expect(scan$, '------!').toBeObservable('--(ab)')
-      m.flush()
-      expect(counts).toEqual([1, 2, 3])
-      expect(tokens(session)).toEqual([[], ['one'], ['\x00\xff']])
-    }),
-  )
+  marbleTest('a scan requests one page after the other, as long as the subscriber wants more', m => {
+    const answers: Script = (_, nth) => m.cold('--(a|)', { a: PAGES[nth] ?? pageWith([]) })
+    const { store, session } = fakeStore(answers)
+    const scan$ = store.scan('*').pipe(names)
+    // Each page takes 2 ms, and the second one is empty.
+    const asked = [1, 4, 7].map(time => m.cold(`${'-'.repeat(time)}(x|)`))
+    const counts: number[] = []
+    for (const time$ of asked) time$.subscribe(() => counts.push(session.requests.length))
+    m.expect(scan$, '------!').toBeObservable('--(ab)')
+    m.flush()
+    expect(counts).toEqual([1, 2, 3])
+    expect(tokens(session)).toEqual([[], ['one'], ['\x00\xff']])
+  })
 
   it('a scan requests no page after its subscriber has unsubscribed', () => {
     for (const [count, asked] of [

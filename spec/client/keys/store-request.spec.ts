@@ -14,9 +14,10 @@ import {
   take,
   throwError,
 } from 'rxjs'
-import { type Context, marbles } from 'rxjs-marbles'
+import type { Context } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
 import { StoreRequest } from '../../../src/core/util/awaitable.js'
+import { marbleTest } from '../../support/marble-test.js'
 import { record } from '../../support/open-client.js'
 
 /** Creates a request that counts how often it is sent. */
@@ -164,62 +165,47 @@ describe('a request on virtual time', () => {
     return { attempts, request: new StoreRequest(() => attempts[sent++] ?? NEVER), sent: () => sent }
   }
 
-  it(
-    'two subscribers share one request and its result',
-    marbles(m => {
-      const { attempts, request, sent } = open(m, '----(a|)')
-      m.expect(request).toBeObservable('----(a|)')
-      m.expect(request, '--^').toBeObservable('----(a|)')
-      m.expect(request, '------^').toBeObservable('------(a|)')
-      m.flush()
-      for (const attempt of attempts) m.expect(attempt).toHaveSubscriptions('^---!')
-      expect(sent()).toBe(1)
-    }),
-  )
+  marbleTest('two subscribers share one request and its result', m => {
+    const { attempts, request, sent } = open(m, '----(a|)')
+    m.expect(request).toBeObservable('----(a|)')
+    m.expect(request, '--^').toBeObservable('----(a|)')
+    m.expect(request, '------^').toBeObservable('------(a|)')
+    m.flush()
+    for (const attempt of attempts) m.expect(attempt).toHaveSubscriptions('^---!')
+    expect(sent()).toBe(1)
+  })
 
-  it(
-    'the last subscriber that leaves cancels the request, and the next subscriber sends it again',
-    marbles(m => {
-      const { attempts, request } = open(m, '------(a|)', '--(b|)')
-      m.expect(request, '^-!').toBeObservable('---')
-      m.expect(request, '-^--!').toBeObservable('-----')
-      m.expect(request, '-----^').toBeObservable('-------(b|)')
-      m.flush()
-      for (const attempt of attempts.slice(0, 1)) m.expect(attempt).toHaveSubscriptions('^---!')
-    }),
-  )
+  marbleTest('the last subscriber that leaves cancels the request, and the next subscriber sends it again', m => {
+    const { attempts, request } = open(m, '------(a|)', '--(b|)')
+    m.expect(request, '^-!').toBeObservable('---')
+    m.expect(request, '-^--!').toBeObservable('-----')
+    m.expect(request, '-----^').toBeObservable('-------(b|)')
+    m.flush()
+    for (const attempt of attempts.slice(0, 1)) m.expect(attempt).toHaveSubscriptions('^---!')
+  })
 
-  it(
-    '`retry` sends a failed request once more for all its subscribers',
-    marbles(m => {
-      const { request, sent } = open(m, '--#', '--#', '--(c|)')
-      const patient$ = request.pipe(retry({ count: 2, delay: () => m.cold('-(t|)') }))
-      m.expect(patient$).toBeObservable('--------(c|)')
-      m.expect(patient$).toBeObservable('--------(c|)')
-      m.flush()
-      expect(sent()).toBe(3)
-    }),
-  )
+  marbleTest('`retry` sends a failed request once more for all its subscribers', m => {
+    const { request, sent } = open(m, '--#', '--#', '--(c|)')
+    const patient$ = request.pipe(retry({ count: 2, delay: () => m.cold('-(t|)') }))
+    m.expect(patient$).toBeObservable('--------(c|)')
+    m.expect(patient$).toBeObservable('--------(c|)')
+    m.flush()
+    expect(sent()).toBe(3)
+  })
 
-  it(
-    '`retry` without a delay sends the request again within the error',
-    marbles(m => {
-      const { request, sent } = open(m, '#', '--#', '--(c|)')
-      m.expect(request.pipe(retry(2))).toBeObservable('----(c|)')
-      m.flush()
-      expect(sent()).toBe(3)
-    }),
-  )
+  marbleTest('`retry` without a delay sends the request again within the error', m => {
+    const { request, sent } = open(m, '#', '--#', '--(c|)')
+    m.expect(request.pipe(retry(2))).toBeObservable('----(c|)')
+    m.flush()
+    expect(sent()).toBe(3)
+  })
 
-  it(
-    '`repeat` sends no further request unless `defer` creates a new request',
-    marbles(m => {
-      const { attempts, request, sent } = open(m, '--(a|)')
-      m.expect(request.pipe(repeat(2))).toBeObservable('--(aa|)')
-      const reads$ = defer(() => new StoreRequest(() => m.cold('--(b|)')))
-      m.expect(reads$.pipe(repeat(2))).toBeObservable('--b-(b|)')
-      m.flush()
-      expect([attempts.length, sent()]).toEqual([1, 1])
-    }),
-  )
+  marbleTest('`repeat` sends no further request unless `defer` creates a new request', m => {
+    const { attempts, request, sent } = open(m, '--(a|)')
+    m.expect(request.pipe(repeat(2))).toBeObservable('--(aa|)')
+    const reads$ = defer(() => new StoreRequest(() => m.cold('--(b|)')))
+    m.expect(reads$.pipe(repeat(2))).toBeObservable('--b-(b|)')
+    m.flush()
+    expect([attempts.length, sent()]).toEqual([1, 1])
+  })
 })

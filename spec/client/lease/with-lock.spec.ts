@@ -1,11 +1,12 @@
 import { config, NEVER, Observable, of, Subject, take, tap } from 'rxjs'
-import { type Context, marbles } from 'rxjs-marbles'
+import type { Context } from 'rxjs-marbles'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/keys/codec.js'
 import { LeaseLostError, type LeaseState } from '../../../src/client/lease/lease-state.js'
 import { withLock } from '../../../src/client/lease/with-lock.js'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 import { ArgumentError } from '../../../src/core/util/errors.js'
+import { marbleTest } from '../../support/marble-test.js'
 import { fakeStore } from '../../support/operator-session.js'
 
 const LOST = new LeaseLostError('expired', 'line')
@@ -44,113 +45,83 @@ describe('withLock', () => {
     )
   })
 
-  it(
-    'the work runs while the lease is held, and the lease is released when it completes',
-    marbles(m => {
-      const held = leaseOf(m, '--w--a---A--')
-      const work = m.cold('          -x--y-|')
-      m.expect(withLock(held, () => work)).toBeObservable('------x--y-|')
-      m.expect(work).toHaveSubscriptions('                -----^-----!')
-      m.expect(held).toHaveSubscriptions('                ^----------!')
-    }),
-  )
+  marbleTest('the work runs while the lease is held, and the lease is released when it completes', m => {
+    const held = leaseOf(m, '--w--a---A--')
+    const work = m.cold('          -x--y-|')
+    m.expect(withLock(held, () => work)).toBeObservable('------x--y-|')
+    m.expect(work).toHaveSubscriptions('                -----^-----!')
+    m.expect(held).toHaveSubscriptions('                ^----------!')
+  })
 
-  it(
-    'operators between lease and work see every state before the work starts or stops',
-    marbles(m => {
-      const held = leaseOf(m, '--w--a---A--l--w--b--')
-      const seen: string[] = []
-      const shown$ = held.pipe(tap(({ status }) => seen.push(status)))
-      const work = (): Observable<string> =>
-        new Observable(() => {
-          seen.push('work')
-          return () => seen.push('end of work')
-        })
-      m.expect(withLock(shown$, work, { resume: true })).toBeObservable('---------------------')
-      m.flush()
-      const first = ['waiting', 'held', 'work', 'held', 'lost', 'end of work']
-      expect(seen).toEqual([...first, 'waiting', 'held', 'work'])
-    }),
-  )
+  marbleTest('operators between lease and work see every state before the work starts or stops', m => {
+    const held = leaseOf(m, '--w--a---A--l--w--b--')
+    const seen: string[] = []
+    const shown$ = held.pipe(tap(({ status }) => seen.push(status)))
+    const work = (): Observable<string> =>
+      new Observable(() => {
+        seen.push('work')
+        return () => seen.push('end of work')
+      })
+    m.expect(withLock(shown$, work, { resume: true })).toBeObservable('---------------------')
+    m.flush()
+    const first = ['waiting', 'held', 'work', 'held', 'lost', 'end of work']
+    expect(seen).toEqual([...first, 'waiting', 'held', 'work'])
+  })
 
-  it(
-    'the work receives the token once each time the lease is held',
-    marbles(m => {
-      const tokens: Hlc[] = []
-      const work = (token: Hlc): Observable<never> => {
-        tokens.push(token)
-        return NEVER
-      }
-      m.expect(withLock(leaseOf(m, 'aA-l-b'), work, { resume: true }), '^-------!').toBeObservable('')
-      m.flush()
-      expect(tokens).toEqual([ONE, TWO])
-    }),
-  )
+  marbleTest('the work receives the token once each time the lease is held', m => {
+    const tokens: Hlc[] = []
+    const work = (token: Hlc): Observable<never> => {
+      tokens.push(token)
+      return NEVER
+    }
+    m.expect(withLock(leaseOf(m, 'aA-l-b'), work, { resume: true }), '^-------!').toBeObservable('')
+    m.flush()
+    expect(tokens).toEqual([ONE, TWO])
+  })
 
-  it(
-    'losing the lease stops the work immediately and errors with the loss',
-    marbles(m => {
-      const held = leaseOf(m, 'a---l--')
-      const work = m.cold('    -x-y-z-')
-      m.expect(withLock(held, () => work)).toBeObservable('-x-y#', undefined, LOST)
-      m.expect(work).toHaveSubscriptions('^---!')
-      m.expect(held).toHaveSubscriptions('^---!')
-    }),
-  )
+  marbleTest('losing the lease stops the work immediately and errors with the loss', m => {
+    const held = leaseOf(m, 'a---l--')
+    const work = m.cold('    -x-y-z-')
+    m.expect(withLock(held, () => work)).toBeObservable('-x-y#', undefined, LOST)
+    m.expect(work).toHaveSubscriptions('^---!')
+    m.expect(held).toHaveSubscriptions('^---!')
+  })
 
-  it(
-    'with `resume`, the work restarts when the lease is held again',
-    marbles(m => {
-      const held = leaseOf(m, 'a--l--w--b----')
-      const work = m.cold('    -x-y-|')
-      m.expect(withLock(held, () => work, { resume: true })).toBeObservable('-x--------x-y-|')
-      m.expect(work).toHaveSubscriptions(['^--!', '---------^----!'])
-    }),
-  )
+  marbleTest('with `resume`, the work restarts when the lease is held again', m => {
+    const held = leaseOf(m, 'a--l--w--b----')
+    const work = m.cold('    -x-y-|')
+    m.expect(withLock(held, () => work, { resume: true })).toBeObservable('-x--------x-y-|')
+    m.expect(work).toHaveSubscriptions(['^--!', '---------^----!'])
+  })
 
-  it(
-    'an error of the work ends withLock and releases the lease',
-    marbles(m => {
-      const held = leaseOf(m, 'a-----')
-      m.expect(withLock(held, () => m.cold('-x#'))).toBeObservable('-x#')
-      m.expect(held).toHaveSubscriptions('^-!')
-    }),
-  )
+  marbleTest('an error of the work ends withLock and releases the lease', m => {
+    const held = leaseOf(m, 'a-----')
+    m.expect(withLock(held, () => m.cold('-x#'))).toBeObservable('-x#')
+    m.expect(held).toHaveSubscriptions('^-!')
+  })
 
-  it(
-    'an error that the work function throws ends withLock',
-    marbles(m => {
-      const held = leaseOf(m, '-a----')
-      const work = (): Observable<never> => {
-        throw 'error'
-      }
-      m.expect(withLock(held, work)).toBeObservable('-#')
-      m.expect(held).toHaveSubscriptions('^!')
-    }),
-  )
+  marbleTest('an error that the work function throws ends withLock', m => {
+    const held = leaseOf(m, '-a----')
+    const work = (): Observable<never> => {
+      throw 'error'
+    }
+    m.expect(withLock(held, work)).toBeObservable('-#')
+    m.expect(held).toHaveSubscriptions('^!')
+  })
 
-  it(
-    'an error of the lease ends withLock',
-    marbles(m => {
-      const work = m.cold('-x----')
-      m.expect(withLock(leaseOf(m, 'a--#'), () => work)).toBeObservable('-x-#')
-      m.expect(work).toHaveSubscriptions('^--!')
-    }),
-  )
+  marbleTest('an error of the lease ends withLock', m => {
+    const work = m.cold('-x----')
+    m.expect(withLock(leaseOf(m, 'a--#'), () => work)).toBeObservable('-x-#')
+    m.expect(work).toHaveSubscriptions('^--!')
+  })
 
-  it(
-    'withLock completes when the lease completes without having been held',
-    marbles(m => {
-      m.expect(withLock(leaseOf(m, 'w--|'), () => NEVER)).toBeObservable('---|')
-    }),
-  )
+  marbleTest('withLock completes when the lease completes without having been held', m => {
+    m.expect(withLock(leaseOf(m, 'w--|'), () => NEVER)).toBeObservable('---|')
+  })
 
-  it(
-    'the work may return any observable input, such as an array',
-    marbles(m => {
-      m.expect(withLock(leaseOf(m, '-a'), () => ['x', 'y'])).toBeObservable('-(xy|)')
-    }),
-  )
+  marbleTest('the work may return any observable input, such as an array', m => {
+    m.expect(withLock(leaseOf(m, '-a'), () => ['x', 'y'])).toBeObservable('-(xy|)')
+  })
 
   it('the work stops before the lease is released', () => {
     const order: string[] = []

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type Entry, text } from '../../../src/client/index.js'
 import { type MatchingOptions, matching } from '../../../src/client/matching/index.js'
 import { type GlobStore, globBench } from '../../support/glob-bench.js'
+import { marbleTest } from '../../support/marble-test.js'
 
 const UNKNOWN = '-ERR unknown command'
 const QUOTA = '-ERR the quota has been exceeded'
@@ -24,9 +25,9 @@ function open(m: Context, options: GlobStore = {}, terms: MatchingOptions = {}) 
 const STATES = { c: 'connecting', l: 'live', r: 'resyncing', s: 'stale' } as const
 
 describe('entries$', () => {
-  it(
+  marbleTest(
     'entries$ emits existing keys once they have been read, and every notified change, without reading new keys',
-    marbles(m => {
+    m => {
       const { entries$, change, notify, at, sent } = open(m)
       change('s/1', 'a')
       at(40, () => notify('s/1', 'b'))
@@ -36,84 +37,71 @@ describe('entries$', () => {
       m.expect(entries$, '400ms !').toBeObservable('30ms a 9ms b 9ms c 9ms d', values)
       m.flush()
       expect(sent.slice(0, -1)).toEqual(['0 GLOBNOTIFY s/*', '10 SCAN s/*', '20 GET s/1'])
-    }),
+    },
   )
 
-  it(
-    'after a reconnect, entries$ emits only the keys that were added, changed or removed',
-    marbles(m => {
-      const { entries$, change, at, connect, disconnect } = open(m)
-      for (const key of ['s/1', 's/2', 's/3']) change(key, 'a')
-      at(50, disconnect)
-      at(60, () => {
-        change('s/1', 'b')
-        change('s/2', undefined)
-        change('s/4', 'c')
-      })
-      at(100, connect)
-      const values = { a: 's/1=a', b: 's/2=a', c: 's/3=a', d: 's/1=b', e: 's/2 absent', f: 's/4=c' }
-      m.expect(entries$, '400ms !').toBeObservable('30ms (abc) 85ms (de) 6ms f', values)
-    }),
-  )
+  marbleTest('after a reconnect, entries$ emits only the keys that were added, changed or removed', m => {
+    const { entries$, change, at, connect, disconnect } = open(m)
+    for (const key of ['s/1', 's/2', 's/3']) change(key, 'a')
+    at(50, disconnect)
+    at(60, () => {
+      change('s/1', 'b')
+      change('s/2', undefined)
+      change('s/4', 'c')
+    })
+    at(100, connect)
+    const values = { a: 's/1=a', b: 's/2=a', c: 's/3=a', d: 's/1=b', e: 's/2 absent', f: 's/4=c' }
+    m.expect(entries$, '400ms !').toBeObservable('30ms (abc) 85ms (de) 6ms f', values)
+  })
 })
 
 describe('map$', () => {
-  it(
-    'map$ emits the first map when all keys are read, and one map for all changes of a turn',
-    marbles(m => {
-      const { map$, change, notify, at } = open(m)
-      change('s/1', 'a')
-      change('s/2', 'a')
-      at(40, () => {
-        notify('s/1', 'b')
-        notify('s/3', 'c')
-        notify('s/2', undefined)
-      })
-      m.expect(map$, '400ms !').toBeObservable('30ms a 9ms b', { a: 's/1=a,s/2=a', b: 's/1=b,s/3=c' })
-    }),
-  )
+  marbleTest('map$ emits the first map when all keys are read, and one map for all changes of a turn', m => {
+    const { map$, change, notify, at } = open(m)
+    change('s/1', 'a')
+    change('s/2', 'a')
+    at(40, () => {
+      notify('s/1', 'b')
+      notify('s/3', 'c')
+      notify('s/2', undefined)
+    })
+    m.expect(map$, '400ms !').toBeObservable('30ms a 9ms b', { a: 's/1=a,s/2=a', b: 's/1=b,s/3=c' })
+  })
 
-  it(
-    'map$ emits an empty map immediately if no key matches',
-    marbles(m => m.expect(open(m).map$, '400ms !').toBeObservable('20ms a', { a: '' })),
-  )
+  marbleTest('map$ emits an empty map immediately if no key matches', m => {
+    m.expect(open(m).map$, '400ms !').toBeObservable('20ms a', { a: '' })
+  })
 })
 
 describe('freshness$', () => {
-  it(
+  marbleTest(
     'freshness$ is live when all keys have been read, stale without a connection, and resyncing until all are read again',
-    marbles(m => {
+    m => {
       const { freshness$, change, at, connect, disconnect } = open(m)
       change('s/1', 'a')
       at(50, disconnect)
       at(100, connect)
       m.expect(freshness$, '400ms !').toBeObservable('c 29ms l 19ms s 49ms r 19ms l', STATES)
-    }),
+    },
   )
 
-  it(
-    'freshness$ stays live when keys are added and removed',
-    marbles(m => {
-      const { freshness$, notify, at } = open(m)
-      at(40, () => notify('s/1', 'a'))
-      at(50, () => notify('s/1', undefined))
-      m.expect(freshness$, '400ms !').toBeObservable('c 19ms l', STATES)
-    }),
-  )
+  marbleTest('freshness$ stays live when keys are added and removed', m => {
+    const { freshness$, notify, at } = open(m)
+    at(40, () => notify('s/1', 'a'))
+    at(50, () => notify('s/1', undefined))
+    m.expect(freshness$, '400ms !').toBeObservable('c 19ms l', STATES)
+  })
 })
 
 describe('matching at a store that does not confirm the registration', () => {
-  it(
-    'the store is scanned again one scanInterval after the end of each scan',
-    marbles(m => {
-      const { entries$, change, at, sent } = open(m, { glob: [UNKNOWN] }, { scanInterval: 100 })
-      at(30, () => change('s/1', 'a'))
-      m.expect(entries$, '400ms !').toBeObservable('150ms a', { a: 's/1=a' })
-      m.flush()
-      const scans = sent.filter(request => request.includes('SCAN'))
-      expect(scans).toEqual(['10 SCAN s/*', '120 SCAN s/*', '230 SCAN s/*', '340 SCAN s/*'])
-    }),
-  )
+  marbleTest('the store is scanned again one scanInterval after the end of each scan', m => {
+    const { entries$, change, at, sent } = open(m, { glob: [UNKNOWN] }, { scanInterval: 100 })
+    at(30, () => change('s/1', 'a'))
+    m.expect(entries$, '400ms !').toBeObservable('150ms a', { a: 's/1=a' })
+    m.flush()
+    const scans = sent.filter(request => request.includes('SCAN'))
+    expect(scans).toEqual(['10 SCAN s/*', '120 SCAN s/*', '230 SCAN s/*', '340 SCAN s/*'])
+  })
 
   it.each([
     ['was full', QUOTA],
@@ -164,22 +152,19 @@ describe('unsubscribing a watched glob', () => {
     })(),
   )
 
-  it(
-    'an unanswered STOP is sent up to eight times, and no longer once the glob is watched again',
-    marbles(m => {
-      const bench = globBench(m)
-      const keys = matching(bench.store, 's/*', text)
-      const subscription = keys.freshness$.subscribe()
-      bench.at(100, () => {
-        bench.mute('STOP')
-        subscription.unsubscribe()
-      })
-      bench.at(200_000, () => keys.freshness$.subscribe().unsubscribe())
-      bench.at(200_500, () => keys.freshness$.subscribe())
-      m.flush()
-      const times = bench.sent.filter(request => request.endsWith('STOP')).map(request => Number.parseInt(request, 10))
-      expect(times.filter(time => time < 200_000)).toHaveLength(8)
-      expect(times.filter(time => time >= 200_000)).toEqual([200_000])
-    }),
-  )
+  marbleTest('an unanswered STOP is sent up to eight times, and no longer once the glob is watched again', m => {
+    const bench = globBench(m)
+    const keys = matching(bench.store, 's/*', text)
+    const subscription = keys.freshness$.subscribe()
+    bench.at(100, () => {
+      bench.mute('STOP')
+      subscription.unsubscribe()
+    })
+    bench.at(200_000, () => keys.freshness$.subscribe().unsubscribe())
+    bench.at(200_500, () => keys.freshness$.subscribe())
+    m.flush()
+    const times = bench.sent.filter(request => request.endsWith('STOP')).map(request => Number.parseInt(request, 10))
+    expect(times.filter(time => time < 200_000)).toHaveLength(8)
+    expect(times.filter(time => time >= 200_000)).toEqual([200_000])
+  })
 })

@@ -1,7 +1,7 @@
 import { of, timer, map as toMap } from 'rxjs'
-import { marbles } from 'rxjs-marbles'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { LateWrite } from '../../../src/client/optimistic/index.js'
+import { marbleTest } from '../../support/marble-test.js'
 import { writeBench } from '../../support/write-bench.js'
 
 const VALUES = {
@@ -18,131 +18,104 @@ const VALUES = {
 const START = 'c 19ms A 19ms S'
 
 describe('a write without a connection', () => {
-  it(
-    'without a policy a write fails at its deadline',
-    marbles(m => {
-      const { state$, view, writes, disconnect, connect, at } = writeBench(m)
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(1_500, connect)
-      m.expect(state$, '1200ms !').toBeObservable(`${START} 9ms p 999ms r`, { ...VALUES, r: 'a refused: timeout' })
-      m.flush()
-      expect(writes()).toEqual([])
-    }),
-  )
+  marbleTest('without a policy a write fails at its deadline', m => {
+    const { state$, view, writes, disconnect, connect, at } = writeBench(m)
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(1_500, connect)
+    m.expect(state$, '1200ms !').toBeObservable(`${START} 9ms p 999ms r`, { ...VALUES, r: 'a refused: timeout' })
+    m.flush()
+    expect(writes()).toEqual([])
+  })
 
-  it(
-    'a write is sent if the connection returns before its deadline, and marked late',
-    marbles(m => {
-      const { state$, view, writes, disconnect, connect, at } = writeBench(m)
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(100, connect)
-      const values = { ...VALUES, B: 'b confirmed sent 50 late' }
-      m.expect(state$, '112ms !').toBeObservable(`${START} 9ms p 49ms (ss) 6ms B`, values)
-      m.flush()
-      expect(writes()).toEqual(['100 SET b'])
-    }),
-  )
+  marbleTest('a write is sent if the connection returns before its deadline, and marked late', m => {
+    const { state$, view, writes, disconnect, connect, at } = writeBench(m)
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(100, connect)
+    const values = { ...VALUES, B: 'b confirmed sent 50 late' }
+    m.expect(state$, '112ms !').toBeObservable(`${START} 9ms p 49ms (ss) 6ms B`, values)
+    m.flush()
+    expect(writes()).toEqual(['100 SET b'])
+  })
 
-  it(
-    'a value that replaces a late write is not marked late',
-    marbles(m => {
-      const { state$, view, notify, disconnect, connect, at } = writeBench(m)
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(100, connect)
-      at(150, () => notify('x'))
-      const values = { ...VALUES, B: 'b confirmed sent 50 late' }
-      m.expect(state$, '162ms !').toBeObservable(`${START} 9ms p 49ms (ss) 6ms B 9ms B 29ms X`, values)
-    }),
-  )
+  marbleTest('a value that replaces a late write is not marked late', m => {
+    const { state$, view, notify, disconnect, connect, at } = writeBench(m)
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(100, connect)
+    at(150, () => notify('x'))
+    const values = { ...VALUES, B: 'b confirmed sent 50 late' }
+    m.expect(state$, '162ms !').toBeObservable(`${START} 9ms p 49ms (ss) 6ms B 9ms B 29ms X`, values)
+  })
 
-  it(
-    'drop: a write fails immediately',
-    marbles(m => {
-      const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'drop' })
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(100, connect)
-      m.expect(state$, '90ms !').toBeObservable(`${START} 9ms d`, VALUES)
-      m.flush()
-      expect(writes()).toEqual([])
-    }),
-  )
+  marbleTest('drop: a write fails immediately', m => {
+    const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'drop' })
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(100, connect)
+    m.expect(state$, '90ms !').toBeObservable(`${START} 9ms d`, VALUES)
+    m.flush()
+    expect(writes()).toEqual([])
+  })
 
-  it(
-    'latest: the newest write waits for the connection and is sent late',
-    marbles(m => {
-      const { state$, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest' })
-      const results: string[] = []
-      at(40, disconnect)
-      at(50, () => void result('x').subscribe(outcome => results.push(outcome)))
-      at(60, () => void result('b').subscribe(outcome => results.push(outcome)))
-      at(2_000, connect)
-      const values = { ...VALUES, x: 'x pending late', s: 'b pending sent 1940 late', B: 'b confirmed sent 1940 late' }
-      m.expect(state$, '2012ms !').toBeObservable(`${START} 9ms x 9ms p 1939ms (ss) 6ms B`, values)
-      m.flush()
-      expect(results).toEqual(['x superseded', 'b applied'])
-      expect(writes()).toEqual(['2000 SET b'])
-    }),
-  )
+  marbleTest('latest: the newest write waits for the connection and is sent late', m => {
+    const { state$, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest' })
+    const results: string[] = []
+    at(40, disconnect)
+    at(50, () => void result('x').subscribe(outcome => results.push(outcome)))
+    at(60, () => void result('b').subscribe(outcome => results.push(outcome)))
+    at(2_000, connect)
+    const values = { ...VALUES, x: 'x pending late', s: 'b pending sent 1940 late', B: 'b confirmed sent 1940 late' }
+    m.expect(state$, '2012ms !').toBeObservable(`${START} 9ms x 9ms p 1939ms (ss) 6ms B`, values)
+    m.flush()
+    expect(results).toEqual(['x superseded', 'b applied'])
+    expect(writes()).toEqual(['2000 SET b'])
+  })
 
-  it(
-    'latest: a write fails after maxAge and is not sent',
-    marbles(m => {
-      const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest', maxAge: 500 })
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(550, connect)
-      m.expect(state$, '549ms !').toBeObservable(`${START} 9ms p`, VALUES)
-      m.flush()
-      expect(writes()).toEqual([])
-    }),
-  )
+  marbleTest('latest: a write fails after maxAge and is not sent', m => {
+    const { state$, view, writes, disconnect, connect, at } = writeBench(m, { offline: 'latest', maxAge: 500 })
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(550, connect)
+    m.expect(state$, '549ms !').toBeObservable(`${START} 9ms p`, VALUES)
+    m.flush()
+    expect(writes()).toEqual([])
+  })
 
-  it(
-    'cas: a write is sent if the key still has the value that the user saw',
-    marbles(m => {
-      const { view, writes, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
-      view.state$.subscribe()
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(100, connect)
-      m.flush()
-      // The write is sent only after the key has been read again.
-      expect(writes()).toEqual(['120 SET b IFVER 1:0:S'])
-    }),
-  )
+  marbleTest('cas: a write is sent if the key still has the value that the user saw', m => {
+    const { view, writes, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
+    view.state$.subscribe()
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(100, connect)
+    m.flush()
+    // The write is sent only after the key has been read again.
+    expect(writes()).toEqual(['120 SET b IFVER 1:0:S'])
+  })
 
-  it(
-    'cas: a write conflicts if another client changed the key',
-    marbles(m => {
-      const { state$, view, change, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(60, () => change('x'))
-      at(100, connect)
-      const values = { ...VALUES, s: 'b pending late', t: 'b pending sent 70 late', r: 'x refused: conflict' }
-      m.expect(state$, '400ms !').toBeObservable(`${START} 9ms p 49ms q 19ms t 9ms r`, values)
-    }),
-  )
+  marbleTest('cas: a write conflicts if another client changed the key', m => {
+    const { state$, view, change, disconnect, connect, at } = writeBench(m, { offline: 'cas' })
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(60, () => change('x'))
+    at(100, connect)
+    const values = { ...VALUES, s: 'b pending late', t: 'b pending sent 70 late', r: 'x refused: conflict' }
+    m.expect(state$, '400ms !').toBeObservable(`${START} 9ms p 49ms q 19ms t 9ms r`, values)
+  })
 
-  it(
-    'cas: a write made while connected is unconditional',
-    marbles(m => {
-      const { view, writes, at } = writeBench(m, { offline: 'cas' })
-      at(50, () => view.next('b'))
-      m.flush()
-      expect(writes()).toEqual(['50 SET b'])
-    }),
-  )
+  marbleTest('cas: a write made while connected is unconditional', m => {
+    const { view, writes, at } = writeBench(m, { offline: 'cas' })
+    at(50, () => view.next('b'))
+    m.flush()
+    expect(writes()).toEqual(['50 SET b'])
+  })
 })
 
 describe('ask', () => {
-  it(
+  marbleTest(
     '`ask` is called with the current value once the key has been read, and the write is sent if it returns true',
-    marbles(m => {
+    m => {
       const asked: LateWrite<string>[] = []
       const ask = (late: LateWrite<string>) => {
         asked.push(late)
@@ -157,57 +130,48 @@ describe('ask', () => {
       m.flush()
       expect(asked).toEqual([expect.objectContaining({ key: 'k', value: 'b', age: 70, current: 'x' })])
       expect(writes()).toEqual(['150 SET b'])
-    }),
+    },
   )
 
-  it(
-    'a write is withdrawn if `ask` returns false',
-    marbles(m => {
-      const { view, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask: () => of(false) })
-      view.state$.subscribe()
-      const results: string[] = []
-      at(40, disconnect)
-      at(50, () => void result('b').subscribe(outcome => results.push(outcome)))
-      at(100, connect)
-      m.flush()
-      expect([results, writes()]).toEqual([['b withdrawn'], []])
-    }),
-  )
+  marbleTest('a write is withdrawn if `ask` returns false', m => {
+    const { view, result, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask: () => of(false) })
+    view.state$.subscribe()
+    const results: string[] = []
+    at(40, disconnect)
+    at(50, () => void result('b').subscribe(outcome => results.push(outcome)))
+    at(100, connect)
+    m.flush()
+    expect([results, writes()]).toEqual([['b withdrawn'], []])
+  })
 
-  it(
-    '`ask` is called again on the next connection, but not after maxAge',
-    marbles(m => {
-      let asked = 0
-      const ask = () => {
-        asked++
-        return timer(200, m.scheduler).pipe(toMap(() => true))
-      }
-      const { view, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask, maxAge: 400 })
-      view.state$.subscribe()
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(100, connect)
-      at(200, disconnect)
-      at(300, connect)
-      m.flush()
-      expect([asked, writes()]).toEqual([2, []])
-    }),
-  )
+  marbleTest('`ask` is called again on the next connection, but not after maxAge', m => {
+    let asked = 0
+    const ask = () => {
+      asked++
+      return timer(200, m.scheduler).pipe(toMap(() => true))
+    }
+    const { view, writes, disconnect, connect, at } = writeBench(m, { offline: 'ask', ask, maxAge: 400 })
+    view.state$.subscribe()
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(100, connect)
+    at(200, disconnect)
+    at(300, connect)
+    m.flush()
+    expect([asked, writes()]).toEqual([2, []])
+  })
 
-  it(
-    'a newer write made while connected needs no approval',
-    marbles(m => {
-      const { view, writes, disconnect, connect, at } = writeBench(m, {
-        offline: 'ask',
-        ask: () => timer(9e4, m.scheduler).pipe(toMap(() => true)),
-      })
-      view.state$.subscribe()
-      at(40, disconnect)
-      at(50, () => view.next('b'))
-      at(100, connect)
-      at(150, () => view.next('x'))
-      m.flush()
-      expect(writes()).toEqual(['150 SET x'])
-    }),
-  )
+  marbleTest('a newer write made while connected needs no approval', m => {
+    const { view, writes, disconnect, connect, at } = writeBench(m, {
+      offline: 'ask',
+      ask: () => timer(9e4, m.scheduler).pipe(toMap(() => true)),
+    })
+    view.state$.subscribe()
+    at(40, disconnect)
+    at(50, () => view.next('b'))
+    at(100, connect)
+    at(150, () => view.next('x'))
+    m.flush()
+    expect(writes()).toEqual(['150 SET x'])
+  })
 })

@@ -9,6 +9,7 @@ import { matching } from '../../../src/client/matching/index.js'
 import { ConnectionLostError } from '../../../src/core/util/errors.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { found, marbleStore } from '../../support/marble-store.js'
+import { marbleTest } from '../../support/marble-test.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -99,17 +100,14 @@ describe('the reason of a deletion that a watch emits', () => {
     })()
   })
 
-  it(
-    'the reason is unknown if a read after a reconnect does not find the key',
-    marbles(m => {
-      let gone = false
-      const { session, entries$ } = opened(m, () => gone)
-      m.scheduler.schedule(() => {
-        session.disconnect(new ConnectionLostError())
-        gone = true
-      }, 50)
-      m.scheduler.schedule(() => session.connect(), 100)
-      m.expect(entries$, '400ms !').toBeObservable('20ms s 99ms a', { s: set, a: 'absent: unknown' })
-    }),
-  )
+  marbleTest('the reason is unknown if a read after a reconnect does not find the key', m => {
+    let gone = false
+    const { session, entries$ } = opened(m, () => gone)
+    m.scheduler.schedule(() => {
+      session.disconnect(new ConnectionLostError())
+      gone = true
+    }, 50)
+    m.scheduler.schedule(() => session.connect(), 100)
+    m.expect(entries$, '400ms !').toBeObservable('20ms s 99ms a', { s: set, a: 'absent: unknown' })
+  })
 })

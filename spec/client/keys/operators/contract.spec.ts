@@ -1,8 +1,9 @@
 import { catchError, interval, map, NEVER, of, Subject, take, tap } from 'rxjs'
-import { type Context, marbles } from 'rxjs-marbles'
+import type { Context } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
 import type { ErrorMode, OperatorOptions } from '../../../../src/client/keys/operators/operate.js'
 import { StateStoreError } from '../../../../src/core/util/errors.js'
+import { marbleTest } from '../../../support/marble-test.js'
 import { asWords, type Form, KEY_FORMS, STORE_FORMS } from '../../../support/operator-forms.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
@@ -16,146 +17,113 @@ function open(m: Context, form: Form, answers: readonly string[], options: Opera
 }
 
 describe.each([...KEY_FORMS, ...STORE_FORMS])('$name', form => {
-  it(
-    'an operator does not complete before its source',
-    marbles(m => {
-      const { operator, session } = open(m, form, [])
-      const source = m.cold<string>('-')
-      m.equal(source.pipe(operator, asWords), '-')
-      m.expect(source).toHaveSubscriptions('^')
-      m.flush()
-      expect(session.requests).toEqual([])
-    }),
-  )
+  marbleTest('an operator does not complete before its source', m => {
+    const { operator, session } = open(m, form, [])
+    const source = m.cold<string>('-')
+    m.equal(source.pipe(operator, asWords), '-')
+    m.expect(source).toHaveSubscriptions('^')
+    m.flush()
+    expect(session.requests).toEqual([])
+  })
 
-  it(
-    'an operator completes with an empty source without a request',
-    marbles(m => {
-      const { operator, session } = open(m, form, [])
-      const source = m.cold<string>('--|')
-      m.equal(source.pipe(operator, asWords), '--|')
-      m.expect(source).toHaveSubscriptions('^-!')
-      m.flush()
-      expect(session.requests).toEqual([])
-    }),
-  )
+  marbleTest('an operator completes with an empty source without a request', m => {
+    const { operator, session } = open(m, form, [])
+    const source = m.cold<string>('--|')
+    m.equal(source.pipe(operator, asWords), '--|')
+    m.expect(source).toHaveSubscriptions('^-!')
+    m.flush()
+    expect(session.requests).toEqual([])
+  })
 
-  it(
-    'an operator sends one request per item',
-    marbles(m => {
-      const { operator, session } = open(m, form, ['--a'])
-      const source = m.cold<string>('-x|')
-      m.equal(source.pipe(operator, asWords), '---(a|)')
-      m.expect(source).toHaveSubscriptions('^-!')
-      m.flush()
-      expect(session.requests.map(({ verb }) => verb)).toEqual([form.verb])
-    }),
-  )
+  marbleTest('an operator sends one request per item', m => {
+    const { operator, session } = open(m, form, ['--a'])
+    const source = m.cold<string>('-x|')
+    m.equal(source.pipe(operator, asWords), '---(a|)')
+    m.expect(source).toHaveSubscriptions('^-!')
+    m.flush()
+    expect(session.requests.map(({ verb }) => verb)).toEqual([form.verb])
+  })
 
-  it(
-    'an operator emits results in source order even if responses arrive in another order',
-    marbles(m => {
-      const { operator, clock } = open(m, form, ['-----a', '-b', '-------c', '-d'])
-      const source = m.cold<string>('xxxx---------|')
-      m.equal(source.pipe(operator, asWords), '-----(ab)(cd)|')
-      m.flush()
-      expect(clock.pending).toBe(0)
-    }),
-  )
+  marbleTest('an operator emits results in source order even if responses arrive in another order', m => {
+    const { operator, clock } = open(m, form, ['-----a', '-b', '-------c', '-d'])
+    const source = m.cold<string>('xxxx---------|')
+    m.equal(source.pipe(operator, asWords), '-----(ab)(cd)|')
+    m.flush()
+    expect(clock.pending).toBe(0)
+  })
 
-  it(
-    'an operator has at most `concurrency` requests in flight',
-    marbles(m => {
-      const { operator, session } = open(m, form, ['-----a', '-----b', '--c'], { concurrency: 2 })
-      const sent: number[] = []
-      const source = m.hot<string>(' xyz---------|').pipe(tap(() => sent.push(session.requests.length)))
-      const result = source.pipe(
-        operator,
-        asWords,
-        tap(() => sent.push(session.requests.length)),
-      )
-      m.equal(result, '            -----abc----|')
-      m.flush()
-      // The three items arrive after 0, 1 and 2 requests; the first result after 2, and the others after 3.
-      expect(sent).toEqual([0, 1, 2, 2, 3, 3])
-    }),
-  )
+  marbleTest('an operator has at most `concurrency` requests in flight', m => {
+    const { operator, session } = open(m, form, ['-----a', '-----b', '--c'], { concurrency: 2 })
+    const sent: number[] = []
+    const source = m.hot<string>(' xyz---------|').pipe(tap(() => sent.push(session.requests.length)))
+    const result = source.pipe(
+      operator,
+      asWords,
+      tap(() => sent.push(session.requests.length)),
+    )
+    m.equal(result, '            -----abc----|')
+    m.flush()
+    // The three items arrive after 0, 1 and 2 requests; the first result after 2, and the others after 3.
+    expect(sent).toEqual([0, 1, 2, 2, 3, 3])
+  })
 
-  it(
-    'an operator passes on an error of the source immediately and cancels requests in flight',
-    marbles(m => {
-      const { operator, clock } = open(m, form, ['------a'])
-      const source = m.cold<string>('x-#')
-      m.equal(source.pipe(operator, asWords), '--#')
-      m.expect(source).toHaveSubscriptions('^-!')
-      m.flush()
-      expect(clock.pending).toBe(0)
-    }),
-  )
+  marbleTest('an operator passes on an error of the source immediately and cancels requests in flight', m => {
+    const { operator, clock } = open(m, form, ['------a'])
+    const source = m.cold<string>('x-#')
+    m.equal(source.pipe(operator, asWords), '--#')
+    m.expect(source).toHaveSubscriptions('^-!')
+    m.flush()
+    expect(clock.pending).toBe(0)
+  })
 
-  it(
-    'an operator ends with the error of a request immediately and cancels the other requests',
-    marbles(m => {
-      const { operator, clock } = open(m, form, ['------a', '-n'])
-      const source = m.cold<string>('xx---|')
-      m.equal(source.pipe(operator, asWords, codeOf), '--(e|)', { e: 'not-authorized' })
-      m.expect(source).toHaveSubscriptions('^-!')
-      m.flush()
-      expect(clock.pending).toBe(0)
-    }),
-  )
+  marbleTest('an operator ends with the error of a request immediately and cancels the other requests', m => {
+    const { operator, clock } = open(m, form, ['------a', '-n'])
+    const source = m.cold<string>('xx---|')
+    m.equal(source.pipe(operator, asWords, codeOf), '--(e|)', { e: 'not-authorized' })
+    m.expect(source).toHaveSubscriptions('^-!')
+    m.flush()
+    expect(clock.pending).toBe(0)
+  })
 
-  it(
-    "an operator emits a failure for a rejected request with `onError: 'emit'`, and continues",
-    marbles(m => {
-      const { operator, session } = open(m, form, ['---a', '-n', '-c'], { onError: 'emit' })
-      const source = m.cold<string>('xxx-----|')
-      m.equal(source.pipe(operator, asWords), '---(aec)|', {
-        a: 'a',
-        e: form.name.includes('store') ? 'key/x: not-authorized' : 'k: not-authorized',
-        c: 'c',
-      })
-      m.flush()
-      expect(session.requests).toHaveLength(3)
-    }),
-  )
+  marbleTest("an operator emits a failure for a rejected request with `onError: 'emit'`, and continues", m => {
+    const { operator, session } = open(m, form, ['---a', '-n', '-c'], { onError: 'emit' })
+    const source = m.cold<string>('xxx-----|')
+    m.equal(source.pipe(operator, asWords), '---(aec)|', {
+      a: 'a',
+      e: form.name.includes('store') ? 'key/x: not-authorized' : 'k: not-authorized',
+      c: 'c',
+    })
+    m.flush()
+    expect(session.requests).toHaveLength(3)
+  })
 
-  it(
-    'an operator cancels its requests on unsubscribe and starts no queued request',
-    marbles(m => {
-      const { operator, clock, session } = open(m, form, ['------a'], { concurrency: 1 })
-      const source = m.cold<string>('xx---|')
-      m.expect(source.pipe(operator, asWords), '^-!').toBeObservable('---')
-      m.expect(source).toHaveSubscriptions('^-!')
-      m.flush()
-      expect({ requests: session.requests.length, timers: clock.pending }).toEqual({ requests: 1, timers: 0 })
-    }),
-  )
+  marbleTest('an operator cancels its requests on unsubscribe and starts no queued request', m => {
+    const { operator, clock, session } = open(m, form, ['------a'], { concurrency: 1 })
+    const source = m.cold<string>('xx---|')
+    m.expect(source.pipe(operator, asWords), '^-!').toBeObservable('---')
+    m.expect(source).toHaveSubscriptions('^-!')
+    m.flush()
+    expect({ requests: session.requests.length, timers: clock.pending }).toEqual({ requests: 1, timers: 0 })
+  })
 
-  it(
-    'an operator emits the results of an endless source until it is unsubscribed',
-    marbles(m => {
-      const { operator, clock, session } = open(m, form, ['a', '-b', 'c'])
-      const source = interval(2).pipe(map(String), operator, asWords)
-      m.expect(source, '^------!').toBeObservable('--a--bc-')
-      m.flush()
-      expect({ requests: session.requests.length, timers: clock.pending }).toEqual({ requests: 3, timers: 0 })
-    }),
-  )
+  marbleTest('an operator emits the results of an endless source until it is unsubscribed', m => {
+    const { operator, clock, session } = open(m, form, ['a', '-b', 'c'])
+    const source = interval(2).pipe(map(String), operator, asWords)
+    m.expect(source, '^------!').toBeObservable('--a--bc-')
+    m.flush()
+    expect({ requests: session.requests.length, timers: clock.pending }).toEqual({ requests: 3, timers: 0 })
+  })
 
-  it(
-    'an operator with `latest` has one request of a key in flight and keeps the newest item',
-    marbles(m => {
-      const { operator, session } = open(m, form, ['-----a', '--d'], { latest: true })
-      const items = { 1: 'x1', 2: 'x2', 3: 'x3', 4: 'x4' }
-      m.equal(m.cold<string>('1234|', items).pipe(operator, asWords), '-----a-(d|)')
-      m.flush()
-      expect(session.requests).toHaveLength(2)
-      if (form.verb === 'SET' || form.verb === 'VDEL') {
-        expect(session.requests.map(({ rest }) => rest[0])).toEqual(['x1', 'x4'])
-      }
-    }),
-  )
+  marbleTest('an operator with `latest` has one request of a key in flight and keeps the newest item', m => {
+    const { operator, session } = open(m, form, ['-----a', '--d'], { latest: true })
+    const items = { 1: 'x1', 2: 'x2', 3: 'x3', 4: 'x4' }
+    m.equal(m.cold<string>('1234|', items).pipe(operator, asWords), '-----a-(d|)')
+    m.flush()
+    expect(session.requests).toHaveLength(2)
+    if (form.verb === 'SET' || form.verb === 'VDEL') {
+      expect(session.requests.map(({ rest }) => rest[0])).toEqual(['x1', 'x4'])
+    }
+  })
 
   it('an operator does nothing until it is subscribed, and runs again for every subscriber', () => {
     const { session, store } = fakeStore(() => of('a'))

@@ -1,10 +1,10 @@
 import { EMPTY, mergeMap, type Observable, timer } from 'rxjs'
 import { map } from 'rxjs/operators'
-import { marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
 import { number } from '../../../../src/client/keys/codec.js'
 import type { DeleteResult, SetResult } from '../../../../src/client/keys/key.js'
 import type { StoreView } from '../../../../src/client/keys/store-view.js'
+import { marbleTest } from '../../../support/marble-test.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
 interface Reading {
@@ -28,9 +28,9 @@ const READINGS: Record<string, Reading> = {
 }
 
 describe('the recipe that sets or deletes by item', () => {
-  it(
+  marbleTest(
     'setOrDelete sends the requests in the order of the items, two at a time, and completes after the last response',
-    marbles(m => {
+    m => {
       const sent: string[] = []
       const { store } = fakeStore(({ verb, key }) => {
         sent.push(`${m.scheduler.now()} ${verb} ${key}`)
@@ -44,7 +44,7 @@ describe('the recipe that sets or deletes by item', () => {
       m.expect(readings$).toHaveSubscriptions('^---!')
       m.flush()
       expect(sent).toEqual(['0 SET a', '1 DEL a', '3 SET b', '4 SET a'])
-    }),
+    },
   )
 
   it('setOrDelete sends nothing for an empty stream, and completes', () => {
@@ -54,17 +54,12 @@ describe('the recipe that sets or deletes by item', () => {
     expect([hasCompleted, session.requests]).toEqual([true, []])
   })
 
-  it(
-    'setOrDelete errors with the first request that fails',
-    marbles(m => {
-      const { store } = fakeStore(({ verb }) =>
-        timer(1, m.scheduler).pipe(map(() => (verb === 'DEL' ? '-ERR no' : 'v'))),
-      )
-      const codes$ = setOrDelete(store)(m.cold('a-A-b', READINGS)).pipe(map(() => 'x'))
-      let code: unknown
-      codes$.subscribe({ error: error => (code = error.code) })
-      m.flush()
-      expect(code).toBe('service-unknown')
-    }),
-  )
+  marbleTest('setOrDelete errors with the first request that fails', m => {
+    const { store } = fakeStore(({ verb }) => timer(1, m.scheduler).pipe(map(() => (verb === 'DEL' ? '-ERR no' : 'v'))))
+    const codes$ = setOrDelete(store)(m.cold('a-A-b', READINGS)).pipe(map(() => 'x'))
+    let code: unknown
+    codes$.subscribe({ error: error => (code = error.code) })
+    m.flush()
+    expect(code).toBe('service-unknown')
+  })
 })

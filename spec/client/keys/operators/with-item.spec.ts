@@ -1,10 +1,10 @@
 import { map, type OperatorFunction, of } from 'rxjs'
-import { marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../../src/client/keys/codec.js'
 import { deleteIf, deleteKey, get, set } from '../../../../src/client/keys/operators/operators.js'
 import type { Hlc } from '../../../../src/core/hlc/hlc.js'
 import type { ItemResult } from '../../../../src/core/util/with-item.js'
+import { marbleTest } from '../../../support/marble-test.js'
 import { record } from '../../../support/open-client.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
@@ -26,18 +26,15 @@ const FORMS: readonly (readonly [string, (store: Store) => Beside])[] = [
 ]
 
 describe.each(FORMS)('%s with `withItem`', (_, operator) => {
-  it(
-    'an operator with `withItem` emits each item with its result, in source order',
-    marbles(m => {
-      const answers = ['---(a|)', '(b|)', '-(c|)']
-      const { store } = fakeStore((_, nth) => m.cold<string>(answers[nth] ?? '-'))
-      const words$ = m.cold<string>('xyz|').pipe(
-        operator(store),
-        map(({ item, result }) => `${item}=${result.version?.nodeId}`),
-      )
-      m.expect(words$).toBeObservable('---(pqr|)', { p: 'x=a', q: 'y=b', r: 'z=c' })
-    }),
-  )
+  marbleTest('an operator with `withItem` emits each item with its result, in source order', m => {
+    const answers = ['---(a|)', '(b|)', '-(c|)']
+    const { store } = fakeStore((_, nth) => m.cold<string>(answers[nth] ?? '-'))
+    const words$ = m.cold<string>('xyz|').pipe(
+      operator(store),
+      map(({ item, result }) => `${item}=${result.version?.nodeId}`),
+    )
+    m.expect(words$).toBeObservable('---(pqr|)', { p: 'x=a', q: 'y=b', r: 'z=c' })
+  })
 })
 
 describe('`withItem`', () => {
