@@ -1,157 +1,132 @@
-import type { Counts } from './counts.js'
+import { setTimeout } from 'node:timers/promises'
+import type { Violations } from '../spec/judges/violations.js'
 import type { Direction, Link } from './link.js'
 import type { LinkConditions } from './link-direction.js'
 import type { Random } from './random.js'
 import { RandomInterval } from './random-interval.js'
-import type { Violations } from './violations.js'
+import type { Tally } from './tally.js'
 
-/** A client that can be replaced, and whose link can be broken. */
-export interface FaultTarget {
-  link: Link | undefined
-  replaceClient?: () => Promise<void>
-}
-
-export interface RestartableService {
+/** A process or a group of processes that can be killed and started again. */
+export interface Restartable {
   kill: () => Promise<void>
   start: () => Promise<void>
 }
 
-export interface FaultsHost {
-  options: { stress: number }
-  violations: Violations
-  counts: Pick<Counts, 'cuts' | 'refusals' | 'stalls' | 'halfCloses' | 'throttles' | 'splits' | 'replacements'>
+export interface FaultOptions {
+  readonly violations: Violations
+  readonly tally: Tally
+  readonly random: Random
+  readonly links: readonly Link[]
+  /** the mean interval in ms between faults of a link */
+  readonly faultIntervalMs: number
+  readonly service?: Restartable
+  /** the mean interval in ms between kills of the service */
+  readonly killIntervalMs?: number
+  /** clients that are replaced */
+  readonly clients?: readonly { replaceClient: () => Promise<void> }[]
 }
 
-/** The mean intervals in ms between faults of a link and between kills. */
-const FAULT_INTERVAL_MS = 1_500
-const KILL_INTERVAL_MS = 7_000
-const REPLACE_INTERVAL_MS = 4_000
+/** The mean interval in ms between faults of a link, without stress. */
+export const FAULT_INTERVAL_MS = 1_500
+/** How much rarer clients are replaced. */
+const REPLACE_FACTOR = 2.7
+const NORMAL = { isStalled: false, bytesPerTick: Number.POSITIVE_INFINITY, isSplit: false }
 
+/** Breaks links, kills a service and replaces clients at random intervals. */
 export class FaultInjector {
-  #host
+  #options
   #random
   #intervals
-  #targets
   #timers: Set<NodeJS.Timeout> = new Set()
   #pendingActions: Set<Promise<void>> = new Set()
   #isRestarting = false
 
-  /** @param killIntervalMs - mean interval between kills in ms */
-  constructor(
-    context: FaultsHost,
-    supervisor: RestartableService | undefined,
-    participants: readonly FaultTarget[],
-    random: Random,
-    killIntervalMs: number = KILL_INTERVAL_MS,
-  ) {
-    const { stress } = context.options
-    this.#host = context
+  constructor(options: FaultOptions) {
+    const { links, faultIntervalMs, service, killIntervalMs = 0, clients = [] } = options
+    const random = options.random.fork()
+    this.#options = options
     this.#random = random
-    this.#targets = participants.filter(({ link }) => link !== undefined)
-    const faults = this.#targets.map(
-      ({ link }) =>
-        new RandomInterval(random.fork(), FAULT_INTERVAL_MS / stress, () => link && this.#injectFault(link)),
-    )
-    this.#intervals = [
-      ...faults,
-      new RandomInterval(random.fork(), killIntervalMs / stress, () => this.#track(this.#killStore(supervisor))),
-      new RandomInterval(random.fork(), REPLACE_INTERVAL_MS / stress, () => this.#track(this.#replaceClient())),
-    ]
+    this.#intervals = links.map(link => new RandomInterval(random.fork(), faultIntervalMs, () => this.#breakLink(link)))
+    if (service)
+      this.#intervals.push(new RandomInterval(random.fork(), killIntervalMs, () => this.#track(this.#restart(service))))
+    if (clients.length > 0)
+      this.#intervals.push(
+        new RandomInterval(random.fork(), REPLACE_FACTOR * faultIntervalMs, () => {
+          options.tally.add('replaced clients')
+          this.#track(random.pick(clients).replaceClient())
+        }),
+      )
   }
 
-  start() {
-    for (const interval of this.#intervals) interval.resume()
-  }
-
-  async stop() {
-    for (const interval of this.#intervals) interval.pause()
+  /** Runs activities and injects faults for a time in ms. Resolves when all links and processes work again. */
+  async run(ms: number, activities: readonly RandomInterval[]) {
+    for (const interval of [...activities, ...this.#intervals]) interval.resume()
+    await setTimeout(ms)
+    for (const interval of [...activities, ...this.#intervals]) interval.pause()
     for (const timer of this.#timers) clearTimeout(timer)
     this.#timers.clear()
-    for (const { link } of this.#targets) link?.repair()
+    for (const link of this.#options.links) link.repair()
     await Promise.all(this.#pendingActions)
   }
 
-  #injectFault(link: Link) {
-    const { counts } = this.#host
+  #breakLink(link: Link) {
+    const { tally } = this.#options
     const random = this.#random
     const dice = random.int(1, 100)
     if (dice <= 35) {
-      counts.cuts += link.closeConnections(random.chance(0.5))
+      tally.add('cuts', link.closeConnections(random.chance(0.5)))
       if (random.chance(0.5)) this.#refuse(link)
     } else if (dice <= 60) {
-      counts.stalls++
-      const duration = random.int(20, random.chance(0.2) ? 6_000 : 800)
-      for (const direction of this.#directions())
-        this.#degrade(link, direction, { isStalled: true }, { isStalled: false }, duration)
+      tally.add('stalls')
+      this.#degrade(link, { isStalled: true }, random.int(20, random.chance(0.2) ? 6_000 : 800))
     } else if (dice <= 72) {
-      counts.halfCloses += link.halfClose(random.pick(['up', 'down'] as const))
+      tally.add('half closes', link.halfClose(random.pick<Direction>(['up', 'down'])))
     } else if (dice <= 86) {
-      counts.throttles++
-      const rate = { bytesPerTick: random.int(50, 2_000) }
-      const normal = { bytesPerTick: Number.POSITIVE_INFINITY }
-      for (const direction of this.#directions()) this.#degrade(link, direction, rate, normal, random.int(200, 1_500))
+      tally.add('throttles')
+      this.#degrade(link, { bytesPerTick: random.int(50, 2_000) }, random.int(200, 1_500))
     } else {
-      counts.splits++
-      for (const direction of this.#directions())
-        this.#degrade(link, direction, { isSplit: true }, { isSplit: false }, random.int(200, 3_000))
+      tally.add('splits')
+      this.#degrade(link, { isSplit: true }, random.int(200, 3_000))
     }
   }
 
-  #directions(): readonly Direction[] {
-    return this.#random.pick([['up'], ['down'], ['up', 'down']] as readonly Direction[][])
-  }
-
   #refuse(link: Link) {
-    this.#host.counts.refusals++
+    this.#options.tally.add('refusals')
     link.refuse()
     this.#schedule(this.#random.int(50, 1_500), () => link.restore())
   }
 
-  #degrade(
-    link: Link,
-    direction: Direction,
-    bad: Partial<LinkConditions>,
-    good: Partial<LinkConditions>,
-    duration: number,
-  ) {
-    link.setConditions(direction, bad)
-    this.#schedule(duration, () => link.setConditions(direction, good))
+  /** Degrades one or both directions of a link for a time, which may overlap other faults. */
+  #degrade(link: Link, conditions: Partial<LinkConditions>, ms: number) {
+    const [name] = Object.keys(conditions) as [keyof LinkConditions]
+    for (const direction of this.#random.pick<readonly Direction[]>([['up'], ['down'], ['up', 'down']])) {
+      link.setConditions(direction, conditions)
+      this.#schedule(ms, () => link.setConditions(direction, { [name]: NORMAL[name] }))
+    }
   }
 
-  async #killStore(supervisor: RestartableService | undefined) {
-    if (this.#isRestarting || supervisor === undefined) return
+  async #restart(service: Restartable) {
+    if (this.#isRestarting) return
     this.#isRestarting = true
+    this.#options.tally.add('kills')
     try {
-      await supervisor.kill()
-      if (this.#random.chance(0.5)) await this.#pause(this.#random.int(10, 1_500))
-      await supervisor.start()
+      await service.kill()
+      if (this.#random.chance(0.5)) await setTimeout(this.#random.int(10, 1_500))
+      await service.start()
     } finally {
       this.#isRestarting = false
     }
   }
 
-  async #replaceClient() {
-    const clients = this.#targets.filter(({ replaceClient: rebirth }) => rebirth !== undefined)
-    if (clients.length === 0) return
-    this.#host.counts.replacements++
-    await this.#random.pick(clients).replaceClient?.()
-  }
-
   #track(work: Promise<void>) {
     this.#pendingActions.add(work)
-    const done = () => this.#pendingActions.delete(work)
-    work.then(done, error => {
-      this.#host.violations.add('a fault failed', error)
-      done()
-    })
-  }
-
-  #pause(ms: number) {
-    return new Promise(resolve => setTimeout(resolve, ms))
+    work
+      .catch(error => this.#options.violations.add('a fault failed', error))
+      .finally(() => this.#pendingActions.delete(work))
   }
 
   #schedule(ms: number, task: () => void) {
-    const timer = setTimeout(() => {
+    const timer = globalThis.setTimeout(() => {
       this.#timers.delete(timer)
       task()
     }, ms)

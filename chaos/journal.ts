@@ -1,61 +1,43 @@
 import { openSync, writeSync } from 'node:fs'
-import type { AttachedStore, RequestReport } from 'rx-statestore/server'
-import type { JournalLine } from '../spec/judges/store-history.js'
+import { subscribe } from 'rx-statestore/diagnostics'
+import type { AttachedStore } from 'rx-statestore/server'
+import { type JournalLine, toJournalledWrite } from '../spec/judges/journal.js'
+import { nameOf } from '../spec/judges/values.js'
 import { now } from './now.js'
-import { nameOf } from './values.js'
 
 /**
- * A file with a store's recovered keys and its responses. The file is complete even if the store is killed directly
- * after a response.
+ * A file with the keys that a store recovered, its writes and its deletions. The store appends each line with a
+ * synchronous system call, a write before its response. So the file is complete even if the process is killed.
  */
 export class Journal {
   #file
 
   constructor(path: string) {
     this.#file = openSync(path, 'a')
-  }
-
-  /** Records the keys with which a store starts. */
-  found(store: Pick<AttachedStore, 'dump'>) {
-    const keys = Array.from(
-      store.dump(),
-      ({ key = '', value = '', expiresAt }) => [key, nameOf(value), expiresAt !== undefined] as const,
-    )
-    this.#note(['kept', now(), keys])
-  }
-
-  /** Records every write before its response is sent. */
-  follow(store: Pick<AttachedStore, 'requests$'>) {
-    store.requests$.subscribe(request => {
-      const record = recordOf(request, now())
-      if (record !== undefined) this.#note(record)
+    subscribe('rx-statestore:server:change', ({ key, type, version }) => {
+      if (type === 'deleted' || type === 'expired')
+        this.#append({ type, at: now(), key: Buffer.from(key).toString(), version: String(version) })
     })
   }
 
-  #note(record: JournalLine) {
-    writeSync(this.#file, `${JSON.stringify(record)}\n`)
+  recordRecovered(store: Pick<AttachedStore, 'dump'>) {
+    const keys = Array.from(store.dump(), ({ key = '', value = '', version = '', expiresAt }) => ({
+      key,
+      value: nameOf(value),
+      version,
+      expires: expiresAt !== undefined,
+    }))
+    this.#append({ type: 'recovered', at: now(), keys })
+  }
+
+  recordWrites(store: Pick<AttachedStore, 'requests$' | 'peek'>) {
+    store.requests$.subscribe(request => {
+      const line = toJournalledWrite(request, now(), key => store.peek(key)?.version)
+      if (line) this.#append(line)
+    })
+  }
+
+  #append(line: JournalLine) {
+    writeSync(this.#file, `${JSON.stringify(line)}\n`)
   }
 }
-
-/**
- * Converts a request to a journal line if the request is a write.
- *
- * @param at - time of the response in monotonic ms
- */
-export function recordOf(
-  { clientId, payload, outcome, repeated }: Omit<RequestReport, 'duration'>,
-  at: number,
-): Extract<JournalLine, readonly ['answer' | 'again', ...unknown[]]> | undefined {
-  const [verb, key = '', value, ...rest] = wordsOf(payload)
-  if (verb !== 'SET' && verb !== 'DEL' && verb !== 'VDEL') return undefined
-  const condition = rest.find(word => word === 'NX' || word === 'NEX') ?? ''
-  const name = value === undefined ? '' : nameOf(value)
-  return [repeated ? 'again' : 'answer', at, clientId, verb, key, name, condition, rest.includes('PX'), outcome]
-}
-
-/** Returns the words of a RESP3 command, whose keys and values contain no line breaks. Every other line is a word. */
-export const wordsOf = (payload: Uint8Array) =>
-  Buffer.from(payload)
-    .toString()
-    .split('\r\n')
-    .filter((_, line) => line > 0 && line % 2 === 0)

@@ -1,91 +1,62 @@
 import type { Entry } from 'rx-statestore'
-import { GlobJudge } from '../spec/judges/glob.js'
-import type { StoreChange } from '../spec/judges/store-history.js'
+import { compareState } from '../spec/judges/convergence.js'
+import type { JournalLine } from '../spec/judges/journal.js'
 import { StoreHistory } from '../spec/judges/store-history.js'
-import { WatchJudge } from '../spec/judges/watch.js'
+import { SubscriberJudge } from '../spec/judges/subscriber.js'
+import { nameOf } from '../spec/judges/values.js'
+import type { Violations } from '../spec/judges/violations.js'
 import { checkWrites } from '../spec/judges/writes.js'
-import type { Recorder } from './recorder.js'
-import type { Violations } from './violations.js'
+import { type Recorder, recordsOf, writesOf } from './recorder.js'
 
 export interface Evidence {
-  recorder: Recorder
-  journals: readonly string[]
-  /** whether a store recovers the keys of the previous store */
-  keeps: boolean
-  /** whether the store is attached to another broker */
-  isBeside: boolean
-  /** returns whether a value may arrive after later values of its writer */
-  isLate?: (value: string) => boolean
-  stored: Map<string, Entry<string>>
-  violations: Violations
-}
-
-/** Checks all recordings against the journals of the stores. */
-export async function judge({ recorder, journals, keeps, isBeside, isLate, stored, violations }: Evidence) {
-  const history = new StoreHistory(violations, keeps, isLate)
-  await history.read(journals)
-  const versions = await checkWrites(recorder, history, violations)
-  const judges: Map<string, WatchJudge> = new Map()
-  const globs: Map<string, GlobJudge> = new Map()
-  /** The time when each watched glob became live. */
-  const live: Map<string, number | undefined> = new Map()
-  for await (const record of recorder.read()) {
-    if (record[0] === 'write') continue
-    if (record[0] === 'read') {
-      const [, watcherId, key, value] = record
-      if (!history.changesOf(key).some(change => change.value === value))
-        violations.add('read', `${watcherId} read ${value} of ${key}, which was never written`)
-      continue
-    }
-    if (record[0] === 'live') {
-      const [, watcherId, since] = record
-      live.set(watcherId, since ?? undefined)
-      globs.get(watcherId)?.setLive(since ?? undefined)
-      continue
-    }
-    const [, watcherId, key, connection, connectedAt, isLive, op, value, version, source] = record
-    const seen = { key, connection, connectedAt, isLive, op, value, version: version ?? undefined, source }
-    if (record[0] === 'glob') {
-      const [glob, isSure] = [record[10], record[11]]
-      const own = globs.get(watcherId) ?? new GlobJudge(glob, history, versions, isBeside)
-      if (!globs.has(watcherId)) own.setLive(live.get(watcherId))
-      globs.set(watcherId, own)
-      for (const wrong of own.judge({ ...seen, isSure }))
-        reportViolation('glob', wrong, `${watcherId} of ${key} by ${glob}`, own.storyOf(key))
-      continue
-    }
-    const own = judges.get(watcherId) ?? new WatchJudge(history.changesOf(key), versions, isBeside)
-    judges.set(watcherId, own)
-    for (const wrong of own.judge(seen)) reportViolation('watch', wrong, `${watcherId} of ${key}`, own.context)
-  }
-
-  function reportViolation(kind: string, wrong: string, watcherId: string, story: string) {
-    violations.add(`${kind}: ${wrong.replace(/\d\S*/g, 'n')}`, `${watcherId}: ${wrong}${story}`)
-  }
-  for (const [key, entry] of stored) {
-    const wrong = judgeStored(entry, history.changesOf(key), history.lastOf(key), versions)
-    if (wrong)
-      violations.add('stored', `${key}: ${wrong}: ${JSON.stringify(entry)} ${JSON.stringify(history.lastOf(key))}`)
-  }
+  readonly recorder: Recorder
+  readonly history: StoreHistory
+  /** whether the store is attached to another broker, which keeps registrations of closed connections */
+  readonly isAttached?: boolean
+  readonly stored: ReadonlyMap<string, Entry<string>>
+  readonly violations: Violations
 }
 
 /**
- * Checks that the last applied value is stored after all keys have expired that can expire.
+ * Reads the journals of the stores that a run has started one after the other.
  *
- * @param changes - changes of the key
+ * @param isDurable - whether each store recovers the keys of the previous one
  */
-function judgeStored(
-  entry: Entry<string>,
-  changes: readonly StoreChange[],
-  last: StoreChange | undefined,
-  versions: Map<string, Set<string>>,
-) {
-  const held = last?.op === 'set' && !last.expires ? last.value : undefined
-  const found = entry.op === 'set' ? entry.value.split(':')[0] : undefined
-  if (held !== found) return `${held ?? 'nothing'} was applied last, but ${found ?? 'nothing'} is stored`
-  // If a value was written twice, the writer may know only one of the versions.
-  const isUnique = changes.filter(({ value }) => value === held).length === 1
-  const known = held === undefined || !isUnique ? undefined : versions.get(held)
-  if (known && !known.has(String(entry.version))) return 'its version differs from that of its writer'
-  return undefined
+export async function readJournals(paths: readonly string[], isDurable: boolean, violations: Violations) {
+  const history = new StoreHistory(violations)
+  for (const path of paths) {
+    if (!isDurable) history.startInstance()
+    for await (const line of recordsOf<JournalLine>(path)) history.add(line)
+  }
+  return history
+}
+
+/** Checks all recordings of the clients against the changes and requests of the stores. */
+export async function judge({ recorder, history, isAttached = false, stored, violations }: Evidence) {
+  await checkWrites(writesOf(recorder.read()), history, violations)
+  const { changes } = history
+  const judges = new Map<string, SubscriberJudge>()
+  for await (const record of recorder.read()) {
+    if (record.type === 'read') {
+      const { client, key, value, version } = record
+      if (!changes.positionsOf(key, version).some(position => changes.all[position]?.value === value))
+        violations.add('read', `${client} read ${value} of ${key} with ${version}, which was never written`)
+    } else if (record.type !== 'write') {
+      const { watcher, glob } = record
+      const known = judges.get(watcher) ?? new SubscriberJudge(changes, glob, isAttached)
+      judges.set(watcher, known)
+      if (record.type === 'live') known.setLive(record.since)
+      else
+        for (const wrong of known.judge(record))
+          violations.add(
+            `${glob === undefined ? 'watch' : 'glob'}: ${wrong.replace(/\d\S*/g, 'n')}`,
+            `${watcher} of ${record.key}: ${wrong}${known.describe(record.key)}`,
+          )
+    }
+  }
+  for (const [key, entry] of stored) {
+    const shown = entry.op === 'set' ? { ...entry, value: nameOf(entry.value) } : entry
+    const wrong = compareState(changes.lastOf(key) ?? { op: 'absent' }, shown)
+    if (wrong !== undefined) violations.add('stored', `${key}: the last change ${wrong}`)
+  }
 }

@@ -1,29 +1,29 @@
 import type { ClientStats, StateStore, Status } from 'rx-statestore'
 import { connect } from 'rx-statestore'
-import type { Counts } from './counts.js'
-import type { FaultTarget } from './fault-injector.js'
-import { GlobWatchers, roleOf } from './glob-watchers.js'
+import type { Violations } from '../spec/judges/violations.js'
+import type { Ports } from './free-ports.js'
 import { Link } from './link.js'
 import { now } from './now.js'
 import type { Random } from './random.js'
 import { until } from './random-interval.js'
 import type { Recorder } from './recorder.js'
-import type { Violations } from './violations.js'
-import { Watchers } from './watchers.js'
+import type { Tally } from './tally.js'
+import { type Role, Watchers } from './watchers.js'
 import { Writers } from './writers.js'
 
 export interface ChaosContext {
-  options: { readonly stress: number; readonly mosquitto?: boolean }
   keys: readonly string[]
   /** The ports of the store, or of its nodes. */
-  addresses: readonly { port: number; wsPort: number }[]
+  addresses: readonly Ports[]
   recorder: Recorder
   violations: Violations
-  counts: Counts
+  tally: Tally
   /** codes of errors with which the broker is reachable but the store is not */
   unavailableCodes: readonly string[]
   /** codes of other reported errors that are not faults of the library */
   expectedCodes: readonly string[]
+  /** whether the store is attached to another broker, and can restart while the connection lasts */
+  isAttached?: boolean
 }
 
 const HOUR_MS = 3_600_000
@@ -44,6 +44,9 @@ const PROFILES = [
   { direct: false, options: { sessionExpiry: HOUR_MS, timeout: 1_000 } },
 ]
 
+/** The watches of the clients, which are assigned in rotation, offset by one for each round of profiles. */
+const ROLES: readonly Role[] = ['keys', 'glob', 'all', 'all']
+
 /** One client, with its links to the store and all its activity. */
 export class Participant {
   name
@@ -53,7 +56,6 @@ export class Participant {
   activities: { start: () => void }[] = []
   writers
   watchers
-  globs
   /** The number of lost connections. Entries with the same number arrived over the same connection. */
   lostConnections = 0
   /** The time when the connection was established, on the clock of {@link now}. */
@@ -75,16 +77,10 @@ export class Participant {
     this.#profile = PROFILES[number % PROFILES.length] as (typeof PROFILES)[number]
     this.name = `c${number}`
     this.writers = new Writers(context, this, random.fork())
-    const role = roleOf(number)
-    // A client that watches one glob has no other watches.
-    this.watchers = new Watchers(context, this, random.fork(), role !== 'one')
-    this.globs = new GlobWatchers(context, this, random.fork(), role)
+    const role = ROLES[(number + Math.floor(number / ROLES.length)) % ROLES.length] ?? 'all'
+    this.watchers = new Watchers(context, this, random.fork(), role)
     const ports = context.addresses.map(({ port, wsPort }) => (this.#profile.webSocket ? wsPort : port))
     this.links = this.#profile.direct ? [] : ports.map(port => new Link(port, random.fork()))
-  }
-
-  get faultTargets(): FaultTarget[] {
-    return this.links.map((link, at) => ({ link, ...(at === 0 && { replaceClient: () => this.replaceClient() }) }))
   }
 
   get address() {
@@ -132,7 +128,6 @@ export class Participant {
     if (!(await until(CLOSE_TIMEOUT_MS, () => closed))) this.#reportViolation('close', 'close() does not complete')
     if (this.#status.state !== 'closed') this.#reportViolation('status', 'the status is not closed after close()')
     this.watchers.checkClosed()
-    this.globs.checkClosed()
   }
 
   #open() {
@@ -157,7 +152,6 @@ export class Participant {
         this.#reportViolation('reported error', error)
     })
     this.watchers.start()
-    this.globs.start()
     for (const companion of this.activities) companion.start()
   }
 
@@ -166,13 +160,13 @@ export class Participant {
     this.#status = status
     if (status.state === 'reconnecting') {
       this.lostConnections++
-      queueMicrotask(() => this.#status === status && this.globs.checkDisconnected())
+      queueMicrotask(() => this.#status === status && this.watchers.checkDisconnected())
     }
     if (status.state === 'closed' && !this.#isStopping) this.#reportViolation('closed unexpectedly', status.cause)
     if (status.state !== 'connected') return
     this.connectedAt = now()
     this.reportedErrors = 0
-    if (before.state === 'reconnecting') this.#context.counts.reconnects++
+    if (before.state === 'reconnecting') this.#context.tally.add('reconnects')
   }
 
   #handleStats(stats: ClientStats) {
@@ -180,8 +174,8 @@ export class Participant {
     this.#stats = stats
     if (this.#status.state !== 'connected') return
     // A new instance of the store counts as a new connection, because the client reads missed changes in the same way.
-    if (this.#context.options.mosquitto && stats.synced === 0 && before.synced > 0) this.lostConnections++
-    if (this.lostConnections > 0) this.#context.counts.resyncs += Math.max(0, stats.synced - before.synced)
+    if (this.#context.isAttached && stats.synced === 0 && before.synced > 0) this.lostConnections++
+    if (this.lostConnections > 0) this.#context.tally.add('resyncs', Math.max(0, stats.synced - before.synced))
   }
 
   #reportViolation(kind: string, detail: unknown) {

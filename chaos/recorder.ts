@@ -1,33 +1,28 @@
 import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { Seen } from '../spec/judges/watch.js'
-import type { Outcome, Verb } from './writers.js'
+import type { ReceivedEntry } from '../spec/judges/subscriber.js'
+import type { EndedWrite } from '../spec/judges/writes.js'
 
 const BATCH = 1_000
 
-export type Version = string | null | undefined
-type Sight = readonly [
-  watcherId: string,
-  key: string,
-  connection: number,
-  connectedAt: number,
-  isLive: boolean,
-  op: Seen['op'],
-  value: string,
-  version: Version,
-  source: Seen['source'],
-]
+interface Subscriber {
+  readonly watcher: string
+  /** The watched glob, or `undefined` for a watched key. */
+  readonly glob?: string | undefined
+}
 
-/**
- * An observation: the outcome of a write, a read, an entry of a watched key or glob, or the time when a glob became
- * live.
- */
+/** What a client observed: the outcome of a write, a read, an entry of a watch, or when a glob became live. */
 export type Observation =
-  | readonly ['write', client: string, Verb, key: string, value: string, Outcome, Version, expires: boolean, at: number]
-  | readonly ['read', client: string, key: string, value: string, Version]
-  | readonly ['live', watcherId: string, since: number | null]
-  | readonly ['entry', ...Sight]
-  | readonly ['glob', ...Sight, glob: string, isSure: boolean]
+  | ({ readonly type: 'write' } & EndedWrite)
+  | {
+      readonly type: 'read'
+      readonly client: string
+      readonly key: string
+      readonly value: string
+      readonly version: string
+    }
+  | ({ readonly type: 'live'; readonly since?: number | undefined } & Subscriber)
+  | ({ readonly type: 'entry' } & Subscriber & ReceivedEntry)
 
 /** Records observations on disk, because observations in memory would hide leaks of the library. */
 export class Recorder<T = Observation> {
@@ -57,6 +52,10 @@ export class Recorder<T = Observation> {
   read(): AsyncGenerator<T> {
     return recordsOf<T>(this.path)
   }
+}
+
+export async function* writesOf(observations: AsyncIterable<Observation>) {
+  for await (const record of observations) if (record.type === 'write') yield record
 }
 
 /** Reads a file that has one JSON value per line. */

@@ -1,53 +1,29 @@
-import { MqttClient } from 'mqtt'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 
-/** The maximum growth in bytes of the heap after garbage collection, from the first quarter of a run to its end. */
-export const HEAP_BOUND = 4 * 1024 * 1024
-/** The maximum timers and sockets per idle client in this process. A client with a link has three socket ends. */
-const TIMERS_PER_CLIENT = 3
-const SOCKETS_PER_CLIENT = 3
-/** The maximum number of listeners on one MQTT client, for all events. */
-const LISTENERS_PER_CLIENT = 12
-
-export type Resources = { heap: number; timers: number; sockets: number; listeners: number }
-
-/** All live MQTT clients. The library does not expose them. */
-const clients: Set<WeakRef<MqttClient>> = new Set()
-
-/** Tracks every MQTT client that is created after this call. */
-export function watchClients() {
-  const { reconnect } = MqttClient.prototype
-  const known: WeakSet<MqttClient> = new WeakSet()
-  MqttClient.prototype.reconnect = function (...args) {
-    if (!known.has(this)) clients.add(new WeakRef(this))
-    known.add(this)
-    return Reflect.apply(reconnect, this, args)
-  }
+/** The resources of one process after garbage collection. */
+export interface Resources {
+  /** Bytes of objects. */
+  readonly heap: number
+  /** Bytes of buffers outside the heap. */
+  readonly external: number
+  readonly rss: number
+  readonly timers: number
+  /** Sockets, files and other handles. */
+  readonly handles: number
 }
 
-/** Returns the resources of this process after garbage collection. */
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
+
+/** Collects garbage twice, because finalizers release memory for the second collection, and returns the resources. */
 export function resourcesNow(): Resources {
-  for (let round = 0; round < 3; round++) global.gc?.()
+  collectGarbage()
+  collectGarbage()
+  const { heapUsed, external, rss } = process.memoryUsage()
   const active = process.getActiveResourcesInfo()
-  const count = (type: string) => active.filter(name => name === type).length
-  return {
-    heap: process.memoryUsage().heapUsed,
-    timers: count('Timeout'),
-    sockets: count('TCPSocketWrap'),
-    listeners: Math.max(0, ...liveClients().map(listenersOf)),
-  }
-}
-
-/**
- * Returns the resources that exceed the limits when all clients are connected and idle.
- *
- * @param count - number of the clients
- */
-export function excessOf({ timers, sockets, listeners }: Resources, count: number) {
-  const excess = []
-  if (timers > TIMERS_PER_CLIENT * count) excess.push(`${timers} timers for ${count} clients`)
-  if (sockets > SOCKETS_PER_CLIENT * count) excess.push(`${sockets} sockets for ${count} clients`)
-  if (listeners > LISTENERS_PER_CLIENT) excess.push(`${listeners} listeners on an MQTT client`)
-  return excess
+  const timers = active.filter(name => name === 'Timeout' || name === 'Immediate').length
+  return { heap: heapUsed, external, rss, timers, handles: active.length - timers }
 }
 
 /** Returns the resources that keep this process alive and did not exist before. */
@@ -59,10 +35,3 @@ export function remainingResources(before: readonly string[]) {
   }
   return left
 }
-
-function liveClients() {
-  return Array.from(clients, reference => reference.deref()).filter(client => client !== undefined)
-}
-
-const listenersOf = (emitter: MqttClient) =>
-  emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0)

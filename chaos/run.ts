@@ -2,13 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { Violations } from '../spec/judges/violations.js'
 import { Random } from './random.js'
 import { until } from './random-interval.js'
-import { HEAP_BOUND, type Resources, remainingResources } from './resources.js'
-import { Violations } from './violations.js'
+import { type Resources, remainingResources } from './resources.js'
+import { Tally } from './tally.js'
 
 export type Row = readonly [label: string, value: string | number]
 
+/** The maximum growth in bytes of the heap after garbage collection, from the first quarter of a run to its end. */
+const HEAP_BOUND = 4 * 1024 * 1024
 const END_DEADLINE = 30_000
 const PROGRESS_EVERY = process.stderr.isTTY ? 500 : 10_000
 
@@ -31,14 +34,7 @@ export function readOptions<N extends string, F extends string = never>(
   const numberOf = (name: string, otherwise: number) => {
     const value = Number(values[name] ?? otherwise)
     if (value > 0 && Number.isFinite(value)) return value
-    const usage = [
-      '--minutes 1 | --seconds 20',
-      '--seed 7',
-      ...Object.entries(defaults).map(word => `--${word.join(' ')}`),
-    ]
-    throw new TypeError(
-      `--${name} requires a positive number, got ${values[name]}\nOptions: ${usage.join(', ')}, ${flags.map(flag => `--${flag}`).join(', ')}`,
-    )
+    throw new TypeError(`--${name} requires a positive number, got ${values[name]}`)
   }
   return {
     /** duration of the faults in ms */
@@ -59,6 +55,7 @@ export class Run {
    * keep growing.
    */
   readonly violations = new Violations(text => process.stderr.write(`${new Date().toISOString()} ${text}\n`))
+  readonly tally = new Tally()
   readonly random
   /** The directory for recordings, which is removed after a successful run. */
   readonly directory = mkdtempSync(join(tmpdir(), 'rx-statestore-chaos-'))
@@ -100,7 +97,7 @@ export class Run {
     const rows = await body().catch(error => violations.add('the run failed', error))
     clearInterval(timer)
     if (process.stderr.isTTY) process.stderr.write(`\r${' '.repeat(110)}\r`)
-    if (rows) console.log(table([...rows, ['violations', violations.count]]))
+    if (rows) console.log(tableOf([...this.tally.rows, ...rows, ['violations', violations.count]]))
     for (const line of violations.lines) console.log(line)
     if (violations.count === 0) rmSync(directory, { recursive: true })
     else console.log(`Recordings: ${directory}. Repeat with --seed ${this.#seed}`)
@@ -108,23 +105,21 @@ export class Run {
   }
 }
 
-/** Returns the table rows of counters. For example, `halfCloses` becomes `half closes`. */
-export const rowsOf = (counts: Readonly<Record<string, number>>): Row[] =>
-  Object.entries(counts).map(([name, count]) => [name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`), count])
-
 export const resourceRows = (early: Resources, late: Resources): Row[] => [
   [`heap MiB (+ ${mebibytes(HEAP_BOUND)})`, `${mebibytes(early.heap)} -> ${mebibytes(late.heap)}`],
   ['timers', `${early.timers} -> ${late.timers}`],
-  ['listeners per client', `${early.listeners} -> ${late.listeners}`],
+  ['handles', `${early.handles} -> ${late.handles}`],
 ]
 
 const mebibytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(1)
 
-/** Formats two aligned columns. */
-function table(rows: readonly Row[]) {
-  const cells = rows.map(([label, value]) => [label, value.toLocaleString('en')])
-  const widths = [0, 1].map(column => Math.max(...cells.map(row => row[column]?.length ?? 0)))
+/** Formats aligned columns: names to the left, values to the right. */
+export function tableOf(rows: readonly (readonly (string | number)[])[]) {
+  const cells = rows.map(row => row.map(cell => cell.toLocaleString('en')))
+  const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map(row => row[column]?.length ?? 0)))
   return cells
-    .map(([label = '', value = '']) => `${label.padEnd(widths[0] ?? 0)}  ${value.padStart(widths[1] ?? 0)}`)
+    .map(row =>
+      row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join('  '),
+    )
     .join('\n')
 }

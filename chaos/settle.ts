@@ -1,13 +1,15 @@
-import type { Entry, StateStore } from 'rx-statestore'
+import type { Entry } from 'rx-statestore'
 import { connect, text } from 'rx-statestore'
 import { firstValueFrom } from 'rxjs'
-import { matchesGlob } from '../spec/judges/chaos-globs.js'
 import { compareGlobView, compareState } from '../spec/judges/convergence.js'
-import type { GlobWatcher } from './glob-watchers.js'
+import { globMatcher } from '../spec/judges/glob.js'
+import { nameOf, uniqueValue } from '../spec/judges/values.js'
+import { now } from './now.js'
 import type { ChaosContext, Participant } from './participant.js'
 import { until } from './random-interval.js'
 import type { Row } from './run.js'
-import type { Stats, Supervisor } from './supervisor.js'
+import type { StoreStats } from './store-main.js'
+import type { StoreProcess } from './store-process.js'
 import type { Watcher } from './watchers.js'
 import { MAX_LIFETIME_MS } from './writers.js'
 
@@ -15,68 +17,74 @@ import { MAX_LIFETIME_MS } from './writers.js'
 const STEP_TIMEOUT_MS = 20_000
 /** The time in ms without a change after which no key is left to expire. */
 const QUIET_PERIOD_MS = MAX_LIFETIME_MS + 500
+/** The number of keys that one watched glob counts as at the store. */
+const KEYS_PER_GLOB = 100
 
 /** Waits until every write has an outcome, every client has read all its keys, and no key is left to expire. */
-export async function settle({ violations, counts }: ChaosContext, participants: readonly Participant[]) {
-  const isQuiet = ({ writers, isSynced }: Participant) => writers.pending === 0 && isSynced
-  if (!(await until(STEP_TIMEOUT_MS, () => participants.every(isQuiet)))) {
-    for (const participant of participants.filter(participant => !isQuiet(participant)))
-      violations.add(
-        'does not settle',
-        `${participant.description}, ${participant.writers.pending} writes without outcome`,
-      )
-  }
+export async function settle({ violations, tally }: ChaosContext, participants: readonly Participant[]) {
+  const loud = () => participants.filter(({ writers, isSynced }) => writers.pending > 0 || !isSynced)
+  await until(STEP_TIMEOUT_MS, () => loud().length === 0)
+  for (const { description, writers } of loud())
+    violations.add('does not settle', `${description}, ${writers.pending} writes without outcome`)
   // A write with an unknown outcome may be applied later, and the time to live of its value starts only then.
-  let [seen, since] = [counts.notifications, performance.now()]
+  let [seen, since] = [tally.of('notifications'), performance.now()]
   await until(STEP_TIMEOUT_MS, () => {
-    if (counts.notifications !== seen) since = performance.now()
-    seen = counts.notifications
+    if (tally.of('notifications') !== seen) since = performance.now()
+    seen = tally.of('notifications')
     return performance.now() - since > QUIET_PERIOD_MS
   })
 }
 
-/** Compares the last entry of every watcher with the stored value until they agree. */
-export async function converge(context: ChaosContext, participants: readonly Participant[]) {
-  const store = connect(`mqtt://127.0.0.1:${context.addresses[0]?.port}`, { clientId: 'judge' })
-  let stored: Map<string, Entry<string>> = new Map()
-  const watchers = () =>
-    participants.flatMap(participant => participant.watchers.current.map(watcher => ({ one: participant, watcher })))
-  const wrong = () =>
-    watchers()
-      .map(({ one: participant, watcher }) => ({
-        one: participant,
-        watcher,
-        violation: judgeKey(watcher, stored.get(watcher.key)),
-      }))
-      .filter(({ violation }) => violation !== undefined)
-  const globs = () =>
-    participants.flatMap(participant => participant.globs.current.map(watcher => ({ one: participant, watcher })))
-  const wrongGlobs = () =>
-    globs()
-      .map(({ one: participant, watcher }) => ({
-        one: participant,
-        glob: watcher.glob,
-        wrong: judgeGlob(watcher, stored),
-      }))
-      .filter(({ wrong }) => wrong.length > 0)
+/** Compares what every watcher shows with the stored values until they agree. */
+export async function converge({ addresses, keys, violations }: ChaosContext, participants: readonly Participant[]) {
+  const store = connect(`mqtt://127.0.0.1:${addresses[0]?.port}`, { clientId: 'judge' })
+  let stored = new Map<string, Entry<string>>()
+  const watchers = participants.flatMap(({ watchers, description }) =>
+    watchers.current.map(watcher => ({ watcher, description })),
+  )
+  const differences = () =>
+    watchers
+      .map(({ watcher, description }) => ({ watcher, description, differences: differencesOf(watcher, stored) }))
+      .filter(({ differences }) => differences.length > 0)
   await until(STEP_TIMEOUT_MS, async () => {
-    stored = await readAll(store, context.keys)
-    return wrong().length === 0 && wrongGlobs().length === 0
+    const entries = await Promise.all(keys.map(key => firstValueFrom(store.get(key, text))))
+    stored = new Map(entries.map(entry => [entry.key, entry]))
+    return differences().length === 0
   })
-  const failedGlobs = wrongGlobs()
-  for (const { one: participant, glob, wrong } of failedGlobs)
-    context.violations.add('glob not converged', `${participant.description} ${glob}: ${wrong.slice(0, 4).join('; ')}`)
-  for (const { one: participant, watcher, violation } of wrong())
-    context.violations.add('not converged', `${participant.description} ${watcher.key} ${violation}`)
-  const watched = new Set(watchers().map(({ watcher }) => watcher.key))
-  const failed = new Set(wrong().map(({ watcher }) => watcher.key))
+  for (const { watcher, description, differences: found } of differences())
+    violations.add('not converged', `${description} ${watcher.target}: ${found.slice(0, 4).join('; ')}`)
   await store.close()
-  const rows: Row[] = [
-    ['keys converged', `${watched.size - failed.size} of ${watched.size}`],
-    ['  by watchers', watchers().length],
-    ['globs converged', `${globs().length - failedGlobs.length} of ${globs().length}`],
-  ]
-  return { stored, rows }
+  const row: Row = ['watchers converged', `${watchers.length - differences().length} of ${watchers.length}`]
+  return { stored, row }
+}
+
+function differencesOf({ kind, target, last, map, freshness }: Watcher, stored: ReadonlyMap<string, Entry<string>>) {
+  const isLive = (freshness ?? 'live') === 'live'
+  if (kind === 'glob')
+    return compareGlobView({ isLive, last: key => last.get(key), map, fits: globMatcher(target) }, stored)
+  if (!isLive) return [`is ${freshness}`]
+  const held = stored.get(target)
+  const difference = held === undefined ? 'was not read' : compareState(last.get(target), held)
+  return difference === undefined ? [] : [difference]
+}
+
+/**
+ * Changes every key once, so that {@link converge} shows whether every watcher receives the change. With another broker,
+ * the exact set of registrations is unknown, because the registrations of disconnected clients end only at the next
+ * change.
+ */
+export async function changeEveryKey({ addresses, keys, recorder }: ChaosContext) {
+  const client = 'judge'
+  const store = connect(`mqtt://127.0.0.1:${addresses[0]?.port}`, { clientId: client })
+  await Promise.all(
+    keys.map(async (key, number) => {
+      const value = uniqueValue(`${client}.0`, number, 0)
+      const { version } = await store.key(key, text).set(value)
+      const write = { client, verb: 'SET', key, value: nameOf(value), expires: false } as const
+      recorder.write({ type: 'write', ...write, outcome: 'applied', version: version?.toString(), at: now() })
+    }),
+  )
+  await store.close()
 }
 
 /**
@@ -85,75 +93,44 @@ export async function converge(context: ChaosContext, participants: readonly Par
  * looked up.
  */
 export async function checkRegistrations(
-  { violations }: ChaosContext,
-  supervisor: Pick<Supervisor, 'stats'>,
+  { violations, tally }: ChaosContext,
+  store: StoreProcess,
   participants: readonly Participant[],
 ) {
-  const wanted = participants.map(wantedBy)
-  const globs = wanted.reduce((sum, { globs }) => sum + globs.length, 0)
-  const keys = await reach(globs, stats => wanted.flatMap(participant => faultsOf(participant, new Map(stats.watched))))
-  for (const { watchers, globs } of participants) {
-    watchers.stopAll()
-    globs.stopAll()
-  }
-  await reach(0, () => [])
-  return { keys, globs }
+  const wanted = participants.map(({ name, watchers: { current } }) => ({
+    name,
+    keys: new Set(current.filter(({ kind }) => kind !== 'glob').map(({ target }) => target)),
+    globs: new Set(current.filter(({ kind }) => kind === 'glob').map(({ target }) => target)),
+  }))
+  const globs = wanted.reduce((sum, participant) => sum + participant.globs.size, 0)
+  await reach(({ watches, watched }) => {
+    const registered = new Map(watched)
+    const keys = watched.reduce((sum, [, registeredKeys]) => sum + registeredKeys.length, 0)
+    const found = (watches - keys) / KEYS_PER_GLOB
+    const wrong = wanted.flatMap(participant => differencesOfKeys(participant, registered.get(participant.name) ?? []))
+    return found === globs ? wrong : [...wrong, `${found} globs at the store, ${globs} expected`]
+  })
+  tally.add('registrations of globs', globs)
+  for (const { watchers } of participants) watchers.stopAll()
+  await reach(({ watches }) => (watches === 0 ? [] : [`${watches} at the store, none expected`]))
 
-  /**
-   * Waits until the statistics are as expected for a number of globs.
-   *
-   * @param count - number of globs
-   */
-  async function reach(count: number, judge: (stats: Stats) => string[]) {
-    let stats = await supervisor.stats()
-    const wrong = () => {
-      const found = (stats.watches - keysIn(stats)) / KEYS_PER_GLOB
-      return [...(found === count ? [] : [`${found} globs at the store, ${count} expected`]), ...judge(stats)]
-    }
+  async function reach(differences: (stats: StoreStats) => string[]) {
+    let wrong: string[] = []
     await until(STEP_TIMEOUT_MS, async () => {
-      stats = await supervisor.stats()
-      return wrong().length === 0 && (count > 0 || stats.watches === 0)
+      wrong = differences(await store.stats())
+      return wrong.length === 0
     })
-    for (const what of wrong()) violations.add('registrations', what)
-    if (count === 0 && stats.watches > 0)
-      violations.add('registrations', `${stats.watches} at the store, none expected`)
-    return keysIn(stats)
+    for (const what of wrong) violations.add('registrations', what)
   }
 }
 
-/** The number of keys that one watched glob counts as at the store. */
-const KEYS_PER_GLOB = 100
-
-const keysIn = ({ watched }: Stats) => watched.reduce((sum, [, keys]) => sum + keys.length, 0)
-
-function wantedBy({ name, watchers, globs }: Participant) {
-  const keys = new Set(watchers.current.map(({ key }) => key))
-  return { name, keys, globs: Array.from(new Set(globs.current.map(({ glob }) => glob))) }
-}
-
-function faultsOf(
-  { name, keys, globs }: ReturnType<typeof wantedBy>,
-  watched: ReadonlyMap<string, readonly string[]>,
+function differencesOfKeys(
+  { name, keys, globs }: { name: string; keys: ReadonlySet<string>; globs: ReadonlySet<string> },
+  registered: readonly string[],
 ): string[] {
-  const found = new Set(watched.get(name))
-  const isCovered = (key: string) => globs.some(glob => matchesGlob(glob, key))
-  const missing = Array.from(keys).filter(key => !found.has(key) && !isCovered(key))
-  const left = Array.from(found).filter(key => !keys.has(key) && !isCovered(key))
-  return [...missing.map(key => `${name} has none for ${key}`), ...left.map(key => `${name} has one for ${key}`)]
-}
-
-function judgeKey({ last, freshness }: Watcher, held: Entry<string> | undefined) {
-  if ((freshness ?? 'live') !== 'live') return `is ${freshness}`
-  return held === undefined ? 'was not read' : compareState(last, held)
-}
-
-const judgeGlob = ({ glob, last, map, freshness }: GlobWatcher, stored: ReadonlyMap<string, Entry<string>>) =>
-  compareGlobView(
-    { isLive: freshness === 'live', last: key => last.get(key), map, fits: key => matchesGlob(glob, key) },
-    stored,
-  )
-
-async function readAll(store: StateStore, keys: readonly string[]) {
-  const entries = await Promise.all(keys.map(key => firstValueFrom(store.get(key, text))))
-  return new Map(entries.map(entry => [entry.key, entry]))
+  const matchers = Array.from(globs, globMatcher)
+  const isCovered = (key: string) => matchers.some(matches => matches(key))
+  const missing = Array.from(keys).filter(key => !registered.includes(key) && !isCovered(key))
+  const extra = registered.filter(key => !keys.has(key) && !isCovered(key))
+  return [...missing.map(key => `${name} has none for ${key}`), ...extra.map(key => `${name} has one for ${key}`)]
 }

@@ -2,23 +2,21 @@ import type { DeleteResult, SetResult } from 'rx-statestore'
 import { StateStoreError, set, text } from 'rx-statestore'
 import type { Observable } from 'rxjs'
 import { from } from 'rxjs'
+import { nameOf, uniqueValue } from '../spec/judges/values.js'
+import type { EndedWrite } from '../spec/judges/writes.js'
 import { now } from './now.js'
 import type { ChaosContext, Participant } from './participant.js'
 import type { Random } from './random.js'
-import { nameOf, uniqueValue } from './values.js'
 
-export type Verb = 'SET' | 'DEL' | 'VDEL'
-export type Outcome = 'applied' | 'refused' | 'timeout' | 'absent' | 'closed' | 'unknown' | 'cancelled'
-type Write = { verb: Verb; key: string; value: string; expires?: boolean }
+type Write = Pick<EndedWrite, 'verb' | 'key' | 'value'> & { expires?: boolean }
 type Result = SetResult | DeleteResult | { error: unknown }
 
 /** The maximum time to live in ms. No key expires later than this time after the last write. */
 export const MAX_LIFETIME_MS = 2_000
 
-/** The counter of each error code of failed writes. Any other code is a violation. */
-const FAILURES = { timeout: 'timeout', 'outcome-unknown': 'unknown', closed: 'closed' } as const
-/** The codes of read errors that are expected under faults. */
-const READ_FAILURES = ['timeout', 'closed']
+/** The codes of errors that are expected under faults. */
+const READ_ERRORS = ['timeout', 'closed']
+const WRITE_ERRORS = [...READ_ERRORS, 'outcome-unknown']
 
 export class Writers {
   /** The number of writes without an outcome. */
@@ -128,62 +126,52 @@ export class Writers {
   }
 
   #read() {
-    const key = this.#random.pick(this.#context.keys)
-    this.#context.counts.reads++
-    this.#participant.store.get(key, text).subscribe({
-      next: ({ op, value, version }) =>
-        op === 'set' &&
-        this.#context.recorder.write(['read', this.#participant.name, key, nameOf(value), version?.toString()]),
-      error: error => {
-        const code = this.#codeOf(error)
-        if (!READ_FAILURES.includes(code ?? '') && !this.#isAbsence(code)) this.#reportUnexpected(error)
+    const { keys, tally, recorder } = this.#context
+    const { store, name } = this.#participant
+    const key = this.#random.pick(keys)
+    tally.add('reads')
+    store.get(key, text).subscribe({
+      next: ({ op, value, version }) => {
+        if (op === 'set')
+          recorder.write({ type: 'read', client: name, key, value: nameOf(value), version: String(version) })
       },
+      error: error => void this.#codeOf(error, READ_ERRORS),
     })
   }
 
   #begin(count: number) {
     this.pending += count
-    this.#context.counts.tried += count
+    this.#context.tally.add('writes', count)
   }
 
   /**
-   * Records the outcome of a write.
+   * Records the result of a write.
    *
-   * @param outcome - outcome, or `undefined` for a cancelled write
+   * @param result - result, or `undefined` for a cancelled write
    */
-  #finish({ verb, key, value, expires = false }: Write, outcome: Result | undefined) {
-    this.pending--
-    const word = this.#outcomeOf(outcome)
-    this.#context.counts[word]++
-    const version = outcome && 'version' in outcome ? outcome.version?.toString() : undefined
+  #finish({ verb, key, value, expires = false }: Write, result: Result | undefined) {
+    const { tally, recorder } = this.#context
+    const outcome = this.#outcomeOf(result)
+    const version = result && 'version' in result ? result.version?.toString() : undefined
     const name = value === '' ? '' : nameOf(value)
-    this.#context.recorder.write(['write', this.#participant.name, verb, key, name, word, version, expires, now()])
+    this.pending--
+    tally.add(`writes: ${outcome}`)
+    const client = this.#participant.name
+    recorder.write({ type: 'write', client, verb, key, value: name, outcome, version, expires, at: now() })
   }
 
-  #outcomeOf(outcome: Result | undefined): Outcome {
-    if (outcome === undefined) return 'cancelled'
-    if ('applied' in outcome) return outcome.applied ? 'applied' : 'refused'
-    if ('deleted' in outcome) return outcome.deleted ? 'applied' : 'refused'
-    const code = this.#codeOf(outcome.error)
-    if (code === 'timeout' || code === 'outcome-unknown' || code === 'closed') return FAILURES[code]
-    if (this.#isAbsence(code)) return 'absent'
-    this.#reportUnexpected(outcome.error)
-    return 'unknown'
+  #outcomeOf(result: Result | undefined): string {
+    if (result === undefined) return 'cancelled'
+    if ('error' in result) return this.#codeOf(result.error, WRITE_ERRORS)
+    const isApplied = 'applied' in result ? result.applied : result.deleted
+    return isApplied ? 'applied' : 'refused'
   }
 
-  /**
-   * Returns whether an error code means that the store is unavailable. A single store with the built-in broker is
-   * always available.
-   */
-  #isAbsence(code: string | undefined) {
-    return this.#context.unavailableCodes.includes(code ?? '')
-  }
-
-  #codeOf(error: unknown) {
-    return error instanceof StateStoreError ? error.code : undefined
-  }
-
-  #reportUnexpected(error: unknown) {
-    this.#context.violations.add('unexpected error of a request', error)
+  /** Returns the code of an error, which is a violation unless faults cause such errors. */
+  #codeOf(error: unknown, expected: readonly string[]) {
+    const { violations, unavailableCodes } = this.#context
+    const code = error instanceof StateStoreError ? error.code : 'unknown'
+    if (![...expected, ...unavailableCodes].includes(code)) violations.add('unexpected error of a request', error)
+    return code
   }
 }

@@ -9,7 +9,7 @@ const MINUTES = 60_000
 /** @param {...string} files */
 const vitest = (...files) => ['npx', 'vitest', 'run', '--mode', 'all', ...files]
 /** @param {string} main @param {...string} flags */
-const chaos = (main, ...flags) => ['node', '--expose-gc', `chaos/target/chaos/${main}`, '--minutes', '20', ...flags]
+const chaos = (main, ...flags) => ['node', `chaos/target/chaos/${main}`, '--minutes', '20', ...flags]
 /** @param {...string} flags */
 const soak = (...flags) => ['node', 'chaos/target/chaos/soak/main.js', '--minutes', '30', ...flags]
 

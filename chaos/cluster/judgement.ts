@@ -1,8 +1,10 @@
 import { connect } from 'rx-statestore'
+import type { Violations } from '../../spec/judges/violations.js'
 import { Random } from '../random.js'
 import { until } from '../random-interval.js'
-import type { Violations } from '../violations.js'
-import type { NodeStats, StoreNodes } from './nodes.js'
+import type { Row } from '../run.js'
+import type { StoreStats } from '../store-main.js'
+import type { StoreNodes } from './nodes.js'
 import { checkHistories } from './porcupine.js'
 import type { RegisterHistories } from './registers.js'
 import { RegisterClient } from './registers.js'
@@ -10,15 +12,14 @@ import { RegisterClient } from './registers.js'
 /** The time in ms that nodes may take to agree, and that the last reads may take. */
 const AGREEMENT_TIMEOUT_MS = 20_000
 
+/** Checks that all nodes have the same keys. */
 export async function checkNodes(nodes: StoreNodes, violations: Violations) {
-  let stats: NodeStats[] = []
-  const hashes = () => new Set(stats.map(({ hash }) => hash))
-  await until(AGREEMENT_TIMEOUT_MS, async () => {
+  let stats: StoreStats[] = []
+  const isEqual = await until(AGREEMENT_TIMEOUT_MS, async () => {
     stats = await nodes.stats()
-    return hashes().size === 1
+    return new Set(stats.map(({ hash }) => hash)).size === 1
   })
-  if (hashes().size !== 1) violations.add('nodes differ', JSON.stringify(stats))
-  return hashes().size === 1 ? stats.length : 0
+  if (!isEqual) violations.add('nodes differ', JSON.stringify(stats))
 }
 
 /**
@@ -29,16 +30,24 @@ export async function checkNodes(nodes: StoreNodes, violations: Violations) {
 export async function readLast(histories: RegisterHistories, port: number, violations: Violations) {
   const store = connect(`mqtt://127.0.0.1:${port}`, { clientId: 'judge' })
   const reader = new RegisterClient(histories, { store }, 1_000, new Random(0), violations, () => undefined)
-  for (const key of histories.keys) reader.read(key)
+  for (const key of histories.keys) void reader.read(key)
   if (!(await until(AGREEMENT_TIMEOUT_MS, () => reader.pending === 0)))
     violations.add('does not settle', `${reader.pending} last reads`)
   await store.close()
 }
 
 /** @param directory - directory for reports that visualise violations */
-export async function checkLinearizability(histories: RegisterHistories, directory: string, violations: Violations) {
+export async function checkLinearizability(
+  histories: RegisterHistories,
+  directory: string,
+  violations: Violations,
+): Promise<Row[]> {
   const verdict = await checkHistories(histories.lines(), directory)
   for (const key of verdict.illegal) violations.add('not linearizable', `${key}, see ${directory}`)
   for (const key of verdict.undecided) violations.add('linearizable or not', `${key} took too long`)
-  return verdict
+  const { keys, operations, unknown } = verdict
+  return [
+    ['linearizable keys, by porcupine', `${keys - verdict.illegal.length - verdict.undecided.length} of ${keys}`],
+    ['  operations, those with an unknown outcome', `${operations}, ${unknown}`],
+  ]
 }

@@ -1,10 +1,10 @@
 import { StateStoreError, text } from 'rx-statestore'
 import { lease } from 'rx-statestore/lease'
 import type { Subscription } from 'rxjs'
-import { findLeaseViolations, type LeaseHolding } from '../../spec/judges/leases.js'
+import type { LeaseHolding } from '../../spec/judges/leases.js'
 import { now } from '../now.js'
 import type { Participant } from '../participant.js'
-import type { Violations } from '../violations.js'
+import type { Run } from '../run.js'
 
 const LOCKS = 3
 const LEASE_DURATION_MS = 1_500
@@ -14,32 +14,24 @@ const LEASE_DURATION_MS = 1_500
 const EXPECTED_CODES = ['fencing-token-stale', 'timeout', 'closed', 'request-rejected', 'outcome-unknown']
 
 /** All periods in which a client held a lease. */
-export class LeaseHoldings {
-  all: LeaseHolding[] = []
-  fenced = 0
-  stale = 0
-
-  check(violations: Violations) {
-    for (const wrong of findLeaseViolations(this.all)) violations.add('lease', wrong)
-  }
-}
+export type LeaseHoldings = LeaseHolding[]
 
 /** The lease that one client acquires, uses for writes, and releases. */
 export class Leases {
+  #run
   #holdings
   #participant
   #lock
-  #violations
   #writes = 0
   #subscription: Subscription | undefined
   #holding: LeaseHolding | undefined
 
   /** @param number - number of the client */
-  constructor(holdings: LeaseHoldings, participant: Participant, number: number, violations: Violations) {
+  constructor(run: Run, holdings: LeaseHoldings, participant: Participant, number: number) {
+    this.#run = run
     this.#holdings = holdings
     this.#participant = participant
     this.#lock = `lock/${number % LOCKS}`
-    this.#violations = violations
   }
 
   /** Starts without a lease. The previous client and its lease have ended. */
@@ -57,16 +49,17 @@ export class Leases {
   write() {
     const { token } = this.#holding ?? {}
     if (token === undefined) return
+    const { tally, violations } = this.#run
     const { store, name, incarnation } = this.#participant
-    this.#holdings.fenced++
+    tally.add('fenced writes')
     store
       .key(`fence/${this.#lock}`, text)
       .set(`${name}.${incarnation}.${this.#writes++}`, { fencingToken: token })
       .subscribe({
         error: error => {
           const code = error instanceof StateStoreError ? error.code : ''
-          if (code === 'fencing-token-stale') this.#holdings.stale++
-          if (!EXPECTED_CODES.includes(code)) this.#violations.add('unexpected error of a fenced write', error)
+          if (code === 'fencing-token-stale') tally.add('fenced writes: stale token')
+          if (!EXPECTED_CODES.includes(code)) violations.add('unexpected error of a fenced write', error)
         },
       })
   }
@@ -90,7 +83,7 @@ export class Leases {
       error: error => {
         // The client of the lease is being replaced.
         if (error instanceof StateStoreError && error.code === 'closed') this.#recordLost()
-        else this.#violations.add('lease error', error)
+        else this.#run.violations.add('lease error', error)
       },
       complete: () => this.#recordLost(),
     })
@@ -100,7 +93,7 @@ export class Leases {
     this.#recordLost()
     const holding = { lock: this.#lock, holder, token, from: now(), until: 0 }
     this.#holding = holding
-    this.#holdings.all.push(holding)
+    this.#holdings.push(holding)
   }
 
   #recordLost() {

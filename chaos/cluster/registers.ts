@@ -1,10 +1,8 @@
-import type { DeleteResult, SetResult } from 'rx-statestore'
-import { StateStoreError, text } from 'rx-statestore'
-import type { Observable } from 'rxjs'
+import { type DeleteResult, type SetResult, StateStoreError, text } from 'rx-statestore'
+import type { Violations } from '../../spec/judges/violations.js'
 import { now } from '../now.js'
 import type { Participant } from '../participant.js'
 import type { Random } from '../random.js'
-import type { Violations } from '../violations.js'
 
 export interface Operation {
   client: number
@@ -23,6 +21,9 @@ export interface Operation {
   return: number | null
 }
 
+type Started = Pick<Operation, 'op' | 'value' | 'expected'>
+type Outcome = Pick<Operation, 'found' | 'applied'>
+
 /**
  * The number of keys in use at a time, and their period of use in ms. Both are limited, because the checker's search
  * space grows with the length of histories.
@@ -32,12 +33,13 @@ const KEY_PERIOD_MS = 4_000
 /** The codes of errors after which the operation was certainly not applied. */
 const NOT_DONE = ['timeout', 'closed', 'request-rejected']
 
+/** The operations on each key, in the order of their ends. */
 export class RegisterHistories {
   #keys: Map<string, Operation[]> = new Map()
   #start = now()
   #values = 0
   /** The time when each version was first known to a client, in monotonic ms. */
-  answered: Map<string, number> = new Map()
+  readonly answered: Map<string, number> = new Map()
 
   get keys() {
     return [...this.#keys.keys()]
@@ -55,10 +57,11 @@ export class RegisterHistories {
     return `reg/${Math.floor((now() - this.#start) / KEY_PERIOD_MS)}/${random.int(1, KEYS_IN_USE)}`
   }
 
-  add(key: string, operation: Operation) {
-    const operations = this.#keys.get(key)
-    if (operations) operations.push(operation)
-    else this.#keys.set(key, [operation])
+  /** Adds an operation that began and ended at times in monotonic ms. Without an end, its outcome is unknown. */
+  add(key: string, operation: Omit<Operation, 'invoke' | 'return'>, begin: number, end?: number) {
+    const operations = this.#keys.get(key) ?? []
+    this.#keys.set(key, operations)
+    operations.push({ ...operation, invoke: nanoseconds(begin), return: end === undefined ? null : nanoseconds(end) })
   }
 
   recordVersion(version: unknown) {
@@ -71,9 +74,10 @@ export class RegisterHistories {
   }
 }
 
+const nanoseconds = (ms: number) => Math.round(ms * 1e6)
+
+/** Performs operations on registers, and records their outcomes. */
 export class RegisterClient {
-  /** The number of operations without an outcome. */
-  pending = 0
   #histories
   #participant
   #number
@@ -85,7 +89,7 @@ export class RegisterClient {
    * concurrent operations.
    */
   #pendingKeys: Set<string> = new Set()
-  #lastKnown: Map<string, { value: string; version: unknown }> = new Map()
+  #known: Map<string, { value: string; version: unknown }> = new Map()
 
   /**
    * @param number - number of the client
@@ -107,97 +111,73 @@ export class RegisterClient {
     this.#onAnswered = onAnswered
   }
 
-  /** Forgets the keys seen by the previous client, which are no longer in use. */
-  start() {
-    this.#lastKnown.clear()
+  /** The number of operations without an outcome. */
+  get pending() {
+    return this.#pendingKeys.size
   }
 
-  performOperation() {
+  /** Forgets the keys seen by the previous client, which are no longer in use. */
+  start() {
+    this.#known.clear()
+  }
+
+  async performOperation() {
     const random = this.#random
     const key = this.#histories.pickKey(random)
     if (this.#pendingKeys.has(key)) return
     const handle = this.#participant.store.key(key, text)
-    const seen = this.#lastKnown.get(key)
+    const known = this.#known.get(key)
     const value = this.#histories.nextValue()
     const dice = random.next()
-    if (dice < 0.35) this.read(key)
-    else if (dice < 0.6) this.#write(key, { op: 'set', value }, handle.set(value))
-    else if (dice < 0.7) this.#write(key, { op: 'set-if-absent', value }, handle.set(value, { ifAbsent: true }))
-    else if (dice < 0.78 || seen === undefined) this.#write(key, { op: 'delete' }, handle.delete())
-    else if (dice < 0.86) this.#write(key, { op: 'delete-if', expected: seen.value }, handle.deleteIf(seen.value))
-    else
-      this.#write(
-        key,
-        { op: 'set-if-version', value, expected: seen.value },
-        handle.set(value, { ifVersion: String(seen.version) }),
-      )
+    if (dice < 0.35) await this.read(key)
+    else if (dice < 0.6) await this.#set(key, { op: 'set', value }, handle.set(value))
+    else if (dice < 0.7) await this.#set(key, { op: 'set-if-absent', value }, handle.set(value, { ifAbsent: true }))
+    else if (dice < 0.78 || known === undefined) await this.#delete(key, { op: 'delete' }, handle.delete())
+    else if (dice < 0.86)
+      await this.#delete(key, { op: 'delete-if', expected: known.value }, handle.deleteIf(known.value))
+    else {
+      const operation = { op: 'set-if-version', value, expected: known.value } as const
+      await this.#set(key, operation, handle.set(value, { ifVersion: String(known.version) }))
+    }
   }
 
-  read(key: string) {
-    const startedAt = this.#begin(key)
-    this.#participant.store.get(key, text).subscribe({
-      next: entry => {
-        const found = entry.op === 'set' ? entry.value : ''
-        if (found !== '') this.#lastKnown.set(key, { value: found, version: entry.version })
-        this.#finish(key, { op: 'read', found }, startedAt)
-      },
-      // A failed read constrains no history.
-      error: error => this.#handleError(key, error),
+  async read(key: string) {
+    await this.#perform(key, { op: 'read' }, this.#participant.store.get(key, text), ({ op, value, version }) => {
+      if (op !== 'set') return { found: '' }
+      this.#known.set(key, { value, version })
+      return { found: value }
     })
   }
 
-  #write(
-    key: string,
-    operation: Pick<Operation, 'op' | 'value' | 'expected'>,
-    result$: Observable<SetResult | DeleteResult>,
-  ) {
-    const startedAt = this.#begin(key)
-    result$.subscribe({
-      next: result => {
-        const applied = 'applied' in result ? result.applied : result.deleted
-        const version = 'version' in result ? result.version : undefined
-        if (applied && operation.value !== undefined) {
-          this.#histories.recordVersion(version)
-          this.#lastKnown.set(key, { value: operation.value, version })
-        }
-        this.#finish(key, { ...operation, applied }, startedAt)
-      },
-      error: error => {
-        if (this.#handleError(key, error)) this.#add(key, operation, startedAt, null)
-      },
+  async #set(key: string, operation: Started & { value: string }, request: PromiseLike<SetResult>) {
+    await this.#perform(key, operation, request, ({ applied, version }) => {
+      if (applied) {
+        this.#histories.recordVersion(version)
+        this.#known.set(key, { value: operation.value, version })
+      }
+      return { applied }
     })
   }
 
-  #finish(key: string, operation: Omit<Operation, 'client' | 'invoke' | 'return'>, startedAt: number) {
-    this.pending--
-    this.#pendingKeys.delete(key)
-    this.#add(key, operation, startedAt, now())
-    this.#onAnswered(startedAt)
+  async #delete(key: string, operation: Started, request: PromiseLike<DeleteResult>) {
+    await this.#perform(key, operation, request, ({ deleted }) => ({ applied: deleted }))
   }
 
-  #begin(key: string) {
-    this.pending++
+  async #perform<T>(key: string, started: Started, request: PromiseLike<T>, outcomeOf: (result: T) => Outcome) {
+    const operation = { client: this.#number, ...started }
+    const begin = now()
     this.#pendingKeys.add(key)
-    return now()
-  }
-
-  /** Handles an error. Returns whether the operation may have been applied despite the error. */
-  #handleError(key: string, error: unknown) {
-    this.pending--
-    this.#pendingKeys.delete(key)
-    const code = error instanceof StateStoreError ? error.code : undefined
-    if (code === undefined || ![...NOT_DONE, 'outcome-unknown'].includes(code))
-      this.#violations.add('unexpected error of a request', error)
-    return !NOT_DONE.includes(code ?? '')
-  }
-
-  #add(
-    key: string,
-    operation: Omit<Operation, 'client' | 'invoke' | 'return'>,
-    startedAt: number,
-    ended: number | null,
-  ) {
-    const [invoke, end] = [Math.round(startedAt * 1e6), ended === null ? null : Math.round(ended * 1e6)]
-    this.#histories.add(key, { client: this.#number, ...operation, invoke, return: end })
+    try {
+      const result = await request
+      this.#histories.add(key, { ...operation, ...outcomeOf(result) }, begin, now())
+      this.#onAnswered(begin)
+    } catch (error) {
+      const code = error instanceof StateStoreError ? error.code : ''
+      if (![...NOT_DONE, 'outcome-unknown'].includes(code)) this.#violations.add('unexpected error of a request', error)
+      // A failed read constrains no history.
+      if (!NOT_DONE.includes(code) && started.op !== 'read') this.#histories.add(key, operation, begin)
+    } finally {
+      this.#pendingKeys.delete(key)
+    }
   }
 }

@@ -1,4 +1,5 @@
 import { now } from '../now.js'
+import { quantile } from '../soak/trend.js'
 
 /** Measures the time that clients wait for a response after their node or the leader of the stream has ended. */
 export class TakeoverTimes {
@@ -38,15 +39,15 @@ export class TakeoverTimes {
     }
   }
 
-  /** The waiting times after the end of a node and of the leader, for the report. */
-  get summary() {
-    return { nodes: wordsOf(this.#nodes), leaders: wordsOf(this.#leaders) }
+  /** The rows of the final table. */
+  get rows() {
+    return [
+      ['takeover from a node: median, most', summaryOf(this.#nodes)],
+      ['takeover from a leader: median, most', summaryOf(this.#leaders)],
+    ] as const
   }
 }
 
-function wordsOf(times: readonly number[]) {
-  const inOrder = [...times].sort((a, b) => a - b)
-  const [median, longest] = [inOrder[Math.floor(inOrder.length / 2)], inOrder.at(-1)]
-  if (median === undefined || longest === undefined) return 'none'
-  return `${(median / 1000).toFixed(2)} s, ${(longest / 1000).toFixed(2)} s (${inOrder.length})`
-}
+const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`
+const summaryOf = (times: readonly number[]) =>
+  times.length === 0 ? 'none' : `${seconds(quantile(times, 0.5))}, ${seconds(Math.max(...times))} (${times.length})`

@@ -1,15 +1,15 @@
 import type { PubSubClient } from 'rx-statestore/pubsub'
 import type { Subscription } from 'rxjs'
-import type { PubSubChaosContext } from './context.js'
-import type { GroupMembership } from './group-membership.js'
-import { checkMembership, newMembership } from './group-membership.js'
-import type { HubHost } from './hub-host.js'
-import { idOf } from './hub-host.js'
+import { now } from '../now.js'
+import { type HubHost, idOf, type PubSubContext } from './hub-host.js'
 
-export type GroupListener = { subscription: Subscription; membership: GroupMembership | undefined }
+interface GroupListener {
+  subscription: Subscription
+  /** the membership in the current session, if there is a session */
+  membership: number | undefined
+}
 
-/** The maximum lag of the witnesses in ms. */
-const MAX_WITNESS_LAG_MS = 3_000
+let membershipCount = 0
 
 /** Records the messages that one client receives, by group and session. */
 export class GroupListeners {
@@ -17,13 +17,13 @@ export class GroupListeners {
   #hub
   #name
   #client
-  #connectionId: string | undefined
+  #session: string | undefined
   #isConnected = false
   #listeners: Map<number, GroupListener> = new Map()
   /** The groups whose memberships in the current session are not completely received yet. */
   #memberships: Set<number> = new Set()
 
-  constructor(context: PubSubChaosContext, hub: HubHost, name: string, client?: PubSubClient) {
+  constructor(context: PubSubContext, hub: HubHost, name: string, client?: PubSubClient) {
     this.#context = context
     this.#hub = hub
     this.#name = name
@@ -48,17 +48,16 @@ export class GroupListeners {
     if (listener !== undefined) {
       listener.subscription.unsubscribe()
       this.#listeners.delete(group)
-      this.#checkLater(listener.membership)
       // While messages of the previous membership may still arrive, a new membership would start with some of them.
     } else if (!this.#memberships.has(group)) this.#listen(group)
   }
 
-  recordMembership(type: 'joined' | 'left', connectionId: string, group: number, at: number) {
+  recordMembership(type: 'joined' | 'left', session: string, group: number) {
     // The change may belong to a previous session that the hub still keeps.
-    if (this.#connectionId !== undefined && connectionId !== this.#connectionId) return
-    if (type === 'joined') this.#memberships.add(group)
-    const membership = this.#listeners.get(group)?.membership
-    if (type === 'joined' && membership?.connectionId === connectionId) membership.joinedAt = at
+    if (type === 'left' || (this.#session !== undefined && session !== this.#session)) return
+    this.#memberships.add(group)
+    const { membership } = this.#listeners.get(group) ?? {}
+    if (membership !== undefined) this.#context.recorder.write({ type: 'joined', membership, at: now() })
   }
 
   /**
@@ -69,62 +68,54 @@ export class GroupListeners {
   end(isLast: boolean) {
     for (const { membership, subscription } of this.#listeners.values()) {
       subscription.unsubscribe()
-      if (membership && isLast) checkMembership(membership, this.#context, true)
-      else this.#checkLater(membership)
+      if (isLast && membership !== undefined) this.#context.recorder.write({ type: 'complete', membership })
     }
     this.#listeners.clear()
   }
 
   #listen(group: number) {
+    const { recorder, tally, violations } = this.#context
     const { messages$, gaps$ } = this.#client?.group(String(group)) ?? {}
     let listener: GroupListener | undefined
     // Gaps are subscribed to first, because they are emitted on joining.
     const subscription = gaps$?.subscribe(() => {
-      this.#context.counts.gaps++
-      if (listener?.membership) listener.membership.isGapOwed = false
+      tally.add('gaps')
+      if (listener?.membership !== undefined) recorder.write({ type: 'gap', membership: listener.membership })
     })
     if (subscription === undefined) return
-    listener = { subscription, membership: this.#startMembership(group, false) }
+    listener = { subscription, membership: this.#startMembership(group) }
     this.#listeners.set(group, listener)
     subscription.add(
       messages$?.subscribe({
-        next: ({ data }) => this.#recordMessage(group, idOf(data)),
-        error: error => error.code !== 'closed' && this.#context.violations.add('a group that ended', error),
+        next: ({ data }) => {
+          tally.add('delivered')
+          if (listener?.membership !== undefined)
+            recorder.write({ type: 'received', membership: listener.membership, id: idOf(data) })
+        },
+        error: error => error.code !== 'closed' && violations.add('a group that ended', error),
       }),
     )
   }
 
-  #recordMessage(group: number, id: number) {
-    this.#context.counts.delivered++
-    this.#listeners.get(group)?.membership?.seen.push(id)
-  }
-
-  #handleConnected(connectionId: string, wasConnected: boolean) {
-    const { counts } = this.#context
-    if (connectionId === this.#connectionId) {
-      if (!wasConnected) counts.recoveries++
+  #handleConnected(session: string, wasConnected: boolean) {
+    const { tally } = this.#context
+    if (session === this.#session) {
+      if (!wasConnected) tally.add('recoveries')
       return
     }
-    counts.sessions++
-    this.#connectionId = connectionId
+    tally.add('sessions')
+    this.#session = session
     this.#memberships.clear()
-    for (const [group, listener] of this.#listeners) {
-      const before = listener.membership
-      listener.membership = this.#startMembership(
-        group,
-        before !== undefined && (before.isGapOwed || before.seen.length > 0),
-      )
-      this.#checkLater(before)
-    }
+    for (const [group, listener] of this.#listeners)
+      listener.membership = this.#startMembership(group, listener.membership)
   }
 
-  #startMembership(group: number, isGapOwed: boolean) {
-    const connectionId = this.#connectionId
-    if (connectionId === undefined) return undefined
-    return newMembership({ client: this.#name, connectionId, run: this.#hub.run, group, isGapOwed })
-  }
-
-  #checkLater(membership: GroupMembership | undefined) {
-    if (membership) setTimeout(() => checkMembership(membership, this.#context, false), MAX_WITNESS_LAG_MS).unref()
+  #startMembership(group: number, previous?: number) {
+    const session = this.#session
+    if (session === undefined) return undefined
+    const id = membershipCount++
+    const membership = { client: this.#name, session, run: this.#hub.run, group }
+    this.#context.recorder.write({ type: 'membership', id, previous, ...membership })
+    return id
   }
 }

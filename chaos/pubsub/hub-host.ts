@@ -2,9 +2,19 @@ import type { PubSubClient } from 'rx-statestore/pubsub'
 import { connectPubSub } from 'rx-statestore/pubsub'
 import type { Hub, PubSubServer } from 'rx-statestore/pubsub/server'
 import { servePubSub } from 'rx-statestore/pubsub/server'
+import type { HubRecord } from '../../spec/judges/hub-recording.js'
 import { now } from '../now.js'
 import { until } from '../random-interval.js'
-import type { PubSubChaosContext } from './context.js'
+import type { Recorder } from '../recorder.js'
+import type { Run } from '../run.js'
+import type { Member } from './member.js'
+
+export interface PubSubContext extends Pick<Run, 'tally' | 'violations'> {
+  readonly groups: number
+  readonly recorder: Recorder<HubRecord>
+  /** the members by user id, which is unique to each client */
+  readonly members: Map<string, Member>
+}
 
 /** The retention in ms, which is short so that sessions expire during a run. */
 const RETENTION_MS = 1_000
@@ -28,7 +38,7 @@ export class HubHost {
   /** Resolves when the witnesses are admitted, which come before the clients. */
   #opened = Promise.resolve()
 
-  constructor(context: PubSubChaosContext) {
+  constructor(context: PubSubContext) {
     this.#context = context
   }
 
@@ -58,10 +68,9 @@ export class HubHost {
   }
 
   async kill() {
-    this.#context.counts.restarts++
     await this.#server?.close()
     await this.#closeWitnesses()
-    this.#context.ledger.recordHubEnd()
+    this.#context.recorder.write({ type: 'hub ended', at: now() })
   }
 
   async stop() {
@@ -73,36 +82,36 @@ export class HubHost {
   }
 
   #listen(hub: Hub) {
-    const { ledger, counts, violations } = this.#context
+    const { recorder, tally, violations, members } = this.#context
     hub.events$.subscribe(event => {
-      ledger.recordAccepted(Number(event.payload.data))
+      recorder.write({ type: 'event', id: Number(event.payload.data) })
       event.accept()
     })
     hub.connections$.subscribe(event => {
       if (event.type !== 'disconnected') return
-      if (event.reason === 'expired') counts.expired++
-      if (event.reason === 'overflow') counts.overflowed++
+      if (event.reason === 'expired') tally.add('expired sessions')
+      if (event.reason === 'overflow') tally.add('overflowed sessions')
       if (event.reason === 'violation') violations.add('invalid frame', event.connection.userId)
     })
     hub.memberships$.subscribe(({ type, connection: { userId = '', connectionId }, group }) => {
-      this.#context.members.get(userId)?.recordMembership(type, connectionId, Number(group), now())
+      members.get(userId)?.recordMembership(type, connectionId, Number(group))
       // This message arrives after all messages that the client received as a member.
       if (type === 'left') hub.sendToConnection(connectionId, Number(group))
     })
   }
 
   async #connectWitnesses(hub: Hub) {
-    const { ledger, violations, options } = this.#context
+    const { recorder, violations, groups } = this.#context
     const { run } = this
     // Each group has one witness, so that no witness receives so many messages that the hub disconnects it.
-    this.#witnesses = Array.from({ length: options.groups }, (_, group) => {
+    this.#witnesses = Array.from({ length: groups }, (_, group) => {
       const witness = connectPubSub(`${hub.url}?user=${WITNESS}`)
       const { messages$, gaps$ } = witness.group(String(group))
-      messages$.subscribe(({ data }) => ledger.recordPublished(run, group, idOf(data)))
+      messages$.subscribe(({ data }) => recorder.write({ type: 'published', run, group, id: idOf(data) }))
       gaps$.subscribe(() => violations.add('the run itself', 'a witness has a gap'))
       return witness
     })
-    const areThere = () => hub.connections.filter(({ groups }) => groups.length === 1).length === options.groups
+    const areThere = () => hub.connections.filter(connection => connection.groups.length === 1).length === groups
     if (!(await until(QUIET_TIMEOUT_MS, areThere))) violations.add('the run itself', 'no witnesses')
   }
 

@@ -3,17 +3,17 @@ import type { PubSubClient, SendResult } from 'rx-statestore/pubsub'
 import { connectPubSub } from 'rx-statestore/pubsub'
 import type { Observable, Subscription } from 'rxjs'
 import { Link } from '../link.js'
+import { now } from '../now.js'
 import type { Random } from '../random.js'
-import type { PubSubChaosContext } from './context.js'
 import { GroupListeners } from './group-listeners.js'
-import type { HubHost } from './hub-host.js'
-import type { Outcome } from './ledger.js'
-import { EVENT } from './ledger.js'
+import type { HubHost, PubSubContext } from './hub-host.js'
 
 /** The settings of a client in ms, which are short enough to detect a stalled link during a run. */
 const SETTINGS = { recoveryWindow: 5_000, keepAlive: 1_500, connectTimeout: 1_500, timeout: 10_000 }
 const RECONNECT = { initial: 20, max: 300 }
 const BURST = 150
+
+let messageCount = 0
 
 /** A client behind a faulty link that listens to groups and sends to them. */
 export class Member {
@@ -30,7 +30,7 @@ export class Member {
   /** The number of sends without an outcome. */
   pending = 0
 
-  constructor(context: PubSubChaosContext, hub: HubHost, index: number, random: Random) {
+  constructor(context: PubSubContext, hub: HubHost, index: number, random: Random) {
     this.#context = context
     this.#hub = hub
     this.#index = index
@@ -66,12 +66,12 @@ export class Member {
     await this.link.close()
   }
 
-  recordMembership = (type: 'joined' | 'left', connectionId: string, group: number, at: number) =>
-    this.#listeners.recordMembership(type, connectionId, group, at)
+  recordMembership = (type: 'joined' | 'left', connectionId: string, group: number) =>
+    this.#listeners.recordMembership(type, connectionId, group)
 
   /** Starts or stops listening to a random group. */
   toggleGroup() {
-    this.#listeners.toggle(this.#random.int(0, this.#context.options.groups - 1))
+    this.#listeners.toggle(this.#random.int(0, this.#context.groups - 1))
   }
 
   send() {
@@ -92,30 +92,42 @@ export class Member {
       if (!['timeout', 'outcome-unknown'].includes(error.code)) this.#context.violations.add('reported', error)
     })
     this.#listeners = new GroupListeners(this.#context, this.#hub, this.name, client)
-    for (let i = 0; i < this.#context.options.groups / 2; i++) this.toggleGroup()
+    for (let i = 0; i < this.#context.groups / 2; i++) this.toggleGroup()
   }
 
   #sendMessage(padding: number) {
-    const group = this.#random.int(0, this.#context.options.groups - 1)
-    const id = this.#context.ledger.register(this.#author, group)
+    const group = this.#random.int(0, this.#context.groups - 1)
+    const id = this.#recordSent(group)
     const result$ = this.#client?.group(String(group)).send({ id, pad: 'é'.repeat(padding) })
     this.#track(id, result$)
   }
 
   #sendEvent() {
-    const id = this.#context.ledger.register(this.#author, EVENT)
+    const id = this.#recordSent()
     this.#track(id, this.#client?.sendEvent('note', id))
   }
 
+  /** Records a message to a group, or an event, before it is sent. Returns its number. */
+  #recordSent(group?: number) {
+    const id = messageCount++
+    this.#context.recorder.write({
+      type: 'sent',
+      id,
+      author: this.#author,
+      ...(group !== undefined && { group }),
+      at: now(),
+    })
+    return id
+  }
+
   #track(id: number, result$: Observable<SendResult> | undefined) {
-    const { ledger, counts } = this.#context
     this.pending++
     const subscription = result$?.subscribe({
       next: ({ duplicate }) => {
-        if (duplicate) counts.copies++
-        ledger.settle(id, 'acked')
+        if (duplicate) this.#context.tally.add('acknowledged copies')
+        this.#recordEnded(id, 'acked')
       },
-      error: error => ledger.settle(id, outcomeOf(error)),
+      error: error => this.#recordEnded(id, error instanceof StateStoreError ? error.code : String(error)),
     })
     subscription?.add(() => this.pending--)
     if (this.#random.chance(0.01)) setImmediate(() => this.#cancel(id, subscription))
@@ -123,13 +135,12 @@ export class Member {
 
   #cancel(id: number, subscription: Subscription | undefined) {
     if (subscription === undefined || subscription.closed) return
-    this.#context.ledger.settle(id, 'cancelled')
+    this.#recordEnded(id, 'cancelled')
     subscription.unsubscribe()
   }
-}
 
-function outcomeOf(error: unknown): Outcome {
-  const code = error instanceof StateStoreError ? error.code : ''
-  if (code === 'outcome-unknown') return 'unknown'
-  return code === 'timeout' || code === 'closed' || code === 'overflow' ? code : 'refused'
+  #recordEnded(id: number, outcome: string) {
+    this.#context.tally.add(`sends: ${outcome}`)
+    this.#context.recorder.write({ type: 'ended', id, outcome, at: now() })
+  }
 }

@@ -2,10 +2,12 @@ import { type ConnectOptions, connect, type StateStore, StateStoreError, text } 
 import { lease } from 'rx-statestore/lease'
 import { matching } from 'rx-statestore/matching'
 import { firstValueFrom, type Observable, type Subscription, take } from 'rxjs'
+import type { Violations } from '../../spec/judges/violations.js'
 import { Link } from '../link.js'
 import type { Random } from '../random.js'
 import { until } from '../random-interval.js'
-import type { Violations } from '../violations.js'
+import type { Run } from '../run.js'
+import type { Tally } from '../tally.js'
 import type { Address, StoreUnderTest } from './stores.js'
 import { quantile } from './trend.js'
 
@@ -38,10 +40,10 @@ interface Member {
 
 /** Constant load of a store: requests, watches, globs, leases, clients that come and leave, and a slow reader. */
 export class Load {
-  readonly counts = { requests: 0, notifications: 0, visitors: 0, cuts: 0, restarts: 0, leases: 0, stalls: 0 }
   #store
-  #random
-  #violations
+  #random: Random
+  #tally: Tally
+  #violations: Violations
   #members: Member[] = []
   #slowReader: StateStore | undefined
   #links: Link[] = []
@@ -52,9 +54,10 @@ export class Load {
   #visitors = 0
   #isStopping = false
 
-  constructor(store: StoreUnderTest, random: Random, violations: Violations) {
+  constructor(store: StoreUnderTest, { random, tally, violations }: Run) {
     this.#store = store
     this.#random = random
+    this.#tally = tally
     this.#violations = violations
   }
 
@@ -131,7 +134,7 @@ export class Load {
 
   #count(values$: Observable<unknown>): Subscription {
     return values$.subscribe({
-      next: () => this.counts.notifications++,
+      next: () => this.#tally.add('notifications'),
       error: error => this.#complain('watch', error),
     })
   }
@@ -151,7 +154,7 @@ export class Load {
     const [start, pauses] = [performance.now(), this.#pauses]
     response$.subscribe({
       next: () => {
-        this.counts.requests++
+        this.#tally.add('requests')
         if (this.#pauses === pauses) this.#latencies.push(performance.now() - start)
       },
       error: error => this.#complain('request', error),
@@ -175,7 +178,7 @@ export class Load {
     }
     member.lease = lease(member.store, 'lock/soak', { duration: 3_000 }).subscribe({
       next: ({ status }) => {
-        if (status === 'held') this.counts.leases++
+        if (status === 'held') this.#tally.add('leases')
       },
       error: error => this.#complain('lease', error),
     })
@@ -185,7 +188,8 @@ export class Load {
   async #visit(links: readonly { url: string; link: Link }[]): Promise<void> {
     if (this.#visitors >= MAX_VISITORS) return
     this.#visitors++
-    const number = this.counts.visitors++
+    const number = this.#tally.of('visitors')
+    this.#tally.add('visitors')
     const { url, link } = links[number % links.length] ?? { url: '', link: undefined }
     const isCut = number % 16 === 15
     // The store keeps the session of a cut connection for this time.
@@ -199,7 +203,7 @@ export class Load {
         firstValueFrom(watched.entries$.pipe(take(1))),
         firstValueFrom(glob.map$.pipe(take(1))),
       ])
-      if (isCut) this.counts.cuts += link?.closeConnections(true) ?? 0
+      if (isCut) this.#tally.add('cuts', link?.closeConnections(true) ?? 0)
     } catch (error) {
       if (!isCutError(error)) this.#complain('visitor', error)
     } finally {
@@ -211,7 +215,7 @@ export class Load {
   async #restart(at: number): Promise<void> {
     const member = this.#members[at]
     if (member === undefined || this.#isStopping) return
-    this.counts.restarts++
+    this.#tally.add('restarts')
     this.#members[at] = this.#open(at)
     // The new connection takes over the session of the previous one.
     member.lease?.unsubscribe()
@@ -232,7 +236,7 @@ export class Load {
     this.#slowReader = store
     this.#count(store.key('large', text).entries$)
     this.#repeat(STALL_EVERY, () => {
-      this.counts.stalls++
+      this.#tally.add('stalls')
       link.stall('down')
       this.#timers.push(setTimeout(() => link.resume(), STALL_MS))
     })

@@ -3,10 +3,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
-import { Random } from '../random.js'
-import { Run, readOptions, rowsOf } from '../run.js'
+import { resourcesNow } from '../resources.js'
+import { Run, readOptions, tableOf } from '../run.js'
 import { Load } from './load.js'
-import { sampleProcess } from './process-sample.js'
 import { startCluster, startStore } from './stores.js'
 import { type Point, trendOf } from './trend.js'
 
@@ -40,14 +39,9 @@ const storage = log ? 'three nodes on three NATS servers' : data ? 'a store with
 console.log(`soak: ${duration / 1000} s, seed ${seed}, ${storage}`)
 
 const run = new Run(seed)
-const { violations, random, directory } = run
-const onViolation = (what: string) => violations.add('process', what)
-// The ports do not depend on the seed, so that two identical runs at the same time use different ports.
-const portRandom = new Random(process.pid)
-const store = log
-  ? await startCluster(directory, portRandom, onViolation)
-  : await startStore(data ? join(directory, 'data') : undefined, portRandom, onViolation)
-const load = new Load(store, random, violations)
+const { violations, tally, directory } = run
+const store = log ? await startCluster(run) : await startStore(run, data ? join(directory, 'data') : undefined)
+const load = new Load(store, run)
 const series = new Map<Name, Point[]>()
 
 function add(name: Name, value: number | undefined) {
@@ -58,12 +52,12 @@ function add(name: Name, value: number | undefined) {
 async function sample() {
   add('p99', load.takeP99())
   await load.pauseFor(async () => {
-    const [atStore, here] = [await store.sample(), sampleProcess()]
-    for (const [where, { heap, rss, timers, handles }] of [
+    const [atStore, here] = [await store.resources(), resourcesNow()]
+    for (const [where, { heap, external, rss, timers, handles }] of [
       ['store', atStore],
       ['clients', here],
     ] as const) {
-      add(`${where} heap`, heap)
+      add(`${where} heap`, heap + external)
       add(`${where} RSS`, rss)
       add(`${where} timers`, timers)
       add(`${where} handles`, handles)
@@ -79,22 +73,14 @@ function judge() {
     const { median, slope, low, high } = trendOf(points)
     const isFlat = low <= perHour
     if (!isFlat) violations.add('not flat', `${name} grows by ${low.toFixed(1)} ${unit} per hour or more`)
-    const [a, b, c, d] = [median, slope, low, high].map(value => value.toFixed(1))
-    return [name, unit, a, b, `${c} to ${d}`, String(perHour), isFlat ? 'flat' : 'GROWS']
+    const interval = `${low.toFixed(1)} to ${high.toFixed(1)}`
+    return [name, unit, median.toFixed(1), slope.toFixed(1), interval, perHour, isFlat ? 'flat' : 'GROWS']
   })
-  print([['series', 'unit', 'median', 'slope/h', '99 % interval', 'bound/h', ''], ...rows])
-}
-
-function print(rows: readonly (readonly (string | undefined)[])[]) {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
-  for (const row of rows)
-    console.log(
-      row.map((cell = '', i) => (i < 2 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join('  '),
-    )
+  console.log(tableOf([['series', 'unit', 'median', 'slope/h', '99 % interval', 'bound/h', ''], ...rows]))
 }
 
 const describe = () =>
-  `${load.counts.requests} requests, ${load.counts.visitors} visitors, ${load.counts.restarts} restarts`
+  `${tally.of('requests')} requests, ${tally.of('visitors')} visitors, ${tally.of('restarts')} restarts`
 
 await run.execute(describe, async () => {
   await load.fillReplyCache()
@@ -110,5 +96,5 @@ await run.execute(describe, async () => {
   await store.stop()
   await run.judgeLeftOver()
   judge()
-  return rowsOf(load.counts)
+  return []
 })

@@ -1,12 +1,13 @@
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { natsServer } from '../../scripts/nats-server.js'
 import { Authority } from '../../spec/support/certificates.js'
 import { NatsServers } from '../cluster/nats.js'
-import { ManagedProcess, requestStats, startScript } from '../managed-process.js'
-import type { Random } from '../random.js'
-import { findFreePorts } from '../supervisor.js'
-import { directoryBytes, type ProcessSample, sumOf } from './process-sample.js'
-import type { StoreProcessOptions } from './store-process.js'
+import { findFreePorts, storePortsOf } from '../free-ports.js'
+import type { Resources } from '../resources.js'
+import type { Run } from '../run.js'
+import type { StoreOptions } from '../store-main.js'
+import { StoreProcess } from '../store-process.js'
 
 export interface Address {
   readonly url: string
@@ -20,75 +21,81 @@ export interface StoreUnderTest {
   /** The certificate authority of the addresses with TLS. */
   readonly ca: string
   /** Returns the sums of all processes of the store. */
-  sample(): Promise<ProcessSample>
+  resources(): Promise<Resources>
   /** Returns the bytes on the disk, or `undefined` for a store in memory. */
   diskBytes(): number | undefined
   stop(): Promise<void>
 }
 
-type OnViolation = (what: string) => void
+/** So few messages that a run contains many snapshots. The default is 250,000. */
+const SNAPSHOT_MESSAGES = 5_000
+const NODES = 3
 
-const storeProcess = (name: string, options: StoreProcessOptions, onViolation: OnViolation) =>
-  new ManagedProcess(
-    name,
-    () => startScript(new URL('./store-process.js', import.meta.url), [JSON.stringify(options)]),
-    onViolation,
-  )
-
-const addressesOf = ({ port, wsPort, tls }: StoreProcessOptions): Address[] => [
+const addressesOf = ({ port = 0, wsPort = 0, tls }: StoreOptions): Address[] => [
   { url: `${tls ? 'mqtts' : 'mqtt'}://127.0.0.1:${port}`, port },
   { url: `${tls ? 'wss' : 'ws'}://127.0.0.1:${wsPort}`, port: wsPort },
 ]
 
 /** Starts one store that listens with TLS. @param data - its directory, or `undefined` for a store in memory */
-export async function startStore(
-  data: string | undefined,
-  random: Random,
-  onViolation: OnViolation,
-): Promise<StoreUnderTest> {
+export async function startStore(run: Run, data: string | undefined): Promise<StoreUnderTest> {
   const authority = new Authority('/CN=Soak')
-  const [port = 0, wsPort = 0] = await findFreePorts(random, 2)
+  const [port = 0, wsPort = 0] = await findFreePorts(2)
   const options = { port, wsPort, tls: authority.issue('/CN=localhost'), ...(data !== undefined && { data }) }
-  const store = storeProcess('the store', options, onViolation)
+  const store = new StoreProcess('the store', run, () => options)
   await store.start()
   return {
     addresses: addressesOf(options),
     ca: authority.cert,
-    sample: async () => requestStats<ProcessSample>(store),
+    resources: async () => store.stats(),
     diskBytes: () => (data === undefined ? undefined : directoryBytes(data)),
     stop: async () => store.terminate(),
   }
 }
 
 /** Starts three nodes, the first of which listens with TLS. */
-export async function startCluster(
-  directory: string,
-  random: Random,
-  onViolation: OnViolation,
-): Promise<StoreUnderTest> {
+export async function startCluster(run: Run): Promise<StoreUnderTest> {
   const program = natsServer()
   if (program === undefined) throw new Error('There is no nats-server')
   const authority = new Authority('/CN=Soak')
-  const ports = await findFreePorts(random, NatsServers.ports + 6)
-  const nats = new NatsServers(program, join(directory, 'nats'), ports, onViolation, random)
+  const ports = await findFreePorts(4 * NODES)
+  const nats = new NatsServers(program, run, ports.splice(0, 2 * NODES))
   await nats.start()
   const servers = nats.ports.map(port => `nats://127.0.0.1:${port}`)
-  const options = [0, 1, 2].map(at => ({
-    port: ports[NatsServers.ports + 2 * at] ?? 0,
-    wsPort: ports[NatsServers.ports + 2 * at + 1] ?? 0,
-    node: { servers, name: 'soak', nodeId: `node-${at}` },
+  const options = storePortsOf(ports).map((own, at) => ({
+    ...own,
+    log: { servers, name: 'soak', nodeId: `node-${at}` },
+    snapshotMessages: SNAPSHOT_MESSAGES,
     ...(at === 0 && { tls: authority.issue('/CN=localhost') }),
   }))
-  const nodes = options.map(each => storeProcess(each.node.nodeId, each, onViolation))
+  const nodes = options.map(own => new StoreProcess(own.log.nodeId, run, () => own))
   await Promise.all(nodes.map(async node => node.start()))
   return {
     addresses: options.flatMap(addressesOf),
     ca: authority.cert,
-    sample: async () => sumOf(await Promise.all(nodes.map(async node => requestStats<ProcessSample>(node)))),
-    diskBytes: () => directoryBytes(join(directory, 'nats')),
+    resources: async () => sumOf(await Promise.all(nodes.map(async node => node.stats()))),
+    diskBytes: () => nats.folders.reduce((sum, folder) => sum + directoryBytes(folder), 0),
     stop: async () => {
       await Promise.all(nodes.map(async node => node.terminate()))
       await nats.stop()
     },
   }
 }
+
+const sumOf = (all: readonly Resources[]): Resources => ({
+  heap: all.reduce((sum, { heap }) => sum + heap, 0),
+  external: all.reduce((sum, { external }) => sum + external, 0),
+  rss: all.reduce((sum, { rss }) => sum + rss, 0),
+  timers: all.reduce((sum, { timers }) => sum + timers, 0),
+  handles: all.reduce((sum, { handles }) => sum + handles, 0),
+})
+
+/** Returns the bytes that the files of a directory occupy on the disk. */
+function directoryBytes(directory: string): number {
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true })
+  return files
+    .filter(file => file.isFile())
+    .reduce((sum, { parentPath, name }) => sum + blocksOf(join(parentPath, name)), 0)
+}
+
+/** Returns the bytes of a file, which may have been removed since it was listed. */
+const blocksOf = (path: string) => 512 * (statSync(path, { throwIfNoEntry: false })?.blocks ?? 0)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { compareGlobView, compareState, type GlobView, type KeyState } from './convergence.js'
-import { globMatcher } from './globs.js'
+import { globMatcher } from './glob.js'
 
 const KEY = 'chaos/1'
 const OTHER = 'chaos/17'

@@ -11,3 +11,25 @@ export function isPossible(knowledge: Knowledge, times: number): boolean {
   const [minTimes, maxTimes] = possibleTimes(knowledge)
   return times >= minTimes && times <= maxTimes
 }
+
+/**
+ * What each result of a write or of a send to a hub implies. A result is `applied`, `refused` by a condition, `acked`,
+ * `cancelled` by the caller, or the code of an error.
+ */
+const KNOWLEDGE: Readonly<Record<string, Knowledge>> = {
+  applied: 'done',
+  refused: 'not done',
+  acked: 'done',
+  cancelled: 'open',
+  'outcome-unknown': 'open',
+  timeout: 'not done',
+  closed: 'not done',
+  overflow: 'not done',
+  'connection-refused': 'not done',
+  'no-store': 'not done',
+  'request-rejected': 'not done',
+  'pubsub-refused': 'not done',
+}
+
+/** Returns what a result implies, or `undefined` for any other error. */
+export const knowledgeOf = (outcome: string): Knowledge | undefined => KNOWLEDGE[outcome]

@@ -1,128 +1,122 @@
-import { appendFileSync, writeFileSync } from 'node:fs'
-import { recordOf } from '../../chaos/journal.js'
-import { recordsOf } from '../../chaos/recorder.js'
-import type { Violations } from '../../chaos/violations.js'
 import { Hlc } from '../../src/core/hlc/hlc.js'
-import { type CommandResult, Engine } from '../../src/server/engine/engine.js'
-import type { EntryCommand, LogEntry } from '../../src/server/engine/entry.js'
+import type { CommandResult } from '../../src/server/engine/command-result.js'
+import { Engine, type KeyChange } from '../../src/server/engine/engine.js'
+import type { EntryCommand } from '../../src/server/engine/entry.js'
 import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
+import { type JournalLine, toJournalledWrite } from './journal.js'
+import type { Violations } from './violations.js'
 
-export interface ReplayResult {
-  messages: number
-  /** the number of writes */
-  requests: number
-  versions: ReadonlySet<string>
+/** A message of a shared log. */
+export interface LogRecord {
+  readonly position: number
+  /** ms since the Unix epoch */
+  readonly time: number
+  readonly base64: string
 }
 
 export interface ReplayOptions {
-  /** a file with one message per line: position, time, bytes in Base64 */
-  log: string
-  /** the output file: the journal that a single store would have written */
-  journal: string
-  prefix: string
-  /** the monotonic time in milliseconds at which each version first became known to a client */
-  answered: ReadonlyMap<string, number>
-  /** the wall time at monotonic time 0, in milliseconds */
-  epoch: number
-  violations: Violations
+  /** The keys to include begin with this prefix. */
+  readonly prefix: string
+  /** The monotonic time in ms at which each version first became known to a client. */
+  readonly answered: ReadonlyMap<string, number>
+  /** The wall time in ms at monotonic time 0. */
+  readonly epoch: number
+  readonly violations: Violations
 }
 
-export type LogRecord = readonly [position: number, time: number, base64: string]
+export interface ReplayResult {
+  readonly messages: number
+  /** The number of writes. */
+  readonly requests: number
+  readonly versions: ReadonlySet<string>
+  /** The journal that a single store would have written. */
+  readonly journal: readonly JournalLine[]
+}
 
-const LINES = 1_000
+interface ReplayedLine {
+  readonly position: number
+  readonly line: JournalLine
+}
 
 /**
- * Replays the log by the rules of the nodes, and writes the journal that a single store would have written. A change
- * was committed between the time of its message and the first response to any request at or after the change.
+ * Replays a shared log by the rules of the nodes. A change was committed between the time of its message and the first
+ * response to any request at or after the change.
  */
-export async function replay({
-  log,
-  journal,
-  prefix,
-  answered,
-  epoch,
-  violations,
-}: ReplayOptions): Promise<ReplayResult> {
-  const noted: { position: number; record: readonly unknown[] | undefined; from: number }[] = []
-  /** The latest commit time of each message. */
-  const latest: number[] = []
+export async function replay(
+  log: AsyncIterable<LogRecord>,
+  { prefix, answered, epoch, violations }: ReplayOptions,
+): Promise<ReplayResult> {
+  const lines: ReplayedLine[] = []
+  /** The first response to a request of each message. */
+  const responses: number[] = []
   const versions = new Set<string>()
-  const tokens: Map<string, string> = new Map()
+  const tokens = new FencingTokens(violations)
   let requests = 0
   const judge = new MessageJudge()
   const engine = new Engine({ onResult: result => judge.digest.addResult(result) })
-  for await (const [position, time, text] of recordsOf<LogRecord>(log)) {
-    const from = time - epoch - 1
-    latest[position] = Number.POSITIVE_INFINITY
-    const verdict = judge.judge({ position, time, bytes: new Uint8Array(Buffer.from(text, 'base64')) })
+  for await (const { position, time, base64 } of log) {
+    const earliest = time - epoch - 1
+    responses[position] = Number.POSITIVE_INFINITY
+    const verdict = judge.judge({ position, time, bytes: new Uint8Array(Buffer.from(base64, 'base64')) })
     if (verdict.type === 'foreign') violations.add('audit', `message ${position} is not from a node`)
-    if (verdict.type === 'entry') apply(decodeNodeEntry(verdict.body, verdict.time), position, from)
-    judge.finishPosition(position)
-  }
-  writeJournal(journal, noted, latest)
-  return { messages: latest.length, requests, versions }
-
-  function apply(entry: LogEntry, position: number, from: number) {
-    const writes = entry.commands.filter(({ type }) => type === 'write')
-    for (const result of engine.apply(entry)) {
-      if (result.type === 'answered') note(writes.shift(), result.answer, position, from)
-      if (result.type !== 'expired') continue
-      for (const { key } of result.changes) {
-        const name = Buffer.from(key).toString()
-        if (name.startsWith(prefix)) noted.push({ position, record: ['expired', 0, name], from })
+    if (verdict.type === 'entry') {
+      const entry = decodeNodeEntry(verdict.body, verdict.time)
+      const writes = entry.commands.filter(({ type }) => type === 'write')
+      for (const result of engine.apply(entry)) {
+        const add = (line: JournalLine | undefined) => line && lines.push({ position, line })
+        if (result.type === 'answered') add(recordWrite(writes.shift(), result.answer, position, earliest))
+        for (const change of result.changes)
+          add(endOf(change, result.type === 'expired' ? 'expired' : 'deleted', earliest))
       }
     }
+    judge.finishPosition(position)
   }
+  return { messages: responses.length, requests, versions, journal: withLatestTimes(lines, responses) }
 
-  function note(write: EntryCommand | undefined, answer: CommandResult, position: number, from: number) {
-    const { reply, version, repeated: isRepeated = false, changes } = answer
-    if (write?.type !== 'write' || write.origin === undefined) return
+  function recordWrite(write: EntryCommand | undefined, answer: CommandResult, position: number, earliest: number) {
+    if (write?.type !== 'write' || write.origin === undefined) return undefined
+    const { reply, version, repeated = false, changes } = answer
     requests++
     for (const change of changes) {
       versions.add(String(change.version))
-      latest[position] = Math.min(
-        latest[position] ?? 0,
-        answered.get(String(change.version)) ?? Number.POSITIVE_INFINITY,
-      )
+      const response = answered.get(String(change.version))
+      responses[position] = Math.min(responses[position] ?? Infinity, response ?? Infinity)
     }
     const key = Buffer.from(write.command.key).toString()
-    if (changes.length > 0 && version !== undefined) checkToken(key, write.fencingToken)
-    if (!key.startsWith(prefix)) return
-    const { clientId } = write.origin
-    const request = { clientId, payload: write.payload, outcome: reply.type, repeated: isRepeated }
-    noted.push({ position, record: recordOf(request, 0), from })
+    if (changes.length > 0 && version !== undefined) tokens.check(key, write.fencingToken)
+    if (!key.startsWith(prefix)) return undefined
+    const request = { clientId: write.origin.clientId, payload: write.payload, outcome: reply.type, repeated }
+    const line = toJournalledWrite(request, 0, () => String(version))
+    return line && { ...line, earliest }
   }
 
-  /** Checks that the tokens of applied writes do not decrease. */
-  function checkToken(key: string, text: string | undefined) {
-    const before = tokens.get(key)
-    if (text === undefined) {
-      if (before !== undefined) violations.add('fencing', `${key} was written without a token after ${before}`)
-      return
-    }
-    const isOlder = before !== undefined && Hlc.parse(text).compareTo(Hlc.parse(before)) < 0
-    if (isOlder) violations.add('fencing', `${key} was written with the token ${text} after ${before}`)
-    tokens.set(key, text)
+  function endOf({ key, notification, version }: KeyChange, type: 'deleted' | 'expired', earliest: number) {
+    const name = Buffer.from(key).toString()
+    if (notification.op === 'set' || !name.startsWith(prefix)) return undefined
+    return { type, at: 0, earliest, key: name, version: String(version) }
   }
 }
 
-/** @param latest - the latest times by position; the minimum over all later positions applies */
-function writeJournal(
-  path: string,
-  noted: readonly { position: number; record: readonly unknown[] | undefined; from: number }[],
-  latest: number[],
-) {
-  for (let at = latest.length - 2; at >= 0; at--)
-    latest[at] = Math.min(latest[at] ?? Number.POSITIVE_INFINITY, latest[at + 1] ?? Number.POSITIVE_INFINITY)
-  writeFileSync(path, '')
-  for (let begin = 0; begin < noted.length; begin += LINES) {
-    const lines = noted.slice(begin, begin + LINES).flatMap(({ position, record, from }) => {
-      if (record === undefined) return []
-      const [type, , ...rest] = record
-      // JSON cannot represent infinity.
-      const at = Math.min(latest[position] ?? Number.MAX_VALUE, Number.MAX_VALUE)
-      return [`${JSON.stringify([type, at, ...rest, from])}\n`]
-    })
-    appendFileSync(path, lines.join(''))
+/** Checks that the tokens of applied writes do not decrease. */
+class FencingTokens {
+  readonly #newest = new Map<string, string>()
+  readonly #violations: Violations
+
+  constructor(violations: Violations) {
+    this.#violations = violations
   }
+
+  check(key: string, token: string | undefined): void {
+    const before = this.#newest.get(key)
+    const isOlder = before !== undefined && (token === undefined || Hlc.parse(token).compareTo(Hlc.parse(before)) < 0)
+    if (isOlder) this.#violations.add('fencing', `${key} was written with the token ${token} after ${before}`)
+    if (token !== undefined) this.#newest.set(key, token)
+  }
+}
+
+/** Sets the latest time of each line, which is that of the first response to a request at or after its message. */
+function withLatestTimes(lines: readonly ReplayedLine[], responses: number[]): JournalLine[] {
+  for (let position = responses.length - 2; position >= 0; position--)
+    responses[position] = Math.min(responses[position] ?? Infinity, responses[position + 1] ?? Infinity)
+  return lines.map(({ position, line }) => ({ ...line, at: responses[position] ?? Infinity }))
 }

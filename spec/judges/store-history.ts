@@ -1,189 +1,132 @@
-import { recordsOf } from '../../chaos/recorder.js'
-import { partsOf } from '../../chaos/values.js'
-import type { Violations } from '../../chaos/violations.js'
-
-/** A change of the store. `gone` is a deletion or an expiry. The journal shows an expiry only by its consequences. */
-export interface StoreChange {
-  place: number
-  instance: number
-  /** the latest monotonic time in milliseconds at which the change was applied */
-  latest: number
-  /** the earliest time at which the change was applied */
-  earliest: number
-  op: 'set' | 'gone'
-  value: string
-  expires: boolean
-}
+import { type Change, History } from './history.js'
+import type { JournalLine, JournalledWrite, RecoveredKey, RecoveredKeys } from './journal.js'
+import { partsOf } from './values.js'
+import type { Violations } from './violations.js'
 
 /** How many times a request reached a store, was certainly applied, and was answered again. */
-export type RequestTally = { reached: number; applied: number; repeated: number }
+export interface RequestTally {
+  reached: number
+  applied: number
+  repeated: number
+}
 
-/**
- * A line of a journal: the keys and values that a store found at its start; a request and its outcome, with `again` if
- * the request was answered before; or the expiry of a key.
- */
-export type JournalLine =
-  | readonly ['kept', at: number, keys: readonly (readonly [key: string, value: string, expires: boolean])[]]
-  | readonly ['answer' | 'again', ...Answered]
-  | readonly ['expired', at: number, key: string, from: number]
+export interface Request {
+  readonly client: string
+  readonly verb: string
+  readonly key: string
+  readonly value: string
+}
 
-type Answered = readonly [
-  at: number,
-  client: string,
-  verb: string,
-  key: string,
-  value: string,
-  condition: string,
-  expires: boolean,
-  outcome: string,
-  from?: number,
-]
+/** Returns the name of a request. A client may repeat a request. */
+export const requestName = ({ client, verb, key, value }: Request): string => `${client} ${verb} ${key} ${value}`
 
-/** All changes of all stores, according to their journals. */
+/** The changes and requests of all stores, according to their journals. */
 export class StoreHistory {
-  /** The changes by key, in the order of the stores. */
-  #changes: Map<string, StoreChange[]> = new Map()
-  #requests: Map<string, RequestTally> = new Map()
+  readonly changes = new History()
+  readonly requests = new Map<string, RequestTally>()
   /** How often each key was found missing without an acknowledged deletion. */
-  #losses: Map<string, number> = new Map()
+  readonly losses = new Map<string, number>()
+  readonly #violations: Violations
+  readonly #isLate: (value: string) => boolean
+  /** The versions of values that expire. */
+  readonly #expiring = new Set<string>()
   /** The newest value number of each writer. */
-  #numbers: Map<string, number> = new Map()
-  #violations
-  #isDurable
-  #isLate
-  #place = 0
-  #instance = 0
+  readonly #newest = new Map<string, number>()
 
   /**
-   * @param isDurable - whether a store recovers the keys of the previous store; all stores then count as one
    * @param isLate - whether a value may arrive after later values of its writer, because its request was abandoned and
    * delayed in transit
    */
-  constructor(violations: Violations, isDurable: boolean, isLate: (value: string) => boolean = () => false) {
-    this.#isLate = isLate
+  constructor(violations: Violations, isLate: (value: string) => boolean = () => false) {
     this.#violations = violations
-    this.#isDurable = isDurable
+    this.#isLate = isLate
   }
 
-  async read(journals: readonly string[]) {
-    for (const [life, path] of journals.entries()) {
-      this.#instance = this.#isDurable ? 0 : life
-      for await (const note of recordsOf<JournalLine>(path)) {
-        if (note[0] === 'kept') this.#compareRecovered(note[1], note[2])
-        else if (note[0] === 'expired') this.#recordExpired(note[1], note[2], note[3])
-        else if (note[0] === 'again') this.#recordRepeated(note)
-        else this.#recordAnswer(note)
-      }
+  add(line: JournalLine): void {
+    if (line.type === 'write') this.#addWrite(line)
+    else if (line.type === 'recovered') this.#compareRecovered(line)
+    else if (!this.changes.recordVersion(line.key, line.version)) this.#addExpiry(line)
+  }
+
+  /** Starts another store, which has no keys. */
+  startInstance(): void {
+    this.changes.instance++
+  }
+
+  #addWrite(write: JournalledWrite): void {
+    const { at, earliest, verb, key, value, condition, expires, outcome, isRepeated, version } = write
+    const tally = this.#tallyOf(write)
+    // The response may belong to a request that the previous store only applied before it was killed.
+    if (isRepeated) {
+      tally.repeated++
+      return
     }
+    tally.reached++
+    if (verb === 'SET' && condition !== 'NEX') this.#checkOrder(value)
+    const last = this.changes.lastOf(key)
+    const existing = last?.op === 'set' ? last : undefined
+    if (version !== undefined) {
+      tally.applied++
+      if (existing && (condition === 'NX' || (condition === 'NEX' && existing.value !== value)))
+        this.#violations.add('store', `a condition held against ${JSON.stringify(existing)}`)
+      this.#addSet({ key, value, version, expires }, at, earliest)
+    } else if (verb !== 'SET' && outcome === 'count' && existing)
+      this.changes.record({ key, op: 'delete', value: undefined, version: undefined }, at, earliest)
   }
 
-  changesOf(key: string) {
-    return this.#changes.get(key) ?? []
+  #addSet({ key, value, version, expires }: RecoveredKey, at: number, earliest?: number): void {
+    if (expires) this.#expiring.add(version)
+    this.changes.record({ key, op: 'set', value, version }, at, earliest)
   }
 
-  /** Returns the last change of a key in the current store, except expiries that the journal does not show. */
-  lastOf(key: string) {
-    const last = this.#changes.get(key)?.at(-1)
-    return last?.instance === this.#instance ? last : undefined
-  }
-
-  requestsOf(request: string) {
-    return this.#requests.get(request) ?? { reached: 0, applied: 0, repeated: 0 }
-  }
-
-  /** How often each key was found missing without an acknowledged deletion. */
-  get losses() {
-    return this.#losses
-  }
-
-  get requests() {
-    return this.#requests.keys()
+  #addExpiry({ at, earliest, key, version }: Exclude<JournalLine, JournalledWrite | RecoveredKeys>): void {
+    const last = this.changes.lastOf(key)
+    if (!this.#canExpire(last)) this.#violations.add('store', `${key} expired although it was ${JSON.stringify(last)}`)
+    this.changes.record({ key, op: 'delete', value: undefined, version }, at, earliest)
   }
 
   /**
    * Compares the keys that a store recovered with the previous store, which may have applied more than it answered. In
    * that case, the client has a request with an unknown outcome. Otherwise the difference is a violation.
    */
-  #compareRecovered(at: number, kept: Extract<JournalLine, readonly ['kept', ...unknown[]]>[2]) {
-    const found = new Map(kept.map(([key, value, expires]) => [key, { value, expires }]))
-    for (const key of new Set([...found.keys(), ...this.#changes.keys()])) {
-      const last = this.lastOf(key)
-      const holds = found.get(key)
-      const held = last?.op === 'set' ? last : undefined
-      if (holds?.value === held?.value && holds?.expires === held?.expires) continue
-      if (holds !== undefined) this.#recordUnanswered(key, at, holds)
-      else if (last !== undefined) this.#recordGone(key, at, last)
+  #compareRecovered({ at, keys }: RecoveredKeys): void {
+    const recovered = new Map(keys.map(found => [found.key, found]))
+    for (const key of new Set([...recovered.keys(), ...this.changes.keys])) {
+      const found = recovered.get(key)
+      const last = this.changes.lastOf(key)
+      if (found !== undefined) {
+        if (last?.version !== found.version) this.#addUnanswered(found, at)
+      } else if (last?.op === 'set') {
+        if (!this.#canExpire(last)) this.losses.set(key, (this.losses.get(key) ?? 0) + 1)
+        this.changes.record({ key, op: 'delete', value: undefined, version: undefined }, at)
+      }
     }
   }
 
-  #recordUnanswered(key: string, at: number, { value, expires }: { value: string; expires: boolean }) {
-    const request = `${partsOf(value).client} SET ${key} ${value}`
-    const { reached, applied, repeated } = this.requestsOf(request)
-    this.#requests.set(request, { reached: reached + 1, applied: applied + 1, repeated })
-    this.#add(key, at, 'set', value, expires)
+  #addUnanswered(found: RecoveredKey, at: number): void {
+    const tally = this.#tallyOf({ ...found, client: partsOf(found.value).client, verb: 'SET' })
+    tally.reached++
+    tally.applied++
+    this.#addSet(found, at)
   }
 
-  #recordGone(key: string, at: number, last: StoreChange) {
-    if (!last.expires) this.#losses.set(key, (this.#losses.get(key) ?? 0) + 1)
-    this.#add(key, at, 'gone', '', false)
+  #canExpire(change: Change | undefined): boolean {
+    return change?.version !== undefined && this.#expiring.has(change.version)
   }
 
-  /**
-   * Records a repeated response, or a response to a request that the previous store only applied before it was killed.
-   */
-  #recordRepeated([, , client, verb, key, value]: readonly [string, ...Answered]) {
-    const request = `${client} ${verb} ${key} ${value}`
-    const known = this.requestsOf(request)
-    this.#requests.set(request, { ...known, repeated: known.repeated + 1 })
-  }
-
-  #recordExpired(at: number, key: string, from: number) {
-    const last = this.lastOf(key)
-    if (!last?.expires) this.#violations.add('store', `${key} expired although it was ${JSON.stringify(last)}`)
-    this.#add(key, at, 'gone', '', false, from)
-  }
-
-  #recordAnswer([, at, client, verb, key, value, condition, expires, outcome, from = at]: readonly [
-    string,
-    ...Answered,
-  ]) {
-    const request = `${client} ${verb} ${key} ${value}`
-    const known = this.requestsOf(request)
-    // The journal does not show whether a DEL found a key.
-    const applied = verb === 'SET' && outcome === 'ok'
-    this.#requests.set(request, {
-      reached: known.reached + 1,
-      applied: known.applied + Number(applied),
-      repeated: known.repeated,
-    })
-    if (verb === 'SET' && condition !== 'NEX') this.#checkOrder(value)
-    const last = this.lastOf(key)
-    if (applied) {
-      const hindered = condition === 'NX' || (condition === 'NEX' && last?.value !== value)
-      if (hindered && last?.op === 'set') this.#recordImpliedExpiry(key, last, at)
-      this.#add(key, at, 'set', value, expires, from)
-    } else if (verb !== 'SET' && outcome === 'count' && last?.op === 'set') this.#add(key, at, 'gone', '', false, from)
-  }
-
-  /** Records the expiry that must have happened, because a condition holds that contradicts the previous change. */
-  #recordImpliedExpiry(key: string, last: StoreChange, at: number) {
-    if (!last.expires) this.#violations.add('store', `a condition held against ${JSON.stringify(last)} of ${key}`)
-    this.#add(key, at, 'gone', '', false)
-  }
-
-  #add(key: string, at: number, op: StoreChange['op'], value: string, expires: boolean, from: number = at) {
-    const change = { place: this.#place++, instance: this.#instance, latest: at, earliest: from, op, value, expires }
-    const changes = this.#changes.get(key)
-    if (changes) changes.push(change)
-    else this.#changes.set(key, [change])
+  #tallyOf(request: Request): RequestTally {
+    const name = requestName(request)
+    const tally = this.requests.get(name) ?? { reached: 0, applied: 0, repeated: 0 }
+    this.requests.set(name, tally)
+    return tally
   }
 
   /** Checks that the requests of a writer arrive in order. */
-  #checkOrder(value: string) {
+  #checkOrder(value: string): void {
     const { writer, number } = partsOf(value)
-    const newest = this.#numbers.get(writer) ?? -1
+    const newest = this.#newest.get(writer) ?? -1
     if (number <= newest && !this.#isLate(value))
       this.#violations.add('order of writes', `${value} arrived after number ${newest}`)
-    this.#numbers.set(writer, Math.max(number, newest))
+    this.#newest.set(writer, Math.max(number, newest))
   }
 }

@@ -1,74 +1,80 @@
-import type { Recorder } from '../../chaos/recorder.js'
-import type { Violations } from '../../chaos/violations.js'
-import type { Outcome } from '../../chaos/writers.js'
-import { type Knowledge, possibleTimes } from './outcomes.js'
-import type { StoreHistory } from './store-history.js'
+import { knowledgeOf, possibleTimes } from './outcomes.js'
+import { type Request, requestName, type StoreHistory } from './store-history.js'
+import type { Violations } from './violations.js'
 
-export type Tally = { certain: number; possible: number; applied: number; removesKey: boolean; outcomes: Outcome[] }
+/** A write of a client that has ended. */
+export interface EndedWrite extends Request {
+  readonly verb: 'SET' | 'DEL' | 'VDEL'
+  /** `applied`, `refused` by a condition, `cancelled`, or the code of the error. */
+  readonly outcome: string
+  readonly version: string | undefined
+  readonly expires: boolean
+  /** The time at which the write ended, in monotonic ms. */
+  readonly at: number
+}
 
-const KNOWN = {
-  applied: 'done',
-  refused: 'done',
-  timeout: 'not done',
-  absent: 'not done',
-  closed: 'not done',
-  unknown: 'open',
-  cancelled: 'open',
-} as const satisfies Record<Outcome, Knowledge>
+/** All writes with the same client, verb, key and value. */
+interface SameWrites {
+  readonly first: EndedWrite
+  minTimes: number
+  maxTimes: number
+  applied: number
+  readonly outcomes: string[]
+}
 
 /**
  * Checks every write: an acknowledged write reached a store exactly once, a write with an unknown outcome at most once,
- * and a definitely failed write never. Returns the versions of each value as returned to its writer.
+ * and a definitely failed write never. An applied write has the version that the store gave it, which no other has.
  */
-export async function checkWrites(recorder: Recorder, history: StoreHistory, violations: Violations) {
-  const tallies: Map<string, Tally> = new Map()
-  const versions: Map<string, Set<string>> = new Map()
-  for await (const record of recorder.read()) {
-    if (record[0] !== 'write') continue
-    const [, client, verb, key, value, outcome, version, expires] = record
-    const request = `${client} ${verb} ${key} ${value}`
-    const removesKey = verb !== 'SET' || expires
-    const tally: Tally = tallies.get(request) ?? { certain: 0, possible: 0, applied: 0, removesKey, outcomes: [] }
-    const [minTimes, maxTimes] = possibleTimes(KNOWN[outcome])
-    tally.certain += minTimes
-    tally.possible += maxTimes
-    if (outcome === 'applied') tally.applied++
-    tally.outcomes.push(outcome)
-    tallies.set(request, tally)
-    if (verb !== 'SET' || outcome !== 'applied' || !version) continue
-    const known = versions.get(value) ?? new Set()
-    if (known.has(version)) violations.add('version', `${request} was written twice with version ${version}`)
-    versions.set(value, known.add(version))
+export async function checkWrites(
+  writes: AsyncIterable<EndedWrite>,
+  history: StoreHistory,
+  violations: Violations,
+): Promise<void> {
+  const all = new Map<string, SameWrites>()
+  const versions = new Set<string>()
+  for await (const write of writes) {
+    const name = requestName(write)
+    const same = all.get(name) ?? { first: write, minTimes: 0, maxTimes: 0, applied: 0, outcomes: [] }
+    all.set(name, same)
+    // A store also answers a write that it refuses.
+    const knowledge = write.outcome === 'refused' ? 'done' : knowledgeOf(write.outcome)
+    const [minTimes, maxTimes] = possibleTimes(knowledge ?? 'open')
+    same.minTimes += minTimes
+    same.maxTimes += maxTimes
+    if (write.outcome === 'applied') same.applied++
+    same.outcomes.push(write.outcome)
+    if (write.verb !== 'SET' || write.version === undefined || write.outcome !== 'applied') continue
+    if (versions.has(write.version)) violations.add('version', `${name} was written twice with ${write.version}`)
+    versions.add(write.version)
+    const found = history.changes.positionsOf(write.key, write.version).map(at => history.changes.all[at]?.value)
+    if (!found.includes(write.value)) violations.add('version', `${name} does not have version ${write.version}`)
   }
-  for (const [request, { certain, possible, applied, outcomes }] of tallies) {
-    const done = history.requestsOf(request)
-    const isRight = done.reached + done.repeated >= certain && done.reached <= possible
-    const describe = () =>
-      `${request} ended as ${outcomes.slice(0, 20).join(', ')}, and reached a store ${done.reached} times`
-    if (!isRight) violations.add('write', describe())
-    const isSet = request.split(' ')[1] === 'SET'
-    if (isSet && done.applied + done.repeated < applied)
-      violations.add('write', `${describe()}, applied ${done.applied} times`)
+  const reached = (name: string) => history.requests.get(name) ?? { reached: 0, applied: 0, repeated: 0 }
+  for (const [name, { first, minTimes, maxTimes, applied, outcomes }] of all) {
+    const times = reached(name)
+    const what = `${name} ended as ${outcomes.slice(0, 20).join(', ')}, and reached a store ${times.reached} times`
+    if (times.reached + times.repeated < minTimes || times.reached > maxTimes) violations.add('write', what)
+    if (first.verb === 'SET' && times.applied + times.repeated < applied)
+      violations.add('write', `${what}, applied ${times.applied} times`)
   }
-  checkLosses(tallies, history, violations)
-  for (const request of history.requests)
-    if (!tallies.has(request)) violations.add('write', `${request} reached a store but was never sent`)
-  return versions
+  for (const name of history.requests.keys())
+    if (!all.has(name)) violations.add('write', `${name} reached a store but was never sent`)
+  checkLosses(all, history, violations)
 }
 
 /**
  * Checks that a key was found missing without an acknowledged deletion at most as often as there were deletions or
  * expiring writes with an unknown outcome.
  */
-function checkLosses(tallies: Map<string, Tally>, history: StoreHistory, violations: Violations) {
-  const open: Map<string, number> = new Map()
-  for (const [request, { possible, removesKey }] of tallies) {
-    if (!removesKey) continue
-    const [, , key = ''] = request.split(' ')
-    open.set(key, (open.get(key) ?? 0) + possible - history.requestsOf(request).reached)
+function checkLosses(all: ReadonlyMap<string, SameWrites>, history: StoreHistory, violations: Violations): void {
+  const open = new Map<string, number>()
+  for (const [name, { first, maxTimes }] of all) {
+    if (first.verb === 'SET' && !first.expires) continue
+    const unreached = maxTimes - (history.requests.get(name)?.reached ?? 0)
+    open.set(first.key, (open.get(first.key) ?? 0) + unreached)
   }
-  for (const [key, times] of history.losses) {
+  for (const [key, times] of history.losses)
     if (times > (open.get(key) ?? 0))
       violations.add('lost', `${key} was found missing although no request can have deleted it`)
-  }
 }

@@ -3,7 +3,7 @@ import type { Client } from '../../src/core/mqtt5/peer.js'
 import { type Log, MemoryLog } from '../../src/server/log/log.js'
 import { StoreService } from '../../src/server/service/store-service.js'
 import { type ClientEnd, oddReply, type Session, type Setting, SimConnection } from './connection.js'
-import { RecordedEngine } from './history.js'
+import { RecordedEngine } from './recorded-engine.js'
 import type { Restart } from './schedule.js'
 
 /**

@@ -1,6 +1,6 @@
 import type { OutboundRequest, SessionListener } from '../../src/client/session/session.js'
 import { parseCommand } from '../../src/core/protocol/parse-command.js'
-import { globMatcher } from '../judges/globs.js'
+import { globMatcher, NO_SEPARATE_WATCH, type SeparateWatch } from '../judges/glob.js'
 import type { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { TIMEOUT_MS } from './sim-client.js'
@@ -13,16 +13,6 @@ interface PendingRequest {
   /** Whether the registration was answered. `late` means shortly before or after the client gave up. */
   answered: boolean | 'late'
 }
-
-/** A key that is watched separately because the client scans for its glob. */
-export interface SeparateWatch {
-  /** The position in the history up to which changes of the key may be merged. */
-  readonly to: number
-  /** Whether the watch may have used the registration of a glob that has ended. */
-  readonly isHandedOver: boolean
-}
-
-const NEVER: SeparateWatch = { to: 0, isHandedOver: false }
 
 interface PendingRead {
   readonly key: string
@@ -50,7 +40,7 @@ export class GlobSession extends SimSession {
 
   /** Returns how a key is watched separately on this connection. */
   separateWatchOf(key: string): SeparateWatch {
-    return this.#separateWatches.get(key) ?? NEVER
+    return this.#separateWatches.get(key) ?? NO_SEPARATE_WATCH
   }
 
   /** Returns whether the client gave up the registration, so that new keys may not be notified. */

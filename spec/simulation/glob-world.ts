@@ -5,25 +5,24 @@ import type { OutboundRequest } from '../../src/client/session/session.js'
 import { encodeArray } from '../../src/core/resp3/encode.js'
 import { utf8 } from '../../src/core/util/bytes.js'
 import { compareGlobView, compareState } from '../judges/convergence.js'
-import { globMatcher } from '../judges/globs.js'
+import { GlobJudge, globMatcher } from '../judges/glob.js'
 import { SimBroker } from './broker.js'
 import type { ClientEnd, Setting } from './connection.js'
-import { GlobOracle } from './glob-oracle.js'
 import { GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
 import { GlobSession } from './glob-session.js'
-import { storedEntry } from './history.js'
+import { storedEntry } from './recorded-engine.js'
 import { FAULTY_MS } from './schedule.js'
 import { SimClient } from './sim-client.js'
 import { StoreWorld } from './store-world.js'
 
 interface Watcher {
   readonly glob: string
-  readonly oracle: GlobOracle
+  readonly judge: GlobJudge
   readonly subscription: Subscription
   map: ReadonlyMap<string, string> | undefined
 }
 
-/** A subscriber of a single key in addition to the globs. The oracle for keys checks its entries. */
+/** A subscriber of a single key in addition to the globs. The judge for keys checks its entries. */
 interface KeyWatcher {
   readonly subscription: Subscription
   shown: Entry<string> | undefined
@@ -166,14 +165,14 @@ export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> 
   #watch(client: GlobClient, glob: string): void {
     const { kind, history } = this.setting
     const { hasGlobNotifications, conditions } = this.schedule
-    const oracle = new GlobOracle(history, {
+    const judge = new GlobJudge(history, {
       hasPositions: kind.positions,
       hasDuplicates: conditions.duplicate > 0,
       everyChange: hasGlobNotifications && kind.positions && kind.order === 'connection',
       fits: globMatcher(glob),
     })
     const subscription = new Subscription()
-    const watcher: Watcher = { glob, oracle, subscription, map: undefined }
+    const watcher: Watcher = { glob, judge, subscription, map: undefined }
     client.watchers.add(watcher)
     subscription.add(() => client.watchers.delete(watcher))
     const keys = matching(client.store, glob, text, GLOB_OPTIONS)
@@ -190,7 +189,7 @@ export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> 
     subscription.add(
       keys.freshness$.subscribe({
         next: ({ state }) => {
-          oracle.setLive(state === 'live', this.handlers.isWithin ? undefined : client.session.delivering?.position)
+          judge.setLive(state === 'live', this.handlers.isWithin ? undefined : client.session.delivering?.position)
           this.#handle(client)
         },
         error: () => undefined,
@@ -207,14 +206,15 @@ export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> 
     )
   }
 
-  #onEntry(client: GlobClient, { glob, oracle }: Watcher, entry: Entry<string>): void {
+  #onEntry(client: GlobClient, { glob, judge }: Watcher, entry: Entry<string>): void {
     const { name, session } = client
-    const complaint = oracle.judge(entry, {
-      // A subscriber that joins in a handler receives the previous entry.
-      position: this.handlers.isWithin ? undefined : session.delivering?.position,
+    // A subscriber that joins in a handler receives the previous entry.
+    const position = this.handlers.isWithin ? undefined : session.delivering?.position
+    const complaint = judge.judge(entry, {
+      position,
       isCertain: session.isNewSession || this.setting.kind.identifiers,
       wasDelivered: session.notified.has(String(entry.version)),
-      hasNotifications: !session.hasGivenUp(glob),
+      hasNotifications: position !== undefined && !session.hasGivenUp(glob),
       separateWatch: session.separateWatchOf(entry.key),
       isOnlyWatcher: !this.#watchedSeparately.has(`${name} ${entry.key}`),
     })
@@ -246,8 +246,8 @@ export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> 
       const wrong = compareState(shown ?? { op: 'absent' }, storedEntry(this.#broker.engine, key))
       if (wrong) this.complain(`${name} ${key} did not converge: ${wrong}`)
     }
-    for (const { glob, oracle, map } of watchers) {
-      const view = { isLive: oracle.isLive, last: (key: string) => oracle.shown(key), map, fits: globMatcher(glob) }
+    for (const { glob, judge, map } of watchers) {
+      const view = { isLive: judge.isLive, last: (key: string) => judge.shown(key), map, fits: globMatcher(glob) }
       for (const wrong of compareGlobView(view, stored)) this.complain(`${name} ${glob} did not converge: ${wrong}`)
     }
   }

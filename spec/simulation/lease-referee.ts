@@ -1,6 +1,6 @@
 import { Hlc } from '../../src/client/index.js'
 import type { LeaseState } from '../../src/client/lease/index.js'
-import type { History } from './history.js'
+import type { History } from '../judges/history.js'
 import type { Candidate } from './lease-candidate.js'
 import type { VirtualTime } from './virtual-time.js'
 

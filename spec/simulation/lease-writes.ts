@@ -1,6 +1,6 @@
 import { type Hlc, StateStoreError, text } from '../../src/client/index.js'
 import { fenced } from '../../src/client/lease/index.js'
-import type { History } from './history.js'
+import type { History } from '../judges/history.js'
 import type { Candidate } from './lease-candidate.js'
 import { type Referee, tokenOf } from './lease-referee.js'
 

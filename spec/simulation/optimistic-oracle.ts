@@ -1,5 +1,5 @@
 import type { OptimisticState } from '../../src/client/optimistic/index.js'
-import type { History, RecordedChange } from './history.js'
+import type { Change, History } from '../judges/history.js'
 import { ODD_CODES } from './store-world.js'
 
 export const KEY = 'setPoint'
@@ -154,7 +154,7 @@ function judgeWrite(write: UserWrite, history: History): string | undefined {
 
 function judgeTime(
   { offline, policy, at, limit, answer, sentLate, outcome, isShared }: UserWrite,
-  change: RecordedChange,
+  change: Change,
 ): string | undefined {
   if (offline && policy === 'drop') return 'was executed although it was to be dropped without a connection'
   if (change.at > at + limit + MAX_DELAY_MS) return `was executed ${change.at - at} ms later`
@@ -163,7 +163,7 @@ function judgeTime(
   return undefined
 }
 
-function judgeCondition(write: UserWrite, change: RecordedChange, history: History): string | undefined {
+function judgeCondition(write: UserWrite, change: Change, history: History): string | undefined {
   const position = history.all.indexOf(change)
   const before = history.all
     .slice(0, position)

@@ -1,9 +1,9 @@
-import { storedEntry } from './history.js'
 import { judgeWrites, KEY, type UserWrite } from './optimistic-oracle.js'
 import { type WriterHost, WriterPage } from './optimistic-page.js'
 import { OPTIMISTIC_FAULTY_MS, type OptimisticSchedule, type WriterAction } from './optimistic-schedule.js'
 import { SimStorage } from './optimistic-storage.js'
 import { PageWorld } from './page-world.js'
+import { storedEntry } from './recorded-engine.js'
 
 /** The time in milliseconds after which a storage has stored a write. */
 const STORAGE_DELAY_MS = 100

@@ -1,4 +1,4 @@
-import type { History, RecordedChange } from './history.js'
+import type { Change, History } from '../judges/history.js'
 import { FIELDS, type Field } from './shadow-schedule.js'
 
 export type Document = Partial<Record<Field | 'measured', number>>
@@ -37,7 +37,7 @@ export function judgeDocument(key: string, history: History, wishes: ReadonlyMap
 }
 
 interface FieldContext {
-  readonly change: RecordedChange
+  readonly change: Change
   readonly former: Set<number>
   readonly wishes: ReadonlyMap<number, Wish>
 }

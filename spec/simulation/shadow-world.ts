@@ -1,7 +1,7 @@
 import { bytes } from '../../src/client/keys/codec.js'
 import { isSame } from '../../src/client/shadow/fields.js'
-import { storedEntry } from './history.js'
 import { PageWorld } from './page-world.js'
+import { storedEntry } from './recorded-engine.js'
 import { FAULTY_MS } from './schedule.js'
 import { ShadowClient, type ShadowHost } from './shadow-client.js'
 import { DESIRED, type Document, documentOf, judgeDocument, REPORTED, type Wish } from './shadow-oracle.js'

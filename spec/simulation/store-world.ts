@@ -1,7 +1,7 @@
 import { StateStoreError } from '../../src/client/index.js'
 import { HOST } from '../../src/client/keys/store-view.js'
+import { History } from '../judges/history.js'
 import type { Setting } from './connection.js'
-import { History } from './history.js'
 import { FAULTLESS } from './network.js'
 import { Random } from './random.js'
 import { ReentrantHandlers } from './reentrant-handlers.js'

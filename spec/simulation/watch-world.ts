@@ -1,22 +1,22 @@
 import { Subject, Subscription } from 'rxjs'
 import { type Entry, type Key, text } from '../../src/client/index.js'
 import { compareState } from '../judges/convergence.js'
-import { isPossible, type Knowledge } from '../judges/outcomes.js'
+import { isPossible, knowledgeOf } from '../judges/outcomes.js'
+import { WatchJudge } from '../judges/watch.js'
 import { BesideBroker } from './beside.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
-import { storedEntry } from './history.js'
 import { SharedEntries, SimNode } from './node.js'
-import { Oracle } from './oracle.js'
+import { storedEntry } from './recorded-engine.js'
 import { FAULTY_MS } from './schedule.js'
 import { SimClient, TIMEOUT_MS } from './sim-client.js'
-import { ODD_CODES, StoreWorld } from './store-world.js'
+import { StoreWorld } from './store-world.js'
 import { type KeyAction, MAX_KEYS, type WatchAction, type WatchSchedule } from './watch-schedule.js'
 import { WatchSession } from './watch-session.js'
 
 interface Watcher {
   readonly key: string
-  readonly oracle: Oracle
+  readonly judge: WatchJudge
   readonly subscription: Subscription
 }
 
@@ -201,8 +201,11 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
 
   #watcher(client: WatchClient, key: string): Watcher {
     const hasDuplicates = this.schedule.conditions.duplicate > 0
-    const oracle = new Oracle(this.setting.history, key, { hasPositions: this.setting.kind.positions, hasDuplicates })
-    const watcher: Watcher = { key, oracle, subscription: new Subscription() }
+    const judge = new WatchJudge(this.setting.history, key, {
+      hasPositions: this.setting.kind.positions,
+      hasDuplicates,
+    })
+    const watcher: Watcher = { key, judge, subscription: new Subscription() }
     client.watchers.add(watcher)
     watcher.subscription.add(() => client.watchers.delete(watcher))
     return watcher
@@ -210,10 +213,10 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
 
   #watchFreshness(client: WatchClient, watcher: Watcher, key: Key<string>): void {
     const { name, session, watchers } = client
-    const { oracle, subscription } = watcher
+    const { judge, subscription } = watcher
     const next = ({ state }: { readonly state: string }): void => {
       const isLive = state === 'live'
-      const complaint = oracle.setLive(isLive, this.handlers.isWithin ? undefined : session.delivering?.position)
+      const complaint = judge.setLive(isLive, this.handlers.isWithin ? undefined : session.delivering?.position)
       if (complaint) this.complain(`${name} ${key.name}: ${complaint}`)
       if (isLive) this.#judgePendingWrites(client, key.name)
       this.#handle(client)
@@ -222,7 +225,7 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
     const others = Array.from(watchers).filter(other => other.key === key.name && other !== watcher)
     // Other subscribers may not have received this entry yet.
     const [other] = this.handlers.isWithin ? [] : others
-    if (oracle.shown || others.length > 0) oracle.joinLate(other?.oracle)
+    if (judge.shown || others.length > 0) judge.joinLate(other?.judge)
   }
 
   #unwatch(client: WatchClient, key: Key<string>): number {
@@ -265,11 +268,11 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
     })
   }
 
-  #onEntry(client: WatchClient, { key, oracle }: Watcher, entry: Entry<string>): void {
+  #onEntry(client: WatchClient, { key, judge }: Watcher, entry: Entry<string>): void {
     const { name, session } = client
     const { delivering } = session
-    if (delivering === undefined && oracle.shown !== undefined) this.complain(`${key} emitted without a message`)
-    const complaint = oracle.judge(entry, {
+    if (delivering === undefined && judge.shown !== undefined) this.complain(`${key} emitted without a message`)
+    const complaint = judge.judge(entry, {
       // A subscriber that joins in a handler receives the previous entry.
       position: this.handlers.isWithin ? undefined : delivering?.position,
       // If some messages lack the identifier, a read decides, as with brokers without identifiers, and may merge
@@ -330,7 +333,8 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
   #judgeWrite({ value, outcome, version }: Write): void {
     const applied = this.setting.history.all.filter(change => change.value === value)
     const isCorrect =
-      isPossible(knowledgeOf(outcome), applied.length) && (outcome !== 'applied' || applied[0]?.version === version)
+      isPossible(knowledgeOf(outcome) ?? 'open', applied.length) &&
+      (outcome !== 'applied' || applied[0]?.version === version)
     if (outcome === 'pending') this.complain(`write ${value} has not ended`)
     if (!isCorrect) this.complain(`write ${value} ended as ${outcome}, but was applied ${applied.length} times`)
   }
@@ -338,9 +342,9 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
   #judgeConvergence(): void {
     const { engine } = this.#brokers[0] ?? {}
     for (const { name, watchers } of this.everyone) {
-      for (const { key, oracle } of watchers) {
-        const wrong = compareState(oracle.shown, engine ? storedEntry(engine, key) : { op: 'absent' })
-        if (!oracle.isLive) this.complain(`${name} ${key} is not live`)
+      for (const { key, judge } of watchers) {
+        const wrong = compareState(judge.shown, engine ? storedEntry(engine, key) : { op: 'absent' })
+        if (!judge.isLive) this.complain(`${name} ${key} is not live`)
         if (wrong) this.complain(`${name} ${key} did not converge: ${wrong}`)
       }
     }
@@ -373,9 +377,4 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
       if (!client.isEnded) this.#judgeRegistrations(client.name)
     }
   }
-}
-
-function knowledgeOf(outcome: string): Knowledge {
-  if (outcome === 'applied') return 'done'
-  return outcome === 'outcome-unknown' || ODD_CODES.includes(outcome) ? 'open' : 'not done'
 }

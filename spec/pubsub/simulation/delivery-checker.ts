@@ -1,5 +1,6 @@
 import type { GroupMessage, ServerMessage } from '../../../src/pubsub/client/events.js'
-import type { Ledger } from './ledger.js'
+import { findDeliveryViolations } from '../../judges/delivery.js'
+import type { Ledger, QueuedMessage } from './ledger.js'
 
 interface SessionVisit {
   readonly session: string
@@ -42,10 +43,7 @@ export class DeliveryChecker {
       this.#complain(`got ${data} as ${number} of session ${Number(session)}, which the hub never sent it`)
       return
     }
-    const visit = this.#visitOf(session)
-    const last = visit.numbers.at(-1) ?? 0
-    if (number <= last) this.#complain(`got ${number} after ${last} in session ${Number(session)}`)
-    visit.numbers.push(number)
+    this.#visitOf(session).numbers.push(number)
     this.#hasGap = false
   }
 
@@ -54,9 +52,9 @@ export class DeliveryChecker {
    * remains.
    */
   judge(session: string | undefined, sessionsLost: number): void {
-    for (const visit of this.#visits) this.#judgeHoles(visit, visit.session === session)
+    for (const visit of this.#visits) this.#judgeVisit(visit, visit.session === session)
     if (session !== undefined && !this.#visits.some(visit => visit.session === session)) {
-      this.#judgeHoles({ session, numbers: [] }, true)
+      this.#judgeVisit({ session, numbers: [] }, true)
     }
     if (this.group === undefined) return
     if (this.#gaps > sessionsLost) this.#complain(`${sessionsLost} sessions lost, received ${this.#gaps} gaps`)
@@ -81,15 +79,13 @@ export class DeliveryChecker {
     return this.group !== undefined && numbers.some(number => queued[number - 1]?.hasLeft === false)
   }
 
-  #judgeHoles({ session, numbers }: SessionVisit, complete: boolean): void {
-    const received = new Set(numbers)
-    const last = complete ? Number.POSITIVE_INFINITY : (numbers.at(-1) ?? 0)
-    const missing = this.#ledger
-      .queuedFor(session)
-      .map(({ group, at }, i) => ({ number: i + 1, isOurs: group === this.group && at > this.#subscribedAt }))
-      .filter(({ number, isOurs }) => isOurs && number < last && !received.has(number))
-    const [first] = missing
-    if (first) this.#complain(`missed ${missing.length} messages of session ${Number(session)}, first ${first.number}`)
+  #judgeVisit({ session, numbers }: SessionVisit, isComplete: boolean): void {
+    const last = isComplete ? Number.POSITIVE_INFINITY : (numbers.at(-1) ?? 0)
+    const isRequired = ({ group, at }: QueuedMessage, number: number): boolean =>
+      group === this.group && at > this.#subscribedAt && number < last
+    const required = this.#ledger.queuedFor(session).flatMap((queued, i) => (isRequired(queued, i + 1) ? [i + 1] : []))
+    for (const wrong of findDeliveryViolations(required, numbers))
+      this.#complain(`${wrong} in session ${Number(session)}`)
   }
 
   #complain(what: string): void {

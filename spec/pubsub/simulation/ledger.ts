@@ -1,7 +1,7 @@
 import type { DataFrame } from '../../../src/pubsub/hub/shared-codec.js'
 import type { Payload } from '../../../src/pubsub/wire/frames.js'
 import { JsonText } from '../../../src/pubsub/wire/json.js'
-import { isPossible, type Knowledge } from '../../judges/outcomes.js'
+import { isPossible, knowledgeOf } from '../../judges/outcomes.js'
 
 /** Returns the id of a message or an event. The id is the entire data, which clients send as JSON. */
 export const idIn = ({ data }: Payload): number => Number(data instanceof JsonText ? data.value : data)
@@ -114,17 +114,9 @@ export class Ledger {
 
 const nameOf = ({ kind, id, sender, how }: SentMessage): string => `${kind} ${id} of ${sender} (${how})`
 
-const KNOWN: Readonly<Record<string, Knowledge>> = {
-  acked: 'done',
-  'outcome-unknown': 'open',
-  timeout: 'not done',
-  closed: 'not done',
-  'pubsub-refused': 'not done',
-}
-
 /** Returns whether an outcome allows the message to have been processed this many times. */
 function isConsistent({ outcome, how }: SentMessage, times: number): boolean {
-  const known = KNOWN[outcome]
+  const known = knowledgeOf(outcome)
   if (known === undefined) return false
   // A message without an ack may be lost, and an at-least-once message may be duplicated.
   const knowledge = known === 'done' && how === 'noAck' ? 'open' : known

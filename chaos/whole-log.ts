@@ -1,4 +1,4 @@
-import type { SharedLog } from '../../src/server/log/cluster/settings.js'
+import type { SharedLog } from '../src/server/log/cluster/settings.js'
 
 const isWhole = (log: object): log is SharedLog => 'settings' in log && 'connect' in log
 
