@@ -43,10 +43,9 @@ type ServiceState =
 
 /** The time that a retained message may take to arrive after its subscription was granted. */
 const RETAINED_TIMEOUT_MS = 300
-/**
- * The time to wait for the last responses, for the last announcement, and for the echo of the service's own
- * announcement after its PUBACK.
- */
+/** The time to answer the requests in flight before closing. Their clients would wait for an answer until their timeout. */
+const DRAIN_TIMEOUT_MS = 5_000
+/** The time to wait for the last announcement, and for the echo of the service's own announcement after its PUBACK. */
 const STEP_TIMEOUT_MS = 1_000
 /** The time that another store may take to reclaim its client id. See {@link ActiveService.shouldReclaimClientId}. */
 const CONTEST_TIMEOUT_MS = 2_500
@@ -154,15 +153,17 @@ export class ActiveService {
    */
   async #drain(connection: ConnectionInfo): Promise<void> {
     this.#state = { state: 'draining', connection }
-    await this.#withTimeout(done => this.#session.unsubscribe([INVOKE_TOPIC], () => this.#inbound.whenIdle(done)))
+    await this.#withTimeout(DRAIN_TIMEOUT_MS, done =>
+      this.#session.unsubscribe([INVOKE_TOPIC], () => this.#inbound.whenIdle(done)),
+    )
     if (!this.#isOpen) return
     this.#stop()
-    await this.#withTimeout(done => this.#publishInstance('', connection, done))
+    await this.#withTimeout(STEP_TIMEOUT_MS, done => this.#publishInstance('', connection, done))
   }
 
-  #withTimeout(start: (done: () => void) => void): Promise<void> {
+  #withTimeout(ms: number, start: (done: () => void) => void): Promise<void> {
     return new Promise(resolve => {
-      const cancel = this.#clock.schedule(STEP_TIMEOUT_MS, resolve)
+      const cancel = this.#clock.schedule(ms, resolve)
       start(() => {
         cancel()
         resolve()
