@@ -1,6 +1,7 @@
 // Takes all pictures of the documents and of the site, `docs/pictures/*.png`, of the current pages, at two pixels a
 // point: `npm run pictures`. Names after the command select pictures, such as `npm run pictures -- preview`. Requires
-// Chromium, and `npm run runtimes` for the picture of Node-RED.
+// Chromium, `npm run runtimes` for the picture of Node-RED, Prometheus for its picture, and for the trace Java and
+// ZIPKIN_JAR with the path of Zipkin's server (io.zipkin:zipkin-server:3.5.1:slim in Maven Central).
 
 import { mkdir } from 'node:fs/promises'
 import { chromium } from 'playwright-core'
@@ -8,7 +9,9 @@ import { hasNodeRed } from './node-red.js'
 import { photographConsole } from './pictures/console.js'
 import { photographNodeRed } from './pictures/node-red.js'
 import { photographPreview } from './pictures/preview.js'
+import { hasPrometheus, photographPrometheus } from './pictures/prometheus.js'
 import { photographThermostat } from './pictures/thermostat.js'
+import { hasZipkin, photographTrace } from './pictures/trace.js'
 
 const FOLDER = new URL('../docs/pictures/', import.meta.url).pathname
 /** @type {Record<string, (browser: import('playwright-core').Browser, folder: string) => Promise<void>>} */
@@ -17,6 +20,8 @@ const PICTURES = {
   thermostat: photographThermostat,
   console: photographConsole,
   ...(hasNodeRed && { 'node-red': photographNodeRed }),
+  ...(hasPrometheus && { prometheus: photographPrometheus }),
+  ...(hasZipkin && { trace: photographTrace }),
 }
 const selected = process.argv.slice(2)
 
