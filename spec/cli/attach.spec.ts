@@ -25,6 +25,26 @@ describe('attach', () => {
     expect(jsonOf(await stdout.line(/./))).toEqual({ broker: url, life: expect.stringMatching(/^[0-9a-f]{16}$/) })
   })
 
+  it('prints the address of the metrics, which end with the store', async () => {
+    const { stdout, exit, interrupt } = start(['attach', await brokerUrl(), '--metrics', '0'])
+    const url = (await stdout.line(/^metrics on /)).replace('metrics on ', '')
+    await stdout.line(/^serving at/)
+    expect(await (await fetch(url)).text()).toContain('rx_statestore_ready 1')
+    interrupt()
+    expect(await exit).toBe(0)
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
+  it.each([
+    [['--metrics-token-file', 'token'], '--metrics-token-file requires --metrics'],
+    [['--metrics', '0.0.0.0:0'], 'other machines can reach 0.0.0.0'],
+  ])('rejects %j before it connects, and with --check-config', async (args, message) => {
+    for (const more of [[], ['--check-config']]) {
+      const { code, stderr } = await execute(['attach', 'mqtt://127.0.0.1:1', ...args, ...more])
+      expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+    }
+  })
+
   it('keeps its keys in a directory', async () => {
     const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
     const first = start(['attach', url, '--data', data])

@@ -13,6 +13,7 @@ import {
   type Fault,
   type StorageStatus,
 } from '../server/index.js'
+import type { MetricsServer } from '../server/metrics/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
@@ -24,6 +25,14 @@ import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { LOG, LOG_GROUP, type LogFlags, logOf } from './log-flags.js'
+import {
+  checkMetricsAccessOf,
+  checkMetricsFlags,
+  METRICS,
+  type MetricsFlags,
+  prepareMetrics,
+  startMetrics,
+} from './metrics-flags.js'
 import { faultWords, storageLevel, storageWords, writeAuditLog } from './reports.js'
 import { auditTarget } from './serve-security.js'
 
@@ -43,6 +52,7 @@ const CONSOLE_BROKER = {
 interface AttachFlags
   extends ConnectionFlags,
     ConsoleServerFlags,
+    MetricsFlags,
     LogFlags,
     ConfigFlags,
     EventLogFlags,
@@ -82,6 +92,7 @@ export const ATTACH_SECTIONS: readonly OptionSection[] = [
   { table: ACCESS },
   { table: CONSOLE },
   { table: CONSOLE_BROKER },
+  { table: METRICS },
   { table: LOG, group: LOG_GROUP },
   { table: EVENT_LOG, group: 'Messages:' },
 ]
@@ -104,6 +115,8 @@ export function addAttach(program: Command, io: Io): void {
 
 async function checkConfig(flags: AttachFlags, effective: readonly EffectiveSetting[], io: Io): Promise<void> {
   brokerOfConsole(flags)
+  checkMetricsFlags(flags)
+  checkMetricsAccessOf(flags, {})
   const log = await logOf(flags, new EventLog(flags, io))
   checkAttachOptions({ ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   await printConfig(effective, flags, io)
@@ -128,8 +141,10 @@ async function run(url: string, flags: AttachFlags, io: Io): Promise<void> {
 async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const interrupted = firstValueFrom(io.interrupt$)
   const consoleBroker = brokerOfConsole(flags)
+  checkMetricsFlags(flags)
   const eventLog = new EventLog(flags, io)
   const log = await logOf(flags, eventLog)
+  const token = await prepareMetrics(flags, {})
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   const broker = brokerOf(url)
   const messages$ = merge(
@@ -147,7 +162,9 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const finished = lastValueFrom(messages$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
   if (flags.audit !== undefined) writeAuditLog(store.audit$, flags.audit, io)
   let console: ConsoleServer | undefined
+  let metrics: MetricsServer | undefined
   try {
+    metrics = await openMetrics(store, broker, flags, token, io)
     console = await openConsole(store, broker, flags, consoleBroker, io)
     await Promise.race([interrupted, finished])
     const { state } = store
@@ -155,6 +172,7 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
       throw new Failure(EXIT.failed, `${broker}: ${rootCause(state.cause)}`, { cause: state.cause })
   } finally {
     await console?.close()
+    await metrics?.close()
     await store.close()
   }
   eventLog.write('info', 'stopped', 'stopped')
@@ -172,6 +190,21 @@ async function openConsole(
   if (flags.audit !== undefined) writeAuditLog(console.audit$, flags.audit, io)
   await print(io.stdout, flags.json ? jsonLine({ broker, console: console.link }) : `console on ${console.link}\n`)
   return console
+}
+
+async function openMetrics(
+  store: AttachedStore,
+  broker: string,
+  flags: AttachFlags,
+  token: string | undefined,
+  io: Io,
+): Promise<MetricsServer | undefined> {
+  const metrics = await startMetrics(store, flags, { token })
+  if (metrics === undefined) return undefined
+  if (flags.audit !== undefined) writeAuditLog(metrics.audit$, flags.audit, io)
+  const url = `${metrics.url}metrics`
+  await print(io.stdout, flags.json ? jsonLine({ broker, metrics: url }) : `metrics on ${url}\n`)
+  return metrics
 }
 
 interface PrintContext {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { ArgumentError } from '../core/util/errors.js'
 import { type GivenOptions, type OptionKind, type OptionTable, port, text } from '../core/util/options.js'
 import type { TlsMaterial } from '../node/net/tls.js'
-import type { SecurityOptions, StoreServer } from '../server/index.js'
+import type { AttachedStore, SecurityOptions, StoreServer } from '../server/index.js'
 import { type MetricsServer, serveMetrics } from '../server/metrics/index.js'
 import { checkMetricsAccess } from '../server/metrics/metrics-server.js'
 import { readOrCreateToken, readToken } from './console-client.js'
@@ -78,9 +78,9 @@ export async function prepareMetrics(flags: MetricsFlags, security: SecurityOpti
 
 /** Serves the metrics of a store if flags request them. Rejects with {@link Failure}. */
 export async function startMetrics(
-  store: StoreServer,
+  store: StoreServer | AttachedStore,
   { metrics }: MetricsFlags,
-  options: { readonly token: string | undefined; readonly tls: TlsMaterial | undefined },
+  options: { readonly token: string | undefined; readonly tls?: TlsMaterial | undefined },
 ): Promise<MetricsServer | undefined> {
   if (metrics === undefined) return undefined
   try {

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import type { StoreServer } from '../../../src/server/index.js'
+import type { AttachedStore, StoreServer } from '../../../src/server/index.js'
 import { type MetricsOptions, type MetricsServer, serveMetrics } from '../../../src/server/metrics/index.js'
 
 /** A parsed exposition. */
@@ -23,7 +23,10 @@ export class Exposition {
 }
 
 /** Serves metrics on a free port until the end of the test. */
-export async function openMetrics(store: StoreServer, options: MetricsOptions = {}): Promise<MetricsServer> {
+export async function openMetrics(
+  store: StoreServer | AttachedStore,
+  options: MetricsOptions = {},
+): Promise<MetricsServer> {
   const metrics = await serveMetrics(store, { port: 0, ...options })
   onTestFinished(async () => metrics.close())
   return metrics

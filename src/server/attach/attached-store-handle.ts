@@ -23,6 +23,7 @@ export class AttachedStoreHandle implements AttachedStore {
   readonly faults$: Observable<Fault>
   readonly storage$: Observable<StorageStatus>
   readonly audit$: Observable<AuditEvent>
+  readonly limits: AttachedStore['limits']
   readonly #controller: FailoverController
   readonly #keyspace: Settings['keyspace']
 
@@ -37,8 +38,10 @@ export class AttachedStoreHandle implements AttachedStore {
     this.faults$ = service.faults$
     this.storage$ = service.storage$
     this.audit$ = service.audit$
+    const { keyspace, watches } = settings
+    this.limits = { keys: keyspace.maxKeys, bytes: keyspace.maxBytes, watches: watches.max }
     this.#controller = service
-    this.#keyspace = settings.keyspace
+    this.#keyspace = keyspace
   }
 
   get state(): AttachedState {
@@ -62,6 +65,10 @@ export class AttachedStoreHandle implements AttachedStore {
 
   get drift(): number {
     return this.#handler?.engine.drift(this.#keyspace.clock.now()) ?? 0
+  }
+
+  get storage(): StorageStatus {
+    return this.#controller.storage
   }
 
   get cluster(): ClusterStatus | undefined {

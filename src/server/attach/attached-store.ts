@@ -57,6 +57,10 @@ export interface AttachedStore extends AsyncDisposable {
    * otherwise 0.
    */
   readonly drift: number
+  /** The limits for the same values in {@link AttachedStore.stats}. */
+  readonly limits: Pick<AttachedStats, 'keys' | 'bytes' | 'watches'>
+  /** The current status of the storage. */
+  readonly storage: StorageStatus
   /** The nodes of a store with `log`, available also on standby. */
   readonly cluster: ClusterStatus | undefined
   /**

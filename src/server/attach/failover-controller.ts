@@ -1,4 +1,4 @@
-import { BehaviorSubject, type Observable, Subject } from 'rxjs'
+import { BehaviorSubject, type Observable, Subject, skip } from 'rxjs'
 import { connect } from '../../client/connect/connect.js'
 import { backoffStrategy } from '../../client/session/connection-manager.js'
 import { openServiceSession } from '../../client/session/open-session.js'
@@ -8,7 +8,7 @@ import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
-import { storageStatusOf } from '../host/store-events.js'
+import { STORAGE_KEPT, storageStatusOf } from '../host/store-events.js'
 import type { Fault, StorageStatus } from '../host/store-server.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus, OpenedStorage } from '../storage/storage.js'
@@ -45,7 +45,7 @@ export class FailoverController {
     requests$: new Subject<RequestReport>(),
     drift$: new Subject<number>(),
     faults$: new Subject<Fault>(),
-    storage$: new Subject<StorageStatus>(),
+    storage$: new BehaviorSubject(STORAGE_KEPT),
     state$: new BehaviorSubject<AttachedState>({ state: 'connecting' }),
   }
   readonly #storage: StorageManager
@@ -61,7 +61,7 @@ export class FailoverController {
     this.requests$ = requests$.asObservable()
     this.drift$ = drift$.asObservable()
     this.faults$ = faults$.asObservable()
-    this.storage$ = storage$.asObservable()
+    this.storage$ = storage$.pipe(skip(1))
     this.audit$ = this.#audit.events$
     this.state$ = state$.asObservable()
     this.#url = url
@@ -85,6 +85,10 @@ export class FailoverController {
 
   get handler(): AttachedRequestHandler | undefined {
     return this.#role.role === 'active' ? this.#role.service.handler : undefined
+  }
+
+  get storage(): StorageStatus {
+    return this.#subjects.storage$.value
   }
 
   get cluster(): ClusterStatus | undefined {

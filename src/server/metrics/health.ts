@@ -1,8 +1,9 @@
 import { reason } from '../../core/util/errors.js'
+import type { AttachedStore } from '../attach/attached-store.js'
 import type { StoreServer } from '../host/store-server.js'
 
 /** The members of a store that metrics and health checks use. */
-export type MonitoredStore = Pick<
+export type StoreWithBroker = Pick<
   StoreServer,
   | 'stats'
   | 'limits'
@@ -15,6 +16,13 @@ export type MonitoredStore = Pick<
   | 'frozenUntil'
   | 'startedAt'
 >
+
+export type StoreAtBroker = Pick<AttachedStore, 'stats' | 'limits' | 'storage' | 'cluster' | 'drift' | 'state'>
+
+export type MonitoredStore = StoreWithBroker | StoreAtBroker
+
+/** Returns whether a store serves through an external broker. */
+export const isAttached = (store: MonitoredStore): store is StoreAtBroker => 'state' in store
 
 /** `warn`: the component works, but an operator should act. */
 export type HealthStatus = 'pass' | 'warn' | 'fail'
@@ -30,7 +38,12 @@ export interface ComponentHealth {
 export interface Health {
   readonly status: HealthStatus
   readonly version: string
-  readonly checks: Readonly<Record<'listener' | 'log' | 'replication' | 'memory' | 'clock', ComponentHealth>>
+  readonly checks: Readonly<Record<'log' | 'replication' | 'memory' | 'clock', ComponentHealth>> & {
+    /** Missing for a store at another broker. */
+    readonly listener?: ComponentHealth
+    /** Only for a store at another broker. */
+    readonly broker?: ComponentHealth
+  }
 }
 
 /** The share of a memory limit above which a store is not ready, because it is about to reject requests. */
@@ -40,7 +53,7 @@ const MAX_LAG = 1_000
 
 export function healthOf(store: MonitoredStore, version: string): Health {
   const checks = {
-    listener: listenerHealth(store),
+    ...(isAttached(store) ? { broker: brokerHealth(store) } : { listener: listenerHealth(store) }),
     log: logHealth(store),
     replication: replicationHealth(store),
     memory: memoryHealth(store),
@@ -54,9 +67,16 @@ export function healthOf(store: MonitoredStore, version: string): Health {
 export const failuresOf = ({ checks }: Health): readonly string[] =>
   Object.entries(checks).flatMap(([name, { status }]) => (status === 'fail' ? [name] : []))
 
-function listenerHealth({ isAccepting, frozenUntil, stats: { connections } }: MonitoredStore): ComponentHealth {
+function listenerHealth({ isAccepting, frozenUntil, stats: { connections } }: StoreWithBroker): ComponentHealth {
   if (isAccepting) return { status: 'pass', connections }
   return { status: 'fail', output: frozenUntil === undefined ? 'clients are not admitted' : 'frozen', connections }
+}
+
+/** A standby works, because it takes over when the active store stops. */
+function brokerHealth({ state }: StoreAtBroker): ComponentHealth {
+  if (state.state === 'serving' || state.state === 'standby') return { status: 'pass', state: state.state }
+  const cause = 'cause' in state ? state.cause : undefined
+  return { status: 'fail', state: state.state, output: cause === undefined ? state.state : reason(cause) }
 }
 
 function logHealth({ storage: { state, error } }: MonitoredStore): ComponentHealth {
@@ -73,10 +93,18 @@ function replicationHealth({ cluster }: MonitoredStore): ComponentHealth {
   return { status: 'fail', node, position, lag, output: `${lag} messages of the log are not applied yet` }
 }
 
-function memoryHealth({ stats, limits }: MonitoredStore): ComponentHealth {
-  const { bytes, bufferedBytes } = stats
-  const details = { bytes, bytesLimit: limits.bytes, bufferedBytes, bufferedBytesLimit: limits.bufferedBytes }
-  const used = Math.max(bytes / limits.bytes, bufferedBytes / limits.bufferedBytes)
+function memoryHealth(store: MonitoredStore): ComponentHealth {
+  const { stats, limits } = store
+  let details: Readonly<Record<string, number>> = { bytes: stats.bytes, bytesLimit: limits.bytes }
+  let used = stats.bytes / limits.bytes
+  if (!isAttached(store)) {
+    const {
+      stats: { bufferedBytes },
+      limits: { bufferedBytes: bufferedBytesLimit },
+    } = store
+    details = { ...details, bufferedBytes, bufferedBytesLimit }
+    used = Math.max(used, bufferedBytes / bufferedBytesLimit)
+  }
   if (used < MEMORY_MARK) return { status: 'pass', ...details }
   return { status: 'fail', output: `${Math.floor(100 * used)} % of the memory is used`, ...details }
 }

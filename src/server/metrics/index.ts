@@ -1,6 +1,7 @@
 import { checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import { checkValues, port, text } from '../../core/util/options.js'
 import { packageVersion } from '../../node/package-files.js'
+import type { AttachedStore } from '../attach/attached-store.js'
 import type { StoreServer } from '../host/store-server.js'
 import { type MetricsOptions, MetricsServer } from './metrics-server.js'
 
@@ -11,7 +12,7 @@ const NAMES: OptionNames<MetricsOptions> = { host: true, port: true, token: true
 /**
  * Serves the metrics of a store for Prometheus (`/metrics`) and its health (`/livez`, `/readyz`, `/healthz`), by default
  * on `127.0.0.1:9464`. Counters begin with this call and count all stores of the process, so call it before clients
- * connect, and once in a process. Rejects with the system's error if the port is in use, and with {@link ArgumentError}
+ * connect, and once in a process. A store at another broker has no metrics of connections, sessions and messages. Rejects with the system's error if the port is in use, and with {@link ArgumentError}
  * for an invalid or missing option.
  *
  * @example
@@ -21,7 +22,10 @@ const NAMES: OptionNames<MetricsOptions> = { host: true, port: true, token: true
  * console.log(`${metrics.url}metrics`)
  * ```
  */
-export async function serveMetrics(store: StoreServer, options: MetricsOptions = {}): Promise<MetricsServer> {
+export async function serveMetrics(
+  store: StoreServer | AttachedStore,
+  options: MetricsOptions = {},
+): Promise<MetricsServer> {
   checkOptionNames('serveMetrics', options, NAMES)
   checkValues({ host: { kind: text('<address>') }, port: { kind: port } }, options)
   return MetricsServer.start(store, packageVersion(), options)

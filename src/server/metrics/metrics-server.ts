@@ -13,10 +13,11 @@ import { HttpProblem } from '../../node/net/http-problem.js'
 import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
+import { METRICS, type MetricDefinition } from './definitions.js'
 import { EventCounters } from './event-counters.js'
-import { failuresOf, healthOf, type MonitoredStore } from './health.js'
-import { MetricsRegistry } from './registry.js'
-import { ProcessSamples, storeSamples } from './store-samples.js'
+import { failuresOf, healthOf, isAttached, type MonitoredStore } from './health.js'
+import { MetricsRegistry, type Samples } from './registry.js'
+import { attachedSamples, ProcessSamples, storeSamples } from './store-samples.js'
 
 /** The options of `serveMetrics`: address, token and TLS. */
 export interface MetricsOptions {
@@ -83,7 +84,7 @@ export class MetricsServer implements AsyncDisposable {
   }
 
   static async start(store: MonitoredStore, version: string, options: MetricsOptions): Promise<MetricsServer> {
-    checkMetricsAccess(store, options)
+    checkMetricsAccess({ hasAccessControl: !isAttached(store) && store.hasAccessControl }, options)
     const server = new MetricsServer(store, version, options)
     try {
       server.#http.listen(options.port ?? DEFAULT_PORT, server.#host)
@@ -193,8 +194,12 @@ export class MetricsServer implements AsyncDisposable {
   }
 
   #format(): Promise<string> {
-    const store = storeSamples(this.#store, this.#version)
-    return this.#registry.expose({ ...this.#counters.samples(), ...store, ...this.#process.samples() })
+    const [store, version] = [this.#store, this.#version]
+    const [counts, process] = [this.#counters.samples(), this.#process.samples()]
+    if (isAttached(store))
+      return this.#registry.expose({ ...withoutBroker(counts), ...attachedSamples(store, version), ...process })
+    const samples: Samples = { ...counts, ...storeSamples(store, version), ...process }
+    return this.#registry.expose(samples)
   }
 
   /**
@@ -207,9 +212,19 @@ export class MetricsServer implements AsyncDisposable {
   }
 }
 
+/** The channels of events that only a store with a broker publishes. */
+const BROKER_CHANNELS = ['server:connection', 'server:publish', 'server:drop']
+
+/** Returns the counts that a store at another broker has. */
+function withoutBroker(counts: Partial<Samples>): Partial<Samples> {
+  const definitions: Readonly<Record<string, MetricDefinition>> = METRICS
+  const own = Object.entries(counts).filter(([name]) => !BROKER_CHANNELS.includes(definitions[name]?.source ?? ''))
+  return Object.fromEntries(own)
+}
+
 /** Throws {@link ArgumentError} if others could read the metrics, or for a token that could be guessed. */
 export function checkMetricsAccess(
-  store: Pick<MonitoredStore, 'hasAccessControl'>,
+  store: { readonly hasAccessControl: boolean },
   { host = '127.0.0.1', token, tls }: MetricsOptions,
 ): void {
   if (tls !== undefined) checkTls(tls)

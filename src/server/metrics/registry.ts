@@ -105,12 +105,15 @@ export class MetricsRegistry {
     return this.#histograms.get(name)?.distribution(label) ?? new Distribution([])
   }
 
-  /** Returns all metrics in the text format of Prometheus. */
-  async expose(samples: Samples): Promise<string> {
-    for (const [name, values] of Object.entries(samples)) {
-      const metric = this.#sampled.get(name)
-      metric?.reset()
-      for (const [value, labels = {}] of values) metric?.inc(labels, value)
+  /** Returns all metrics in the text format of Prometheus. Those without samples have only a type. */
+  async expose(samples: Partial<Samples>): Promise<string> {
+    const values = new Map<string, readonly Sample[]>(Object.entries(samples))
+    for (const [name, metric] of this.#sampled) {
+      metric.reset()
+      const own = values.get(name) ?? []
+      // A metric without labels is 0 after a reset.
+      if (own.length === 0) metric.remove({})
+      for (const [value, labels = {}] of own) metric.inc(labels, value)
     }
     return this.#registry.metrics()
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/util/clock.js'
 import type { Usage } from '../host/usage.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import { EventLoopDelay } from './event-loop-delay.js'
-import { failuresOf, healthOf, type MonitoredStore } from './health.js'
+import { failuresOf, healthOf, type MonitoredStore, type StoreAtBroker, type StoreWithBroker } from './health.js'
 import type { Sample } from './registry.js'
 
 /** The limit on principals with samples of their own. */
@@ -11,11 +11,12 @@ const MAX_PRINCIPALS = 50
 const NODE_TIMEOUT_MS = 10_000
 const STATES = ['kept', 'full', 'broken', 'waiting', 'degraded'] as const
 
-/** Returns the values that a store has at the moment. */
-export function storeSamples(store: MonitoredStore, version: string) {
-  const { stats, limits, storage, cluster, drift, usage } = store
+/** Returns the values that a store with a broker has at the moment. */
+export function storeSamples(store: StoreWithBroker, version: string) {
+  const { stats, limits, usage } = store
   const { sessions, connections, subscriptions, sharedSubscriptions, retained, retainedBytes, wills } = stats
   return {
+    ...commonSamples(store, version),
     aio_broker_store_total_sessions: [[sessions]],
     aio_broker_store_connected_sessions: [[connections]],
     aio_broker_store_subscriptions: [[subscriptions]],
@@ -23,13 +24,29 @@ export function storeSamples(store: MonitoredStore, version: string) {
     aio_broker_store_retained_messages: [[retained]],
     aio_broker_store_retained_bytes: [[retainedBytes]],
     aio_broker_store_will_messages: [[wills]],
+    rx_statestore_resource_used: byResource({ ...stats, connections: stats.networkConnections }),
+    rx_statestore_resource_limit: byResource(limits),
+    rx_statestore_principal_used: principalSamples(usage),
+  } as const satisfies Record<string, readonly Sample[]>
+}
+
+/** Returns the values that a store at another broker has at the moment. */
+export function attachedSamples(store: StoreAtBroker, version: string) {
+  const { keys, bytes, watches } = store.stats
+  return {
+    ...commonSamples(store, version),
+    rx_statestore_resource_used: samplesOf({ keys, bytes, watches }),
+    rx_statestore_resource_limit: samplesOf({ ...store.limits }),
+  } as const satisfies Record<string, readonly Sample[]>
+}
+
+function commonSamples(store: MonitoredStore, version: string) {
+  const { storage, cluster, drift } = store
+  return {
     rx_statestore_storage_state: STATES.map(state => [state === storage.state ? 1 : 0, { state }] as const),
     rx_statestore_log_lag_entries: cluster === undefined ? [] : [[cluster.lag]],
     rx_statestore_cluster_nodes: cluster === undefined ? [] : [[countPresentNodes(cluster)]],
     rx_statestore_clock_drift_seconds: [[drift / 1_000]],
-    rx_statestore_resource_used: byResource({ ...stats, connections: stats.networkConnections }),
-    rx_statestore_resource_limit: byResource(limits),
-    rx_statestore_principal_used: principalSamples(usage),
     rx_statestore_ready: [[failuresOf(healthOf(store, version)).length === 0 ? 1 : 0]],
     rx_statestore_build_info: [[1, { version }]],
   } as const satisfies Record<string, readonly Sample[]>
@@ -48,11 +65,13 @@ function byResource({
   watches,
   retained,
   retainedBytes,
-}: MonitoredStore['limits']): readonly Sample[] {
+}: StoreWithBroker['limits']): readonly Sample[] {
   const counts = { keys, bytes, connections, subscriptions, watches, retained }
-  const all = { ...counts, buffered_bytes: bufferedBytes, retained_bytes: retainedBytes }
-  return Object.entries(all).map(([resource, value]) => [value, { resource }])
+  return samplesOf({ ...counts, buffered_bytes: bufferedBytes, retained_bytes: retainedBytes })
 }
+
+const samplesOf = (values: Readonly<Record<string, number>>): readonly Sample[] =>
+  Object.entries(values).map(([resource, value]) => [value, { resource }])
 
 /** The approximate memory in bytes of an item that has no size of its own. */
 const ITEM_BYTES = 600
