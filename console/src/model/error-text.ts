@@ -7,9 +7,9 @@ const ERROR_TEXTS: Readonly<Record<string, ErrorText>> = {
   timeout: { title: 'Request timed out', advice: 'Nothing was changed. Is the store frozen or down?' },
   'outcome-unknown': {
     title: 'Outcome unknown',
-    advice: 'The connection broke before the response arrived. Check the key before retrying.',
+    advice: 'No response arrived, so the write may have been applied. Check the key before you retry.',
   },
-  'not-authorized': { title: 'Not authorized', advice: 'The store does not permit this.' },
+  'not-authorized': { title: 'Not authorized', advice: 'The policy of the store does not permit this page to do so.' },
   'fencing-token-required': {
     title: 'Fencing token required',
     advice: 'A lock protects this key. Enter its token, or acquire the lock first.',
@@ -35,8 +35,18 @@ const ERROR_TEXTS: Readonly<Record<string, ErrorText>> = {
 export function describeError(cause: unknown): ErrorText {
   const known = hasCode(cause) ? ERROR_TEXTS[cause.code] : undefined
   if (known) return known
+  if (hasCode(cause) && cause.code === 'connection-refused') {
+    const advice = 'Check this user, its password and the policy of the broker.'
+    return { title: 'No access', advice: `${messageOf(cause)}. ${advice}` }
+  }
   if (cause instanceof TypeError) return { title: 'Store unreachable', advice: 'Is it running?' }
-  return { title: 'Request failed', advice: cause instanceof Error ? cause.message : String(cause) }
+  return { title: 'Request failed', advice: `${messageOf(cause)}.` }
+}
+
+/** Returns the message of an error, with a capital letter and without a full stop. */
+function messageOf(cause: unknown): string {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return message.charAt(0).toUpperCase() + message.slice(1).replace(/\.$/, '')
 }
 
 const hasCode = (cause: unknown): cause is { readonly code: string } =>

@@ -7,6 +7,11 @@ import { type ListedKey, libraryKey } from '../model/listed-key.js'
 import { formatDuration } from '../model/time.js'
 import type { Console } from './console.js'
 
+const NOT_COPIED = {
+  title: 'Not copied',
+  advice: 'The browser denies access to the clipboard. It requires https: or localhost, and your permission.',
+} as const
+
 export class Actions {
   readonly #console: Pick<Console, 'api' | 'store$' | 'toasts' | 'run'>
 
@@ -58,10 +63,11 @@ export class Actions {
   }
 
   copy(text: string, label: string): void {
-    const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('Clipboard access denied.'))
+    // Without https:, only pages of this machine have a clipboard.
+    const copied = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
     copied.then(
       () => this.#console.toasts.success(`Copied ${label}`),
-      (cause: unknown) => this.#console.toasts.failure(cause),
+      () => this.#console.toasts.problem(NOT_COPIED),
     )
   }
 

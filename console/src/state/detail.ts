@@ -1,11 +1,24 @@
-import { bytes, type Freshness, type StateStore } from 'rx-statestore'
-import { auditTime, catchError, combineLatest, defer, EMPTY, map, type Observable, startWith, switchMap } from 'rxjs'
+import { bytes, type Freshness, type StateStore, StateStoreError } from 'rx-statestore'
+import {
+  auditTime,
+  catchError,
+  combineLatest,
+  defer,
+  EMPTY,
+  map,
+  type Observable,
+  of,
+  startWith,
+  switchMap,
+} from 'rxjs'
 import { type ListedKey, libraryKey } from '../model/listed-key.js'
+import type { Health } from './health.js'
 import { EMPTY_HISTORY, HistoryRecorder, type KeyHistory } from './history.js'
 
 export interface Detail {
   readonly history: KeyHistory
-  readonly freshness: Freshness
+  /** `refused` if the page may not read the key. */
+  readonly freshness: Freshness | { readonly state: 'refused' }
 }
 
 export const EMPTY_DETAIL: Detail = { history: EMPTY_HISTORY, freshness: { state: 'connecting' } }
@@ -35,9 +48,24 @@ export const watchDetail = (
           map(() => recorder.current),
           startWith(recorder.current),
         )
-        // A watch ends with its connection; the health reports the cause.
-        return combineLatest([history$, freshness$]).pipe(catchError(() => EMPTY))
+        return combineLatest({ history: history$, freshness: freshness$ }).pipe(
+          catchError((cause: unknown): Observable<Detail> => {
+            // Other watches end with their connection, and the health reports the cause.
+            if (!isNotAuthorized(cause)) return EMPTY
+            return of({ history: recorder.current, freshness: { state: 'refused' } })
+          }),
+        )
       }),
-      map(([history, freshness]) => ({ history, freshness })),
     )
   })
+
+const isNotAuthorized = (cause: unknown): boolean => cause instanceof StateStoreError && cause.code === 'not-authorized'
+
+/**
+ * Returns the freshness to display. Only the health knows whether the store is frozen, and since when a key is stale that
+ * was never read.
+ */
+export function shownFreshness(freshness: Detail['freshness'], health: Health): Detail['freshness'] | Health {
+  if (freshness.state === 'refused' || health.state === 'live') return freshness
+  return health.state === 'frozen' || freshness.state !== 'stale' ? health : freshness
+}

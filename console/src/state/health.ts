@@ -10,7 +10,8 @@ export type Health =
   | { readonly state: 'live' }
   | { readonly state: 'frozen'; readonly since: number; readonly until: number }
   | { readonly state: 'stale'; readonly since: number; readonly why: string }
-  | { readonly state: 'refused'; readonly why: string }
+  /** The console rejects the token, or the broker rejects the page. */
+  | { readonly state: 'refused'; readonly by: 'console' | 'broker'; readonly why: string }
 
 export interface ConnectionHealth {
   readonly feed: FeedEvent | undefined
@@ -26,19 +27,20 @@ export function healthOf(
   before: Health,
   now: number,
 ): Health {
-  if (feed?.type === 'refused') return { state: 'refused', why: feed.cause.message }
+  if (feed?.type === 'refused') return { state: 'refused', by: 'console', why: feed.cause.message }
   if (frozenUntil !== undefined && frozenUntil > now && feed?.type !== 'lost') {
     return { state: 'frozen', since: 'since' in before ? before.since : now, until: frozenUntil }
   }
+  const refusal = feed?.type !== 'lost' && 'cause' in status ? status.cause : undefined
+  if (refusal?.code === 'connection-refused') return { state: 'refused', by: 'broker', why: refusal.message }
   const why = findProblem(feed, status, absence)
   if (why !== undefined) {
-    const wasConnecting = before.state === 'connecting'
-    return wasConnecting
+    return before.state === 'connecting' || before.state === 'refused'
       ? { state: 'connecting', why }
       : { state: 'stale', since: 'since' in before ? before.since : now, why }
   }
   if (feed === undefined || status.state === 'connecting')
-    return before.state === 'stale' ? before : { state: 'connecting' }
+    return before.state === 'stale' || before.state === 'refused' ? before : { state: 'connecting' }
   return { state: 'live' }
 }
 

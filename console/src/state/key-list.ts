@@ -17,7 +17,7 @@ import {
   tap,
   timer,
 } from 'rxjs'
-import { describeError } from '../model/error-text.js'
+import { describeError, type ErrorText } from '../model/error-text.js'
 import { type ListedKey, sortByName, toListedKey } from '../model/listed-key.js'
 
 export interface KeyList {
@@ -30,7 +30,7 @@ export interface KeyList {
    * order.
    */
   readonly more: boolean
-  readonly problem?: string
+  readonly problem?: ErrorText
 }
 
 export interface Scannable {
@@ -87,8 +87,7 @@ function keepListing(
     }),
     catchError((cause: unknown) => {
       hasFailed = true
-      const { title, advice } = describeError(cause)
-      const problem = `${title}. ${advice}`
+      const problem = describeError(cause)
       return hasListed ? EMPTY : of<KeyList>({ glob, state: 'failed', keys: [], more: false, problem })
     }),
   )

@@ -6,7 +6,8 @@ import {
   exhaustMap,
   map,
   merge,
-  type Observable,
+  Observable,
+  type Subscription,
   share,
   shareReplay,
   switchMap,
@@ -70,25 +71,28 @@ const fetchFacts = (api: Pick<Api, 'keys'>, keys: readonly ListedKey[]) => {
   )
 }
 
-/**
- * Emits the entries of keys. Text and binary keys are watched separately, because a text key may equal the name of a
- * binary key.
- */
-function entriesOf(store: StateStore, keys$: Observable<readonly ListedKey[]>) {
-  const watchNames = (isBinary: boolean): Observable<{ id: string; entry: Entry<Uint8Array> }> => {
-    let ids = new Map<string, string>()
-    const names$ = keys$.pipe(
-      map(keys => keys.filter(key => key.binary === isBinary)),
-      tap(keys => {
-        ids = new Map(keys.map(({ name, id }) => [name, id]))
+/** Emits the entries of keys. Each key has its own watch, because the page may not be allowed to read all of them. */
+const entriesOf = (store: StateStore, keys$: Observable<readonly ListedKey[]>) =>
+  new Observable<{ readonly id: string; readonly entry: Entry<Uint8Array> }>(subscriber => {
+    const watches = new Map<string, Subscription>()
+    const watch = (key: ListedKey): Subscription =>
+      store.key(libraryKey(key), bytes).entries$.subscribe({
+        next: entry => subscriber.next({ id: key.id, entry }),
+        // A watch ends with its connection, which the health reports, or for lack of rights, which the open key shows.
+        error: () => undefined,
+      })
+    subscriber.add(
+      keys$.subscribe(keys => {
+        const wanted = new Map(keys.map(key => [key.id, key]))
+        for (const [id, subscription] of watches) {
+          if (wanted.has(id)) continue
+          subscription.unsubscribe()
+          watches.delete(id)
+        }
+        for (const [id, key] of wanted) if (!watches.has(id)) watches.set(id, watch(key))
       }),
-      map(keys => keys.map(libraryKey)),
     )
-    return store.watchAll(names$, bytes).pipe(
-      map(entry => ({ id: ids.get(entry.key) ?? '', entry })),
-      // A watch ends with its connection; the health reports the cause.
-      catchError(() => EMPTY),
-    )
-  }
-  return merge(watchNames(false), watchNames(true))
-}
+    subscriber.add(() => {
+      for (const subscription of watches.values()) subscription.unsubscribe()
+    })
+  })

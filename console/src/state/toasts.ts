@@ -1,5 +1,5 @@
 import { BehaviorSubject, timer } from 'rxjs'
-import { describeError } from '../model/error-text.js'
+import { describeError, type ErrorText } from '../model/error-text.js'
 
 export interface Toast {
   readonly n: number
@@ -25,7 +25,10 @@ export class Toasts {
   }
 
   failure(cause: unknown): void {
-    const { title, advice } = describeError(cause)
+    this.problem(describeError(cause))
+  }
+
+  problem({ title, advice }: ErrorText): void {
     this.#show('bad', title, advice)
   }
 

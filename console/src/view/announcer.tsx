@@ -7,7 +7,7 @@ const ANNOUNCEMENTS = {
   live: 'Live',
   frozen: 'Store frozen',
   stale: 'Stale: no response from the store',
-  refused: 'Token rejected',
+  refused: 'No access: the broker refuses the page',
 } as const
 
 /** Announces changes of the health to screen readers, without the duration, which changes every second. */

@@ -37,7 +37,7 @@ export function App({ console, theme$, onToken }: AppProps): JSX.Element {
   const health = useCell(console.health$)
   const dialog = useCell(console.dialog$)
   useEffect(() => listenForShortcuts(document, console), [console])
-  if (health.state === 'refused') return <TokenPage refused={health.why} onToken={onToken} />
+  if (health.state === 'refused' && health.by === 'console') return <TokenPage isRejected onToken={onToken} />
   const View = VIEWS[view]
   return (
     <ConsoleContext.Provider value={console}>

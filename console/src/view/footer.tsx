@@ -15,7 +15,9 @@ export function Footer(): JSX.Element {
   const now = useCell(now$)
   return (
     <footer class={`footer footer-${health.state}`}>
-      {(health.state === 'stale' || health.state === 'frozen') && <Icon name={health.state} />}
+      {(health.state === 'stale' || health.state === 'frozen' || health.state === 'refused') && (
+        <Icon name={health.state} />
+      )}
       <p class="footer-words">{health.state === 'live' ? <Facts now={now} /> : statusText(health, now)}</p>
       {health.state === 'frozen' && <ResumeButton />}
       <button type="button" class="footer-keys" onClick={() => dialog$.next({ type: 'keyboard' })}>
@@ -34,6 +36,8 @@ function statusText(health: Health, now: number): string {
       return `${health.why}. Values as of ${timeOfDay(health.since).slice(0, 8)}; retrying.`
     case 'connecting':
       return health.why === undefined ? 'Connecting to the store…' : `${health.why}; retrying.`
+    case 'refused':
+      return `${health.why}; retrying.`
     default:
       return ''
   }

@@ -54,6 +54,6 @@ export function lazy<P extends object>(
       return () => returned.unsubscribe()
     }, [hasFailed, health$])
     if (loaded) return <loaded.View {...props} />
-    return frame(hasFailed ? <Unreachable onRetry={retry} /> : undefined)
+    return frame(hasFailed ? <Unreachable isLive={health$?.value.state === 'live'} onRetry={retry} /> : undefined)
   }
 }

@@ -3,12 +3,13 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Brand } from './header.js'
 
 export interface TokenPageProps {
-  readonly refused?: string | undefined
+  /** Whether the server has rejected a token. Default: `false`. */
+  readonly isRejected?: boolean
   onToken(token: string): void
 }
 
 /** Asks the user for the token if it is missing or was rejected. */
-export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
+export function TokenPage({ isRejected = false, onToken }: TokenPageProps): JSX.Element {
   const [token, setToken] = useState('')
   const input = useRef<HTMLInputElement>(null)
   useLayoutEffect(() => input.current?.focus(), [])
@@ -20,11 +21,11 @@ export function TokenPage({ refused, onToken }: TokenPageProps): JSX.Element {
     <main class="door">
       <form class="door-form" onSubmit={submit}>
         <Brand />
-        <h2>{refused === undefined ? 'Token required' : 'Token rejected'}</h2>
+        <h2>{isRejected ? 'Token rejected' : 'Token required'}</h2>
         <p>Open the URL that the server printed at startup; it contains the token.</p>
-        {refused !== undefined && (
+        {isRejected && (
           <p class="problem" role="alert">
-            {refused}
+            The token is wrong. A restart of the server may have changed it.
           </p>
         )}
         <label class="field">

@@ -2,12 +2,18 @@ import type { JSX } from 'preact'
 import { Icon } from './icon.js'
 
 /** Shown in place of a view whose code cannot be loaded. */
-export const Unreachable = ({ onRetry }: { onRetry(): void }): JSX.Element => (
+interface UnreachableProps {
+  /** Whether the store responds, so that the code of the view is missing for another reason. */
+  readonly isLive: boolean
+  onRetry(): void
+}
+
+export const Unreachable = ({ isLive, onRetry }: UnreachableProps): JSX.Element => (
   <div class="unreachable" role="alert">
     <Icon name="stale" />
     <p>
-      <strong>Store unreachable</strong>
-      <span>This view loads as soon as the store responds.</span>
+      <strong>{isLive ? 'View not loaded' : 'Store unreachable'}</strong>
+      <span>{isLive ? 'The page may be outdated: reload it.' : 'This view loads as soon as the store responds.'}</span>
     </p>
     <button type="button" class="button small" onClick={onRetry}>
       Retry

@@ -49,7 +49,8 @@ describeInBrowser('The console while the store is unreachable', open => {
     await stop(running)
     await reads(ui.health, 'stale')
     await ui.open('line-1/speed')
-    await reads(ui.detail, /stale\s*for/)
+    // The key was never read, so only the health of the page knows since when it is stale.
+    await reads(ui.detail, /Stale\s*for/)
     await ui.detail.locator('canvas').waitFor()
     await expectAccessibleInBothThemes(page)
     await takePictures(page, 'console-stale-detail')
@@ -58,11 +59,17 @@ describeInBrowser('The console while the store is unreachable', open => {
     await expectAccessibleInBothThemes(page)
     await takePictures(page, 'console-stale-keys')
     await page.setViewportSize(SIZES.desktop)
+    await ui.search.fill('recipe')
+    await reads(page.locator('#found'), 'Search waits for the store *recipe*')
+    await expectAccessibleInBothThemes(page)
+    await ui.search.fill('')
+    await reads(page.locator('#found'), '2 keys')
     // Rates and counts are unknown, which differs from zero.
     expect(await page.locator('.rate-now').allInnerTexts()).toEqual(['–', '–', '–'])
     expect(await page.locator('.nav-amount').allInnerTexts()).toEqual(['–', '–'])
     await ui.goTo('Clients')
-    await reads(page.locator('.page-head'), 'Last known clients')
+    // The store closes all connections before it stops, which the page may still receive.
+    await reads(page.locator('.page-head'), /Last known clients|Waiting for the store/)
     await expectAccessibleInBothThemes(page)
     await ui.goTo('Store')
     await reads(page.locator('.card').filter({ hasText: 'Dump' }), '– in the store.')
@@ -71,7 +78,7 @@ describeInBrowser('The console while the store is unreachable', open => {
   })
 
   it('a view whose code cannot be loaded says so, and loads when the store responds', async () => {
-    const { server } = await startConsole(SEED)
+    const { store, server } = await startConsole(SEED)
     let blocked = true
     const { page } = await open(server.link, {
       allow: ALLOW,
@@ -81,8 +88,13 @@ describeInBrowser('The console while the store is unreachable', open => {
     })
     const ui = new ConsolePage(page)
     await ui.row('recipe').click()
+    await reads(page.getByRole('alert'), 'View not loaded')
+    await expectAccessibleInBothThemes(page)
+    store.freeze(600_000)
     await reads(page.getByRole('alert'), 'Store unreachable')
     await expectAccessibleInBothThemes(page)
+    store.freeze(0)
+    await reads(page.getByRole('alert'), 'View not loaded')
     await page.keyboard.press('n')
     await expect.poll(() => page.getByRole('alert').count()).toBe(2)
     await page.keyboard.press('Escape')
@@ -144,12 +156,66 @@ describeInBrowser('The console while the store is unreachable', open => {
     expect(await ui.toasts.innerText()).not.toContain('Cancelled')
   })
 
-  it('a frozen store is named in the dialog, and a cancelled write may still be applied', async () => {
+  it('a write that was sent when the store returned may still be applied, although the store is unreachable again', async () => {
+    const { server } = await startConsole(SEED)
+    const sockets: WebSocketRoute[] = []
+    let isDown = false
+    const requests: Buffer[] = []
+    const { page } = await open(server.link, {
+      allow: ALLOW,
+      beforeLoad: opened =>
+        opened.routeWebSocket(/.*/, socket => {
+          if (isDown) return void socket.close()
+          const broker = socket.connectToServer()
+          socket.onMessage(message => {
+            const bytes = Buffer.from(message)
+            requests.push(bytes)
+            // The store does not receive the write.
+            if (!bytes.includes('resent')) broker.send(message)
+          })
+          sockets.push(socket)
+        }),
+    })
+    const ui = await loaded(page)
+    const disconnect = async (): Promise<void> => {
+      isDown = true
+      for (const socket of sockets) await socket.close()
+      await reads(ui.health, 'stale')
+    }
+    await disconnect()
+    await page.keyboard.press('n')
+    await ui.fill({ Key: 'resent', Value: '1' })
+    await ui.decide('Set')
+    await reads(ui.dialog, 'Store unreachable.')
+    isDown = false
+    await expect.poll(() => requests.some(bytes => bytes.includes('resent'))).toBe(true)
+    await disconnect()
+    await ui.decide('Cancel')
+    await reads(ui.toasts, 'The store may still apply this write.')
+  })
+
+  it('the page names the address of a broker that it has never reached', async () => {
+    const { store, server } = await startConsole(SEED)
+    const { page } = await open(server.link, {
+      allow: ALLOW,
+      beforeLoad: opened => opened.routeWebSocket(/.*/, socket => void socket.close()),
+    })
+    await reads(page.getByRole('main'), `This browser connects to ${store.wsUrl}, which must be reachable from here.`)
+    await expectAccessibleInBothThemes(page)
+    await takePictures(page, 'console-connecting')
+  })
+
+  it('the open key is frozen with its store, and a cancelled write may still be applied', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link, { allow: ALLOW })
     const ui = await loaded(page)
     store.freeze(600_000)
     await reads(ui.health, 'frozen')
+    await ui.open('line-1/speed')
+    await reads(ui.detail.locator('.fact').filter({ hasText: 'Freshness' }), 'frozen')
+    const value = ui.detail.locator('.detail-number')
+    await expect.poll(() => value.evaluate(number => getComputedStyle(number).filter)).toBe('grayscale(1)')
+    await expectAccessibleInBothThemes(page)
     await page.keyboard.press('n')
     await ui.fill({ Key: 'sent', Value: '1' })
     await ui.decide('Set')

@@ -12,15 +12,16 @@ import { SIZES, takePictures } from './support/looks.js'
 import { has, reads } from './support/waiting.js'
 
 const LETTER = 'Maintenance on Saturday from 06:00 to 09:00; lines 3 and 4 will stand still. '
+const LONG_KEY = `a/very/long/${'key/'.repeat(30)}end`
 const SEED = [
   ...[1, 2, 3].map(n => ({ key: `thermostat${n}\\setPoint`, value: String(19 + n / 2) })),
   ...[1, 2].map(n => ({ key: `line-${n}/state`, value: n === 1 ? 'running' : 'fault: E-217 door open' })),
-  { key: `a/very/long/${'key/'.repeat(30)}end`, value: LETTER.repeat(20) },
+  { key: LONG_KEY, value: LETTER.repeat(20) },
   { key: 'recipe/baguette', value: '{"flour":1000,"water":680,"steps":["mix","rest","bake"],"vegan":true}' },
   { keyBytes: '/wCKFw==', bytes: Buffer.from(Array.from({ length: 48 }, (_, i) => i * 5)).toString('base64') },
   { key: 'empty', value: '' },
 ]
-const FIRST_LOAD = 163 * 1_024
+const FIRST_LOAD = 164 * 1_024
 const FONTS = 90 * 1_024
 
 /** Opens a client that writes during the test. */
@@ -57,6 +58,11 @@ describeInBrowser('The looks of the console', open => {
     await ui.open('recipe/baguette')
     await expectAccessibleInBothThemes(page)
     await ui.open('0xFF008A17')
+    await expectAccessibleInBothThemes(page)
+    // A long key scrolls in its heading, which must be reachable by keyboard.
+    await page.setViewportSize(SIZES.phone)
+    await page.goto(new URL(`#/keys/${Buffer.from(LONG_KEY).toString('hex').toUpperCase()}`, page.url()).href)
+    await reads(ui.detail.getByRole('heading', { level: 2 }), 'a/very/long/')
     await expectAccessibleInBothThemes(page)
   })
 

@@ -4,7 +4,7 @@ import { displayText, toHex } from '../../../../src/core/util/bytes.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { missingReason } from '../../model/missing-reason.js'
 import { previewValue } from '../../model/value.js'
-import { type Detail, EMPTY_DETAIL, watchDetail } from '../../state/detail.js'
+import { type Detail, EMPTY_DETAIL, shownFreshness, watchDetail } from '../../state/detail.js'
 import { EMPTY_ROW, type Row } from '../../state/row-cache.js'
 import { useConsole } from '../context.js'
 import { Icon } from '../icon.js'
@@ -16,8 +16,11 @@ import { Facts } from './facts.js'
 import { HistoryList } from './history-list.js'
 import { ValueBlock } from './value-block.js'
 
+/** Length of a name from which its heading may scroll, and so must be reachable by keyboard. */
+const MAX_UNSCROLLED_CHARS = 60
+
 export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX.Element {
-  const { navigate, rows$, dialog$, store$, now } = useConsole()
+  const { navigate, rows$, dialog$, store$, health$, now } = useConsole()
   const detail$ = useMemo(
     () => watchDetail(store$, key, now, () => rows$.value.get(key.id)?.expiresAt),
     [store$, key, now, rows$],
@@ -28,7 +31,7 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   const value = history.entry?.value
-  const isStale = freshness.state !== 'live'
+  const isStale = shownFreshness(freshness, useCell(health$)).state !== 'live'
   return (
     <aside class={`detail ${isStale ? 'detail-stale' : ''}`} aria-label="Open key">
       <div class="detail-head">
@@ -40,7 +43,7 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
         >
           <Icon name="close" />
         </button>
-        <h2 ref={heading} tabIndex={-1}>
+        <h2 ref={heading} tabIndex={key.name.length > MAX_UNSCROLLED_CHARS ? 0 : -1}>
           <KeyText name={key.name} />
         </h2>
         <CopyKey listed={key} />
@@ -92,8 +95,9 @@ interface CurrentValueProps {
   readonly row: Row
 }
 
-function CurrentValue({ detail: { history }, row: { expiresAt } }: CurrentValueProps): JSX.Element {
+function CurrentValue({ detail: { history, freshness }, row: { expiresAt } }: CurrentValueProps): JSX.Element {
   const { entry } = history
+  if (freshness.state === 'refused') return <p class="detail-none">The store does not let this page read the key.</p>
   if (entry === undefined) return <p class="detail-none">Loading…</p>
   if (entry.value === undefined) {
     return <p class="detail-none">{MISSING_TEXTS[missingReason(entry, expiresAt)]}</p>

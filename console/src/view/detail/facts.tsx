@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { formatBytes } from '../../model/amount.js'
 import { missingReason } from '../../model/missing-reason.js'
 import { dateAndTime, formatDuration, formatRemaining } from '../../model/time.js'
-import type { Detail } from '../../state/detail.js'
+import { type Detail, shownFreshness } from '../../state/detail.js'
 import type { Row } from '../../state/row-cache.js'
 import { useConsole } from '../context.js'
 import { StateMark } from '../state-mark.js'
@@ -22,7 +22,7 @@ export function Facts({ detail, row }: { readonly detail: Detail; readonly row: 
       <Fact name="Watchers">{others !== undefined && (others === 0 ? 'only this page' : `${others} + this page`)}</Fact>
       <Fact name="Size">{entry?.value && formatBytes(entry.value.length)}</Fact>
       <Fact name="Freshness">
-        <FreshnessMark detail={detail} now={now} />
+        <FreshnessMark freshness={detail.freshness} now={now} />
       </Fact>
       <Fact name="Version" wide>
         {entry?.version?.toString()}
@@ -52,11 +52,16 @@ const Fact = ({ name, wide = false, children }: FactProps): JSX.Element => (
   </div>
 )
 
-function FreshnessMark({ detail: { freshness }, now }: { readonly detail: Detail; readonly now: number }): JSX.Element {
-  if (freshness.state === 'stale')
-    return <StateMark state="stale">for {formatDuration(now - freshness.since)}</StateMark>
-  if (freshness.state === 'resyncing') return <StateMark state="stale">reading again</StateMark>
-  return <StateMark state={freshness.state} />
+interface FreshnessMarkProps {
+  readonly freshness: Detail['freshness']
+  readonly now: number
+}
+
+function FreshnessMark({ freshness, now }: FreshnessMarkProps): JSX.Element {
+  const shown = shownFreshness(freshness, useCell(useConsole().health$))
+  if (shown.state === 'stale') return <StateMark state="stale">for {formatDuration(now - shown.since)}</StateMark>
+  if (shown.state === 'resyncing') return <StateMark state="stale">reading again</StateMark>
+  return <StateMark state={shown.state} />
 }
 
 function expiryText(expiresAt: number | undefined, now: number): string {

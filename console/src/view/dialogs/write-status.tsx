@@ -16,7 +16,7 @@ const REASONS = {
   live: 'The store has not answered yet.',
   stale: 'Store unreachable.',
   frozen: 'Store frozen.',
-  refused: 'Store unreachable.',
+  refused: 'The broker refuses the page.',
 } as const
 
 /** Shows why a write is not done yet, and how long it waits, or why it failed. */

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Observable, Subscription } from 'rxjs'
+import { type Observable, Subscription } from 'rxjs'
 import { describeError, type ErrorText } from '../../model/error-text.js'
-import type { Health } from '../../state/health.js'
+import { statusOf } from '../../state/store-link.js'
 import { useConsole } from '../context.js'
 
 export interface WriteState<T> {
@@ -18,7 +18,7 @@ export interface WriteState<T> {
  * that was sent cannot be recalled, and a message says so.
  */
 export function useWrite<T>(): WriteState<T> {
-  const { health$, toasts } = useConsole()
+  const { store$, toasts } = useConsole()
   const [startedAt, setStartedAt] = useState<number>()
   const [problem, fail] = useState<ErrorText>()
   const running = useRef<Subscription>(undefined)
@@ -27,27 +27,35 @@ export function useWrite<T>(): WriteState<T> {
     () => () => {
       if (running.current?.closed !== false) return
       running.current.unsubscribe()
-      if (mayBeSent.current || isReachable(health$.value))
-        toasts.success('Cancelled', 'The store may still apply this write.')
+      if (mayBeSent.current) toasts.success('Cancelled', 'The store may still apply this write.')
     },
-    [health$, toasts],
+    [toasts],
   )
   const start: WriteState<T>['start'] = (write, done) => {
     fail(undefined)
     setStartedAt(performance.now())
-    mayBeSent.current = isReachable(health$.value)
-    running.current = write.subscribe({
+    mayBeSent.current = false
+    const attempt = new Subscription()
+    running.current = attempt
+    // The client sends the write as soon as it is connected, which may be later and more than once.
+    attempt.add(
+      statusOf(store$).subscribe(({ state }) => {
+        mayBeSent.current ||= state === 'connected'
+      }),
+    )
+    const response = write.subscribe({
       next: answer => {
+        attempt.unsubscribe()
         setStartedAt(undefined)
         done(answer)
       },
       error: (cause: unknown) => {
+        attempt.unsubscribe()
         setStartedAt(undefined)
         fail(describeError(cause))
       },
     })
+    attempt.add(response)
   }
   return { startedAt, problem, fail, start }
 }
-
-const isReachable = ({ state }: Health): boolean => state === 'live' || state === 'frozen'

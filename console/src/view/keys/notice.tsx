@@ -1,16 +1,28 @@
 import type { ComponentChildren, JSX } from 'preact'
+import { pluralize } from '../../model/amount.js'
 import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 
 export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
-  const { searchText$, dialog$, facts$, health$ } = useConsole()
-  const url = useCell(facts$)?.url ?? 'mqtt://127.0.0.1:1883'
+  const { searchText$, dialog$, facts$, health$, stats$ } = useConsole()
+  const { url = 'mqtt://127.0.0.1:1883', wsUrl = '' } = useCell(facts$) ?? {}
   const health = useCell(health$)
-  if (list.state === 'failed') return <NoticeBox title="Listing failed">{list.problem}</NoticeBox>
+  const all = useCell(stats$).last?.keys ?? 0
+  if (list.problem !== undefined) return <NoticeBox title={list.problem.title}>{list.problem.advice}</NoticeBox>
   if (list.state === 'listing') {
-    const title = health.state === 'live' ? 'Loading keys…' : 'Waiting for the store…'
-    return <NoticeBox title={title}>{health.state === 'connecting' ? health.why : undefined}</NoticeBox>
+    if (health.state === 'live') return <NoticeBox title="Loading keys…" />
+    return (
+      <NoticeBox title="Waiting for the store…">
+        {health.state === 'connecting' && health.why}
+        {/* The console responds, but the broker does not, often because a firewall or a host name is in the way. */}
+        {wsUrl && (
+          <p>
+            This browser connects to <code>{wsUrl}</code>, which must be reachable from here.
+          </p>
+        )}
+      </NoticeBox>
+    )
   }
   if (list.glob !== '*') {
     return (
@@ -30,11 +42,18 @@ export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
       </NoticeBox>
     )
   }
+  if (all > 0) {
+    return (
+      <NoticeBox title="No readable keys">
+        The store has {pluralize(all, 'key')}, but its policy does not let this page read any of them.
+      </NoticeBox>
+    )
+  }
   return (
     <NoticeBox title="No keys yet">
       Set one here, or on the command line:
       <pre>
-        npx rx-statestore set 'thermostat1/setPoint' 21.5 \{'\n  '}--url {url}
+        npx rx-statestore set line-1/speed 12 \{'\n  '}--url {url}
       </pre>
       <button type="button" class="button primary" onClick={() => dialog$.next({ type: 'set' })}>
         Set a key

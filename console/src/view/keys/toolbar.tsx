@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { formatCount, pluralize } from '../../model/amount.js'
+import { toGlob } from '../../model/glob.js'
 import { pathsOf } from '../../model/key-tree.js'
 import type { KeyList } from '../../state/key-list.js'
 import { useConsole } from '../context.js'
@@ -9,9 +10,10 @@ import { useCell } from '../use-cell.js'
 import { canBeTree } from './use-tree.js'
 
 export function Toolbar(): JSX.Element {
-  const { searchText$, stats$, dialog$, list$ } = useConsole()
+  const { searchText$, stats$, dialog$, list$, health$ } = useConsole()
   const typed = useCell(searchText$)
   const all = useCell(stats$).last?.keys
+  const isWaiting = useCell(health$).state !== 'live'
   return (
     <search class="toolbar">
       <div class="search">
@@ -21,7 +23,7 @@ export function Toolbar(): JSX.Element {
           type="search"
           aria-label="Search keys by glob"
           aria-describedby="found"
-          placeholder="Search: asset/* or a word"
+          placeholder="asset/* or a word"
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}
@@ -31,7 +33,7 @@ export function Toolbar(): JSX.Element {
         <kbd class="search-key">/</kbd>
       </div>
       <p class="found" id="found">
-        {searchSummary(useCell(list$), all)}
+        {searchSummary(useCell(list$), all, isWaiting && toGlob(typed))}
       </p>
       <TreeSwitch />
       <button type="button" class="button primary" onClick={() => dialog$.next({ type: 'set' })}>
@@ -67,10 +69,19 @@ function TreeSwitch(): JSX.Element | undefined {
   )
 }
 
-function searchSummary({ keys, more, glob, state }: KeyList, all: number | undefined): ComponentChildren {
-  const globLabel = glob === '*' ? '' : <code class="found-glob">{glob}</code>
-  if (state === 'listing' && keys.length === 0) return <>Searching… {globLabel}</>
+/** @param waiting - the glob that was typed, if the store does not respond */
+function searchSummary(
+  { keys, more, glob, state }: KeyList,
+  all: number | undefined,
+  waiting: string | false,
+): ComponentChildren {
+  // The keys of the last search stay in the list.
+  if (waiting && waiting !== glob) return <>Search waits for the store {labelOf(waiting)}</>
+  const globLabel = labelOf(glob)
+  if (state === 'listing' && keys.length === 0) return glob === '*' ? '' : <>Searching… {globLabel}</>
   if (!more) return [pluralize(keys.length, 'key'), ' ', globLabel]
   if (glob !== '*') return [`${formatCount(keys.length)} shown, more match `, globLabel]
   return `${formatCount(keys.length)}${all === undefined ? '' : ` of ${formatCount(all)}`} shown`
 }
+
+const labelOf = (glob: string): ComponentChildren => (glob === '*' ? '' : <code class="found-glob">{glob}</code>)

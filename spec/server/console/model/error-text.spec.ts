@@ -12,7 +12,7 @@ import { keyPieces, visibleKey } from '../../../../console/src/model/key-pieces.
 import { summaryOf } from '../../../../console/src/model/summary.js'
 import { dateAndTime, formatDuration, formatRemaining, timeOfDay } from '../../../../console/src/model/time.js'
 import { shortVersion } from '../../../../console/src/model/version.js'
-import { ServiceError } from '../../../../src/core/util/errors.js'
+import { ConnectionRefusedError, ServiceError } from '../../../../src/core/util/errors.js'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -158,16 +158,26 @@ describe('describeError', () => {
     })
   })
 
+  it('a refused connection is described by the message of the broker', () => {
+    const error = new ConnectionRefusedError('The broker refused the connection of client "a": Not authorized', 135)
+    expect(describeError(error)).toEqual({
+      title: 'No access',
+      advice:
+        'The broker refused the connection of client "a": Not authorized. ' +
+        'Check this user, its password and the policy of the broker.',
+    })
+  })
+
   it('a TypeError of fetch is described as a network failure', () => {
     expect(describeError(new TypeError('Failed to fetch')).title).toBe('Store unreachable')
   })
 
   it.each([
-    [new Error('ouch'), 'ouch'],
-    ['ouch', 'ouch'],
-    [undefined, 'undefined'],
-    [{ code: 'never-heard-of' }, '[object Object]'],
-  ])('an unknown error is described by its message', (cause, advice) => {
+    [new Error('ouch'), 'Ouch.'],
+    ['Ouch.', 'Ouch.'],
+    [undefined, 'Undefined.'],
+    [{ code: 'never-heard-of' }, '[object Object].'],
+  ])('an unknown error is described by its message, as a sentence', (cause, advice) => {
     expect(describeError(cause)).toEqual({ title: 'Request failed', advice })
   })
 })

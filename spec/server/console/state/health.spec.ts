@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../console/src/api/api.js'
 import type { FeedEvent } from '../../../../console/src/api/feed.js'
 import { type ConnectionHealth, type Health, healthOf } from '../../../../console/src/state/health.js'
-import { ClosedError, ConnectionLostError } from '../../../../src/core/util/errors.js'
+import { ClosedError, ConnectionLostError, ConnectionRefusedError } from '../../../../src/core/util/errors.js'
 
 const LIVE: Health = { state: 'live' }
 const CONNECTING: Health = { state: 'connecting' }
@@ -77,6 +77,21 @@ describe('Health', () => {
 
   it('the health stays refused after a rejected token', () => {
     const cause = new ApiError(401, { code: 'token', message: 'wrong' })
-    expect(healthAfter(well, { ...well, feed: { type: 'refused', cause } })).toEqual({ state: 'refused', why: 'wrong' })
+    expect(healthAfter(well, { ...well, feed: { type: 'refused', cause } })).toEqual({
+      state: 'refused',
+      by: 'console',
+      why: 'wrong',
+    })
+  })
+
+  it('the health is refused from the first refusal by the broker until a connection succeeds', () => {
+    const cause = new ConnectionRefusedError('Not authorized', 135)
+    const refused: Health = { state: 'refused', by: 'broker', why: 'Not authorized' }
+    const closed: ConnectionHealth = { ...well, status: { state: 'closed', cause } }
+    const retrying: ConnectionHealth = { ...well, status: { state: 'connecting' } }
+    expect(healthAfter(closed)).toEqual(refused)
+    expect(healthAfter(closed, retrying)).toEqual(refused)
+    expect(healthAfter(closed, retrying, well)).toEqual(LIVE)
+    expect(healthAfter(closed, { ...closed, feed: lost })).toEqual({ state: 'connecting', why: 'Store unreachable' })
   })
 })
