@@ -55,7 +55,7 @@ export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): J
               onClick={() => actions.disconnect(clientId)}
             >
               <Icon name="cut" />
-              <span class="wide-only">Disconnect</span>
+              Disconnect
             </button>
           </td>
         )}

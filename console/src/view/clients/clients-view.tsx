@@ -18,7 +18,9 @@ export function ClientsView(): JSX.Element {
   const now = useCell(now$)
   const isCurrent = useIsCurrent()
   const summary = !isCurrent
-    ? 'Last known clients; the store does not respond.'
+    ? clients.length === 0
+      ? 'Waiting for the store…'
+      : 'Last known clients; the store does not respond.'
     : isServing
       ? `${countText(clients.length, isAttached)}. ${isAttached ? ATTACHED_HINT : DISCONNECT_HINT}`
       : 'Known to the active store only.'
@@ -28,35 +30,37 @@ export function ClientsView(): JSX.Element {
         <h2>Clients</h2>
         <p class="hint">{summary}</p>
       </div>
-      <table class="table clients">
-        <thead>
-          <tr>
-            <th scope="col">Client id</th>
-            <th scope="col" class="number">
-              {isAttached ? 'Known for' : 'Connected for'}
-            </th>
-            <th scope="col" class="number">
-              Watches
-            </th>
-            {!isAttached && (
-              <th scope="col">
-                <span class="unseen">Actions</span>
+      {clients.length > 0 && (
+        <table class="table clients">
+          <thead>
+            <tr>
+              <th scope="col">Client id</th>
+              <th scope="col" class="number">
+                {isAttached ? 'Known for' : 'Connected for'}
               </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {clients.slice(0, MAX_CLIENTS).map(client => (
-            <ClientRow
-              key={client.clientId}
-              client={client}
-              now={isCurrent ? now : undefined}
-              isOwn={client.clientId === clientId}
-              isAttached={isAttached}
-            />
-          ))}
-        </tbody>
-      </table>
+              <th scope="col" class="number">
+                Watches
+              </th>
+              {!isAttached && (
+                <th scope="col">
+                  <span class="unseen">Actions</span>
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {clients.slice(0, MAX_CLIENTS).map(client => (
+              <ClientRow
+                key={client.clientId}
+                client={client}
+                now={isCurrent ? now : undefined}
+                isOwn={client.clientId === clientId}
+                isAttached={isAttached}
+              />
+            ))}
+          </tbody>
+        </table>
+      )}
     </main>
   )
 }

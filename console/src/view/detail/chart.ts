@@ -68,7 +68,7 @@ function optionsOf(container: HTMLElement): UPlot.Options {
       y: { range: paddedRange },
     },
     axes: [
-      { ...axis, size: 24, gap: 4, space: 80, values: (_plot, splits) => splits.map(clock) },
+      { ...axis, size: 24, gap: 4, space: 80, values: timeLabels },
       { ...axis, size: axisWidth, gap: 6, space: 28, values: axisValues },
     ],
     series: [
@@ -83,6 +83,15 @@ function optionsOf(container: HTMLElement): UPlot.Options {
     ],
   }
 }
+
+/** Half of the width of a time of day, minus the padding of the chart, CSS pixels. */
+const LABEL_OVERHANG = 22
+
+/** Formats the times of an axis, except a time that would be cut at the right edge. */
+const timeLabels = (plot: UPlot, splits: number[]): string[] =>
+  splits.map(split =>
+    plot.valToPos(split, 'x') > plot.bbox.width / devicePixelRatio - LABEL_OVERHANG ? '' : clock(split),
+  )
 
 const changeIndexes = (points: number): number[] => Array.from({ length: Math.max(0, points - 1) }, (_, i) => i)
 

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { formatCount } from '../../model/amount.js'
+import { pluralize } from '../../model/amount.js'
 import { useConsole } from '../context.js'
 import { useActions } from '../use-actions.js'
 import { useCell } from '../use-cell.js'
@@ -27,7 +27,7 @@ export function Dialogs(): JSX.Element | null {
           onClose={close}
           onConfirm={() => actions.restart('lost')}
         >
-          Closes all connections and deletes {formatCount(keys)} keys, like a store without data on disk.
+          Closes all connections and deletes {pluralize(keys, 'key')}, like a store without data on disk.
         </Confirm>
       )
     case 'reset':

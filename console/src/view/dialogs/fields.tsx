@@ -66,6 +66,7 @@ export function ValueField({ draft, problem, first, onChange }: ValueFieldProps)
         problem={problem ?? liveProblem(draft)}
         render={attributes => (
           <textarea
+            ref={showStart}
             {...attributes}
             autofocus={first}
             rows={draft.type === 'number' ? 1 : rowCount(draft.text)}
@@ -78,6 +79,14 @@ export function ValueField({ draft, problem, first, onChange }: ValueFieldProps)
       />
     </>
   )
+}
+
+/** Length of a text that fits in a field, characters. */
+const SHORT_TEXT = 60
+
+/** Moves the caret of a long value to its start, because the focus scrolls to the caret. */
+function showStart(field: HTMLTextAreaElement | null): void {
+  if (field !== null && field.value.length > SHORT_TEXT) field.setSelectionRange(0, 0)
 }
 
 /** Returns the number of lines of a text, limited to 5 to 12. */

@@ -101,7 +101,9 @@ interface KeyNameProps extends Pick<GridRowProps, 'listing' | 'inTree'> {
 }
 
 const KeyName = ({ listing, inTree, token }: KeyNameProps): JSX.Element => {
-  const [prefix, name] = inTree ? ['', listing.label] : keyParts(listing.label)
+  // In a tree, only the rest of a very deep key has a prefix.
+  const hasPrefix = !inTree || listing.label.includes('/')
+  const [prefix, name] = hasPrefix ? keyParts(listing.label) : ['', listing.label]
   return (
     <span class={`key-name ${listing.listed.binary ? 'key-binary' : ''}`}>
       <span class="key-place">

@@ -23,7 +23,7 @@ export function Nodes({ cluster }: { readonly cluster: ClusterFacts }): JSX.Elem
         <h2>Nodes of {name}</h2>
         <p class="hint">
           {pluralize(nodes.length, 'node')}, log at {formatCount(end)}
-          {leader === undefined ? '' : `, leader ${leader}`}
+          {leader === undefined ? '' : `, log leader ${leader}`}
         </p>
       </div>
       <table class="table nodes">
