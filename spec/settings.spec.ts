@@ -1,11 +1,11 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ArgumentError } from '../src/core/util/errors.js'
 import { type Environment, settingsFromEnv } from '../src/node/settings.js'
+import { temporaryFolder } from './support/temporary-folder.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+const folder = temporaryFolder()
 const file = (name: string, content: string | Uint8Array): string => {
   const path = join(folder, name)
   writeFileSync(path, content)

@@ -1,8 +1,8 @@
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openBroker } from '../support/open-broker.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, start } from './test-io.js'
 
 const brokerUrl = async (port = 0): Promise<string> => `mqtt://127.0.0.1:${(await openBroker({ port })).port}`
@@ -46,7 +46,7 @@ describe('attach', () => {
   })
 
   it('keeps its keys in a directory', async () => {
-    const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
+    const [url, data] = [await brokerUrl(), temporaryFolder()]
     const first = start(['attach', url, '--data', data])
     await first.stdout.line(/^serving/)
     await execute(['set', 'k', 'v', '--url', url])
@@ -92,14 +92,14 @@ describe('attach', () => {
   })
 
   it('exits with code 2 for a policy without --identity-property', async () => {
-    const policy = join(await mkdtemp(join(tmpdir(), 'attached-')), 'policy.yaml')
+    const policy = join(temporaryFolder(), 'policy.yaml')
     await writeFile(policy, '[]')
     const { code, stderr } = await execute(['attach', 'mqtt://localhost', '--policy', policy])
     expect([code, stderr]).toEqual([2, expect.stringContaining('requires `identityProperty`')])
   })
 
   it('exits with code 1 for a directory that no store created', async () => {
-    const data = await mkdtemp(join(tmpdir(), 'attached-'))
+    const data = temporaryFolder()
     await writeFile(join(data, 'letter.txt'), 'dear all')
     const { code, stderr } = await execute(['attach', await brokerUrl(), '--data', data])
     expect([code, stderr]).toEqual([

@@ -1,13 +1,13 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { SCHEMAS } from '../../src/cli/config-schema.js'
 import { nearest } from '../../src/cli/nearest.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, start } from './test-io.js'
 
 async function settings(content: string): Promise<string> {
-  const file = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'store.yaml')
+  const file = join(temporaryFolder(), 'store.yaml')
   await writeFile(file, content)
   return file
 }

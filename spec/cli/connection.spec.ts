@@ -1,10 +1,10 @@
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../support/free-port.js'
 import { listen } from '../support/listen.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, openStore, start } from './test-io.js'
 
 /** A CONNACK of MQTT 5 with the reason code Not authorized. */
@@ -25,7 +25,7 @@ async function fakeBroker(answer: Uint8Array | undefined): Promise<{ url: string
 }
 
 async function file(content: string): Promise<string> {
-  const path = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'content')
+  const path = join(temporaryFolder(), 'content')
   await writeFile(path, content)
   return path
 }

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { StoreServer } from '../../src/server/index.js'
 import { StoreClient } from '../support/store-client.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { command } from '../support/words.js'
 import { execute, jsonOf, NOW, openStore, VERSION } from './test-io.js'
 
@@ -88,7 +88,7 @@ describe('get', () => {
 
   it('writes to a file with --file', async () => {
     await set('k', BINARY)
-    const file = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'value')
+    const file = join(temporaryFolder(), 'value')
     expect(await execute(['get', 'k', '-f', file, ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
     expect(await readFile(file)).toEqual(Buffer.from(BINARY))
   })

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/core/util/clock.js'
 import { ConsoleServer } from '../../src/server/console/console-server.js'
 import type { ServeOptions, StoreServer } from '../../src/server/index.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { openStore } from './test-io.js'
 
 /** Opens a store with a console. Both close at the end of the test. @param clock - the clock of the console's samples */
@@ -20,7 +19,6 @@ export async function openConsole(
 
 /** Returns a path in a new folder, which is removed at the end of the test. */
 export async function scratch(name: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
-  onTestFinished(async () => rm(folder, { recursive: true }))
+  const folder = temporaryFolder()
   return join(folder, name)
 }

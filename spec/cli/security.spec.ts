@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, start } from './test-io.js'
 
 const ANY_PORT = ['--port', '0', '--ws-port', '0']
@@ -13,16 +13,14 @@ const POLICY = `
   brokerResources: [{ method: Connect }]
   stateStoreResources: [{ method: Read, keyType: Pattern, keys: ["line-1/*"] }]`
 
-const folder = (): string => mkdtempSync(join(tmpdir(), 'rx-statestore-'))
-
 function written(name: string, content: string): string {
-  const file = join(folder(), name)
+  const file = join(temporaryFolder(), name)
   writeFileSync(file, content)
   return file
 }
 
 async function users(...names: string[]): Promise<string> {
-  const file = join(folder(), 'users')
+  const file = join(temporaryFolder(), 'users')
   for (const name of names)
     expect(await execute(['passwd', file, name], { stdin: `${name}!\n` })).toMatchObject({ code: 0 })
   return file
@@ -48,7 +46,7 @@ describe('passwd', () => {
 
   it('replaces a file or link that has the name of its temporary file', async () => {
     const file = await users('alice')
-    const other = join(folder(), 'other')
+    const other = join(temporaryFolder(), 'other')
     writeFileSync(other, 'as it was', { mode: 0o644 })
     symlinkSync(other, `${file}.new`)
     expect(await execute(['passwd', file, 'bob'], { stdin: 'x' })).toMatchObject({ code: 0 })
@@ -71,7 +69,7 @@ describe('passwd', () => {
     ['a name with a colon', ['a:b'], 'x', 2],
     ['an attribute without a value', ['alice', '--attribute', 'building'], 'x', 2],
   ])('rejects %s', async (_, args, stdin, code) => {
-    const file = join(folder(), 'users')
+    const file = join(temporaryFolder(), 'users')
     expect(await execute(['passwd', file, ...args], { stdin })).toMatchObject({ code, stdout: '' })
     expect(() => statSync(file)).toThrow()
   })
@@ -171,7 +169,7 @@ describe('serve', () => {
   })
 
   it('writes the audit log to a file', async () => {
-    const record = join(folder(), 'record')
+    const record = join(temporaryFolder(), 'record')
     writeFileSync(record, '', { mode: 0o644 })
     const { run } = await serving('--password-file', await users('panel'), '--audit', record)
     await run('get', 'k', '--client-id', 'c', '--username', 'panel', '--password', 'guess')

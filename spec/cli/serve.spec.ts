@@ -1,14 +1,14 @@
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { freePort } from '../support/free-port.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 
 const ANY_PORT = ['--port', '0', '--ws-port', '0']
 
 async function seedFile(content: string): Promise<string> {
-  const file = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'seed.json')
+  const file = join(temporaryFolder(), 'seed.json')
   await writeFile(file, content)
   return file
 }

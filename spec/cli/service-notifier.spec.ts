@@ -1,15 +1,15 @@
-import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../support/eventually.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { start } from './test-io.js'
 
 const SERVE = ['serve', '--port', '0', '--ws-port', '0']
 
 /** Returns the environment of a service with a program `systemd-notify` that prints its arguments. */
 async function environment(): Promise<Record<string, string>> {
-  const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
+  const folder = temporaryFolder()
   const program = join(folder, 'systemd-notify')
   await writeFile(program, '#!/bin/sh\necho "notified $*"\n')
   await chmod(program, 0o755)

@@ -1,8 +1,8 @@
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { StoreServer } from '../../src/server/index.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, NOW, type Outcome, openStore, start, type TestWorld, VERSION } from './test-io.js'
 
 describe('set', () => {
@@ -82,7 +82,7 @@ describe('set', () => {
   })
 
   it('reads the value from a file or from standard input', async () => {
-    const file = join(await mkdtemp(join(tmpdir(), 'rx-statestore-')), 'value')
+    const file = join(temporaryFolder(), 'value')
     await writeFile(file, Uint8Array.of(0, 255, 10))
     expect(await cli(['set', 'k', '--file', file])).toMatchObject({ code: 0 })
     expect(await stored('k')).toBe('00FF0A')

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { filter, firstValueFrom } from 'rxjs'
@@ -13,6 +10,7 @@ import { eventually } from '../support/eventually.js'
 import { openClient } from '../support/open-client.js'
 import { openStore } from '../support/open-store.js'
 import { findSpan, openTelemetry } from '../support/open-telemetry.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 const contextManager = new AsyncLocalStorageContextManager().enable()
 beforeAll(() => void context.setGlobalContextManager(contextManager))
@@ -63,8 +61,7 @@ describe('instrument', () => {
   })
 
   it('shows the time in the log of a store on disk', async () => {
-    const data = mkdtempSync(join(tmpdir(), 'otel-'))
-    onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+    const data = temporaryFolder()
     const { spans } = openTelemetry()
     const { writer } = await open({ data })
     await writer.key('a', text).set('1')

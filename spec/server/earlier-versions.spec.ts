@@ -1,6 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../src/client/index.js'
@@ -8,6 +6,7 @@ import type { StoreServer } from '../../src/server/index.js'
 import { HOUR_MS, openDirectory, openStream, readContents, recordFixtures } from '../fixtures/fixture.js'
 import { ManualClock } from '../support/manual-clock.js'
 import { openClient } from '../support/open-client.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 
 // `RECORD_FIXTURES=1 npx vitest run spec/server/earlier-versions.spec.ts` records the fixtures of this version, once
 // before its release. Recorded fixtures never change.
@@ -94,7 +93,7 @@ describe('Data of earlier versions', () => {
 
   it('this version records fixtures that it opens', { tags: 'slow', timeout: 60_000 }, async () => {
     const isRecording = process.env['RECORD_FIXTURES'] !== undefined
-    const folder = isRecording ? join(FIXTURES, version) : await mkdtemp(join(tmpdir(), 'fixtures-'))
+    const folder = isRecording ? join(FIXTURES, version) : temporaryFolder()
     await recordFixtures(folder)
     for (const form of FORMS) await check(folder, form)
   })

@@ -1,6 +1,3 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { number, text } from '../../src/client/index.js'
 import { attach } from '../../src/server/index.js'
@@ -10,6 +7,7 @@ import { layLink } from '../support/link.js'
 import { openAttached, untilState } from '../support/open-attached.js'
 import { openClient, record, words } from '../support/open-client.js'
 import { StoreClient } from '../support/store-client.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { notificationTopicOf, responseTopicOf } from '../support/topics.js'
 import { command } from '../support/words.js'
 
@@ -77,7 +75,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
     })
 
     it('becomes stale for clients when it is killed, and has its keys again when it restarts with its directory', async () => {
-      const data = await mkdtemp(join(tmpdir(), 'attached-'))
+      const data = temporaryFolder()
       const first = new AttachedProcess(url(), { data })
       await first.until('serving')
       const { client, seen, fresh } = watching('a')

@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { onTestFinished } from 'vitest'
+import { BehaviorSubject, filter, firstValueFrom } from 'rxjs'
 import type { JetStreamOptions } from '../../src/server/log/jetstream/index.js'
+import { launch, type RunningProgram } from './running-program.js'
 
 const dist = (file: string): string => JSON.stringify(new URL(`../../dist/${file}`, import.meta.url).href)
 
@@ -24,33 +23,21 @@ interface Kept {
 
 /** An attached store in a separate process that a spec can kill. */
 export class AttachedProcess {
-  readonly #process: ChildProcess
-  readonly #output: string[] = []
-  readonly #waiting = new Set<() => void>()
+  readonly #program: RunningProgram
+  readonly #state$ = new BehaviorSubject('')
 
   constructor(url: string, kept: Kept = {}) {
-    this.#process = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, url, JSON.stringify(kept)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    onTestFinished(() => void this.#process.kill('SIGKILL'))
-    this.#process.stdout?.on('data', lines => {
-      this.#output.push(...String(lines).trim().split('\n'))
-      for (const wake of this.#waiting) wake()
-    })
+    const args = ['--input-type=module', '-e', PROGRAM, url, JSON.stringify(kept)]
+    this.#program = launch(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    this.#program.lines$.subscribe(this.#state$)
   }
 
   /** Resolves when the store reports the given state, either already or later. */
-  async until(state: string): Promise<void> {
-    while (this.#output.at(-1) !== state) {
-      await new Promise<void>(resolve => {
-        this.#waiting.add(resolve)
-      })
-    }
+  async until(expected: string): Promise<void> {
+    await firstValueFrom(this.#state$.pipe(filter(state => state === expected)))
   }
 
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    const gone = once(this.#process, 'exit')
-    this.#process.kill(signal)
-    await gone
+    await this.#program.end(signal)
   }
 }

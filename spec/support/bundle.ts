@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { afterAll, beforeAll } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 // The folder is not below node_modules, where a package cannot import itself by name.
@@ -24,4 +25,17 @@ export async function bundle(source: URL): Promise<Program> {
   await build.write({ file: path, format: 'esm', codeSplitting: false })
   await build.close()
   return { path, [Symbol.asyncDispose]: async () => rm(folder, { recursive: true }) }
+}
+
+/** Bundles a program before the tests of a file, and removes it after them. Returns a function that returns its path. */
+export function bundledProgram(source: URL): () => string {
+  let program: Program | undefined
+  beforeAll(async () => {
+    program = await bundle(source)
+  })
+  afterAll(async () => program?.[Symbol.asyncDispose]())
+  return () => {
+    if (program === undefined) throw new Error(`${source} is not bundled before the tests begin`)
+    return program.path
+  }
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { temporaryFolder } from './temporary-folder.js'
 
 /** A certificate with its key, in PEM format. */
 export interface Pair {
@@ -11,7 +11,7 @@ export interface Pair {
 
 /** An authority that issues certificates with `openssl`. */
 export class Authority implements Pair {
-  readonly folder = mkdtempSync(join(tmpdir(), 'rx-statestore-ca-'))
+  readonly folder = temporaryFolder()
   readonly cert: string
   readonly key: string
   #count = 0

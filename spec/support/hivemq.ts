@@ -1,11 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.js'
+import { RunningProgram } from './running-program.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 const run = promisify(execFile)
 const FOLDER = new URL('../system/interop/hivemq/', import.meta.url).pathname
@@ -37,18 +37,18 @@ const exists = async (path: string): Promise<boolean> =>
 export class HiveMq {
   readonly port: number
   readonly #folder: string
-  #process: ChildProcess
+  #program: RunningProgram
 
-  private constructor(port: number, folder: string, process: ChildProcess) {
+  private constructor(port: number, folder: string, program: RunningProgram) {
     this.port = port
     this.#folder = folder
-    this.#process = process
+    this.#program = program
   }
 
   /** Resolves when HiveMQ listens. @param more - elements to add to the configuration */
   static async start(more = ''): Promise<HiveMq> {
     const port = await freePort()
-    const folder = await mkdtemp(join(tmpdir(), 'hivemq-'))
+    const folder = temporaryFolder()
     for (const name of ['conf', 'data', 'extensions']) await mkdir(join(folder, name))
     const listener = `<tcp-listener><port>${port}</port><bind-address>127.0.0.1</bind-address></tcp-listener>`
     const silence = '<anonymous-usage-statistics><enabled>false</enabled></anonymous-usage-statistics>'
@@ -63,14 +63,12 @@ export class HiveMq {
 
   /** Kills HiveMQ. Resolves when the process has ended. */
   async kill(): Promise<void> {
-    const ended = once(this.#process, 'exit')
-    this.#process.kill('SIGKILL')
-    await ended
+    await this.#program.end()
   }
 
   /** Restarts HiveMQ with its data. Resolves when it listens. */
   async startAgain(): Promise<void> {
-    this.#process = await begin(this.#folder)
+    this.#program = await begin(this.#folder)
   }
 
   /** Stops HiveMQ and removes its data. */
@@ -80,16 +78,8 @@ export class HiveMq {
   }
 }
 
-async function begin(folder: string): Promise<ChildProcess> {
-  const process = spawn('java', [...FLAGS, CLASSES, 'HiveMq', folder], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const output: string[] = []
-  await new Promise<void>((resolve, reject) => {
-    process.once('error', reject)
-    process.once('exit', code => reject(new Error(`HiveMQ ended (${code}): ${output.join('\n')}`)))
-    createInterface({ input: process.stdout }).on('line', line => {
-      if (output.length < 100) output.push(line)
-      if (line === 'running') resolve()
-    })
-  })
-  return process
+async function begin(folder: string): Promise<RunningProgram> {
+  const program = new RunningProgram('java', [...FLAGS, CLASSES, 'HiveMq', folder])
+  await program.line(/^running$/)
+  return program
 }

@@ -1,8 +1,7 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { RunningProgram } from './running-program.js'
 
 const FOLDER = new URL('../system/interop/mochi/', import.meta.url).pathname
 const PROGRAM = join(FOLDER, 'target/mochi-broker')
@@ -15,27 +14,21 @@ export async function buildMochi(): Promise<void> {
 /** The broker mochi in a separate process on a free port. */
 export class Mochi {
   readonly url: string
-  readonly #process: ChildProcess
+  readonly #program: RunningProgram
 
-  private constructor(url: string, process: ChildProcess) {
+  private constructor(url: string, program: RunningProgram) {
     this.url = url
-    this.#process = process
+    this.#program = program
   }
 
   /** Resolves when mochi listens. */
   static async start(): Promise<Mochi> {
-    const process = spawn(PROGRAM, [], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const address = await new Promise<string>((resolve, reject) => {
-      process.once('error', reject)
-      process.once('exit', code => reject(new Error(`mochi ended (${code})`)))
-      createInterface({ input: process.stdout }).once('line', line => resolve(line.replace('running ', '')))
-    })
-    return new Mochi(`mqtt://${address}`, process)
+    const program = new RunningProgram(PROGRAM, [])
+    const line = await program.line(/^running /)
+    return new Mochi(`mqtt://${line.replace('running ', '')}`, program)
   }
 
   async stop(): Promise<void> {
-    const ended = once(this.#process, 'exit')
-    this.#process.kill('SIGKILL')
-    await ended
+    await this.#program.end()
   }
 }

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
 import { freePort } from './free-port.js'
+import { RunningProgram } from './running-program.js'
+import { temporaryFolder } from './temporary-folder.js'
+import { INVOKE_TOPIC, notificationTopicOf } from './topics.js'
 
 const CONFIGURATION = [
   'allow_anonymous true',
@@ -16,6 +17,19 @@ const CONFIGURATION = [
   'log_dest stderr',
   'log_type information',
   'connection_messages false',
+]
+
+/** Returns the lines of an ACL file with the access rules of docs/any-broker.md for a store and one watching client. */
+export const accessRules = (clientId: string): readonly string[] => [
+  `pattern write ${INVOKE_TOPIC}`,
+  'pattern read clients/%u/services/statestore/#',
+  'pattern read rx-statestore/v1/life',
+  '',
+  'user store',
+  'topic readwrite #',
+  '',
+  `user ${clientId}`,
+  `topic read ${notificationTopicOf(clientId)}`,
 ]
 
 /** The options of a Mosquitto process. */
@@ -31,36 +45,35 @@ export interface MosquittoOptions {
 /** An Eclipse Mosquitto in a separate process on a free port. */
 export class Mosquitto {
   readonly port: number
-  readonly #process: ChildProcess
+  readonly #program: RunningProgram
   readonly #folder: string
 
-  private constructor(port: number, process: ChildProcess, folder: string) {
+  private constructor(port: number, program: RunningProgram, folder: string) {
     this.port = port
-    this.#process = process
+    this.#program = program
     this.#folder = folder
   }
 
   /** Resolves when Mosquitto listens. */
   static async start({ port: wanted, lines = [], acl }: MosquittoOptions = {}): Promise<Mosquitto> {
     const port = wanted ?? (await freePort())
-    const folder = await mkdtemp(join(tmpdir(), 'mosquitto-'))
+    const folder = temporaryFolder()
     const file = join(folder, 'mosquitto.conf')
     const rights = join(folder, 'acl')
     if (acl !== undefined) await writeFile(rights, acl.join('\n'), { mode: 0o644 })
     const more = acl === undefined ? lines : [...lines, `acl_file ${rights}`]
     await chmod(folder, 0o755)
     await writeFile(file, [`listener ${port} 127.0.0.1`, ...CONFIGURATION, ...more].join('\n'))
-    const process = spawn('mosquitto', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
-    const output: string[] = []
-    await new Promise<void>((resolve, reject) => {
-      process.once('error', reject)
-      process.once('exit', code => reject(new Error(`mosquitto ended (${code}): ${output.join('\n')}`)))
-      createInterface({ input: process.stderr }).on('line', line => {
-        output.push(line)
-        if (/ running$/.test(line)) resolve()
-      })
-    })
-    return new Mosquitto(port, process, folder)
+    const program = new RunningProgram('mosquitto', ['-c', file])
+    await program.line(/ running$/)
+    return new Mosquitto(port, program, folder)
+  }
+
+  /** Starts Mosquitto, which is stopped at the end of the test. */
+  static async launch(options?: MosquittoOptions): Promise<Mosquitto> {
+    const broker = await Mosquitto.start(options)
+    onTestFinished(async () => broker.stop())
+    return broker
   }
 
   get url(): string {
@@ -69,14 +82,12 @@ export class Mosquitto {
 
   /** Sends a signal to Mosquitto. SIGUSR1 requests that it writes its state to disk. */
   signal(signal: NodeJS.Signals): void {
-    this.#process.kill(signal)
+    this.#program.child.kill(signal)
   }
 
   /** Stops Mosquitto. With SIGKILL, no DISCONNECT is sent. Resolves when the process has ended. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    const ended = new Promise<void>(resolve => this.#process.once('exit', () => resolve()))
-    this.#process.kill(signal)
-    await ended
-    await rm(this.#folder, { recursive: true })
+    if (this.#program.isRunning) await this.#program.end(signal)
+    await rm(this.#folder, { recursive: true, force: true })
   }
 }

@@ -1,10 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { freePorts } from './free-port.js'
+import { RunningProgram } from './running-program.js'
 import { NATS_SERVER } from './services.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 interface NatsServer {
   readonly client: number
@@ -16,7 +15,7 @@ interface NatsServer {
 export class NatsCluster {
   readonly #folder: string
   readonly #servers: readonly NatsServer[]
-  readonly #processes: (ChildProcess | undefined)[] = []
+  readonly #programs: (RunningProgram | undefined)[] = []
 
   private constructor(folder: string, servers: readonly NatsServer[]) {
     this.#folder = folder
@@ -25,7 +24,7 @@ export class NatsCluster {
 
   /** Resolves when all servers run. @param more - lines to add to the configuration of each server */
   static async start(size = 3, more: readonly string[] = []): Promise<NatsCluster> {
-    const folder = await mkdtemp(join(tmpdir(), 'nats-'))
+    const folder = temporaryFolder()
     const ports = await freePorts(2 * size)
     const routes = ports.slice(size).map(port => `nats://127.0.0.1:${port}`)
     const servers = await Promise.all(
@@ -58,26 +57,16 @@ export class NatsCluster {
   /** Starts or restarts a server. */
   async run(at: number): Promise<void> {
     const { file = '' } = this.#servers[at] ?? {}
-    const child = spawn(NATS_SERVER ?? '', ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
-    this.#processes[at] = child
-    await new Promise<void>((resolve, reject) => {
-      child.once('error', reject)
-      child.once('exit', code => reject(new Error(`nats-server ended (${code})`)))
-      createInterface({ input: child.stderr }).on('line', line => {
-        if (/Server is ready/.test(line)) resolve()
-      })
-    })
+    const program = new RunningProgram(NATS_SERVER ?? '', ['-c', file])
+    this.#programs[at] = program
+    await program.line(/Server is ready/)
   }
 
   /** Kills a server, as in a power cut. */
   async kill(at: number): Promise<void> {
-    const child = this.#processes[at]
-    this.#processes[at] = undefined
-    if (child === undefined) return
-    await new Promise<void>(resolve => {
-      child.once('exit', () => resolve())
-      child.kill('SIGKILL')
-    })
+    const program = this.#programs[at]
+    this.#programs[at] = undefined
+    await program?.end()
   }
 
   async stop(): Promise<void> {

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { RunningProgram } from './running-program.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 /** Returns whether a server listens on the port. */
 const listens = (port: number): Promise<boolean> =>
@@ -19,22 +19,16 @@ const listens = (port: number): Promise<boolean> =>
  * @param files - files to write next to the configuration
  */
 export async function runNginx(http: string, port: number, files: Readonly<Record<string, string>>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'nginx-'))
+  const folder = temporaryFolder()
   await mkdir(join(folder, 'logs'))
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   const tempPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${name};`)
   const head = 'daemon off; master_process off; pid nginx.pid; error_log stderr; events {}'
   await writeFile(join(folder, 'nginx.conf'), `${head}\nhttp { access_log off; ${tempPaths.join(' ')}\n${http}\n}`)
-  const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf'], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const output: string[] = []
-  child.stderr.on('data', text => output.push(String(text)))
-  const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  const program = new RunningProgram('nginx', ['-p', folder, '-c', 'nginx.conf'])
   onTestFinished(async () => {
-    child.kill()
-    await ended
+    await program.end('SIGTERM')
     await rm(folder, { recursive: true })
   })
-  while (!(await listens(port))) {
-    if (child.exitCode !== null) throw new Error(`nginx ended: ${output.join('')}`)
-  }
+  while (!(await listens(port))) if (!program.isRunning) await program.ended
 }

@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { onTestFinished, vi } from 'vitest'
 import { freePort } from './free-port.js'
+import { RunningProgram } from './running-program.js'
+import { temporaryFolder } from './temporary-folder.js'
 
 export interface PrometheusOptions {
   /** The address of `/metrics`. The job is `rx-statestore`, as in the documentation. */
@@ -29,7 +28,7 @@ export class Prometheus {
    * an increase before that is not noticed.
    */
   static async start({ url, rules }: PrometheusOptions): Promise<Prometheus> {
-    const folder = await mkdtemp(join(tmpdir(), 'prometheus-'))
+    const folder = temporaryFolder()
     await writeFile(join(folder, 'rules.yaml'), rules)
     const target = `{ job_name: rx-statestore, static_configs: [{ targets: ['${new URL(url).host}'] }] }`
     const config = [
@@ -40,22 +39,12 @@ export class Prometheus {
     await writeFile(join(folder, 'prometheus.yml'), config.join('\n'))
     const address = `127.0.0.1:${await freePort()}`
     const flags = ['--config.file=prometheus.yml', '--storage.tsdb.path=data', `--web.listen-address=${address}`]
-    const child = spawn('prometheus', flags, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
-    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
+    const program = new RunningProgram('prometheus', flags, { cwd: folder })
     onTestFinished(async () => {
-      child.kill('SIGKILL')
-      await ended
+      await program.end()
       await rm(folder, { recursive: true })
     })
-    const output: string[] = []
-    await new Promise<void>((resolve, reject) => {
-      child.once('error', reject)
-      child.once('exit', code => reject(new Error(`prometheus ended (${code}): ${output.join('\n')}`)))
-      createInterface({ input: child.stderr }).on('line', line => {
-        output.push(line)
-        if (line.includes('Server is ready')) resolve()
-      })
-    })
+    await program.line(/Server is ready/)
     const prometheus = new Prometheus(`http://${address}/api/v1/`)
     await vi.waitFor(async () => {
       if (!(await prometheus.#holds('count_over_time(up[1m]) > 1'))) throw new Error('Prometheus does not scrape')

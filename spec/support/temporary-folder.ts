@@ -10,3 +10,6 @@ export default function setup(): () => void {
   process.env['TMPDIR'] = folder
   return () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
 }
+
+/** Creates a folder, which is removed at the end of the run. */
+export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'spec-'))

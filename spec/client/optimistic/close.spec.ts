@@ -1,14 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { EMPTY, from, lastValueFrom, map, NEVER, Observable, timer } from 'rxjs'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { connect, number } from '../../../src/client/index.js'
 import { optimistic, type StoredWrite, type WriteStorage } from '../../../src/client/optimistic/index.js'
 import { fileStorage } from '../../../src/node/file-storage.js'
 import { freePort } from '../../support/free-port.js'
 import { marbleTest } from '../../support/marble-test.js'
 import { record } from '../../support/open-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { writeBench } from '../../support/write-bench.js'
 
 const valueText = ({ value }: StoredWrite): string => new TextDecoder().decode(value)
@@ -26,8 +24,7 @@ function slowStorage(save: () => Observable<unknown>) {
 
 describe('close', () => {
   it('close waits until a queued write is stored', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'close-'))
-    onTestFinished(async () => rm(directory, { recursive: true }))
+    const directory = temporaryFolder()
     const storage = fileStorage(directory)
     const store = connect(`mqtt://127.0.0.1:${await freePort()}`)
     const view = optimistic(store.key('valve', number), { offline: 'latest', storage })

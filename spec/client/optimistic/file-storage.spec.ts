@@ -1,15 +1,13 @@
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { from, lastValueFrom } from 'rxjs'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { StoredWrite } from '../../../src/client/optimistic/index.js'
 import { fileStorage } from '../../../src/node/file-storage.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 async function open() {
-  const parent = await mkdtemp(join(tmpdir(), 'writes-'))
-  onTestFinished(async () => rm(parent, { recursive: true }))
-  const directory = join(parent, 'kept')
+  const directory = join(temporaryFolder(), 'kept')
   const storage = fileStorage(directory)
   return {
     directory,

@@ -1,8 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { lastValueFrom } from 'rxjs'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { type Clock, number, systemClock } from '../../../src/client/index.js'
 import {
   type LateWrite,
@@ -14,6 +11,7 @@ import { fileStorage } from '../../../src/node/file-storage.js'
 import { layLink } from '../../support/link.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const HOUR_MS = 3_600_000
 
@@ -44,8 +42,7 @@ async function restartAfterOutage(
   options: OptimisticOptions<number>,
   { others: hasOtherWriter = true, away: outageMs = 3 * HOUR_MS, set = 0 }: OutageOptions = {},
 ) {
-  const directory = await mkdtemp(join(tmpdir(), 'restart-'))
-  onTestFinished(async () => rm(directory, { recursive: true }))
+  const directory = temporaryFolder()
   const settings = {
     ...options,
     ...(options.offline && options.offline !== 'drop' && { storage: fileStorage(directory) }),

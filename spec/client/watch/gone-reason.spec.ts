@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { firstValueFrom, map } from 'rxjs'
 import { marbles } from 'rxjs-marbles'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Entry, text } from '../../../src/client/index.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { ConnectionLostError } from '../../../src/core/util/errors.js'
@@ -14,6 +12,7 @@ import { openAttached } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const reasonOf = (entry: Entry<unknown>): string =>
   entry.op === 'set' || entry.op === 'invalid' ? entry.op : `${entry.op}: ${entry.reason}`
@@ -28,11 +27,7 @@ async function broker(options: { readonly data?: string } = {}): Promise<Place> 
   return { url: store.url, clock }
 }
 
-async function directory(): Promise<Place> {
-  const path = await mkdtemp(join(tmpdir(), 'gone-'))
-  onTestFinished(async () => rm(path, { recursive: true, force: true }))
-  return broker({ data: join(path, 'state') })
-}
+const directory = async (): Promise<Place> => broker({ data: join(temporaryFolder(), 'state') })
 
 async function attached(): Promise<Place> {
   const url = `mqtt://127.0.0.1:${(await openBroker()).port}`

@@ -1,5 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
@@ -9,6 +8,7 @@ import { openAttached, untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command } from '../../support/words.js'
 
 const POLICY = `
@@ -81,7 +81,7 @@ describe('attach', () => {
   })
 
   it('an attached store closes with a format error if its directory was not written by a store', async () => {
-    const data = await mkdtemp(join(tmpdir(), 'attached-'))
+    const data = temporaryFolder()
     await writeFile(join(data, 'letter.txt'), 'dear all')
     const store = await attach(await brokerUrl(), { data })
     const states = record(store.state$)
@@ -130,7 +130,7 @@ describe('attach', () => {
   })
 
   it('a standby takes over a directory after the active store releases it', { tags: 'slow' }, async () => {
-    const [url, data] = [await brokerUrl(), await mkdtemp(join(tmpdir(), 'attached-'))]
+    const [url, data] = [await brokerUrl(), temporaryFolder()]
     await using first = await openAttached(url, { data })
     await openClient(url).key('a', text).set('v')
     const elsewhere = await brokerUrl()

@@ -1,6 +1,5 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { onTestFinished } from 'vitest'
@@ -8,6 +7,7 @@ import { type ConsoleOptions, ConsoleServer } from '../../../src/server/console/
 import type { AttachedStore, ServeOptions, StoreServer } from '../../../src/server/index.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openStore } from '../../support/open-store.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 /** A console and its store. Both close at the end of the test. */
 export interface OpenConsole {
@@ -47,8 +47,7 @@ const bodyOf = (body: unknown): string | Uint8Array<ArrayBuffer> =>
 
 /** Creates a folder with the given files, which is removed at the end of the test. */
 export async function pageOf(files: Readonly<Record<string, string>>): Promise<URL> {
-  const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-page-'))
-  onTestFinished(async () => rm(folder, { recursive: true }))
+  const folder = temporaryFolder()
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true })
     await writeFile(join(folder, name), content)

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import { connect as connectTcp } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
@@ -15,6 +12,7 @@ import { ManualClock } from '../../support/manual-clock.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command } from '../../support/words.js'
 
 const POLICY = `
@@ -204,8 +202,7 @@ describe('events of a store', () => {
   })
 
   it('report the entries and flushes of a log on disk', async () => {
-    const data = mkdtempSync(join(tmpdir(), 'events-'))
-    onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+    const data = temporaryFolder()
     const log = listen('rx-statestore:log')
     const { store } = await openStore({ data, clock: systemClock })
     const client = openClient(store.url, { clientId: 'alice' })

@@ -1,20 +1,16 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type RecoveryProgress, serve } from '../../../src/server/index.js'
 import { checkDirectory, readDirectory } from '../../../src/server/storage/directory.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command } from '../../support/words.js'
 
 const NOW = `${START}:0:client`
 
-function directory(): string {
-  const path = mkdtempSync(join(tmpdir(), 'durable-'))
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
-  return join(path, 'state')
-}
+const directory = (): string => join(temporaryFolder(), 'state')
 
 async function start(data: string, options: Parameters<typeof serve>[0] = {}) {
   const clock = new ManualClock()

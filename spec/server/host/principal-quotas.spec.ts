@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type AuditEvent, serve } from '../../../src/server/index.js'
 import { as, now, openSecured } from '../../support/secured.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command, resp3 } from '../../support/words.js'
 
 const REFUSED = '-ERR the quota has been exceeded\r\n'
@@ -71,8 +69,7 @@ describe('a quota of keys', () => {
   })
 
   it('a quota of keys still applies after a restart', async () => {
-    const data = await mkdtemp(join(tmpdir(), 'rx-statestore-'))
-    onTestFinished(async () => rm(data, { recursive: true }))
+    const data = temporaryFolder()
     const { store, connectAs } = await open({ maxKeys: 2, data })
     const before = await connectAs('alice')
     expect(await before.ask('SET a 1')).toBe('+OK\r\n')

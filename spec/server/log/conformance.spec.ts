@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { firstValueFrom } from 'rxjs'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { Engine } from '../../../src/server/engine/engine.js'
@@ -9,6 +7,7 @@ import { directoryFiles, type Files } from '../../../src/server/log/disk/files.j
 import { openLog } from '../../../src/server/log/disk/open.js'
 import { MemoryLog } from '../../../src/server/log/log.js'
 import { START } from '../../support/manual-clock.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { FakeCluster, FakeStream } from './cluster/fake-stream.js'
 import { MemoryDisk } from './disk/memory-disk.js'
 import { slowly } from './disk/run.js'
@@ -24,7 +23,7 @@ const raise = (trouble: unknown): never => {
 }
 
 async function onDisk(monotonic: () => number): Promise<LogTarget> {
-  const directory = mkdtempSync(join(tmpdir(), 'log-'))
+  const directory = temporaryFolder()
   const files = await directoryFiles(directory)
   return {
     open: async () => openOn(files, monotonic),

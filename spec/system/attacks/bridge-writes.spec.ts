@@ -1,9 +1,8 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { PendingWrites } from '../../../src/pubsub/bridge/key-writer.js'
 import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
-import { bundle, type Program } from '../../support/bundle.js'
+import { bundledProgram } from '../../support/bundle.js'
+import { AnsweringProgram } from '../../support/running-program.js'
 
 const MB = 1024 * 1024
 /** The permitted growth of the process: the limit of the bridge plus uncollected garbage, in MB. */
@@ -11,24 +10,16 @@ const MAX_GROWTH_MB = 200
 const CONNECTIONS = 4
 const FRAMES = 30
 
-let program: Program
-beforeAll(async () => {
-  program = await bundle(new URL('support/bridge-process.ts', import.meta.url))
-})
-afterAll(async () => program[Symbol.asyncDispose]())
+const program = bundledProgram(new URL('support/bridge-process.ts', import.meta.url))
 
 async function openBridgeProcess() {
-  const options = ['--expose-gc', '--disable-warning=RX_STATESTORE_ANONYMOUS']
-  const child = fork(program.path, [], { execArgv: options, env: { PATH: process.env['PATH'] } })
-  onTestFinished(() => child.disconnect())
-  const [{ url }] = await once(child, 'message')
+  const flags = ['--expose-gc', '--disable-warning=RX_STATESTORE_ANONYMOUS']
+  const { program: bridge, ready } = await AnsweringProgram.launch(program(), [], flags)
   const ask = async (command: 'up' | 'down' | 'memory'): Promise<{ held: number; peak: number }> => {
-    const answer = once(child, 'message')
-    child.send(command)
-    const [memory] = await answer
-    return { held: memory.held / MB, peak: memory.peak / MB }
+    const { held, peak } = await bridge.ask(command)
+    return { held: held / MB, peak: peak / MB }
   }
-  return { connect: async (user: string) => RawPubSubClient.connect(`${url}?user=${user}`), ask }
+  return { connect: async (user: string) => RawPubSubClient.connect(`${ready.url}?user=${user}`), ask }
 }
 
 const write = (key: string, value: unknown) => ({

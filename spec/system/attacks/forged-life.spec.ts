@@ -15,8 +15,7 @@ prepareInnocents()
 
 let url: string
 beforeEach(async () => {
-  const broker = await Mosquitto.start()
-  onTestFinished(async () => broker.stop())
+  const broker = await Mosquitto.launch()
   url = broker.url
 })
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { type Clock, systemClock } from '../../../src/core/util/clock.js'
 import { eventually } from '../../support/eventually.js'
-import { Mosquitto } from '../../support/mosquitto.js'
+import { accessRules, Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
 import { StoreClient } from '../../support/store-client.js'
@@ -12,18 +12,6 @@ import { Bystander, prepareInnocents } from './support/beside.js'
 
 const MAX_WATCHES = 100
 
-/** The access rules of docs/any-broker.md. */
-const ACL = [
-  'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
-  'pattern read clients/%u/services/statestore/#',
-  'pattern read rx-statestore/v1/life',
-  '',
-  'user store',
-  'topic readwrite #',
-  '',
-  'user innocent',
-  'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/696E6E6F63656E74/command/notify/+',
-]
 const FORGED_REQUESTS = 20_000
 const MAX_WATCHERS_OF_KEY = 1_000
 
@@ -31,8 +19,7 @@ prepareInnocents()
 
 let url: string
 beforeEach(async () => {
-  const broker = await Mosquitto.start()
-  onTestFinished(async () => broker.stop())
+  const broker = await Mosquitto.launch()
   url = broker.url
 })
 
@@ -96,8 +83,7 @@ describe('watches in invented names, with subscriptions that the ACL of Mosquitt
   it('forged watches with denied subscriptions are limited to a thousand per key and do not delay writes of that key', {
     timeout: 120_000,
   }, async () => {
-    const broker = await Mosquitto.start({ acl: ACL })
-    onTestFinished(async () => broker.stop())
+    const broker = await Mosquitto.launch({ acl: accessRules('innocent') })
     const store = await openAttached(broker.url, { username: 'store' })
     const bystander = await Bystander.start(broker.url)
     const watches = store.stats.watches

@@ -1,26 +1,19 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
-import { bundle, type Program } from '../../support/bundle.js'
+import { bundledProgram } from '../../support/bundle.js'
+import { AnsweringProgram } from '../../support/running-program.js'
 
 const CONNECTIONS = 4
 const JOINS = 60
 const GROUP = 'key:big'
 
-let program: Program
-beforeAll(async () => {
-  program = await bundle(new URL('support/bridge-process.ts', import.meta.url))
-})
-afterAll(async () => program[Symbol.asyncDispose]())
+const program = bundledProgram(new URL('support/bridge-process.ts', import.meta.url))
 
 describe('joins and leaves of the group of a large key', () => {
   it('joins and leaves of the group of a large key do not delay other members', async () => {
-    const options = ['--disable-warning=RX_STATESTORE_ANONYMOUS']
-    const child = fork(program.path, [], { execArgv: options, env: { PATH: process.env['PATH'] } })
-    onTestFinished(() => child.disconnect())
-    const [{ url }] = await once(child, 'message')
-    const connect = async (user: string): Promise<RawPubSubClient> => RawPubSubClient.connect(`${url}?user=${user}`)
+    const { ready } = await AnsweringProgram.launch(program(), [], ['--disable-warning=RX_STATESTORE_ANONYMOUS'])
+    const connect = async (user: string): Promise<RawPubSubClient> =>
+      RawPubSubClient.connect(`${ready.url}?user=${user}`)
     const [holder, innocent] = [await connect('holder'), await connect('innocent')]
     const data = { key: 'big', value: 'x'.repeat(900_000) }
     await holder.request({ type: 'event', event: 'key:set', dataType: 'json', data })

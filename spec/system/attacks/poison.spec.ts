@@ -1,41 +1,24 @@
 import type { IPublishPacket, Packet } from 'mqtt-packet'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { bytes } from '../../../src/client/keys/codec.js'
 import { AttachedProcess } from '../../support/attached-process.js'
 import { eventually } from '../../support/eventually.js'
-import { Mosquitto } from '../../support/mosquitto.js'
+import { accessRules, Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
 import { StoreClient } from '../../support/store-client.js'
-import { responseTopicOf } from '../../support/topics.js'
+import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
 import { Bystander, prepareInnocents } from './support/beside.js'
 import { openRejectingLink } from './support/objecting-link.js'
 
-const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
-/** The access rules of docs/any-broker.md. */
-const ACL = [
-  'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
-  'pattern read clients/%u/services/statestore/#',
-  'pattern read rx-statestore/v1/life',
-  '',
-  'user store',
-  'topic readwrite #',
-  '',
-  'user innocent',
-  `topic read ${NOTIFICATIONS}/696E6E6F63656E74/command/notify/+`,
-]
 /** Returns a topic of many levels. Mosquitto closes a connection that publishes to 202 levels. */
 const deepTopic = (levels: number): string =>
   `clients/mallory/services/statestore/${Array.from({ length: levels - 4 }, () => 'a').join('/')}`
 
 prepareInnocents()
 
-async function openMosquitto(): Promise<Mosquitto> {
-  const broker = await Mosquitto.start({ acl: ACL })
-  onTestFinished(async () => broker.stop())
-  return broker
-}
+const openMosquitto = async (): Promise<Mosquitto> => Mosquitto.launch({ acl: accessRules('innocent') })
 
 const mallory = async (url: string): Promise<StoreClient> =>
   StoreClient.connect(url, 'mallory', { username: 'mallory' })
@@ -71,8 +54,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
 
 /** Opens a proxy to a broker that ends the connection of a store on certain messages. */
 async function openHostileLink(isPoison: (packet: IPublishPacket) => boolean, reasonCode?: number) {
-  const broker = await Mosquitto.start()
-  onTestFinished(async () => broker.stop())
+  const broker = await Mosquitto.launch()
   return { broker, link: await openRejectingLink(broker.port, isPoison, reasonCode) }
 }
 
@@ -123,10 +105,8 @@ describe.each([
 
 describe('a broker that ends the connection on a notification', () => {
   it('a store whose broker closes the connection on a notification loses only that notification', async () => {
-    const { broker, link } = await openHostileLink(
-      ({ topic }) => topic.startsWith(`${NOTIFICATIONS}/6D616C6C6F7279/`),
-      144,
-    )
+    const isNotificationOfMallory = ({ topic }: IPublishPacket) => topic === notificationTopicOf('mallory', 'a')
+    const { broker, link } = await openHostileLink(isNotificationOfMallory, 144)
     const store = await openAttached(link.url)
     const faults = record(store.faults$)
     const bystander = await Bystander.start(broker.url)

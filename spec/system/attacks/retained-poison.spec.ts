@@ -16,8 +16,7 @@ const NOISE_MS = 50
  * Opens a retained sync from keys to topics of Mosquitto, with a client that writes keys and waits for their topics.
  */
 async function openBridge(lines: readonly string[], options: Partial<RetainedOptions>, isPoison?: RegExp) {
-  const broker = await Mosquitto.start({ lines })
-  onTestFinished(async () => broker.stop())
+  const broker = await Mosquitto.launch({ lines })
   const { store } = await openStore({ clock: systemClock })
   const client = openClient(store.url)
   const link = isPoison && (await openRejectingLink(broker.port, ({ topic }) => isPoison.test(topic), undefined))

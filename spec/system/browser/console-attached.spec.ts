@@ -1,14 +1,12 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { number, text } from '../../../src/client/index.js'
 import { attach } from '../../../src/server/index.js'
 import { freePort } from '../../support/free-port.js'
-import { Mosquitto } from '../../support/mosquitto.js'
+import { accessRules, Mosquitto } from '../../support/mosquitto.js'
 import { openAttached, untilState } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
 import { SERVICES } from '../../support/services.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsolePage, serveConsoleOf } from './support/console.js'
@@ -21,13 +19,7 @@ import { reads } from './support/waiting.js'
  * store.
  */
 const ACL = [
-  'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
-  'pattern read clients/%u/services/statestore/#',
-  'pattern read rx-statestore/v1/life',
-  'user store',
-  'topic readwrite #',
-  'user panel-7',
-  'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/70616E656C2D37/command/notify/+',
+  ...accessRules('panel-7'),
   'user console',
   'topic read clients/+/services/statestore/#',
   'topic read clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/+/command/notify/+',
@@ -37,9 +29,8 @@ const ACL = [
 async function brokerForPages(acl?: readonly string[]) {
   const [port, wsPort] = [await freePort(), await freePort()]
   const lines = [`listener ${wsPort} 127.0.0.1`, 'protocol websockets']
-  const start = (): Promise<Mosquitto> => Mosquitto.start({ port, lines, ...(acl && { acl }) })
+  const start = (): Promise<Mosquitto> => Mosquitto.launch({ port, lines, ...(acl && { acl }) })
   let broker = await start()
-  onTestFinished(async () => broker.stop())
   return {
     url: broker.url,
     wsUrl: `ws://127.0.0.1:${wsPort}`,
@@ -110,7 +101,7 @@ describeInBrowser('The console of an attached store', open => {
     'the console shows that its store is a standby, and follows the failover',
     async () => {
       const broker = await brokerForPages()
-      const data = await mkdtemp(join(tmpdir(), 'attached-'))
+      const data = temporaryFolder()
       const first = await openAttached(broker.url, { data })
       const second = await attach(broker.url, { data, reconnect: { initial: 20, max: 200 } })
       onTestFinished(async () => second.close())

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { lastValueFrom } from 'rxjs'
@@ -11,6 +9,7 @@ import { freePort } from '../../support/free-port.js'
 import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { bundle, servePage } from '../../support/serve-page.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { compilers } from '../frameworks/compilers.js'
 import { PAGES, WRITABLE } from '../frameworks/programs.js'
 import { projectOf } from '../frameworks/snippets.js'
@@ -33,8 +32,7 @@ const SLIDER =
  * Opens a store on disk that can be stopped and restarted at the same addresses, and a page with a controlled clock.
  */
 async function openWorld() {
-  const data = await mkdtemp(join(tmpdir(), 'outage-'))
-  onTestFinished(async () => rm(data, { recursive: true, force: true }))
+  const data = temporaryFolder()
   const [port, wsPort] = [await freePort(), await freePort()]
   let store: StoreServer = await serve({ port, wsPort, data })
   const { url, wsUrl } = store

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../../support/free-port.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { describeInBrowser } from './support/browser.js'
 import { NO_SOCKET } from './support/guard.js'
 import { builtPackage } from './support/package.js'
@@ -27,8 +27,7 @@ interface Program {
 
 /** Creates the folder of a reader after step 1 with the saved files, using free ports. */
 async function openProject() {
-  const folder = mkdtempSync(join(tmpdir(), 'tutorial-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   const [port, wsPort, vitePort] = [await freePort(), await freePort(), await freePort()]
   const ownPorts = (text: string): string =>
     text.replaceAll('localhost:1883', `localhost:${port}`).replaceAll('localhost:8083', `localhost:${wsPort}`)

@@ -1,15 +1,15 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { execute, start } from '../../cli/test-io.js'
 import { Authority } from '../../support/certificates.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ANY_PORT = ['--port', '0', '--ws-port', '0']
 
 async function setUp() {
-  const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+  const folder = temporaryFolder()
   const write = (name: string, content: string): string => {
     writeFileSync(join(folder, name), content)
     return join(folder, name)

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { firstValueFrom } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { openStore } from '../../cli/test-io.js'
-import { compilePackage, ROOT } from '../../support/compile-package.js'
+import { compiledCli } from '../../support/compiled-cli.js'
 import { some } from '../../support/effort.js'
 import { eventually } from '../../support/eventually.js'
 import { openClient } from '../../support/open-client.js'
@@ -28,29 +28,11 @@ interface Child {
 const LIMIT = 120_000
 
 describe('the built binary', { timeout: LIMIT }, () => {
-  let folder: string
-  let main: string
-
-  // The folder is below node_modules, so that imports of other packages resolve.
-  beforeAll(async () => {
-    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
-    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-cli-'))
-    main = join(folder, 'dist/cli/main.js')
-    await compilePackage(folder)
-  }, LIMIT)
-
-  afterAll(async () => rm(folder, { recursive: true }))
-
-  const launch = (...args: readonly string[]) => {
-    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const lines = createInterface({ input: child.stdout })
-    return { child, lines, exit: once(child, 'exit') }
-  }
+  const cli = compiledCli()
 
   const execute = async (args: readonly string[], stdin: Uint8Array = new Uint8Array(0)): Promise<Child> =>
     new Promise((resolve, reject) => {
-      const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
+      const child = spawn(process.execPath, [cli.main, ...args], { env: { PATH: process.env['PATH'] } })
       const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
       child.stdout.on('data', chunk => stdout.push(chunk))
       child.stderr.on('data', chunk => stderr.push(chunk))
@@ -61,18 +43,16 @@ describe('the built binary', { timeout: LIMIT }, () => {
     })
 
   it.each(some(['SIGINT', 'SIGTERM'] as const, 1))('the binary serves until %s', async signal => {
-    const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0')
-    const [line] = await once(lines, 'line')
-    expect(line).toMatch(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:/)
-    child.kill(signal)
-    expect(await exit).toEqual([0, null])
+    const store = cli.launch('serve', '--port', '0', '--ws-port', '0')
+    await store.line(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:/)
+    expect(await store.end(signal)).toEqual([0, null])
   })
 
   it('Ctrl+C, a signal to all processes of a command, stops a store that npx started', async () => {
-    const project = await mkdtemp(join(folder, 'project-'))
+    const project = await mkdtemp(join(cli.folder, 'project-'))
     await mkdir(join(project, 'node_modules/.bin'), { recursive: true })
-    await chmod(main, 0o755)
-    await symlink(main, join(project, 'node_modules/.bin/rx-statestore'))
+    await chmod(cli.main, 0o755)
+    await symlink(cli.main, join(project, 'node_modules/.bin/rx-statestore'))
     await writeFile(join(project, 'package.json'), '{}')
     const child = spawn('npx', ['--no-install', 'rx-statestore', 'serve', '--port', '0', '--ws-port', '0'], {
       cwd: project,
@@ -97,26 +77,25 @@ describe('the built binary', { timeout: LIMIT }, () => {
     'the binary watches until %s, and ends its registration',
     async signal => {
       const store = await openStore()
-      const { child, lines, exit } = launch('watch', 'k', '--url', store.url)
-      await once(lines, 'line')
-      expect(store.stats.watches).toBe(1)
-      child.kill(signal)
-      expect(await exit).toEqual([0, null])
+      const watch = cli.launch('watch', 'k', '--url', store.url)
+      await eventually(() => store.stats.watches === 1)
+      expect(await watch.end(signal)).toEqual([0, null])
       await eventually(() => store.stats.watches === 0)
     },
   )
 
   it('the binary ends a watch quietly when the reader of its output has exited', async () => {
     const { url } = await openStore()
-    const { child, lines, exit } = launch('watch', 'k', '--url', url)
+    const watch = cli.launch('watch', 'k', '--url', url)
     const messages: string[] = []
-    createInterface({ input: child.stderr }).on('line', line => messages.push(line))
-    await once(lines, 'line')
-    child.stdout.destroy()
+    const { stdout, stderr } = watch.child
+    if (stderr) createInterface({ input: stderr }).on('line', line => messages.push(line))
+    await watch.line(/watching the key/)
+    stdout?.destroy()
     // A process notices only on a write that its reader has exited, and the first write may still succeed.
     const key = openClient(url).key('k', text)
-    for (let count = 0; child.exitCode === null; count++) await firstValueFrom(key.set(String(count)))
-    expect(await exit).toEqual([0, null])
+    for (let count = 0; watch.isRunning; count++) await firstValueFrom(key.set(String(count)))
+    expect(await watch.exit).toEqual([0, null])
     expect(messages.filter(line => !/ (connected to|watching) /.test(line))).toEqual([])
   })
 
@@ -129,11 +108,9 @@ describe('the built binary', { timeout: LIMIT }, () => {
   })
 
   it('the binary serves a console, through which keys are dumped and loaded', async () => {
-    const { child, lines, exit } = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0')
-    const printed: string[] = []
-    lines.on('line', line => printed.push(line))
-    while (printed.length < 2) await once(lines, 'line')
-    const [url = '', link = ''] = [/mqtt:\S+/.exec(`${printed[0]}`)?.[0], /http:\S+/.exec(`${printed[1]}`)?.[0]]
+    const store = cli.launch('serve', '--port', '0', '--ws-port', '0', '--console', '0')
+    const [url = ''] = /mqtt:\S+/.exec(await store.line(/^listening on /)) ?? []
+    const [link = ''] = /http:\S+/.exec(await store.line(/^console on /)) ?? []
     await execute(['set', 'k', '--file', '-', '--url', url, '--px', '100000'], BINARY)
     const { code, stdout: dump } = await execute(['dump', '--console', link])
     expect(code).toBe(0)
@@ -147,8 +124,7 @@ describe('the built binary', { timeout: LIMIT }, () => {
     const loaded = await execute(['load', '--console', link], dump)
     expect(loaded).toMatchObject({ code: 0, stderr: '' })
     expect((await execute(['get', 'k', '--url', url])).stdout.equals(BINARY)).toBe(true)
-    child.kill('SIGINT')
-    expect(await exit).toEqual([0, null])
+    expect(await store.end('SIGINT')).toEqual([0, null])
   })
 
   it('the binary runs a command under a lock with the same standard streams', async () => {
@@ -170,13 +146,12 @@ describe('the built binary', { timeout: LIMIT }, () => {
     'the binary forwards %s to a command under a lock, and releases the lock',
     async (signal, code) => {
       const store = await openStore()
-      const { child, lines, exit } = launch('lock', 'l', '--url', store.url, '--', process.execPath, '-e', FOREVER)
-      await once(lines, 'line')
+      const lock = cli.launch('lock', 'l', '--url', store.url, '--', process.execPath, '-e', FOREVER)
+      await lock.line(/^runs$/)
       expect(store.stats.keys).toBe(1)
       // SIGTSTP, which Ctrl-Z sends, must not stop the command, because a stopped process does not renew its lock.
-      child.kill('SIGTSTP')
-      child.kill(signal)
-      expect(await exit).toEqual([code, null])
+      lock.child.kill('SIGTSTP')
+      expect(await lock.end(signal)).toEqual([code, null])
       expect(store.stats.keys).toBe(0)
     },
   )

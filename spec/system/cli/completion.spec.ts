@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { execute } from '../../cli/test-io.js'
 import { SERVICES } from '../../support/services.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const COMMANDS = ['serve', 'attach', 'get', 'set', 'del', 'keys', 'watch', 'status', 'completion', 'policy']
 
@@ -29,7 +29,7 @@ describe('completion', () => {
   let folder: string
 
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+    folder = temporaryFolder()
     writeFileSync(join(folder, 'afile.json'), '')
     mkdirSync(join(folder, 'adir'))
   })

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { freePorts } from '../../support/free-port.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache')
@@ -47,7 +47,7 @@ it('The ten commands of docs/security.md set up a store that only the panel may 
     .join('\n')
     .replaceAll('8883', port)
     .replaceAll('8884', wsPort)
-  const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-ten-'))
+  const folder = temporaryFolder()
   const env = { PATH: `${bin}${delimiter}${process.env['PATH']}` }
   const shell = spawn('bash', ['-c', `${script}\nkill $!; wait`], { cwd: folder, env, detached: true })
   onTestFinished(() => {

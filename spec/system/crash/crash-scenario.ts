@@ -1,4 +1,3 @@
-import type { Program } from '../../support/bundle.js'
 import { StoreClient } from '../../support/store-client.js'
 import { LeaseHolders } from './lease-holders.js'
 import { StoreProcess } from './store-process.js'
@@ -12,17 +11,17 @@ export class CrashScenario {
   readonly writers: Writers
   readonly watch: WatchingClient
   readonly holders: LeaseHolders
-  readonly #program: Program
+  readonly #program: string
   readonly #data: string
   readonly #port: number
   readonly #url: string
   #store: StoreProcess | undefined
 
   /**
-   * @param program - the store
+   * @param program - the path of the store's program
    * @param random - in [0, 1)
    */
-  constructor(program: Program, data: string, port: number, random: () => number) {
+  constructor(program: string, data: string, port: number, random: () => number) {
     this.#program = program
     this.#data = data
     this.#port = port

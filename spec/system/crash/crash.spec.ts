@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { checkDirectory } from '../../../src/server/storage/directory.js'
 import { Random } from '../../simulation/random.js'
-import { bundle, type Program } from '../../support/bundle.js'
+import { bundledProgram } from '../../support/bundle.js'
 import { SEED } from '../../support/effort.js'
 import { freePort } from '../../support/free-port.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { CrashScenario } from './crash-scenario.js'
 
 /** The number of kills. For manual runs: `KILLS=5000 npx vitest run ... spec/system/crash`. */
@@ -20,17 +18,13 @@ const LONG_LIFETIME_FACTOR = 3
 
 const pause = async (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
-async function killRepeatedly(
-  program: Program,
-  signal: 'SIGKILL' | 'SIGTERM',
-  kills: number,
-  seed: number,
-): Promise<void> {
-  const data = mkdtempSync(join(tmpdir(), 'crash-'))
-  onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+const program = bundledProgram(new URL('store-script.ts', import.meta.url))
+
+async function killRepeatedly(signal: 'SIGKILL' | 'SIGTERM', kills: number, seed: number): Promise<void> {
+  const data = temporaryFolder()
   const random = new Random(seed)
   // The port is not derived from the seed, so that two identical runs at the same time do not use the same port.
-  const scenario = new CrashScenario(program, data, await freePort(), () => random.next())
+  const scenario = new CrashScenario(program(), data, await freePort(), () => random.next())
   const { writers, watch, holders } = scenario
   const observed = (): number[] => {
     const { alive, expired } = writers.expiries.observed
@@ -65,11 +59,10 @@ describe(`a store with a directory that is killed ${KILLS} times (seed ${SEED})`
   ] as const)(
     '%s: acknowledged and observed values survive, versions and tokens increase, keys expire in time, and watches and leases continue',
     async (signal, kills) => {
-      await using program = await bundle(new URL('store-script.ts', import.meta.url))
       // Two stores run at a time, because each of them mostly waits.
       await Promise.all([
-        killRepeatedly(program, signal, Math.ceil(kills / 2), SEED),
-        killRepeatedly(program, signal, Math.floor(kills / 2), SEED + 1),
+        killRepeatedly(signal, Math.ceil(kills / 2), SEED),
+        killRepeatedly(signal, Math.floor(kills / 2), SEED + 1),
       ])
     },
     20_000 + 15_000 * KILLS,

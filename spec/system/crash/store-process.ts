@@ -1,31 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { onTestFinished } from 'vitest'
-import type { Program } from '../../support/bundle.js'
+import { launch, type RunningProgram } from '../../support/running-program.js'
 
 export class StoreProcess {
-  readonly url: string
-  readonly #process: ChildProcess
+  readonly #program: RunningProgram
 
-  private constructor(process: ChildProcess, url: string) {
-    this.#process = process
-    this.url = url
+  private constructor(program: RunningProgram) {
+    this.#program = program
   }
 
-  static async start({ path }: Program, data: string, port: number): Promise<StoreProcess> {
-    const child = spawn(process.execPath, [path, data, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] })
-    // The process is also killed after a violation.
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const url = await new Promise<string>((resolve, reject) => {
-      child.stdout.once('data', line => resolve(String(line).trim()))
-      child.once('exit', code => reject(new Error(`the store ended with ${code} before it listened`)))
-    })
-    return new StoreProcess(child, url)
+  /** Starts a store, and resolves when it listens. */
+  static async start(path: string, data: string, port: number): Promise<StoreProcess> {
+    const program = launch(process.execPath, [path, data, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await program.line()
+    return new StoreProcess(program)
   }
 
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    const exited = once(this.#process, 'exit')
-    this.#process.kill(signal)
-    await exited
+    await this.#program.end(signal)
   }
 }

@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { serve } from '../../../src/server/index.js'
 import { checkDirectory } from '../../../src/server/storage/directory.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command } from '../../support/words.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'full-disk-'))
+const folder = temporaryFolder()
 const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder], { stdio: 'ignore' }).status === 0
 if (!mounted)
   console.info('left out: a full disk (needs the right to mount a tmpfs); spec/disk/failing-disk imitates one')

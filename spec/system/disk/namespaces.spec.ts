@@ -1,13 +1,13 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { type ChildProcess, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { OWNER_TIMEOUT_MS } from '../../../src/server/log/disk/lock.js'
 import { checkDirectory } from '../../../src/server/storage/directory.js'
-import { bundle, type Program } from '../../support/bundle.js'
+import { bundledProgram } from '../../support/bundle.js'
+import { launch, type RunningProgram } from '../../support/running-program.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command } from '../../support/words.js'
 
 const NAMESPACE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
@@ -17,17 +17,13 @@ if (!hasNamespaces)
     'left out: stores in several pid namespaces (needs the right to unshare them); spec/disk/lock imitates them',
   )
 
-let program: Program
-beforeAll(async () => {
-  program = await bundle(new URL('../crash/store-script.ts', import.meta.url))
-})
-afterAll(async () => program[Symbol.asyncDispose]())
+const program = bundledProgram(new URL('../crash/store-script.ts', import.meta.url))
 
 interface StoreProcess {
   readonly url: string
+  readonly program: RunningProgram
   /** The pid of the store as seen from outside its namespace. */
   readonly pid: number
-  readonly exited: Promise<unknown>
 }
 
 /**
@@ -35,23 +31,11 @@ interface StoreProcess {
  * store ends early.
  */
 async function start(data: string, pidNamespace: 'inside' | 'outside' = 'inside'): Promise<StoreProcess> {
-  const [file = '', ...args] = [
-    ...(pidNamespace === 'inside' ? NAMESPACE : []),
-    process.execPath,
-    program.path,
-    data,
-    '0',
-  ]
-  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const exited = once(child, 'exit')
-  let output = ''
-  child.stderr.on('data', chunk => (output += chunk))
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stdout.once('data', line => resolve(String(line).trim()))
-    child.once('close', () => reject(new Error(output)))
-  })
-  return { url, pid: storePidOf(child), exited }
+  const command = [...(pidNamespace === 'inside' ? NAMESPACE : []), process.execPath, program(), data, '0']
+  const [file = '', ...args] = command
+  const store = launch(file, args)
+  const url = await store.line(/^mqtt:/)
+  return { url, program: store, pid: storePidOf(store.child) }
 }
 
 /** Returns the process forked by `unshare`, or the child itself. */
@@ -60,19 +44,15 @@ function storePidOf({ pid = 0 }: ChildProcess): number {
   return children === '' ? pid : Number(children.split(' ')[0])
 }
 
-async function kill({ pid, exited }: StoreProcess): Promise<void> {
+async function kill({ pid, program }: StoreProcess): Promise<void> {
   process.kill(pid, 'SIGKILL')
-  await exited
+  await program.exit
 }
 
 const set = async (client: StoreClient, key: string): Promise<string> =>
   (await client.request(command(`SET ${key} v`), { timestamp: `${Date.now()}:0:client` })).text
 
-function directory(): string {
-  const path = mkdtempSync(join(tmpdir(), 'namespaces-'))
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
-  return join(path, 'state')
-}
+const directory = (): string => join(temporaryFolder(), 'state')
 
 describe.runIf(hasNamespaces)('stores in several pid namespaces that use one directory', () => {
   it('only one store runs at a time, and a store that resumes after a suspension acknowledges nothing', {

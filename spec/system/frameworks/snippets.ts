@@ -1,7 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 
@@ -54,8 +53,7 @@ export function snippets(): readonly Snippet[] {
  * test.
  */
 export function projectOf(files: readonly Pick<Snippet, 'file' | 'code'>[]): string {
-  const folder = mkdtempSync(join(tmpdir(), 'rx-statestore-frameworks-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
   for (const { file, code } of files) writeFileSync(join(folder, file), code)

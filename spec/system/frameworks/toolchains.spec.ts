@@ -1,16 +1,16 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { firstValueFrom } from 'rxjs'
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, expect, it, onTestFinished } from 'vitest'
 import { number, systemClock } from '../../../src/client/index.js'
 import { freePort } from '../../support/free-port.js'
 import { openClient } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { servePage } from '../../support/serve-page.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { describeInBrowser } from '../browser/support/browser.js'
 import { reads } from '../browser/support/waiting.js'
 
@@ -26,7 +26,7 @@ describeInBrowser('The packed package', openPage => {
 
   beforeAll(async () => {
     // The folder is outside `node_modules`, where bundlers treat sources as packages.
-    home = await mkdtemp(join(tmpdir(), 'rx-statestore-toolchains-'))
+    home = temporaryFolder()
     await cp(TOOLCHAINS, home, { recursive: true, filter: source => !source.includes('node_modules') })
     const packed = await run('npm', ['pack', '--ignore-scripts', '--pack-destination', home], { cwd: ROOT })
     const flags = ['--ignore-scripts', '--no-audit', '--no-fund']
@@ -34,7 +34,6 @@ describeInBrowser('The packed package', openPage => {
     const tarball = `./${packed.stdout.trim().split('\n').at(-1)}`
     await run('npm', ['install', ...flags, tarball, 'rxjs@7.8.2'], { cwd: home })
   }, INSTALL_MS)
-  afterAll(async () => rm(home, { recursive: true, force: true }), INSTALL_MS)
 
   /** Starts a store with the set point 20, and copies these files into a project that connects to this store. */
   async function open(name: string, ...files: readonly string[]) {

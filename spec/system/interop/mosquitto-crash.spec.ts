@@ -1,6 +1,3 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, it, onTestFinished } from 'vitest'
 import { Random } from '../../simulation/random.js'
 import { AttachedProcess } from '../../support/attached-process.js'
@@ -9,6 +6,7 @@ import { SEED } from '../../support/effort.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { SERVICES } from '../../support/services.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const WRITERS = 6
 const ROUNDS = { directory: 8, log: 5 }
@@ -21,9 +19,8 @@ describe('a store attached to Mosquitto, when both are killed repeatedly', () =>
     'a store with a directory loses no acknowledged write and applies none twice, and watches converge',
     async () => {
       const random = new Random(SEED)
-      const data = await mkdtemp(join(tmpdir(), 'attached-'))
-      let broker = await Mosquitto.start()
-      onTestFinished(async () => broker.stop())
+      const data = temporaryFolder()
+      let broker = await Mosquitto.launch()
       let store = new AttachedProcess(broker.url, { data })
       await store.until('serving')
       const counters = new Counters(broker.url, WRITERS)
@@ -32,7 +29,7 @@ describe('a store attached to Mosquitto, when both are killed repeatedly', () =>
         const kind = random.int(0, 2)
         const ends = [kind !== 1 && store.end('SIGKILL'), kind !== 0 && broker.stop('SIGKILL')]
         await Promise.all(ends)
-        if (kind !== 0) broker = await Mosquitto.start({ port: broker.port })
+        if (kind !== 0) broker = await Mosquitto.launch({ port: broker.port })
         if (kind !== 1) store = new AttachedProcess(broker.url, { data })
       }
       await counters.answers(MIN_RESPONSES)
@@ -47,8 +44,7 @@ describe('a store attached to Mosquitto, when both are killed repeatedly', () =>
       const random = new Random(SEED)
       const nats = await NatsCluster.start()
       onTestFinished(async () => nats.stop())
-      let broker = await Mosquitto.start()
-      onTestFinished(async () => broker.stop())
+      let broker = await Mosquitto.launch()
       const startStore = (nodeId: string): AttachedProcess =>
         new AttachedProcess(broker.url, { log: { servers: nats.servers, name: 'crash', nodeId } })
       const stores = [startStore('n0')]
@@ -62,7 +58,7 @@ describe('a store attached to Mosquitto, when both are killed repeatedly', () =>
         if (kind === 0) await broker.stop('SIGKILL')
         if (kind === 1) await nats.kill(server)
         if (kind !== 1) await stores[at]?.end('SIGKILL')
-        if (kind === 0) broker = await Mosquitto.start({ port: broker.port })
+        if (kind === 0) broker = await Mosquitto.launch({ port: broker.port })
         if (kind === 1) await nats.run(server)
         if (kind !== 1) stores[at] = startStore(`n${at}`)
       }

@@ -1,6 +1,6 @@
 import { SpanKind } from '@opentelemetry/api'
 import { filter, firstValueFrom } from 'rxjs'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { eventually } from '../../support/eventually.js'
 import { Mosquitto } from '../../support/mosquitto.js'
@@ -10,8 +10,7 @@ import { findSpan, openTelemetry } from '../../support/open-telemetry.js'
 
 describe('traces at another broker', () => {
   it('a set, its attached store and its notification are one trace across Mosquitto', async () => {
-    const broker = await Mosquitto.start()
-    onTestFinished(async () => broker.stop())
+    const broker = await Mosquitto.launch()
     await openAttached(broker.url)
     const [writer, watcher] = [openClient(broker.url), openClient(broker.url)]
     const watched = watcher.key('a', text)

@@ -1,7 +1,7 @@
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { attachedSuite, killedBrokerSuite } from '../../suites/attached-suite.js'
-import { Mosquitto } from '../../support/mosquitto.js'
+import { accessRules, Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { openClient, record } from '../../support/open-client.js'
 import { StoreClient } from '../../support/store-client.js'
@@ -13,8 +13,7 @@ describe('a store attached to Mosquitto', () => {
   let broker: Mosquitto
   // A killed store leaves a session behind in which requests wait.
   beforeEach(async () => {
-    broker = await Mosquitto.start()
-    onTestFinished(async () => broker.stop())
+    broker = await Mosquitto.launch()
   })
 
   attachedSuite('it', () => broker.url, ['clients/+/services/statestore/x'])
@@ -25,29 +24,15 @@ describe('a store attached to Mosquitto', () => {
       url,
       kill: async () => broker.stop('SIGKILL'),
       startAgain: async () => {
-        broker = await Mosquitto.start({ port })
+        broker = await Mosquitto.launch({ port })
       },
     }
   })
 })
 
 describe('the access rules in docs/any-broker.md, at Mosquitto', () => {
-  const NOTIFICATIONS = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8'
-  const ACL = [
-    'pattern write statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke',
-    'pattern read clients/%u/services/statestore/#',
-    'pattern read rx-statestore/v1/life',
-    '',
-    'user store',
-    'topic readwrite #',
-    '',
-    'user panel-7',
-    `topic read ${NOTIFICATIONS}/70616E656C2D37/command/notify/+`,
-  ]
-
   it('the access rules permit everything that clients need, and deny clients the responses of other clients', async () => {
-    const broker = await Mosquitto.start({ acl: ACL })
-    onTestFinished(async () => broker.stop())
+    const broker = await Mosquitto.launch({ acl: accessRules('panel-7') })
     await openAttached(broker.url, { username: 'store' })
     const client = openClient(broker.url, { clientId: 'panel-7', username: 'panel-7' })
     const seen = record(client.key('a', text).entries$)

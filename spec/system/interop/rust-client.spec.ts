@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 import type { DumpLine } from '../../../src/node/dump/codec.js'
 import { type AuditEvent, certificates, firstOf, serve, Tokens } from '../../../src/server/index.js'
@@ -15,6 +15,7 @@ import { nightly, SEED } from '../../support/effort.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
 import { SERVICES } from '../../support/services.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { cuttingLink } from './cutting-link.js'
 
 const run = promisify(execFile)
@@ -68,8 +69,7 @@ describe.each([RELEASED, NEXT])('the official Rust client $version', client => {
   it.skipIf(!SERVICES.mosquitto.present)(
     'all checks of the official Rust client pass at a store that is attached to Mosquitto',
     async () => {
-      const broker = await Mosquitto.start()
-      onTestFinished(async () => broker.stop())
+      const broker = await Mosquitto.launch()
       await openAttached(broker.url)
       expect(await runChecks(client, broker.url)).toEqual(allPassed)
     },
@@ -81,8 +81,7 @@ describe('the official Rust client', () => {
   it.each(['in memory', 'on disk'] as const)(
     `a store %s applies each write of the official Rust client once over a network that breaks (seed ${SEED})`,
     async place => {
-      const data = mkdtempSync(join(tmpdir(), 'interop-'))
-      onTestFinished(() => rmSync(data, { recursive: true, force: true }))
+      const data = temporaryFolder()
       const onDisk = place === 'on disk'
       const store = await serve({ port: 0, wsPort: 0, ...(onDisk && { data }) })
       const link = await cuttingLink(store.url, new Random(SEED))

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { firstValueFrom } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -7,6 +6,7 @@ import { serve } from '../../../src/server/index.js'
 import { type JetStreamOptions, jetStreamLog } from '../../../src/server/log/jetstream/index.js'
 import { natsPackages } from '../../../src/server/log/jetstream/packages.js'
 import { execute } from '../../cli/test-io.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const SERVERS = 'nats://127.0.0.1:1'
 
@@ -42,7 +42,7 @@ describe('jetStreamLog', () => {
   })
 
   it('opening fails when the login file is missing', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'creds-'))
+    const folder = temporaryFolder()
     const log = jetStreamLog({ servers: SERVERS, credsFile: join(folder, 'none') })
     await expect(firstValueFrom(log.connect())).rejects.toThrow(/ENOENT/)
     rmSync(folder, { recursive: true })
@@ -68,7 +68,7 @@ describe('jetStreamLog', () => {
 })
 
 describe('log flags of serve', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'flags-'))
+  const folder = temporaryFolder()
   const seed = join(folder, 'seed.json')
   writeFileSync(seed, '{}')
 

@@ -1,98 +1,46 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { filter, firstValueFrom, map, ReplaySubject, race } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type StateStore, text } from '../../../src/client/index.js'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
 import type { DumpLine } from '../../../src/node/dump/codec.js'
-import { compilePackage, ROOT } from '../../support/compile-package.js'
+import { compiledCli } from '../../support/compiled-cli.js'
 import { freePort } from '../../support/free-port.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient, record } from '../../support/open-client.js'
+import type { RunningProgram } from '../../support/running-program.js'
 
 const PATIENCE = 90_000
 const CLIENTS = 6
 const KEYS = 200
 const names = Array.from({ length: CLIENTS }, (_, at) => `client-${at}`)
 
-/** A running command. */
-interface Launched {
-  /** Resolves with the first output line that matches, including earlier lines. Fails if the process ends first. */
-  says(words: RegExp): Promise<string>
-  kill(signal: NodeJS.Signals): Promise<void>
-}
-
 describe('a restore drill', { timeout: PATIENCE }, () => {
+  const cli = compiledCli()
   let nats: NatsCluster
-  let folder: string
-
-  // The folder is below node_modules, so that imports of other packages resolve.
   beforeAll(async () => {
-    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
-    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-drill-'))
-    const started = NatsCluster.start()
-    await compilePackage(folder)
-    nats = await started
-  }, PATIENCE)
-  afterAll(async () => {
-    await nats.stop()
-    await rm(folder, { recursive: true })
+    nats = await NatsCluster.start()
   })
+  afterAll(async () => nats.stop())
 
-  function launch(...args: readonly string[]): Launched {
-    const main = join(folder, 'dist/cli/main.js')
-    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const lines: string[] = []
-    const lines$ = new ReplaySubject<string>()
-    const exit$ = new ReplaySubject<void>(1)
-    for (const input of [child.stdout, child.stderr])
-      createInterface({ input }).on('line', line => {
-        lines.push(line)
-        lines$.next(line)
-      })
-    child.once('exit', () => exit$.next())
-    const ended$ = exit$.pipe(
-      map(() => {
-        throw new Error(`it has ended: ${lines.join('\n')}`)
-      }),
-    )
-    return {
-      says: async words => firstValueFrom(race(lines$.pipe(filter(line => words.test(line))), ended$)),
-      kill: async signal => {
-        const exited = once(child, 'exit')
-        child.kill(signal)
-        await exited
-      },
-    }
+  /** Runs a command to its end, and returns all lines of its output. */
+  async function output(...args: readonly string[]): Promise<readonly string[]> {
+    const command = cli.launch(...args)
+    const lines = record(command.lines$)
+    await command.closed
+    expect(command.child.exitCode).toBe(0)
+    return lines.values
   }
 
-  async function output(...args: readonly string[]): Promise<string> {
-    const main = join(folder, 'dist/cli/main.js')
-    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env['PATH'] } })
-    let [out, err] = ['', '']
-    child.stdout.on('data', chunk => {
-      out += chunk
-    })
-    child.stderr.on('data', chunk => {
-      err += chunk
-    })
-    expect([await once(child, 'close'), err]).toEqual([[0, null], ''])
-    return out
-  }
-
-  const consoleOf = async (store: Launched): Promise<string> =>
-    /http:\S+(?=\/#)/.exec(await store.says(/^console on /))?.[0] ?? ''
+  const consoleOf = async (store: RunningProgram): Promise<string> =>
+    /http:\S+(?=\/#)/.exec(await store.line(/^console on /))?.[0] ?? ''
 
   /** Dumps a store while clients write, and then kills the store. */
   async function disaster(port: number): Promise<{ readonly dump: string; readonly clients: readonly StateStore[] }> {
-    const data = join(folder, `lost-${port}`)
+    const data = join(cli.folder, `lost-${port}`)
     const args = ['--port', String(port), '--ws-port', '0', '--console', '0', '--data', data]
-    const store = launch('serve', ...args)
-    await store.says(/^listening on /)
+    const store = cli.launch('serve', ...args)
+    await store.line(/^listening on /)
     const clients = names.map(clientId => openClient(`mqtt://127.0.0.1:${port}`, { clientId }))
     const [first] = clients
     const lock = await first?.key('lock', text).set('holder')
@@ -108,12 +56,12 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
       }),
     )
     await expect.poll(() => writes, { timeout: 30_000 }).toBeGreaterThan(1_000)
-    const dump = join(folder, `dump-${port}.ndjson`)
+    const dump = join(cli.folder, `dump-${port}.ndjson`)
     const token = ['--console-token-file', join(data, 'console-token')]
     const before = writes
     await output('dump', '--console', await consoleOf(store), ...token, '--file', dump)
     expect(writes, 'it was under load').toBeGreaterThan(before)
-    await store.kill('SIGKILL')
+    await store.end()
     over = true
     await load
     return { dump, clients }
@@ -152,14 +100,14 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
     const port = await freePort()
     const { dump, clients } = await disaster(port)
     const watches = clients.map((client, at) => record(client.key(`${names[(at + 1) % CLIENTS]}/0`, text).value$))
-    const data = join(folder, 'restored')
+    const data = join(cli.folder, 'restored')
     // The dump is loaded before clients connect, so that no version is newer than those of the dump.
-    const elsewhere = launch('serve', '--port', '0', '--ws-port', '0', '--console', '0', '--data', data)
+    const elsewhere = cli.launch('serve', '--port', '0', '--ws-port', '0', '--console', '0', '--data', data)
     const token = ['--console-token-file', join(data, 'console-token')]
     const loaded = await output('load', dump, '--console', await consoleOf(elsewhere), ...token)
-    expect(loaded).toMatch(/^(\d+) keys loaded, \1 kept the version of the dump\n$/)
-    await elsewhere.kill('SIGTERM')
-    await launch('serve', '--port', String(port), '--ws-port', '0', '--data', data).says(/^listening on /)
+    expect(loaded).toEqual([expect.stringMatching(/^(\d+) keys loaded, \1 kept the version of the dump$/)])
+    await elsewhere.end('SIGTERM')
+    await cli.launch('serve', '--port', String(port), '--ws-port', '0', '--data', data).line(/^listening on /)
     await expectRestored(dump, clients)
     for (const [at, client] of clients.entries()) await client.key(`${names[at]}/0`, text).set('after')
     for (const watch of watches) await watch.until(({ values }) => values.at(-1) === 'after')
@@ -167,17 +115,17 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
 
   it('restoring a dump to three nodes gives the same result, whichever node a client uses', async () => {
     const { dump } = await disaster(await freePort())
-    const key = join(folder, 'log-key')
+    const key = join(cli.folder, 'log-key')
     await writeFile(key, `${'0123456789abcdef'.repeat(4)}\n`, { mode: 0o600 })
-    const token = join(folder, 'nodes-token')
+    const token = join(cli.folder, 'nodes-token')
     const log = ['--log', nats.servers.join(','), '--log-name', 'restored', '--log-key-file', key]
     const start = async (id: string, ...more: readonly string[]) => {
-      const node = launch('serve', ...log, '--node-id', id, '--port', '0', '--ws-port', '0', ...more)
-      return { node, url: /mqtt:\/\/[\d.:]+/.exec(await node.says(/listening on/))?.[0] ?? '' }
+      const node = cli.launch('serve', ...log, '--node-id', id, '--port', '0', '--ws-port', '0', ...more)
+      return { node, url: /mqtt:\/\/[\d.:]+/.exec(await node.line(/listening on/))?.[0] ?? '' }
     }
     const n1 = await start('n1', '--console', '0', '--console-token-file', token)
     const loaded = await output('load', dump, '--console', await consoleOf(n1.node), '--console-token-file', token)
-    expect(loaded).toMatch(/^(\d+) keys loaded, \1 kept the version of the dump\n$/)
+    expect(loaded).toEqual([expect.stringMatching(/^(\d+) keys loaded, \1 kept the version of the dump$/)])
     const nodes = [n1, await start('n2'), await start('n3')]
     const clients = nodes.map(({ url }, at) => openClient(url, { clientId: names[at] ?? '' }))
     const watches = clients.map(client => record(client.key('guarded', text).value$))

@@ -1,41 +1,18 @@
-import { type ChildProcess, execFile, fork } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import type { ChildProcess } from 'node:child_process'
 import { firstValueFrom, fromEvent, map } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Hlc, type StateStore, text } from '../../../src/client/index.js'
 import { fenced, type LeaseState } from '../../../src/client/lease/index.js'
 import { lease } from '../../../src/client/lease/lease.js'
 import { serve } from '../../../src/server/index.js'
+import { bundledProgram } from '../../support/bundle.js'
 import { openClient, type Recording, record } from '../../support/open-client.js'
+import { launch } from '../../support/running-program.js'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** The duration of the lease in ms, long enough for a busy machine to renew it in time. */
 const DURATION = 1_500
 
-let folder: string
-
-/**
- * Compiles the program of the other process to a folder below node_modules, where imports of other packages resolve.
- */
-async function compile(): Promise<void> {
-  await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
-  folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-lease-'))
-  const config = {
-    extends: join(ROOT, 'tsconfig.json'),
-    compilerOptions: { noEmit: false, rootDir: ROOT, outDir: folder, types: ['node'], typeRoots: [TYPES] },
-    files: [join(ROOT, 'spec/client/lease/holder-process.ts')],
-    include: [],
-  }
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
-  const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder]
-  // The exit code is ignored, because type errors are left to the type check and only the emitted code must run.
-  await new Promise<void>(resolve => execFile(process.execPath, args, () => resolve()))
-}
-
-const TYPES = join(ROOT, 'node_modules/@types')
+const program = bundledProgram(new URL('../../client/lease/holder-process.ts', import.meta.url))
 
 interface Holder {
   readonly child: ChildProcess
@@ -43,13 +20,9 @@ interface Holder {
   readonly said: Recording<string>
 }
 
-function launch(url: string): Holder {
-  const child = fork(join(folder, 'spec/client/lease/holder-process.js'), [url, String(DURATION)], {
-    stdio: ['pipe', 'inherit', 'inherit', 'ipc'],
-    execArgv: [],
-    env: { PATH: process.env['PATH'] },
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
+function startHolder(url: string): Holder {
+  const stdio = ['pipe' as const, 'inherit' as const, 'inherit' as const, 'ipc' as const]
+  const { child } = launch(process.execPath, [program(), url, String(DURATION)], { stdio })
   return { child, said: record(fromEvent(child, 'message', String)) }
 }
 
@@ -69,7 +42,7 @@ const read = async (store: StateStore): Promise<string | undefined> =>
 async function open(): Promise<Holder & { store: StateStore; rival: Recording<LeaseState> }> {
   const server = await serve({ port: 0, wsPort: 0 })
   onTestFinished(async () => server.close())
-  const holder = launch(server.url)
+  const holder = startHolder(server.url)
   await holder.said.until(saidSomething(/^works/))
   holder.child.send('write')
   await holder.said.until(saidSomething(/^wrote/))
@@ -109,9 +82,6 @@ async function expectSafe(
 }
 
 describe('a process that pauses for longer than its lease', () => {
-  beforeAll(compile)
-  afterAll(async () => rm(folder, { recursive: true }))
-
   it('a write of a process that was stopped is rejected, and the process loses its work and waits for the new holder', async () => {
     const world = await open()
     world.child.kill('SIGSTOP')

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { OLDEST_TSC, SERVICES } from '../../support/services.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { usesOfExports } from './support/uses-of-exports.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
@@ -34,7 +34,7 @@ const OPTIONS = {
 }
 
 beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'rx-statestore-declarations-'))
+  home = temporaryFolder()
   const modules = join(home, 'node_modules')
   cpSync(join(ROOT, 'dist'), join(modules, 'rx-statestore/dist'), { recursive: true })
   cpSync(join(ROOT, 'package.json'), join(modules, 'rx-statestore/package.json'))
@@ -43,8 +43,6 @@ beforeAll(() => {
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }))
 })
-
-afterAll(() => rmSync(home, { recursive: true }))
 
 describe('The types of the package', () => {
   it('a library that exports values of these types can emit declarations', async () => {

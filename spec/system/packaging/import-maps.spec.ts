@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 const OURS = './node_modules/rx-statestore/'
@@ -38,7 +38,7 @@ it('The import maps of pages lead to files that the package exports, and to exis
 })
 
 it('A build keeps the files that entries import, and removes files of older builds and internals', () => {
-  const root = mkdtempSync(join(tmpdir(), 'rx-statestore-prune-'))
+  const root = temporaryFolder()
   for (const folder of ['chunks', 'former/deep', 'server/console/page'])
     mkdirSync(join(root, 'dist', folder), { recursive: true })
   const files = {

@@ -1,19 +1,8 @@
 import { execFile } from 'node:child_process'
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import * as client from '../../../src/client/index.js'
 import * as lease from '../../../src/client/lease/index.js'
 import * as matching from '../../../src/client/matching/index.js'
@@ -36,6 +25,7 @@ import * as metrics from '../../../src/server/metrics/index.js'
 import { effort, some } from '../../support/effort.js'
 import { layLink } from '../../support/link.js'
 import { BUN, DENO, runtimeOf, SERVICES } from '../../support/services.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { DOCUMENTS, type Document, snippetsOf } from './support/documents.js'
 
 const run = promisify(execFile)
@@ -113,7 +103,7 @@ async function compile(
 }
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'rx-statestore-'))
+  home = temporaryFolder()
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', home], { cwd: ROOT })
   const packed = parsePacked(stdout)
   files = packed.files.map(({ path }) => path)
@@ -154,8 +144,6 @@ function parsePacked(stdout: string): Packed {
   if (first === undefined) throw new Error(`npm pack said nothing of a package: ${stdout}`)
   return first
 }
-
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 describe('the package', () => {
   it('the package contains only the build and the documents', () => {

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
@@ -12,10 +12,8 @@ const program = (path: string): string => join(ROOT, 'node_modules', path)
 let folder: string
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'rx-statestore-published-'))
+  folder = temporaryFolder()
 })
-
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 

@@ -1,14 +1,13 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { filter, firstValueFrom, ReplaySubject } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Authority } from '../../support/certificates.js'
-import { compilePackage, ROOT } from '../../support/compile-package.js'
+import { ROOT } from '../../support/compile-package.js'
+import { compiledCli } from '../../support/compiled-cli.js'
 import { freePort } from '../../support/free-port.js'
+import { launch, type RunningProgram } from '../../support/running-program.js'
 
 const PATIENCE = 60_000
 const UNIT = join(ROOT, 'deploy/rx-statestore.service')
@@ -23,35 +22,17 @@ const linesOf = (unit: string, key: string): string[] =>
   Array.from(unit.replaceAll('\\\n', ' ').matchAll(new RegExp(`^${key}=(.*)$`, 'gm')), ([, line = '']) => line)
 
 describe('The service unit', { timeout: PATIENCE }, () => {
-  let folder: string
-  beforeAll(async () => {
-    await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true })
-    folder = await mkdtemp(join(ROOT, 'node_modules/.cache/rx-statestore-service-'))
-    await compilePackage(folder)
-  }, PATIENCE)
-  afterAll(async () => rm(folder, { recursive: true }))
-
-  /** Runs a command line. `says` resolves with the first output line that contains the words. */
-  function run(words: readonly string[]) {
-    const [command = '', ...args] = words
-    const child: ChildProcess = spawn(command, args, { env: { PATH: process.env['PATH'] }, stdio: 'pipe' })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    const lines$ = new ReplaySubject<string>()
-    for (const input of [child.stdout, child.stderr])
-      if (input) createInterface({ input }).on('line', line => lines$.next(line))
-    const lineMatching = async (pattern: RegExp) => firstValueFrom(lines$.pipe(filter(line => pattern.test(line))))
-    const exit = once(child, 'exit')
-    return { child, says: lineMatching, exit }
-  }
-
-  const cli = (...args: readonly string[]) => [process.execPath, join(folder, 'dist/cli/main.js'), ...args]
+  const compiled = compiledCli()
+  const run = ([command = '', ...args]: readonly string[]): RunningProgram =>
+    launch(command, args, { env: { PATH: process.env['PATH'] }, stdio: 'pipe' })
+  const cli = (...args: readonly string[]) => [process.execPath, compiled.main, ...args]
 
   it.runIf(existsSync(VERIFIER))('systemd accepts the unit (needs systemd-analyze)', async () => {
     const unit = await readFile(UNIT, 'utf8')
     // The files that systemd verifies must exist.
     const verify = async (text: string): Promise<string> => {
-      await writeFile(join(folder, 'here.service'), text.replace('/usr/bin/node', process.execPath))
-      return spawnSync(VERIFIER, ['verify', join(folder, 'here.service')], { encoding: 'utf8' }).stderr
+      await writeFile(join(compiled.folder, 'here.service'), text.replace('/usr/bin/node', process.execPath))
+      return spawnSync(VERIFIER, ['verify', join(compiled.folder, 'here.service')], { encoding: 'utf8' }).stderr
     }
     expect(await verify(unit)).toBe('')
     expect(await verify(unit.replace('Restart=', 'Restarts='))).toContain('Restarts')
@@ -71,7 +52,7 @@ describe('The service unit', { timeout: PATIENCE }, () => {
 
   it('the commands of the unit start, reload, save and stop the store', async () => {
     const unit = await readFile(UNIT, 'utf8')
-    const [etc, data, log] = ['etc', 'data', 'log'].map(name => join(folder, name))
+    const [etc, data, log] = ['etc', 'data', 'log'].map(name => join(compiled.folder, name))
     for (const place of [etc, data, log]) if (place) await mkdir(place)
     const authority = new Authority('/CN=Plant')
     const { cert, key } = authority.issue('/CN=store')
@@ -86,7 +67,7 @@ describe('The service unit', { timeout: PATIENCE }, () => {
       (text, port, at) => text.replaceAll(port, String(ports[at])),
       unit
         .replace('/usr/bin/node', process.execPath)
-        .replace('/opt/rx-statestore/node_modules/rx-statestore', folder)
+        .replace('/opt/rx-statestore/node_modules/rx-statestore', compiled.folder)
         .replaceAll('/etc/rx-statestore', etc ?? '')
         .replaceAll('/var/lib/rx-statestore', data ?? '')
         .replaceAll('/var/log/rx-statestore', log ?? ''),
@@ -94,28 +75,27 @@ describe('The service unit', { timeout: PATIENCE }, () => {
     const [start = ''] = linesOf(here, 'ExecStart')
     const [reload = ''] = linesOf(here, 'ExecReload')
     const store = run(start.trim().split(/\s+/))
-    await store.says(/^listening on /)
+    await store.line(/^listening on /)
     const { pid } = store.child
 
     const url = ['--url', `mqtts://127.0.0.1:${ports[0]}`, '--ca', authority.file]
     const panel = [...url, '--username', 'panel', '--password', 'secret']
     expect(await run(cli('set', 'k', 'v', ...panel)).exit).toEqual([0, null])
     await run(['/bin/sh', '-c', `MAINPID=${pid}; ${reload}`]).exit
-    await store.says(/^reloaded .*users$/)
-    await store.says(/^reloaded .*policy.yaml$/)
+    await store.line(/^reloaded .*users$/)
+    await store.line(/^reloaded .*policy.yaml$/)
     expect(await run(cli('get', 'k', ...panel)).exit).toEqual([0, null])
 
     const from = ['--console', `https://127.0.0.1:${ports[2]}`, '--ca', authority.file]
     const token = ['--console-token-file', join(data ?? '', 'console-token')]
     const dump = run(cli('dump', ...from, ...token))
-    expect(await dump.says(/"key":"k"/)).toContain('"value":"v"')
+    expect(await dump.line(/"key":"k"/)).toContain('"value":"v"')
     expect(await dump.exit).toEqual([0, null])
 
     // This stops the service as systemd does without an ExecStop.
     expect(linesOf(here, 'ExecStop')).toEqual([])
-    store.child.kill('SIGTERM')
-    await store.says(/^stopped$/)
-    expect(await store.exit).toEqual([0, null])
+    expect(await store.end('SIGTERM')).toEqual([0, null])
+    await store.line(/^stopped$/)
     expect(await readFile(join(log ?? '', 'audit.jsonl'), 'utf8')).toContain('panel')
   })
 
@@ -124,14 +104,14 @@ describe('The service unit', { timeout: PATIENCE }, () => {
     ['attach', ['attach', 'mqtt://127.0.0.1:1'], /still trying|cannot reach/],
   ])('%s continues to run after SIGHUP', async (_, args, words) => {
     const store = run(cli(...args))
-    await store.says(words)
+    await store.line(words)
     for (let times = 0; times < 3; times++) {
       store.child.kill('SIGHUP')
       // The signal has been delivered once a process that was started later has ended.
       await run([process.execPath, '-e', '']).exit
     }
-    expect([store.child.exitCode, store.child.signalCode]).toEqual([null, null])
-    store.child.kill('SIGTERM')
-    await store.says(/^stopped$/)
+    expect(store.isRunning).toBe(true)
+    await store.end('SIGTERM')
+    await store.line(/^stopped$/)
   })
 })

@@ -1,5 +1,4 @@
-import { access, chmod, mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { access, chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { connectAsync } from 'mqtt'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -9,6 +8,7 @@ import { layLink } from '../../support/link.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const TOPICS = 10_000
 
@@ -31,12 +31,11 @@ async function openWriter(url: string, truth: Map<string, string>) {
 
 describe('a retained sync with Mosquitto', () => {
   it('the last values of 10,000 topics survive a lost connection and a killed broker', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'retained-'))
+    const folder = temporaryFolder()
     // Mosquitto drops root privileges.
     await chmod(folder, 0o777)
     const lines = ['persistence true', `persistence_location ${folder}/`, 'autosave_interval 0']
-    let broker = await Mosquitto.start({ lines })
-    onTestFinished(async () => broker.stop())
+    let broker = await Mosquitto.launch({ lines })
     const { store } = await openStore({ clock: systemClock })
     const link = await layLink(broker.url)
     const sync = retained(openClient(store.url), link.url, {
@@ -63,7 +62,7 @@ describe('a retained sync with Mosquitto', () => {
     await before.end()
     await broker.stop('SIGKILL')
 
-    broker = await Mosquitto.start({ port: broker.port, lines })
+    broker = await Mosquitto.launch({ port: broker.port, lines })
     const after = await openWriter(broker.url, truth)
     await after.write('fourth', i => i % 11 === 0)
     await after.write('', i => i % 13 === 0)

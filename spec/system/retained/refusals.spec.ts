@@ -36,8 +36,7 @@ describe('values that a retained sync cannot transfer', () => {
   })
 
   it.runIf(SERVICES.mosquitto.present)('a broker without retained messages ends the sync', async () => {
-    const broker = await Mosquitto.start({ lines: ['retain_available false'] })
-    onTestFinished(async () => broker.stop())
+    const broker = await Mosquitto.launch({ lines: ['retain_available false'] })
     const { store } = await openStore({ clock: systemClock })
     const sync = retained(openClient(store.url), broker.url, TERMS)
     const end = await lastValueFrom(sync.status$)
@@ -47,8 +46,7 @@ describe('values that a retained sync cannot transfer', () => {
 
   it.runIf(SERVICES.mosquitto.present)('publishes that the broker rejects are reported', async () => {
     const acl = ['topic read plant/#', 'topic readwrite rx-statestore/v1/retained/+']
-    const broker = await Mosquitto.start({ acl })
-    onTestFinished(async () => broker.stop())
+    const broker = await Mosquitto.launch({ acl })
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const sync = retained(client, broker.url, { ...TERMS, keys: 'of/{#}', direction: 'to-topics' })

@@ -1,15 +1,14 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { expect, it, onTestFinished } from 'vitest'
 import { type StateStore, text } from '../../../src/client/index.js'
 import { ROOT } from '../../support/compile-package.js'
 import { freePort } from '../../support/free-port.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient } from '../../support/open-client.js'
+import { launch, type RunningProgram } from '../../support/running-program.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 
 /** The packed package of the previous version. `npm run nightly -- upgrade --from FILE` sets it. */
 const FROM = process.env['UPGRADE_FROM']
@@ -38,7 +37,7 @@ function packThisVersion(folder: string): string {
 class UpgradableNode {
   readonly url: string
   readonly #flags: readonly string[]
-  #child: ChildProcess | undefined
+  #program: RunningProgram | undefined
 
   constructor(nodeId: string, port: number, servers: readonly string[]) {
     this.url = `mqtt://127.0.0.1:${port}`
@@ -47,21 +46,14 @@ class UpgradableNode {
   }
 
   async start(main: string): Promise<void> {
-    const child = spawn(process.execPath, [main, ...this.#flags], { stdio: ['ignore', 'pipe', 'inherit'] })
-    this.#child = child
-    onTestFinished(() => void child.kill('SIGKILL'))
-    await Promise.race([
-      once(createInterface({ input: child.stdout }), 'line'),
-      once(child, 'exit').then(([code]) => Promise.reject(new Error(`The node ended with ${code} before it listened`))),
-    ])
+    const args = [main, ...this.#flags]
+    this.#program = launch(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    await this.#program.line()
   }
 
   /** Ends the node as an operator does, and returns its exit code. */
   async stop(): Promise<unknown> {
-    if (this.#child === undefined) throw new Error('The node is not running')
-    const exited = once(this.#child, 'exit')
-    this.#child.kill('SIGTERM')
-    const [code] = await exited
+    const [code] = (await this.#program?.end('SIGTERM')) ?? []
     return code
   }
 }
@@ -100,8 +92,7 @@ it.skipIf(FROM === undefined)(
   'three nodes are upgraded one by one under load, and no acknowledged write is lost',
   { timeout: 240_000 },
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'upgrade-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const folder = temporaryFolder()
     const [before, after] = [
       unpack(FROM ?? '', join(folder, 'before')),
       unpack(packThisVersion(folder), join(folder, 'after')),

@@ -1,8 +1,7 @@
-import { type link, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { type link, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   type ClaimFiles,
   claimDirectory,
@@ -12,6 +11,7 @@ import {
   readClaims,
 } from '../../../../src/server/log/disk/lock.js'
 import { effort } from '../../../support/effort.js'
+import { temporaryFolder } from '../../../support/temporary-folder.js'
 import { failure } from './memory-disk.js'
 
 const RUNS = effort(3_000, 500)
@@ -106,7 +106,7 @@ describe('several processes that claim a directory at the same time', () => {
   })
 
   it('a process that fails to claim a directory receives the claim of the owner', async () => {
-    const files = claimFiles(await folder())
+    const files = claimFiles(temporaryFolder())
     expect(await claimDirectory(files, 'alice', () => true)).toBeUndefined()
     expect(await claimDirectory(files, 'bob', text => text === 'alice')).toBe('alice')
     expect(await claimDirectory(files, 'carol', () => false)).toBeUndefined()
@@ -116,7 +116,7 @@ describe('several processes that claim a directory at the same time', () => {
 
 describe('a claim in a directory', () => {
   it('a claim replaces all earlier claims with a single file', async () => {
-    const directory = await folder()
+    const directory = temporaryFolder()
     const files = claimFiles(directory)
     for (const name of ['a', 'b', 'c']) await claimDirectory(files, name, () => false)
     expect(await readdir(directory)).toEqual(['lock'])
@@ -125,7 +125,7 @@ describe('a claim in a directory', () => {
   it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
     'a directory can be claimed on file systems without hard links (%s)',
     async code => {
-      const directory = await folder()
+      const directory = temporaryFolder()
       const files = claimFiles(directory, async () => {
         throw failure(code)
       })
@@ -139,10 +139,10 @@ describe('a claim in a directory', () => {
     const failing: typeof link = async () => {
       throw failure('EIO')
     }
-    await expect(claimDirectory(claimFiles(await folder(), failing), 'alice', () => true)).rejects.toMatchObject({
+    await expect(claimDirectory(claimFiles(temporaryFolder(), failing), 'alice', () => true)).rejects.toMatchObject({
       code: 'EIO',
     })
-    await expect(claimFiles(join(await folder(), 'nowhere')).create('lock', 'alice')).rejects.toMatchObject({
+    await expect(claimFiles(join(temporaryFolder(), 'nowhere')).create('lock', 'alice')).rejects.toMatchObject({
       code: 'ENOENT',
     })
   })
@@ -150,7 +150,7 @@ describe('a claim in a directory', () => {
 
 describe('a directory', () => {
   it('the directory of a killed process is taken over even if its lock has the format of an earlier version', async () => {
-    const directory = await folder()
+    const directory = temporaryFolder()
     await writeFile(join(directory, 'lock'), '999999999 -\n')
     expect(await lockOwner(directory)).toBeUndefined()
     const lock = await lockDirectory(directory)
@@ -160,9 +160,3 @@ describe('a directory', () => {
     expect(await readdir(directory)).toEqual(['lock.reserve'])
   })
 })
-
-async function folder(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'claims-'))
-  onTestFinished(async () => rm(directory, { recursive: true, force: true }))
-  return directory
-}

@@ -1,13 +1,13 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makeDirectory } from '../../../../src/server/log/disk/files.js'
+import { temporaryFolder } from '../../../support/temporary-folder.js'
 
 describe('makeDirectory', () => {
   let root: string
   beforeEach(() => {
-    root = mkdtempSync(join(tmpdir(), 'make-directory-'))
+    root = temporaryFolder()
   })
   afterEach(() => rmSync(root, { recursive: true }))
 

@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -16,6 +15,7 @@ import { livenessOf } from '../../../../src/server/log/disk/owner.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { effort, SEED } from '../../../support/effort.js'
 import { ManualClock } from '../../../support/manual-clock.js'
+import { temporaryFolder } from '../../../support/temporary-folder.js'
 import { anyEntry } from '../any-entry.js'
 import { pictureOf, Run, slowly } from './run.js'
 
@@ -41,12 +41,6 @@ async function passTime<T>(
   return settled
 }
 
-async function folder(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'lock-'))
-  onTestFinished(async () => rm(directory, { recursive: true, force: true }))
-  return directory
-}
-
 /** Locks a directory as a process of another pid namespace or machine. */
 async function takeOver(directory: string, pidNamespace = 'there'): Promise<DirectoryLock> {
   const clock = new ManualClock()
@@ -62,7 +56,7 @@ async function held(locking: Promise<DirectoryLock>): Promise<DirectoryLock> {
 
 describe('a directory whose lock a process of another pid namespace holds', () => {
   it("the directory is refused while the owner's heartbeat continues, regardless of the owner's clock", async () => {
-    const directory = await folder()
+    const directory = temporaryFolder()
     const clock = new ManualClock()
     const lock = await lockDirectory(directory, { clock, pidNamespace: 'here' })
     for (const jump of [0, -3_600_000, 7_200_000]) {
@@ -79,7 +73,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
   })
 
   it('the directory is taken from an owner without a heartbeat, and the lock is marked as forced', async () => {
-    const directory = await folder()
+    const directory = temporaryFolder()
     const here = new ManualClock()
     const losses: unknown[] = []
     const first = await lockDirectory(directory, {
@@ -98,7 +92,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
   })
 
   it('a former owner that still has its lock file open does not release the lock of the next owner', async () => {
-    const directory = await folder()
+    const directory = temporaryFolder()
     const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
     expect(() => first.check()).not.toThrow()
     await rename(join(directory, 'lock'), join(directory, 'moved'))
@@ -108,7 +102,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
   })
 
   it('only one of several processes takes the directory of an owner without a heartbeat', async () => {
-    const directory = await folder()
+    const directory = temporaryFolder()
     await held(lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' }))
     const clock = new ManualClock()
     const pidNamespaces = ['a', 'b', 'c']
@@ -121,7 +115,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
   })
 
   it('an owner that resumes after its heartbeat stopped loses the directory at its next heartbeat', async () => {
-    const directory = await folder()
+    const directory = temporaryFolder()
     const here = new ManualClock()
     const losses: unknown[] = []
     await held(lockDirectory(directory, { clock: here, pidNamespace: 'here', onLost: error => losses.push(error) }))
@@ -131,7 +125,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
   })
 
   it('an owner loses the directory even if the file system does not show that the lock file was replaced', async () => {
-    const directory = await folder()
+    const directory = temporaryFolder()
     const clock = new ManualClock()
     const lock = await held(lockDirectory(directory, { clock, pidNamespace: 'here' }))
     lock.check()
@@ -246,7 +240,7 @@ describe('a process suspended for longer than its heartbeat timeout', () => {
   it('a process that was suspended at any call acknowledges nothing and damages nothing when it resumes', async () => {
     const step = effort(1, 24)
     for (let at = 1 + (SEED % step); ; at += step) {
-      const directory = await folder()
+      const directory = temporaryFolder()
       const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
       const stoppable = new SuspendableFiles()
       const owner = await Run.open(guardedFiles(stoppable.of(await directoryFiles(directory)), first), 400, slowly())
@@ -287,7 +281,7 @@ describe('a process suspended while it takes a directory by force', () => {
     const step = effort(3, 1)
     let stops = 0
     for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {
-      const directory = await folder()
+      const directory = temporaryFolder()
       const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
       const owner = await Run.open(guardedFiles(await directoryFiles(directory), first), 400, slowly())
       await owner.append(entries.slice(0, 3))

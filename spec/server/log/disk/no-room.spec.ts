@@ -1,13 +1,13 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type EntryCommand, type LogEntry, parseWriteCommand } from '../../../../src/server/engine/entry.js'
 import { directoryFiles } from '../../../../src/server/log/disk/files.js'
 import { type OpenedLog, openLog, type TakeoverOptions } from '../../../../src/server/log/disk/open.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import type { LogFailure } from '../../../../src/server/log/log.js'
 import { START } from '../../../support/manual-clock.js'
+import { temporaryFolder } from '../../../support/temporary-folder.js'
 import { resp3 } from '../../../support/words.js'
 import { MemoryDisk } from './memory-disk.js'
 import { pictureOf, slowly } from './run.js'
@@ -161,8 +161,7 @@ it('taking over a full disk by force needs a few hundred bytes, regardless of th
 
 describe('a key that is overwritten repeatedly', () => {
   it('overwriting a key repeatedly uses only a few MiB of the disk', { tags: 'slow' }, async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'garbage-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = temporaryFolder()
     const options = { now: () => START, monotonic: slowly(), onError: (error: unknown) => expect.fail(String(error)) }
     const { engine, log } = await openLog<never>(await directoryFiles(folder), options)
     const commands = Array.from({ length: 100 }, () => write(['SET', 'key', 'v'.repeat(1_000)]))

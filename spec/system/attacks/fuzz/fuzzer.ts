@@ -54,8 +54,10 @@ export async function findCulprit(
   for (const seed of [...seeds].reverse()) {
     const session = sessionOf(seed)
     const crashesStore = async (packets: readonly Buffer[]): Promise<boolean> => {
-      await using store = await start()
-      return isFatal(store, { ...session, packets: packets.map(bytes => ({ bytes, mutated: true })) })
+      const store = await start()
+      const isEnded = await isFatal(store, { ...session, packets: packets.map(bytes => ({ bytes, mutated: true })) })
+      await store.end()
+      return isEnded
     }
     const packets = session.packets.map(({ bytes }) => bytes)
     if (await crashesStore(packets))

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import { bundle, type Program } from '../../../support/bundle.js'
+import { expect } from 'vitest'
+import { bundledProgram } from '../../../support/bundle.js'
 import { type Experience, Innocent } from './innocent.js'
 
 /** The permitted factor between the durations of rounds during an attack and before it. */
@@ -9,14 +9,13 @@ const MIN_QUIET_MS = 10
 /** The steps of a round: to the store, back, and to the store again. */
 const STEPS = 3
 
-let program: Program | undefined
+let programPath = (): string => {
+  throw new Error('prepareInnocents() was not called')
+}
 
 /** Builds the child program. Must be called once per file. */
 export function prepareInnocents(): void {
-  beforeAll(async () => {
-    program = await bundle(new URL('innocent-process.ts', import.meta.url))
-  })
-  afterAll(async () => program?.[Symbol.asyncDispose]())
+  programPath = bundledProgram(new URL('innocent-process.ts', import.meta.url))
 }
 
 /** An innocent client at any broker with a store, which knows the durations of its rounds before the attack. */
@@ -32,9 +31,7 @@ export class Bystander {
   }
 
   static async start(url: string, rounds = 100): Promise<Bystander> {
-    if (program === undefined) throw new Error('prepareInnocents() was not called')
-    const innocent = await Innocent.start(program, url)
-    onTestFinished(async () => innocent[Symbol.asyncDispose]())
+    const innocent = await Innocent.start(programPath(), url)
     // The first rounds warm up the code, which is slow on its first run.
     await innocent.experience(rounds)
     return new Bystander(innocent, await innocent.experience(rounds), rounds)

@@ -1,10 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import type { ServePubSubOptions } from '../../../../src/pubsub/hub/index.js'
 import type { HubStats } from '../../../../src/pubsub/hub/pubsub-server.js'
-import { bundle, type Program } from '../../../support/bundle.js'
+import { bundledProgram } from '../../../support/bundle.js'
 import type { RawSocket } from '../../../support/raw-socket.js'
+import { AnsweringProgram } from '../../../support/running-program.js'
 import { attackHub, type HubLogin } from './hub-frames.js'
 
 /** The memory of the hub's process, in bytes. */
@@ -42,75 +41,30 @@ const BUSY_P99_MS = 5
 /** The heap size of a child process, in MB. */
 const HEAP_MB = 1_024
 
-let programs: { readonly hub: Program; readonly member: Program } | undefined
+let programs: { readonly hub: () => string; readonly member: () => string } | undefined
 
 /** Builds the child programs. Must be called once per file. */
 export function prepareHubScenes(): void {
-  beforeAll(async () => {
-    const [hub, member] = await Promise.all([
-      bundle(new URL('hub-process.ts', import.meta.url)),
-      bundle(new URL('member-process.ts', import.meta.url)),
-    ])
-    programs = { hub, member }
-  })
-  afterAll(async () => {
-    await Promise.all([programs?.hub[Symbol.asyncDispose](), programs?.member[Symbol.asyncDispose]()])
-  })
-}
-
-/** A child process that answers one request at a time. */
-class Child {
-  readonly #process: ChildProcess
-
-  constructor(process: ChildProcess) {
-    this.#process = process
-    onTestFinished(async () => {
-      if (!this.isRunning) return
-      const ended = once(process, 'exit')
-      process.kill('SIGKILL')
-      await ended
-    })
+  programs = {
+    hub: bundledProgram(new URL('hub-process.ts', import.meta.url)),
+    member: bundledProgram(new URL('member-process.ts', import.meta.url)),
   }
-
-  get isRunning(): boolean {
-    return this.#process.exitCode === null && this.#process.signalCode === null
-  }
-
-  async ask(question: string) {
-    const answer = once(this.#process, 'message')
-    this.#process.send(question)
-    const [value] = await Promise.race([
-      answer,
-      once(this.#process, 'exit').then(() => {
-        throw new Error('The process has ended')
-      }),
-    ])
-    return value
-  }
-}
-
-async function start({ path }: Program, args: readonly string[]): Promise<[Child, unknown]> {
-  const child = fork(path, args, {
-    execArgv: ['--expose-gc', `--max-old-space-size=${HEAP_MB}`],
-    env: { PATH: process.env['PATH'] },
-  })
-  const [message] = await once(child, 'message')
-  return [new Child(child), message]
 }
 
 /** A hub in a process, with a member in another process. */
 interface Pair {
-  readonly hub: Child
-  readonly member: Child
+  readonly hub: AnsweringProgram
+  readonly member: AnsweringProgram
   readonly port: number
 }
 
 async function startPair(options: Partial<ServePubSubOptions>, pauseMs: number): Promise<Pair> {
   if (programs === undefined) throw new Error('prepareHubScenes() was not called')
-  const [hub, port] = await start(programs.hub, [JSON.stringify(options)])
-  const url = `ws://127.0.0.1:${port}/client/hubs/chat?user=innocent&may=all`
-  const [member] = await start(programs.member, [url, String(pauseMs)])
-  return { hub, member, port: Number(port) }
+  const flags = ['--expose-gc', `--max-old-space-size=${HEAP_MB}`]
+  const { program: hub, ready } = await AnsweringProgram.launch(programs.hub(), [JSON.stringify(options)], flags)
+  const url = `ws://127.0.0.1:${ready}/client/hubs/chat?user=innocent&may=all`
+  const { program: member } = await AnsweringProgram.launch(programs.member(), [url, String(pauseMs)], flags)
+  return { hub, member, port: Number(ready) }
 }
 
 /**
@@ -126,13 +80,13 @@ export async function openHubScene(options: Partial<ServePubSubOptions> = {}, pa
 
 export class HubScene {
   readonly port: number
-  readonly #hub: Child
-  readonly #member: Child
+  readonly #hub: AnsweringProgram
+  readonly #member: AnsweringProgram
   /** The member that is not attacked. */
-  readonly #quiet: Child
+  readonly #quiet: AnsweringProgram
   readonly #attackers: RawSocket[] = []
 
-  constructor({ hub, member, port }: Pair, quiet: Child) {
+  constructor({ hub, member, port }: Pair, quiet: AnsweringProgram) {
     this.#hub = hub
     this.#member = member
     this.port = port
@@ -191,10 +145,8 @@ export class HubScene {
     const { complaints } = experience
     const words = `attacked: ${describe(experience)}; not attacked: ${describe(quiet)}; ${(100 * share).toFixed(0)} % of a processor used`
     if (process.env['FIGURES']) process.stderr.write(`${words}\n`)
-    expect(
-      { complaints, isRunning: this.#hub.isRunning, isSlow: isTimed && isSlower(experience, quiet) },
-      words,
-    ).toEqual({
+    const isSlow = isTimed && isSlower(experience, quiet)
+    expect({ complaints, isRunning: this.#hub.isRunning, isSlow }, words).toEqual({
       complaints: [],
       isRunning: true,
       isSlow: false,

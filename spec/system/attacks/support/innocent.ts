@@ -1,6 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import type { Program } from '../../../support/bundle.js'
+import { AnsweringProgram } from '../../../support/running-program.js'
 
 /** Measurements of a client. A round is a write and a read with both responses, and the notification. */
 export interface Experience {
@@ -17,31 +15,21 @@ export interface Experience {
   readonly complaints: readonly string[]
 }
 
-/** An innocent client in a separate process. */
-export class Innocent implements AsyncDisposable {
-  readonly #process: ChildProcess
+/** An innocent client in a separate process, which is killed at the end of the test. */
+export class Innocent {
+  readonly #program: AnsweringProgram
 
-  private constructor(child: ChildProcess) {
-    this.#process = child
+  private constructor(program: AnsweringProgram) {
+    this.#program = program
   }
 
-  static async start({ path }: Program, url: string, id = 'innocent'): Promise<Innocent> {
-    const child = fork(path, [url, id], { execArgv: [], env: { PATH: process.env['PATH'] } })
-    await once(child, 'message')
-    return new Innocent(child)
+  static async start(path: string, url: string, id = 'innocent'): Promise<Innocent> {
+    const { program } = await AnsweringProgram.launch(path, [url, id])
+    return new Innocent(program)
   }
 
   /** Returns the measurements since the last call, after `rounds` more rounds or five seconds. */
   async experience(rounds: number): Promise<Experience> {
-    const answer = once(this.#process, 'message')
-    this.#process.send(rounds)
-    const [value] = await answer
-    return value
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const ended = once(this.#process, 'exit')
-    this.#process.disconnect()
-    await ended
+    return this.#program.ask(rounds)
   }
 }

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import { bundle, type Program } from '../../../support/bundle.js'
+import { expect } from 'vitest'
+import { bundledProgram } from '../../../support/bundle.js'
 import { connect } from '../../../support/packets.js'
 import { RawSocket } from '../../../support/raw-socket.js'
 import { type Experience, Innocent } from './innocent.js'
@@ -35,20 +35,14 @@ export interface AttackLimits {
   readonly mustComplete?: boolean
 }
 
-let programs: { readonly store: Program; readonly innocent: Program } | undefined
+let programs: { readonly store: () => string; readonly innocent: () => string } | undefined
 
 /** Builds the child programs. Must be called once per file. */
 export function prepareScenes(): void {
-  beforeAll(async () => {
-    const [store, innocent] = await Promise.all([
-      bundle(new URL('store-process.ts', import.meta.url)),
-      bundle(new URL('innocent-process.ts', import.meta.url)),
-    ])
-    programs = { store, innocent }
-  })
-  afterAll(async () => {
-    await Promise.all([programs?.store[Symbol.asyncDispose](), programs?.innocent[Symbol.asyncDispose]()])
-  })
+  programs = {
+    store: bundledProgram(new URL('store-process.ts', import.meta.url)),
+    innocent: bundledProgram(new URL('innocent-process.ts', import.meta.url)),
+  }
 }
 
 const NOT_PREPARED = new Error('prepareScenes() was not called')
@@ -56,16 +50,14 @@ const NOT_PREPARED = new Error('prepareScenes() was not called')
 /** Starts a store without clients. */
 export async function startStore(options: ChildOptions = {}): Promise<StoreChild> {
   if (programs === undefined) throw NOT_PREPARED
-  return StoreChild.start(programs.store, options)
+  return StoreChild.start(programs.store(), options)
 }
 
 /** Opens a scene with a separate store for one test. */
 export async function openScene(options: ChildOptions = {}): Promise<Scene> {
   const store = await startStore(options)
   if (programs === undefined) throw NOT_PREPARED
-  onTestFinished(async () => store[Symbol.asyncDispose]())
-  const innocent = await Innocent.start(programs.innocent, store.addresses.url)
-  onTestFinished(async () => innocent[Symbol.asyncDispose]())
+  const innocent = await Innocent.start(programs.innocent(), store.addresses.url)
   // The first rounds warm up the code, which is slow on its first run.
   expect((await innocent.experience(ROUNDS)).complaints).toEqual([])
   const before = await store.memory()

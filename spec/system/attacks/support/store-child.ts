@@ -1,8 +1,6 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import type { HubStats } from '../../../../src/pubsub/hub/pubsub-server.js'
 import type { ServeOptions, StoreStats } from '../../../../src/server/index.js'
-import type { Program } from '../../../support/bundle.js'
+import { AnsweringProgram } from '../../../support/running-program.js'
 
 /** The listen addresses of a store. Console and hub are optional. */
 export interface StoreAddresses {
@@ -36,84 +34,49 @@ export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate
 
 /** The heap size in MB, as in a small container, so that an attack exhausts the heap quickly. */
 const HEAP_MB = 2_048
-/** The maximum length of the output that is kept of a crashed process, in characters. */
-const MAX_OUTPUT_LENGTH = 4_000
-
-/** A store in a child process. */
-export class StoreChild implements AsyncDisposable {
+/** A store in a child process, which is killed at the end of the test. */
+export class StoreChild {
   readonly addresses: StoreAddresses
-  readonly #process: ChildProcess
-  readonly #ended: Promise<never>
-  #output = ''
+  readonly #program: AnsweringProgram
 
-  private constructor(child: ChildProcess, addresses: StoreAddresses) {
-    this.#process = child
+  private constructor(program: AnsweringProgram, addresses: StoreAddresses) {
+    this.#program = program
     this.addresses = addresses
-    this.#ended = once(child, 'exit').then(() => {
-      throw new Error(`The store ${this.exitStatus}`)
-    })
-    this.#ended.catch(() => undefined)
-    child.stderr?.on('data', data => {
-      this.#output = (this.#output + data).slice(-MAX_OUTPUT_LENGTH)
-    })
   }
 
-  static async start({ path }: Program, options: ChildOptions = {}): Promise<StoreChild> {
-    const child = fork(path, [JSON.stringify(options)], {
-      stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-      execArgv: ['--expose-gc', `--max-old-space-size=${HEAP_MB}`],
-      env: { PATH: process.env['PATH'] },
-    })
-    let output = ''
-    child.stderr?.on('data', data => {
-      output = (output + data).slice(-MAX_OUTPUT_LENGTH)
-    })
-    const failed = once(child, 'exit').then(() => {
-      throw new Error(`The store did not start: ${output}`)
-    })
-    const [addresses] = await Promise.race([once(child, 'message'), failed])
-    failed.catch(() => undefined)
-    return new StoreChild(child, addresses)
+  static async start(path: string, options: ChildOptions = {}): Promise<StoreChild> {
+    const flags = ['--expose-gc', `--max-old-space-size=${HEAP_MB}`]
+    const { program, ready } = await AnsweringProgram.launch(path, [JSON.stringify(options)], flags)
+    return new StoreChild(program, ready)
   }
 
-  /** Returns how the process ended with its last output, or `running`. */
+  /** Returns how the process ended with its output, or `running`. */
   get exitStatus(): string {
-    const { exitCode, signalCode } = this.#process
-    return exitCode === null && signalCode === null ? 'running' : `ended (${signalCode ?? exitCode}): ${this.#output}`
+    return this.#program.status
   }
 
   get ended(): boolean {
-    return this.exitStatus !== 'running'
+    return !this.#program.isRunning
   }
 
   async memory(): Promise<Memory> {
-    return this.#ask('memory')
+    return this.#program.ask('memory')
   }
 
   async stats(): Promise<StoreStats> {
-    return this.#ask('stats')
+    return this.#program.ask('stats')
   }
 
   async hubStats(): Promise<HubStats | undefined> {
-    return this.#ask('hub')
+    return this.#program.ask('hub')
   }
 
   /** Advances the wall clock of the store. */
   async jump(ms: number): Promise<void> {
-    await this.#ask(ms)
+    await this.#program.ask(ms)
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.ended) return
-    const ended = once(this.#process, 'exit')
-    this.#process.kill('SIGKILL')
-    await ended
-  }
-
-  async #ask(question: string | number) {
-    const answer = once(this.#process, 'message')
-    if (!this.ended) this.#process.send(question)
-    const [value] = await Promise.race([answer, this.#ended])
-    return value
+  async end(): Promise<void> {
+    await this.#program.end()
   }
 }

@@ -1,5 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { filter, firstValueFrom, map } from 'rxjs'
 import { expect, onTestFinished } from 'vitest'
@@ -8,6 +6,7 @@ import { type StoreServer, serve } from '../../../../src/server/index.js'
 import { freePort } from '../../../support/free-port.js'
 import { type Link, layLink } from '../../../support/link.js'
 import { openClient } from '../../../support/open-client.js'
+import { RunningProgram } from '../../../support/running-program.js'
 import { textOf } from '../../../support/words.js'
 
 export const SET_POINT = 'thermostat1/setPoint'
@@ -39,32 +38,16 @@ export async function startThermostat(folder: string): Promise<Thermostat> {
 }
 
 export async function start(folder: string, options: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [join(folder, 'examples/thermostat/main.js'), ...options], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
-  })
+  const args = [join(folder, 'examples/thermostat/main.js'), ...options]
+  const program = new RunningProgram(process.execPath, args, { env: { PATH: process.env['PATH'] } })
   const complaints: string[] = []
-  child.stderr.on('data', data => complaints.push(String(data)))
+  program.child.stderr?.on('data', data => complaints.push(String(data)))
   onTestFinished(async () => {
-    await end(child)
-    expect({ code: child.exitCode, complaints }).toEqual({ code: 0, complaints: [] })
+    await program.end('SIGTERM')
+    expect({ code: program.child.exitCode, complaints }).toEqual({ code: 0, complaints: [] })
   })
-  let output = ''
-  return new Promise((resolve, reject) => {
-    child.once('exit', () => reject(new Error(`it ended: ${output}${complaints.join('')}`)))
-    child.stdout.on('data', data => {
-      output += data
-      const [url] = /http:\/\/\S+\//.exec(output) ?? []
-      if (url !== undefined) resolve(url)
-    })
-  })
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  await ended
+  const [url = ''] = /http:\/\/\S+\//.exec(await program.line(/http:\/\/\S+\//)) ?? []
+  return url
 }
 
 function writesTo(store: StoreServer): readonly number[] {
