@@ -1,6 +1,6 @@
-import { firstValueFrom } from 'rxjs'
+import { firstValueFrom, type Observable } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
-import { number, systemClock, text } from '../../../src/client/index.js'
+import { type ConnectOptions, type Key, number, systemClock, text } from '../../../src/client/index.js'
 import { serve } from '../../../src/server/index.js'
 import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
@@ -164,52 +164,37 @@ describe('a request', () => {
     expect(await write).toMatchObject({ applied: true })
   })
 
-  it('a sent write gets its response in the resumed session', async () => {
+  /** Reconnects after a request was sent, and before its response is received. */
+  async function reconnectBeforeResponse<T>(options: ConnectOptions, request: (key: Key<string>) => Observable<T>) {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
-    const client = openClient(link.url)
-    const key = client.key('a', text)
-    await firstValueFrom(key.set('1'))
+    const key = openClient(link.url, options).key('a', text)
+    await key.set('1')
     link.stall('down')
     const requests = record(store.requests$)
-    const write = firstValueFrom(key.set('2'))
+    const response = firstValueFrom(request(key))
     await requests.until(({ values }) => values.length === 1)
     link.cut()
     link.restore()
-    expect(await write).toMatchObject({ applied: true })
+    return { key, requests, response }
+  }
+
+  it('a sent write gets its response in the resumed session', async () => {
+    const { requests, response } = await reconnectBeforeResponse({}, key => key.set('2'))
+    expect(await response).toMatchObject({ applied: true })
     expect(requests.values).toHaveLength(1)
   })
 
   it('a sent write is outcome-unknown after a lost session, and is not resent', async () => {
-    const { store } = await openStore(strict)
-    const link = await layLink(store.url)
-    const client = openClient(link.url, { sessionExpiry: 0 })
-    const key = client.key('a', text)
-    await firstValueFrom(key.set('1'))
-    link.stall('down')
-    const requests = record(store.requests$)
-    const write = firstValueFrom(key.set('2'))
-    await requests.until(({ values }) => values.length === 1)
-    link.cut()
-    link.restore()
-    await expect(write).rejects.toMatchObject({ code: 'outcome-unknown', key: 'a' })
-    expect(await firstValueFrom(key.get())).toMatchObject({ value: '2' })
+    const { key, requests, response } = await reconnectBeforeResponse({ sessionExpiry: 0 }, sent => sent.set('2'))
+    await expect(response).rejects.toMatchObject({ code: 'outcome-unknown', key: 'a' })
+    expect(await key.get()).toMatchObject({ value: '2' })
     expect(requests.values.map(({ outcome }) => outcome)).toEqual(['ok', 'value'])
   })
 
   it('a sent read is resent on the next connection', async () => {
-    const { store } = await openStore(strict)
-    const link = await layLink(store.url)
-    const client = openClient(link.url, { sessionExpiry: 0 })
-    const key = client.key('a', text)
-    await firstValueFrom(key.set('1'))
-    link.stall('down')
-    const requests = record(store.requests$)
-    const read = firstValueFrom(key.get())
-    await requests.until(({ values }) => values.length === 1)
-    link.cut()
-    link.restore()
-    expect(await read).toMatchObject({ value: '1' })
+    const { requests, response } = await reconnectBeforeResponse({ sessionExpiry: 0 }, key => key.get())
+    expect(await response).toMatchObject({ value: '1' })
     expect(requests.values).toHaveLength(2)
   })
 })

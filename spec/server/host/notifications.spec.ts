@@ -137,29 +137,27 @@ describe("with notifications 'subscribed', a notification", () => {
     expect(await received(client)).toEqual([])
   })
 
+  async function receivedWithSubscription(filter: string): Promise<readonly string[]> {
+    const { store } = await openStore({ notifications: 'subscribed' })
+    const client = await StoreClient.connect(store.url, 'alice')
+    await client.subscribe(responseTopicOf('alice'))
+    await client.subscribe(filter)
+    await watch(client)
+    await change(store)
+    return received(client)
+  }
+
   it.each(['#', 'clients/#', '+/+/+/+/+/+/+/+', 'clients/statestore/+/+/616C696365/command/notify/+'])(
     "with notifications 'subscribed', a notification is sent to a client with the matching subscription %s",
     async filter => {
-      const { store } = await openStore({ notifications: 'subscribed' })
-      const client = await StoreClient.connect(store.url, 'alice')
-      await client.subscribe(responseTopicOf('alice'))
-      await client.subscribe(filter)
-      await watch(client)
-      await change(store)
-      expect(await received(client)).toEqual([notificationTopicOf('alice', 'k')])
+      expect(await receivedWithSubscription(filter)).toEqual([notificationTopicOf('alice', 'k')])
     },
   )
 
   it.each(['+/+', 'clients/+', 'other/#', 'clients/statestore', '+/+/+/+/+/+/+/+/+'])(
     "with notifications 'subscribed', a notification is not sent to a client with the subscription %s, which does not match",
     async filter => {
-      const { store } = await openStore({ notifications: 'subscribed' })
-      const client = await StoreClient.connect(store.url, 'alice')
-      await client.subscribe(responseTopicOf('alice'))
-      await client.subscribe(filter)
-      await watch(client)
-      await change(store)
-      expect(await received(client)).toEqual([])
+      expect(await receivedWithSubscription(filter)).toEqual([])
     },
   )
 

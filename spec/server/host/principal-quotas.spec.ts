@@ -184,26 +184,27 @@ describe('a quota of retained messages', () => {
 })
 
 describe('a quota of messages queued for offline clients', () => {
-  it('a quota of messages queued for offline clients ends the session that exceeds the quota', async () => {
+  const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
+
+  /** Publishes messages of 1 KB to an offline client of alice. */
+  async function publishToOfflineClient(messages: number) {
     const { connectAs, usageOf, store } = await open({ maxBufferedBytes: 80_000 })
-    const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const away = await StoreClient.connect(store.url, 'away', lasting)
     await away.subscribe('news')
     await away.disconnect()
     const bob = await connectAs('bob')
-    for (let i = 0; i < 20; i++) await bob.raw.publish('news', 'x'.repeat(1_000))
+    for (let i = 0; i < messages; i++) await bob.raw.publish('news', 'x'.repeat(1_000))
+    return { usageOf, store }
+  }
+
+  it('a quota of messages queued for offline clients ends the session that exceeds the quota', async () => {
+    const { usageOf, store } = await publishToOfflineClient(20)
     expect(usageOf('alice')).toMatchObject({ refused: 1, waitingBytes: 0, subscriptions: 0 })
     expect(store.stats.sessions).toBe(1)
   })
 
   it('a quota of messages queued for offline clients does not count messages for connected clients', async () => {
-    const { connectAs, usageOf, store } = await open({ maxBufferedBytes: 80_000 })
-    const lasting = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
-    const away = await StoreClient.connect(store.url, 'away', lasting)
-    await away.subscribe('news')
-    await away.disconnect()
-    const bob = await connectAs('bob')
-    for (let i = 0; i < 3; i++) await bob.raw.publish('news', 'x'.repeat(1_000))
+    const { usageOf, store } = await publishToOfflineClient(3)
     expect(usageOf('alice')?.waitingBytes).toBeGreaterThan(3_000)
     const back = await StoreClient.connect(store.url, 'away', lasting)
     expect(await back.arrived(3)).toHaveLength(3)

@@ -39,6 +39,24 @@ const valuesOf = (client: TestClient): (string | undefined)[] => client.publishe
 const awaitDisconnect = async (store: StoreServer, clientId = 'alice'): Promise<void> =>
   eventually(() => !store.clientIds.includes(clientId))
 
+/** Opens a store and a client that disconnects after it has received each value, without acknowledging any. */
+async function leaveUnacknowledged(values: readonly string[], session?: Partial<IConnectPacket>): Promise<StoreServer> {
+  const { store } = await openStore()
+  const client = await connectWatcher(store, session)
+  await write(store, ...values)
+  await client.came('publish', values.length)
+  await client.cut()
+  await awaitDisconnect(store)
+  return store
+}
+
+/** Connects the client again. Resolves when the client has received everything that the store sends at once. */
+async function reconnect(store: StoreServer, session: Partial<IConnectPacket> = PERSISTENT): Promise<TestClient> {
+  const client = await TestClient.connect(store.url, 'alice', session)
+  await client.settled()
+  return client
+}
+
 describe('an unacknowledged message', () => {
   it('an unacknowledged message is redelivered on reconnect, in order, with DUP and before newer messages', async () => {
     const { store } = await openStore()
@@ -60,23 +78,16 @@ describe('an unacknowledged message', () => {
     await after.settled()
     await after.cut()
     await awaitDisconnect(store)
-    const third = await TestClient.connect(store.url, 'alice', PERSISTENT)
-    await third.settled()
-    expect(third.publishes).toEqual([])
+    expect((await reconnect(store)).publishes).toEqual([])
   })
 
   it('an unacknowledged message is redelivered on every reconnect until it is acknowledged', async () => {
-    const { store } = await openStore()
-    const before = await connectWatcher(store)
-    await write(store, 'a', 'b')
-    await before.came('publish', 2)
-    await before.cut()
+    const store = await leaveUnacknowledged(['a', 'b'])
     for (let times = 0; times < 3; times++) {
-      await awaitDisconnect(store)
-      const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
-      await after.came('publish', 2)
+      const after = await reconnect(store)
       expect(valuesOf(after)).toEqual(['a', 'b'])
       await after.cut()
+      await awaitDisconnect(store)
     }
   })
 
@@ -85,15 +96,8 @@ describe('an unacknowledged message', () => {
     ['the session ended with the connection', { clean: true }, PERSISTENT],
     ['the resumed session ended with the connection', { clean: false }, PERSISTENT],
   ] as const)('an unacknowledged message is dropped when %s', async (_, session, next) => {
-    const { store } = await openStore()
-    const before = await connectWatcher(store, session)
-    await write(store, 'a', 'b')
-    await before.came('publish', 2)
-    await before.cut()
-    await awaitDisconnect(store)
-    const after = await TestClient.connect(store.url, 'alice', next)
-    await after.settled()
-    expect(after.publishes).toEqual([])
+    const store = await leaveUnacknowledged(['a', 'b'], session)
+    expect((await reconnect(store, next)).publishes).toEqual([])
   })
 
   it('an unacknowledged message is dropped if the client ends the session in DISCONNECT', async () => {
@@ -110,20 +114,12 @@ describe('an unacknowledged message', () => {
   })
 
   it('an unacknowledged message is dropped if the resumed session ends with its connection', async () => {
-    const { store } = await openStore()
-    const before = await connectWatcher(store)
-    await write(store, 'a')
-    await before.came('publish', 1)
-    await before.cut()
-    await awaitDisconnect(store)
-    const once = await TestClient.connect(store.url, 'alice', { clean: false })
-    await once.came('publish', 1)
+    const store = await leaveUnacknowledged(['a'])
+    const once = await reconnect(store, { clean: false })
     expect(valuesOf(once)).toEqual(['a'])
     await once.cut()
     await awaitDisconnect(store)
-    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
-    await after.settled()
-    expect(after.publishes).toEqual([])
+    expect((await reconnect(store)).publishes).toEqual([])
   })
 
   it('an unacknowledged message is redelivered to the connection that takes over the session', async () => {
@@ -163,9 +159,7 @@ describe('an unacknowledged message', () => {
     expect([first?.qos, first?.messageId]).toEqual([0, undefined])
     await before.cut()
     await awaitDisconnect(store)
-    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
-    await after.settled()
-    expect(after.publishes).toEqual([])
+    expect((await reconnect(store)).publishes).toEqual([])
   })
 })
 
@@ -181,12 +175,7 @@ describe('messages queued for an offline client', () => {
     'messages queued for an offline client are dropped when the session expires: after %i of 60,000 ms, session present is %s',
     async (ms, sessionPresent, values) => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-      const { store } = await openStore()
-      const before = await connectWatcher(store)
-      await write(store, 'a')
-      await before.came('publish', 1)
-      await before.cut()
-      await awaitDisconnect(store)
+      const store = await leaveUnacknowledged(['a'])
       vi.advanceTimersByTime(ms)
       const [after, connack] = await TestClient.greet(store.url, 'alice', PERSISTENT)
       await after.settled()
@@ -194,18 +183,6 @@ describe('messages queued for an offline client', () => {
       expect(valuesOf(after)).toEqual(values)
     },
   )
-
-  it('messages queued for an offline client are not kept if the session ends with the connection', async () => {
-    const { store } = await openStore()
-    const before = await connectWatcher(store, { clean: true })
-    await write(store, 'a')
-    await before.came('publish', 1)
-    await before.cut()
-    await awaitDisconnect(store)
-    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
-    await after.settled()
-    expect(after.packets).toEqual([])
-  })
 })
 
 describe('packet ids', () => {
@@ -253,9 +230,7 @@ describe('packet ids', () => {
     }
     await client.cut()
     await awaitDisconnect(store)
-    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
-    await after.settled()
-    expect(after.publishes).toEqual([])
+    expect((await reconnect(store)).publishes).toEqual([])
   })
 
   it('acknowledgements with an unknown packet id, and repeated acknowledgements, have no effect', async () => {
