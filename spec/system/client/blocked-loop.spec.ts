@@ -10,7 +10,7 @@ it('A loop that is blocked for longer than the timeout still receives responses 
   // The store responds while this process is blocked.
   const { ready: url } = await AnsweringProgram.launch(STORE)
   const store = openClient(String(url), { timeout: 300 })
-  await store.key('first', text).set('there')
+  await store.key('first', text).set('there', { timeout: 10_000 })
   const writes = ['a', 'b', 'c'].map(name => store.key(name, text).set('value'))
   const results = Promise.all(writes.map(write$ => firstValueFrom(write$)))
   // The requests leave at the end of this turn.
