@@ -47,7 +47,7 @@ export class Prometheus {
     await program.line(/Server is ready/)
     const prometheus = new Prometheus(`http://${address}/api/v1/`)
     await vi.waitFor(async () => {
-      if (!(await prometheus.#holds('count_over_time(up[1m]) > 1'))) throw new Error('Prometheus does not scrape')
+      if (!(await prometheus.hasResult('count_over_time(up[1m]) > 1'))) throw new Error('Prometheus does not scrape')
     }, WAITING)
     await prometheus.evaluated()
     return prometheus
@@ -71,11 +71,11 @@ export class Prometheus {
 
   /** Returns whether an alert was firing at any time in the last five minutes. */
   async hasAlerted(): Promise<boolean> {
-    return this.#holds('max_over_time(ALERTS{alertstate="firing"}[5m])')
+    return this.hasResult('max_over_time(ALERTS{alertstate="firing"}[5m])')
   }
 
   /** Returns whether an expression has a result. */
-  async #holds(expression: string): Promise<boolean> {
+  async hasResult(expression: string): Promise<boolean> {
     const { result }: { result: unknown[] } = await this.#ask(`query?query=${encodeURIComponent(expression)}`)
     return result.length > 0
   }
