@@ -5,6 +5,7 @@ import { firstValueFrom } from 'rxjs'
 import { expect, it } from 'vitest'
 import { number, text } from '../../../src/client/index.js'
 import { openClient, record } from '../../support/open-client.js'
+import { expectAccessibleInBothThemes } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsolePage, startConsole } from './support/console.js'
 import { NO_SOCKET } from './support/guard.js'
@@ -160,6 +161,7 @@ describeInBrowser('The store on the console', open => {
     await page.getByLabel('Token or URL').fill('guess')
     await ui.press('Open console')
     await reads(page.getByRole('heading', { level: 2 }), 'Token rejected')
+    await expectAccessibleInBothThemes(page)
     await page.getByLabel('Token or URL').fill(server.link)
     await ui.press('Open console')
     await reads(ui.cell('a', 'value'), '1')
