@@ -1,6 +1,7 @@
 import { Observable } from 'rxjs'
 import type {
   ClientResponse,
+  HistoryResponse,
   KeysResponse,
   LoadResponse,
   Problem,
@@ -38,6 +39,11 @@ export class Api {
 
   facts(): Observable<StoreFacts> {
     return this.#call('store')
+  }
+
+  /** @param since - time after which samples are returned, ms */
+  history(since: number): Observable<HistoryResponse> {
+    return this.#call(`history?since=${since}`)
   }
 
   stream(): Observable<StreamLine> {

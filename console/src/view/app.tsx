@@ -26,11 +26,12 @@ export const TokenPage = lazy(more => more.TokenPage)
 const page = (content: JSX.Element | undefined): JSX.Element => <main class="page">{content}</main>
 const ClientsView = lazy(more => more.ClientsView, page)
 const StoreView = lazy(more => more.StoreView, page)
+const MetricsView = lazy(more => more.MetricsView, page)
 const Dialogs = lazy(
   more => more.Dialogs,
   content => (content ? <div class="unreachable-dialog">{content}</div> : null),
 )
-const VIEWS = { keys: KeysView, clients: ClientsView, store: StoreView }
+const VIEWS = { keys: KeysView, clients: ClientsView, store: StoreView, metrics: MetricsView }
 
 export function App({ console, theme$, onToken }: AppProps): JSX.Element {
   const { view } = useCell(console.route$)

@@ -18,6 +18,7 @@ export function Nav({ children }: { readonly children?: ComponentChildren }): JS
     { view: 'keys', name: 'Keys', amount: isServing && last.keys },
     { view: 'clients', name: 'Clients', amount: isServing && clients },
     { view: 'store', name: 'Store' },
+    { view: 'metrics', name: 'Metrics' },
   ]
   return (
     <div class="bar">

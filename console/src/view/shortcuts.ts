@@ -1,7 +1,7 @@
 import type { Console } from '../state/console.js'
 import { focusList } from './keys/focus.js'
 
-const VIEWS = { 1: 'keys', 2: 'clients', 3: 'store' } as const
+const VIEWS = { 1: 'keys', 2: 'clients', 3: 'store', 4: 'metrics' } as const
 
 /** Handles global shortcuts, except while typing or in a dialog. Returns a function that stops handling them. */
 export function listenForShortcuts(page: Document, console: Console): () => void {
@@ -36,7 +36,7 @@ function runShortcut(key: string, page: Document, console: Console): boolean {
   else if (key === 't') folding.toggle()
   else if (key === '?') dialog$.next({ type: 'keyboard' })
   else if (key === 'e' || key === 'Delete') return actOnOpenKey(key, console)
-  else if (key === '1' || key === '2' || key === '3') console.navigate({ view: VIEWS[key] })
+  else if (key === '1' || key === '2' || key === '3' || key === '4') console.navigate({ view: VIEWS[key] })
   else return false
   return true
 }

@@ -11,7 +11,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['Delete', 'delete key'],
   ['n', 'set a key'],
   ['Esc', 'close, or clear the search'],
-  ['1 2 3', 'keys, clients, store'],
+  ['1 2 3 4', 'keys, clients, store, metrics'],
 ]
 
 export const KeyboardDialog = ({ onClose }: { onClose(): void }): JSX.Element => (

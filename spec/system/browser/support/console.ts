@@ -105,7 +105,7 @@ export class ConsolePage {
     await this.#page.getByRole('button', { name, exact: true }).click()
   }
 
-  async goTo(view: 'Keys' | 'Clients' | 'Store'): Promise<void> {
+  async goTo(view: 'Keys' | 'Clients' | 'Store' | 'Metrics'): Promise<void> {
     await this.#page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: view }).click()
   }
 
