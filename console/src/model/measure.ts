@@ -1,3 +1,4 @@
+import { formatCompact } from './amount.js'
 import { formatDuration } from './time.js'
 
 const FINE = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
@@ -12,6 +13,9 @@ export function formatMs(ms: number): string {
   if (ms > 0 && ms < 0.0995) return `${WHOLE.format(1_000 * ms)} µs`
   return ms < 999.5 ? `${formatNumber(ms)} ms` : `${formatNumber(ms / 1_000)} s`
 }
+
+/** Formats a rate, with a decimal if it is small. */
+export const formatRate = (rate: number): string => (rate < 10 ? SHORT.format(rate) : formatCompact(rate))
 
 /** Formats a percentage. One that is not zero does not look like zero. */
 export const formatPercent = (percent: number): string =>

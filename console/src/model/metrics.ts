@@ -1,6 +1,6 @@
 import type { HistoryResponse, MetricsSample, Percentiles } from '../../../src/server/console/contract.js'
 import { formatCompact } from './amount.js'
-import { formatMemory, formatMs, formatPercent } from './measure.js'
+import { formatMemory, formatMs, formatPercent, formatRate } from './measure.js'
 
 export const HOUR_MS = 3_600_000
 
@@ -67,7 +67,7 @@ export function chartsOf({ samples, limits, memoryMark }: Metrics): readonly Met
       hint: 'per second',
       lines: [{ name: 'commands/s', tone: 1, read: ({ requests }) => requests }],
       minScale: 4,
-      format: formatCompact,
+      format: formatRate,
     },
     {
       title: 'Request latency',

@@ -8,7 +8,7 @@ import { openClient } from '../../support/open-client.js'
 import { expectAccessibleInBothThemes } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsolePage, startConsole } from './support/console.js'
-import { SIZES, takePictures } from './support/looks.js'
+import { countShifts, SIZES, takePictures } from './support/looks.js'
 import { has, reads } from './support/waiting.js'
 
 const LETTER = 'Maintenance on Saturday from 06:00 to 09:00; lines 3 and 4 will stand still. '
@@ -183,7 +183,7 @@ describeInBrowser('The looks of the console', open => {
     await expect.poll(() => page.locator('.nav-amount').count()).toBe(2)
     const positionsBefore = await readPositions()
     expect(positionsBefore[0]).toMatch(new RegExp(` ${SIZES.desktop.height}$`))
-    for (const view of ['Clients', 'Store'] as const) {
+    for (const view of ['Clients', 'Store', 'Metrics'] as const) {
       await ui.goTo(view)
       await has(page.getByRole('link', { name: view }), 'aria-current', 'page')
       expect(await readPositions()).toEqual(positionsBefore)
@@ -247,18 +247,6 @@ describeInBrowser('The looks of the console', open => {
     expect(await sizeOf(url => url.endsWith('.woff2'))).toBeLessThan(FONTS)
   })
 })
-
-/** Sums the layout shifts without user input. Runs before the page. */
-function countShifts(): void {
-  Object.assign(globalThis, { shifted: 0 })
-  const observer = new PerformanceObserver(list => {
-    for (const entry of list.getEntries()) {
-      const { value, hadRecentInput } = { value: 0, hadRecentInput: false, ...entry.toJSON() }
-      if (!hadRecentInput) Object.assign(globalThis, { shifted: Reflect.get(globalThis, 'shifted') + Number(value) })
-    }
-  })
-  observer.observe({ type: 'layout-shift', buffered: true })
-}
 
 /** Returns the controls smaller than 40 px, except links within text. */
 const tooSmall = (page: Page): Promise<readonly string[]> =>

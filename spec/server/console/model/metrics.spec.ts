@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatMemory, formatMs, formatPercent } from '../../../../console/src/model/measure.js'
+import { formatMemory, formatMs, formatPercent, formatRate } from '../../../../console/src/model/measure.js'
 import { addSamples, chartsOf } from '../../../../console/src/model/metrics.js'
 import type { HistoryResponse, MetricsSample } from '../../../../src/server/console/contract.js'
 
@@ -90,6 +90,10 @@ describe('Measured values', () => {
 
   it('a percentage above zero never looks like zero', () => {
     expect([0, 0.0001, 0.1, 12.34, 95].map(formatPercent)).toEqual(['0 %', '< 0.1 %', '0.1 %', '12.3 %', '95 %'])
+  })
+
+  it('a small rate has a decimal, and a large one is compact', () => {
+    expect([0, 0.34, 9.5, 12.3, 4_513, 12_400].map(formatRate)).toEqual(['0', '0.3', '9.5', '12', '4,513', '12.4K'])
   })
 
   it('memory is shown in MiB or GiB', () => {

@@ -61,3 +61,15 @@ export async function painted(page: Page): Promise<void> {
     await frame()
   })
 }
+
+/** Sums the layout shifts without user input. Runs before the page. */
+export function countShifts(): void {
+  Object.assign(globalThis, { shifted: 0 })
+  const observer = new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) {
+      const { value, hadRecentInput } = { value: 0, hadRecentInput: false, ...entry.toJSON() }
+      if (!hadRecentInput) Object.assign(globalThis, { shifted: Reflect.get(globalThis, 'shifted') + Number(value) })
+    }
+  })
+  observer.observe({ type: 'layout-shift', buffered: true })
+}
