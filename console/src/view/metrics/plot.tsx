@@ -38,7 +38,7 @@ export function Plot(props: PlotProps): JSX.Element {
     event.preventDefault()
     point(to)
   }
-  const left = `${(100 * index) / PLOT_WIDTH}%`
+  const x = (100 * index) / PLOT_WIDTH
   return (
     <div class="plot">
       <div class="plot-scale" aria-hidden="true">
@@ -63,23 +63,19 @@ export function Plot(props: PlotProps): JSX.Element {
         onPointerLeave={({ currentTarget }) => currentTarget !== document.activeElement && onPoint(undefined)}
       >
         <Drawing {...props} />
-        {pointed !== undefined && <span class="plot-cursor" style={{ left }} />}
+        {pointed !== undefined && <span class="plot-cursor" style={{ '--x': x }} />}
         {pointed !== undefined &&
           chart.lines.map(({ name, tone }, i) => {
             const value = values[i]
             if (value === undefined) return null
             return (
-              <span
-                key={name}
-                class={`plot-point tone-${tone}`}
-                style={{ left, bottom: `${(100 * value) / scale}%` }}
-              />
+              <span key={name} class={`plot-point tone-${tone}`} style={{ '--x': x, '--y': (100 * value) / scale }} />
             )
           })}
       </div>
       <div class="plot-times" aria-hidden="true">
         {ticksOf(axis).map(({ at, percent }) => (
-          <span key={at} style={{ left: `${percent}%` }}>
+          <span key={at} style={{ '--x': percent }}>
             {timeOfDay(at).slice(0, 5)}
           </span>
         ))}
