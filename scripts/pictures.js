@@ -7,6 +7,7 @@ import { mkdir } from 'node:fs/promises'
 import { chromium } from 'playwright-core'
 import { hasNodeRed } from './node-red.js'
 import { photographConsole } from './pictures/console.js'
+import { photographMetrics } from './pictures/metrics.js'
 import { photographNodeRed } from './pictures/node-red.js'
 import { photographPreview } from './pictures/preview.js'
 import { hasPrometheus, photographPrometheus } from './pictures/prometheus.js'
@@ -19,6 +20,7 @@ const PICTURES = {
   preview: photographPreview,
   thermostat: photographThermostat,
   console: photographConsole,
+  metrics: photographMetrics,
   ...(hasNodeRed && { 'node-red': photographNodeRed }),
   ...(hasPrometheus && { prometheus: photographPrometheus }),
   ...(hasZipkin && { trace: photographTrace }),
