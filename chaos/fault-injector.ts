@@ -1,10 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Violations } from '../spec/judges/violations.js'
 import type { Direction, Link } from './link.js'
-import type { LinkConditions } from './link-direction.js'
-import type { Random } from './random.js'
+import { type LinkConditions, normalConditions } from './link-direction.js'
 import { RandomInterval } from './random-interval.js'
-import type { Tally } from './tally.js'
+import type { Run } from './run.js'
 
 /** A process or a group of processes that can be killed and started again. */
 export interface Restartable {
@@ -13,9 +11,6 @@ export interface Restartable {
 }
 
 export interface FaultOptions {
-  readonly violations: Violations
-  readonly tally: Tally
-  readonly random: Random
   readonly links: readonly Link[]
   /** the mean interval in ms between faults of a link */
   readonly faultIntervalMs: number
@@ -30,21 +25,21 @@ export interface FaultOptions {
 export const FAULT_INTERVAL_MS = 1_500
 /** How much rarer clients are replaced. */
 const REPLACE_FACTOR = 2.7
-const NORMAL = { isStalled: false, bytesPerTick: Number.POSITIVE_INFINITY, isSplit: false }
 
 /** Breaks links, kills a service and replaces clients at random intervals. */
 export class FaultInjector {
-  #options
+  #run
+  #links
   #random
   #intervals
   #timers: Set<NodeJS.Timeout> = new Set()
   #pendingActions: Set<Promise<void>> = new Set()
   #isRestarting = false
 
-  constructor(options: FaultOptions) {
-    const { links, faultIntervalMs, service, killIntervalMs = 0, clients = [] } = options
-    const random = options.random.fork()
-    this.#options = options
+  constructor(run: Run, { links, faultIntervalMs, service, killIntervalMs = 0, clients = [] }: FaultOptions) {
+    const random = run.random.fork()
+    this.#run = run
+    this.#links = links
     this.#random = random
     this.#intervals = links.map(link => new RandomInterval(random.fork(), faultIntervalMs, () => this.#breakLink(link)))
     if (service)
@@ -52,7 +47,7 @@ export class FaultInjector {
     if (clients.length > 0)
       this.#intervals.push(
         new RandomInterval(random.fork(), REPLACE_FACTOR * faultIntervalMs, () => {
-          options.tally.add('replaced clients')
+          run.tally.add('replaced clients')
           this.#track(random.pick(clients).replaceClient())
         }),
       )
@@ -65,12 +60,12 @@ export class FaultInjector {
     for (const interval of [...activities, ...this.#intervals]) interval.pause()
     for (const timer of this.#timers) clearTimeout(timer)
     this.#timers.clear()
-    for (const link of this.#options.links) link.repair()
+    for (const link of this.#links) link.repair()
     await Promise.all(this.#pendingActions)
   }
 
   #breakLink(link: Link) {
-    const { tally } = this.#options
+    const { tally } = this.#run
     const random = this.#random
     const dice = random.int(1, 100)
     if (dice <= 35) {
@@ -78,37 +73,37 @@ export class FaultInjector {
       if (random.chance(0.5)) this.#refuse(link)
     } else if (dice <= 60) {
       tally.add('stalls')
-      this.#degrade(link, { isStalled: true }, random.int(20, random.chance(0.2) ? 6_000 : 800))
+      this.#degrade(link, 'isStalled', true, random.int(20, random.chance(0.2) ? 6_000 : 800))
     } else if (dice <= 72) {
       tally.add('half closes', link.halfClose(random.pick<Direction>(['up', 'down'])))
     } else if (dice <= 86) {
       tally.add('throttles')
-      this.#degrade(link, { bytesPerTick: random.int(50, 2_000) }, random.int(200, 1_500))
+      this.#degrade(link, 'bytesPerTick', random.int(50, 2_000), random.int(200, 1_500))
     } else {
       tally.add('splits')
-      this.#degrade(link, { isSplit: true }, random.int(200, 3_000))
+      this.#degrade(link, 'isSplit', true, random.int(200, 3_000))
     }
   }
 
   #refuse(link: Link) {
-    this.#options.tally.add('refusals')
+    this.#run.tally.add('refusals')
     link.refuse()
     this.#schedule(this.#random.int(50, 1_500), () => link.restore())
   }
 
-  /** Degrades one or both directions of a link for a time, which may overlap other faults. */
-  #degrade(link: Link, conditions: Partial<LinkConditions>, ms: number) {
-    const [name] = Object.keys(conditions) as [keyof LinkConditions]
+  /** Degrades one or both directions of a link for a time in ms, which may overlap other faults. */
+  #degrade(link: Link, condition: keyof LinkConditions, value: boolean | number, ms: number) {
+    const normal = { [condition]: normalConditions()[condition] }
     for (const direction of this.#random.pick<readonly Direction[]>([['up'], ['down'], ['up', 'down']])) {
-      link.setConditions(direction, conditions)
-      this.#schedule(ms, () => link.setConditions(direction, { [name]: NORMAL[name] }))
+      link.setConditions(direction, { [condition]: value })
+      this.#schedule(ms, () => link.setConditions(direction, normal))
     }
   }
 
   async #restart(service: Restartable) {
     if (this.#isRestarting) return
     this.#isRestarting = true
-    this.#options.tally.add('kills')
+    this.#run.tally.add('kills')
     try {
       await service.kill()
       if (this.#random.chance(0.5)) await setTimeout(this.#random.int(10, 1_500))
@@ -121,7 +116,7 @@ export class FaultInjector {
   #track(work: Promise<void>) {
     this.#pendingActions.add(work)
     work
-      .catch(error => this.#options.violations.add('a fault failed', error))
+      .catch(error => this.#run.violations.add('a fault failed', error))
       .finally(() => this.#pendingActions.delete(work))
   }
 

@@ -75,10 +75,7 @@ const activities = participants.flatMap(({ writers, watchers }) => [
   new RandomInterval(random.fork(), WATCH_EVERY / stress, () => watchers.changeKeys()),
   new RandomInterval(random.fork(), GLOB_EVERY / stress, () => watchers.changeGlobs()),
 ])
-const faults = new FaultInjector({
-  violations,
-  tally,
-  random,
+const faults = new FaultInjector(run, {
   links: [...participants.flatMap(({ links }) => links), ...(brokerLink ? [brokerLink] : [])],
   faultIntervalMs: FAULT_INTERVAL_MS / stress,
   service,

@@ -1,23 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { CONFIGURATION } from '../spec/support/mosquitto.js'
 import type { Ports } from './free-ports.js'
 import type { Link } from './link.js'
 import { ManagedProcess, startProgram } from './managed-process.js'
 import type { Run } from './run.js'
 import type { StoreProcess } from './store-process.js'
-
-/** The configuration documented in docs/any-broker.md. Sessions are lost when the broker ends. */
-const CONFIGURATION = [
-  'allow_anonymous true',
-  'set_tcp_nodelay true',
-  'persistence false',
-  'max_queued_messages 0',
-  'max_inflight_messages 0',
-  'log_dest stderr',
-  'log_type information',
-  'connection_messages false',
-]
 
 export const hasMosquitto = () => spawnSync('mosquitto', ['-h']).error === undefined
 

@@ -5,7 +5,7 @@ import type { Ports } from './free-ports.js'
 import { Link } from './link.js'
 import { now } from './now.js'
 import type { Random } from './random.js'
-import { until } from './random-interval.js'
+import { endsWithin } from './random-interval.js'
 import type { Recorder } from './recorder.js'
 import type { Tally } from './tally.js'
 import { type Role, Watchers } from './watchers.js'
@@ -121,11 +121,8 @@ export class Participant {
 
   async stop() {
     this.#isStopping = true
-    let closed = false
-    this.store.close().then(() => {
-      closed = true
-    })
-    if (!(await until(CLOSE_TIMEOUT_MS, () => closed))) this.#reportViolation('close', 'close() does not complete')
+    if (!(await endsWithin(CLOSE_TIMEOUT_MS, this.store.close())))
+      this.#reportViolation('close', 'close() does not complete')
     if (this.#status.state !== 'closed') this.#reportViolation('status', 'the status is not closed after close()')
     this.watchers.checkClosed()
   }

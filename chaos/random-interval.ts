@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Random } from './random.js'
 
 /** Repeats an action at random intervals until it is paused. */
@@ -29,6 +30,10 @@ export class RandomInterval {
   }
 }
 
+/** Waits for the end of an action. Returns whether it ended within a time in ms. */
+export const endsWithin = (ms: number, action: Promise<unknown>) =>
+  Promise.race([action.then(() => true), wait(ms, false, { ref: false })])
+
 /**
  * Waits until a condition holds. Returns whether it held before the deadline.
  *
@@ -38,7 +43,7 @@ export async function until(deadline: number, holds: () => boolean | Promise<boo
   const end = performance.now() + deadline
   while (!(await holds())) {
     if (performance.now() > end) return false
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await wait(20)
   }
   return true
 }

@@ -16,8 +16,6 @@ export interface StoreOptions {
   readonly tls?: { readonly cert: string; readonly key: string }
   readonly data?: string
   readonly log?: JetStreamOptions
-  /** number of messages in the log between snapshots */
-  readonly snapshotMessages?: number
   /** file for the {@link Journal} */
   readonly journal?: string
 }
@@ -38,7 +36,10 @@ export type StoreMessage =
   | { readonly type: 'storage'; readonly state: string }
   | { readonly type: 'stats'; readonly stats: StoreStats }
 
-const { broker, journal: path, log, snapshotMessages, ...options }: StoreOptions = JSON.parse(process.argv[2] ?? '')
+/** So few messages between snapshots that a run contains many. The default is 250,000. */
+const SNAPSHOT_MESSAGES = 1_500
+
+const { broker, journal: path, log, ...options }: StoreOptions = JSON.parse(process.argv[2] ?? '')
 const journal = path === undefined ? undefined : new Journal(path)
 
 const send = (message: StoreMessage) => process.send?.(message)
@@ -66,8 +67,7 @@ async function attachTo(url: string) {
 
 async function serveHere() {
   const whole = log && wholeLog(jetStreamLog(log))
-  const snapshots = snapshotMessages === undefined ? {} : { snapshots: { messages: snapshotMessages } }
-  const shared = whole && { ...whole, settings: { ...whole.settings, ...snapshots } }
+  const shared = whole && { ...whole, settings: { ...whole.settings, snapshots: { messages: SNAPSHOT_MESSAGES } } }
   const store = await serve({ ...options, ...(shared && { log: shared }) })
   // At this point, no client can connect yet.
   if (options.data !== undefined) journal?.recordRecovered(store)

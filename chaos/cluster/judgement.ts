@@ -1,7 +1,7 @@
 import { connect } from 'rx-statestore'
 import type { Violations } from '../../spec/judges/violations.js'
 import { Random } from '../random.js'
-import { until } from '../random-interval.js'
+import { endsWithin, until } from '../random-interval.js'
 import type { Row } from '../run.js'
 import type { StoreStats } from '../store-main.js'
 import type { StoreNodes } from './nodes.js'
@@ -29,9 +29,9 @@ export async function checkNodes(nodes: StoreNodes, violations: Violations) {
  */
 export async function readLast(histories: RegisterHistories, port: number, violations: Violations) {
   const store = connect(`mqtt://127.0.0.1:${port}`, { clientId: 'judge' })
-  const reader = new RegisterClient(histories, { store }, 1_000, new Random(0), violations, () => undefined)
-  for (const key of histories.keys) void reader.read(key)
-  if (!(await until(AGREEMENT_TIMEOUT_MS, () => reader.pending === 0)))
+  const reader = new RegisterClient(histories, { store }, { number: 1_000, random: new Random(0), violations })
+  const reads = Promise.all(histories.keys.map(key => reader.read(key)))
+  if (!(await endsWithin(AGREEMENT_TIMEOUT_MS, reads)))
     violations.add('does not settle', `${reader.pending} last reads`)
   await store.close()
 }

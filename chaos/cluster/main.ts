@@ -77,8 +77,12 @@ const takeovers = new TakeoverTimes()
 
 const members = Array.from({ length: options.clients }, (_, number) => {
   const participant = new Participant(context, number, random.fork())
-  const onAnswered = (invoked: number) => takeovers.recordResponse(participant.name, invoked)
-  const registers = new RegisterClient(histories, participant, number, random.fork(), violations, onAnswered)
+  const registers = new RegisterClient(histories, participant, {
+    number,
+    random: random.fork(),
+    violations,
+    onAnswered: invoked => takeovers.recordResponse(participant.name, invoked),
+  })
   const leases = new Leases(run, holdings, participant, number)
   participant.activities.push(registers, leases)
   return { participant, registers, leases }
@@ -104,20 +108,14 @@ const incidents = new Incidents(
   run,
 )
 const faults = [
-  new FaultInjector({
-    violations,
-    tally,
-    random,
+  new FaultInjector(run, {
     links: participants.flatMap(({ links }) => links),
     faultIntervalMs: (FAULT_INTERVAL_MS * RARER.clients) / stress,
     service: incidents,
     killIntervalMs: INCIDENT_EVERY / stress,
     clients: participants,
   }),
-  new FaultInjector({
-    violations,
-    tally,
-    random,
+  new FaultInjector(run, {
     links: [...nats.routes.links, ...nodes.links.links],
     faultIntervalMs: (FAULT_INTERVAL_MS * RARER.nats) / stress,
   }),

@@ -3,9 +3,6 @@ import type { Run } from '../run.js'
 import { StoreProcess } from '../store-process.js'
 import { Mesh } from './mesh.js'
 
-/** So few messages that a run contains snapshots and nodes that start from a snapshot. The default is 250,000. */
-const SNAPSHOT_MESSAGES = 1_500
-
 /** Three nodes of a store, with links to the servers of their log. */
 export class StoreNodes {
   readonly links
@@ -22,7 +19,6 @@ export class StoreNodes {
       return new StoreProcess(nodeId, run, () => ({
         ...ports,
         log: { servers: this.#urlsOf(at), name, nodeId, stallTimeout: 4_000, connectTimeout: 15_000 },
-        snapshotMessages: SNAPSHOT_MESSAGES,
       }))
     })
   }

@@ -76,14 +76,21 @@ export class RegisterHistories {
 
 const nanoseconds = (ms: number) => Math.round(ms * 1e6)
 
+export interface RegisterClientOptions {
+  /** number of the client */
+  readonly number: number
+  readonly random: Random
+  readonly violations: Violations
+  /** called with the start time of each answered request */
+  readonly onAnswered?: (invoked: number) => void
+}
+
 /** Performs operations on registers, and records their outcomes. */
 export class RegisterClient {
   #histories
   #participant
-  #number
+  #options
   #random
-  #violations
-  #onAnswered
   /**
    * The keys with a pending operation of this client. They are avoided, because the checker has to try all orders of
    * concurrent operations.
@@ -91,24 +98,11 @@ export class RegisterClient {
   #pendingKeys: Set<string> = new Set()
   #known: Map<string, { value: string; version: unknown }> = new Map()
 
-  /**
-   * @param number - number of the client
-   * @param onAnswered - called with the start time of each answered request
-   */
-  constructor(
-    histories: RegisterHistories,
-    participant: Pick<Participant, 'store'>,
-    number: number,
-    random: Random,
-    violations: Violations,
-    onAnswered: (invoked: number) => void,
-  ) {
+  constructor(histories: RegisterHistories, participant: Pick<Participant, 'store'>, options: RegisterClientOptions) {
     this.#histories = histories
     this.#participant = participant
-    this.#number = number
-    this.#random = random
-    this.#violations = violations
-    this.#onAnswered = onAnswered
+    this.#options = options
+    this.#random = options.random
   }
 
   /** The number of operations without an outcome. */
@@ -164,16 +158,17 @@ export class RegisterClient {
   }
 
   async #perform<T>(key: string, started: Started, request: PromiseLike<T>, outcomeOf: (result: T) => Outcome) {
-    const operation = { client: this.#number, ...started }
+    const { number, violations, onAnswered } = this.#options
+    const operation = { client: number, ...started }
     const begin = now()
     this.#pendingKeys.add(key)
     try {
       const result = await request
       this.#histories.add(key, { ...operation, ...outcomeOf(result) }, begin, now())
-      this.#onAnswered(begin)
+      onAnswered?.(begin)
     } catch (error) {
       const code = error instanceof StateStoreError ? error.code : ''
-      if (![...NOT_DONE, 'outcome-unknown'].includes(code)) this.#violations.add('unexpected error of a request', error)
+      if (![...NOT_DONE, 'outcome-unknown'].includes(code)) violations.add('unexpected error of a request', error)
       // A failed read constrains no history.
       if (!NOT_DONE.includes(code) && started.op !== 'read') this.#histories.add(key, operation, begin)
     } finally {

@@ -1,10 +1,10 @@
 import type { PubSubClient } from 'rx-statestore/pubsub'
-import type { Subscription } from 'rxjs'
+import { Subscription } from 'rxjs'
 import { now } from '../now.js'
 import { type HubHost, idOf, type PubSubContext } from './hub-host.js'
 
 interface GroupListener {
-  subscription: Subscription
+  readonly subscription: Subscription
   /** the membership in the current session, if there is a session */
   membership: number | undefined
 }
@@ -23,18 +23,18 @@ export class GroupListeners {
   /** The groups whose memberships in the current session are not completely received yet. */
   #memberships: Set<number> = new Set()
 
-  constructor(context: PubSubContext, hub: HubHost, name: string, client?: PubSubClient) {
+  constructor(context: PubSubContext, hub: HubHost, name: string, client: PubSubClient) {
     this.#context = context
     this.#hub = hub
     this.#name = name
     this.#client = client
-    client?.status$.subscribe(status => {
+    client.status$.subscribe(status => {
       const wasConnected = this.#isConnected
       this.#isConnected = status.state === 'connected'
       if (status.state === 'connected') this.#handleConnected(status.connectionId, wasConnected)
     })
     // The hub ended a membership, and all its messages have arrived.
-    client?.serverMessages$.subscribe({ next: ({ data }) => this.#memberships.delete(Number(data)), error: () => {} })
+    client.serverMessages$.subscribe({ next: ({ data }) => this.#memberships.delete(Number(data)), error: () => {} })
   }
 
   /** Returns whether the client is connected and a member of exactly the groups it listens to. */
@@ -75,21 +75,21 @@ export class GroupListeners {
 
   #listen(group: number) {
     const { recorder, tally, violations } = this.#context
-    const { messages$, gaps$ } = this.#client?.group(String(group)) ?? {}
-    let listener: GroupListener | undefined
-    // Gaps are subscribed to first, because they are emitted on joining.
-    const subscription = gaps$?.subscribe(() => {
-      tally.add('gaps')
-      if (listener?.membership !== undefined) recorder.write({ type: 'gap', membership: listener.membership })
-    })
-    if (subscription === undefined) return
-    listener = { subscription, membership: this.#startMembership(group) }
+    const { messages$, gaps$ } = this.#client.group(String(group))
+    const listener: GroupListener = { subscription: new Subscription(), membership: this.#startMembership(group) }
     this.#listeners.set(group, listener)
-    subscription.add(
-      messages$?.subscribe({
+    // Gaps are subscribed to first, because they are emitted on joining.
+    listener.subscription.add(
+      gaps$.subscribe(() => {
+        tally.add('gaps')
+        if (listener.membership !== undefined) recorder.write({ type: 'gap', membership: listener.membership })
+      }),
+    )
+    listener.subscription.add(
+      messages$.subscribe({
         next: ({ data }) => {
           tally.add('delivered')
-          if (listener?.membership !== undefined)
+          if (listener.membership !== undefined)
             recorder.write({ type: 'received', membership: listener.membership, id: idOf(data) })
         },
         error: error => error.code !== 'closed' && violations.add('a group that ended', error),

@@ -35,10 +35,7 @@ const activities = members.flatMap(member => [
   new RandomInterval(random.fork(), SEND_EVERY / stress, () => member.send()),
   new RandomInterval(random.fork(), TURN_EVERY / stress, () => member.toggleGroup()),
 ])
-const faults = new FaultInjector({
-  violations,
-  tally,
-  random,
+const faults = new FaultInjector(run, {
   links: members.map(({ link }) => link),
   faultIntervalMs: FAULT_INTERVAL_MS / stress,
   service: hub,

@@ -24,7 +24,7 @@ export class Member {
   #incarnation = 0
   #author = 0
   #client: PubSubClient | undefined
-  #listeners
+  #listeners: GroupListeners | undefined
   #port = 0
   link
   /** The number of sends without an outcome. */
@@ -36,7 +36,6 @@ export class Member {
     this.#index = index
     this.#random = random
     this.link = new Link(hub.port, random.fork())
-    this.#listeners = new GroupListeners(context, hub, this.name)
   }
 
   get name() {
@@ -44,7 +43,7 @@ export class Member {
   }
 
   get isQuiet() {
-    return this.pending === 0 && this.#listeners.isSettled
+    return this.pending === 0 && this.#listeners?.isSettled === true
   }
 
   async start() {
@@ -54,24 +53,24 @@ export class Member {
 
   async replaceClient() {
     await this.#client?.close()
-    this.#listeners.end(false)
+    this.#listeners?.end(false)
     this.#context.members.delete(this.name)
     this.#incarnation++
     this.#begin()
   }
 
   async stop() {
-    this.#listeners.end(true)
+    this.#listeners?.end(true)
     await this.#client?.close()
     await this.link.close()
   }
 
   recordMembership = (type: 'joined' | 'left', connectionId: string, group: number) =>
-    this.#listeners.recordMembership(type, connectionId, group)
+    this.#listeners?.recordMembership(type, connectionId, group)
 
   /** Starts or stops listening to a random group. */
   toggleGroup() {
-    this.#listeners.toggle(this.#random.int(0, this.#context.groups - 1))
+    this.#listeners?.toggle(this.#random.int(0, this.#context.groups - 1))
   }
 
   send() {
@@ -110,13 +109,7 @@ export class Member {
   /** Records a message to a group, or an event, before it is sent. Returns its number. */
   #recordSent(group?: number) {
     const id = messageCount++
-    this.#context.recorder.write({
-      type: 'sent',
-      id,
-      author: this.#author,
-      ...(group !== undefined && { group }),
-      at: now(),
-    })
+    this.#context.recorder.write({ type: 'sent', id, author: this.#author, group, at: now() })
     return id
   }
 

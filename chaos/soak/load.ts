@@ -5,7 +5,7 @@ import { firstValueFrom, type Observable, type Subscription, take } from 'rxjs'
 import type { Violations } from '../../spec/judges/violations.js'
 import { Link } from '../link.js'
 import type { Random } from '../random.js'
-import { until } from '../random-interval.js'
+import { endsWithin, until } from '../random-interval.js'
 import type { Run } from '../run.js'
 import type { Tally } from '../tally.js'
 import type { Address, StoreUnderTest } from './stores.js'
@@ -249,11 +249,7 @@ export class Load {
   }
 
   async #close(store: StateStore): Promise<void> {
-    let isClosed = false
-    store.close().then(() => {
-      isClosed = true
-    })
-    if (!(await until(CLOSE_TIMEOUT_MS, () => isClosed))) this.#violations.add('close', 'close() does not complete')
+    if (!(await endsWithin(CLOSE_TIMEOUT_MS, store.close()))) this.#violations.add('close', 'close() does not complete')
   }
 
   #complain(what: string, error: unknown): void {

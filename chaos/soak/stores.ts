@@ -27,8 +27,6 @@ export interface StoreUnderTest {
   stop(): Promise<void>
 }
 
-/** So few messages that a run contains many snapshots. The default is 250,000. */
-const SNAPSHOT_MESSAGES = 5_000
 const NODES = 3
 
 const addressesOf = ({ port = 0, wsPort = 0, tls }: StoreOptions): Address[] => [
@@ -64,7 +62,6 @@ export async function startCluster(run: Run): Promise<StoreUnderTest> {
   const options = storePortsOf(ports).map((own, at) => ({
     ...own,
     log: { servers, name: 'soak', nodeId: `node-${at}` },
-    snapshotMessages: SNAPSHOT_MESSAGES,
     ...(at === 0 && { tls: authority.issue('/CN=localhost') }),
   }))
   const nodes = options.map(own => new StoreProcess(own.log.nodeId, run, () => own))

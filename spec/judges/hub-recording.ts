@@ -12,7 +12,7 @@ export type HubRecord =
       readonly type: 'sent'
       readonly id: number
       readonly author: number
-      readonly group?: number
+      readonly group?: number | undefined
       readonly at: number
     }
   /** `outcome` is `acked`, `cancelled`, or the code of the error. */
@@ -173,11 +173,11 @@ export class HubJudge {
     // A stopping hub does not wait for a slow witness.
     if (run <= this.#ends.length) while (positions.at(-1) === -1) positions.pop()
     if (positions.includes(-1)) this.#violations.add('not seen by the witness', about)
-    const first = positions[0] ?? order.length
-    const last = isComplete ? order.length - 1 : (positions.at(-1) ?? -1)
+    const known = positions.filter(position => position >= 0)
+    const first = known[0] ?? order.length
+    const last = isComplete ? order.length - 1 : (known.at(-1) ?? -1)
     const required = order.flatMap(({ sentAt }, at) => ((at >= first || sentAt > joinedAt) && at <= last ? [at] : []))
-    for (const wrong of findDeliveryViolations(required, positions))
-      this.#violations.add('delivery', `${about}: ${wrong}`)
+    for (const wrong of findDeliveryViolations(required, known)) this.#violations.add('delivery', `${about}: ${wrong}`)
     if (isComplete && isGapOwed) this.#violations.add('unreported loss', about)
   }
 }

@@ -6,7 +6,8 @@ import { RunningProgram } from './running-program.js'
 import { temporaryFolder } from './temporary-folder.js'
 import { INVOKE_TOPIC, notificationTopicOf } from './topics.js'
 
-const CONFIGURATION = [
+/** The configuration that docs/any-broker.md describes. Sessions are lost when the broker ends. */
+export const CONFIGURATION = [
   'allow_anonymous true',
   'set_tcp_nodelay true',
   'persistence false',

@@ -1,5 +1,6 @@
 import { filter, firstValueFrom, from, Subject, startWith, timeout } from 'rxjs'
 import { connect, type Entry, type StateStore, text } from '../../../src/client/index.js'
+import { compareState } from '../../judges/convergence.js'
 import { isNewer } from '../../support/version.js'
 
 /** The content of a key according to a read. */
@@ -46,9 +47,9 @@ export class WatchingClient {
 
   #differences(held: ReadonlyMap<string, Held>): string[] {
     return Array.from(held).flatMap(([key, { value, version }]) => {
-      const last = this.#last.get(key)
-      const agrees = last?.value === value && (value === undefined || String(last?.version) === version)
-      return agrees && last !== undefined ? [] : [`a watch of ${key} shows ${last?.value}, the store has ${value}`]
+      const stored = { op: value === undefined ? 'absent' : 'set', value, version }
+      const difference = compareState(this.#last.get(key), stored)
+      return difference === undefined ? [] : [`a watch of ${key} ${difference}`]
     })
   }
 
