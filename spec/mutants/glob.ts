@@ -31,7 +31,7 @@ export const glob: Mutants = {
       becomes: 'of(result)',
     },
     'a store without notifications is scanned repeatedly': {
-      seed: 1,
+      seed: 29,
       code: 'pause(events.scanInterval())',
       becomes: 'pause(Number.MAX_SAFE_INTEGER)',
     },
@@ -81,10 +81,10 @@ export const glob: Mutants = {
   },
   'src/client/matching/glob-registry.ts': {
     'an unanswered STOP is sent again': {
-      seed: 37,
+      seed: 56,
       code: 'if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)',
       becomes: 'return throwError(() => error)',
     },
-    'a glob that is watched again cancels its STOP': { seed: 5, code: 'this.#stops.get(id)?.unsubscribe()' },
+    'a glob that is watched again cancels its STOP': { seed: 25, code: 'this.#stops.get(id)?.unsubscribe()' },
   },
 }

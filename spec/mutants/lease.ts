@@ -6,7 +6,7 @@ const CONTRADICTED = 'if (version === undefined || version.compareTo(this.token)
 export const lease: Mutants = {
   'src/client/lease/acquire-or-renew.ts': {
     'the expiry is counted from before the request': {
-      seed: 41,
+      seed: 77,
       code: 'return { applied, version, expiry }',
       becomes: `return {
           applied,
@@ -38,7 +38,7 @@ export const lease: Mutants = {
     },
     'a watch of the lock key that contradicts ends the lease': { seed: 2, code: CONTRADICTED },
     'a contradiction from before the lease is ignored': {
-      seed: 127,
+      seed: 359,
       code: CONTRADICTED,
       becomes: 'this.#lose(reason)',
     },

@@ -90,7 +90,7 @@ export const optimistic: Mutants = {
       code: 'if (!isConnected) this.#stop()',
     },
     'a client that loses its connection while closing does not connect again': {
-      seed: 1_863_360_071,
+      seed: 942,
       code: 'if (this.#isClosing) this.#stop()',
     },
   },

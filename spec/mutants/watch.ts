@@ -28,7 +28,7 @@ export const watch: Mutants = {
       becomes: 'return withoutEffects(state)',
     },
     'changes are verified after a response without a version': {
-      seed: 1657,
+      seed: 753,
       code: 'if (state.isUnordered || !isCertain)',
       becomes: 'if (!isCertain)',
     },
@@ -38,12 +38,12 @@ export const watch: Mutants = {
       becomes: 'isUnordered: false',
     },
     'changes that arrive during a read are evaluated after the read': {
-      seed: 30,
+      seed: 146,
       code: 'held: [...state.held, received].slice(-MAX_HELD_CHANGES)',
       becomes: 'held: NO_CHANGES',
     },
     'a change that matches what was read proves the following changes': {
-      seed: 259,
+      seed: 251,
       code: 'const isCertain = certain || state.isVerified',
       becomes: 'const isCertain = certain',
     },
@@ -88,7 +88,7 @@ export const watch: Mutants = {
       code: 'if (watch.registration === undefined) this.#requests.unregister(watch, this.#closed !== undefined)',
     },
     'a watch that begins while a connection does is registered once': {
-      seed: 154,
+      seed: 9,
       code: `for (const watch of Array.from(this.#watches.values()))
       if (this.#connection === connection && watch.state.phase === 'offline')`,
       becomes: 'for (const watch of this.#watches.values())\n      if (this.#connection === connection)',
@@ -96,7 +96,7 @@ export const watch: Mutants = {
   },
   'src/client/watch/watch.ts': {
     'an observer that joins during a step receives none of its entries': {
-      seed: 30,
+      seed: 5192,
       code: 'this.#observers = this.#observers.concat(observer)',
       becomes:
         'if (this.#observers.length === 0) this.#observers = [observer]\n    else this.#observers.push(observer)',
@@ -104,12 +104,12 @@ export const watch: Mutants = {
   },
   'src/client/requests/invoker.ts': {
     'a request stops waiting when its response can no longer arrive': {
-      seed: 44,
+      seed: 25,
       code: 'return writes ?? NONE',
       becomes: 'return NONE',
     },
     'the response for one key does not abandon a write to another key': {
-      seed: 253,
+      seed: 428,
       code: 'const writes = this.#writes.get(subject)',
       becomes: 'const writes = Array.from(this.#writes.values()).flat()\n    this.#writes.clear()',
     },

@@ -2,16 +2,17 @@ import { Observable, type Subscription } from 'rxjs'
 import type { Content, Incoming } from '../../src/core/mqtt5/packets.js'
 import type { Client } from '../../src/core/mqtt5/peer.js'
 import type { Clock } from '../../src/core/util/clock.js'
+import type { Engine } from '../../src/server/engine/engine.js'
+import { type LogEntry, parseWriteCommand } from '../../src/server/engine/entry.js'
 import type { Availability } from '../../src/server/log/cluster/log-health-monitor.js'
 import { type OpenedNode, openNode } from '../../src/server/log/cluster/open.js'
 import type { LogEvents } from '../../src/server/log/cluster/settings.js'
 import { StoreService } from '../../src/server/service/store-service.js'
+import { resp3 } from '../support/words.js'
 import type { Peer } from './cluster-clients.js'
-import { errOnce } from './cluster-error.js'
 import { type ClusterHistory, lastVersion } from './cluster-history.js'
 import type { StreamFault } from './cluster-schedule.js'
-import type { SimCluster } from './cluster-shared.js'
-import { SimStream } from './cluster-stream.js'
+import { type SimCluster, SimStream } from './cluster-stream.js'
 
 export interface ClusterSetting {
   readonly cluster: SimCluster
@@ -30,7 +31,7 @@ const RETRY_MS = 200
 /** A node of a store: the shipped log, commit loop, server and engine on virtual time. */
 export class ClusterNode implements LogEvents {
   readonly name: string
-  readonly troubles = new Set<StreamFault>()
+  readonly faults = new Set<StreamFault>()
   readonly peers = new Set<Peer>()
   failure: unknown
   opened: OpenedNode<Client> | undefined
@@ -73,7 +74,7 @@ export class ClusterNode implements LogEvents {
     this.#stream?.break()
   }
 
-  take(peer: Peer, message: Incoming): void {
+  handle(peer: Peer, message: Incoming): void {
     if (this.accepts && peer.open) this.#server?.handleRequest(peer, message)
   }
 
@@ -109,7 +110,7 @@ export class ClusterNode implements LogEvents {
   #open(): void {
     const { cluster, history, snapshots, newEpochId } = this.#setting
     const process = this.#process
-    const stream = new SimStream(cluster, this.troubles)
+    const stream = new SimStream(cluster, this.faults)
     this.#stream = stream
     const follow = stream.follow.bind(stream)
     stream.follow = after => this.#compared(follow(after), stream)
@@ -223,3 +224,16 @@ export class ClusterNode implements LogEvents {
 }
 
 const NO_CLIENT: Client = { clientId: 'nobody', open: false, subscribes: () => false, deliver: () => undefined }
+
+/** Makes an engine behave differently from the others, once in all runs of this engine. */
+function errOnce(engine: Engine<Client>, errors: { made: boolean }): void {
+  const right = engine.apply.bind(engine)
+  const payload = resp3(['SET', 'key0', 'wrong'])
+  const command = parseWriteCommand(payload)
+  engine.apply = (entry: LogEntry) => {
+    const [first, ...rest] = entry.commands
+    if (errors.made || first?.type !== 'write' || command === undefined) return right(entry)
+    errors.made = true
+    return right({ ...entry, commands: [{ ...first, payload, command }, ...rest] })
+  }
+}

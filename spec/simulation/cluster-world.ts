@@ -6,7 +6,7 @@ import { ClusterHistory } from './cluster-history.js'
 import { ClusterNode } from './cluster-node.js'
 import { judge } from './cluster-oracle.js'
 import type { ClusterAction, ClusterSchedule, RequestType } from './cluster-schedule.js'
-import { SimCluster } from './cluster-shared.js'
+import { SimCluster } from './cluster-stream.js'
 import { Random } from './random.js'
 import { VirtualTime } from './virtual-time.js'
 
@@ -54,7 +54,7 @@ export class ClusterWorld {
     for (const node of this.#nodes) node.start()
     for (const action of this.#schedule.actions) {
       this.#time.runUntil(action.at)
-      this.#do(action)
+      this.#perform(action)
     }
     this.#time.runUntil(this.#schedule.end)
     this.#recover()
@@ -95,7 +95,7 @@ export class ClusterWorld {
     return isWrong && stopped.length === 0 ? ['a node diverged, and no node detected it'] : []
   }
 
-  #do(action: ClusterAction): void {
+  #perform(action: ClusterAction): void {
     if (action.type === 'ask') this.#request(action.client, action.key, action.what, action)
     else if (action.type === 'watch') this.#watch(action.client, action.key)
     else if (action.type === 'hop') this.#hop(action.client, action.node)
@@ -103,42 +103,27 @@ export class ClusterWorld {
   }
 
   #disturb(action: Exclude<ClusterAction, { type: 'ask' | 'watch' | 'hop' }>): void {
-    switch (action.type) {
-      case 'crash': {
-        const node = this.#nodes[action.node]
-        node?.kill()
-        this.#time.after(action.down, () => node?.start())
-        return
-      }
-      case 'quorum lost':
-        this.#cluster.hasQuorum = false
-        this.#time.after(action.duration, () => {
-          this.#cluster.hasQuorum = true
-        })
-        return
-      case 'leader':
-        // A store that starts an hour early would correctly reject clients with correct clocks.
-        if (this.#cluster.last > 0) this.#cluster.skew = action.skew
-        return
-      case 'clock': {
-        const node = this.#nodes[action.node]
-        if (node) node.offset = action.offset
-        return
-      }
-      case 'snapshot':
-        this.#cluster.snapshotFate = action.what
-        return
-      case 'forget':
-        this.#cluster.forget()
-        return
-      case 'broken':
-        this.#nodes[action.node]?.break()
-        return
-      default: {
-        const troubles = this.#nodes[action.node]?.troubles
-        troubles?.add(action.type)
-        this.#time.after(action.duration, () => troubles?.delete(action.type))
-      }
+    const node = 'node' in action ? this.#nodes[action.node] : undefined
+    const cluster = this.#cluster
+    if (action.type === 'crash') {
+      node?.kill()
+      this.#time.after(action.down, () => node?.start())
+    } else if (action.type === 'quorum lost') {
+      cluster.hasQuorum = false
+      this.#time.after(action.duration, () => {
+        cluster.hasQuorum = true
+      })
+    } else if (action.type === 'leader') {
+      // A store that starts an hour early would correctly reject clients with correct clocks.
+      if (cluster.last > 0) cluster.skew = action.skew
+    } else if (action.type === 'clock') {
+      if (node) node.offset = action.offset
+    } else if (action.type === 'snapshot') cluster.snapshotFate = action.what
+    else if (action.type === 'forget') cluster.forget()
+    else if (action.type === 'broken') node?.break()
+    else {
+      node?.faults.add(action.type)
+      this.#time.after(action.duration, () => node?.faults.delete(action.type))
     }
   }
 
@@ -146,7 +131,7 @@ export class ClusterWorld {
     this.#cluster.hasQuorum = true
     this.#cluster.snapshotFate = undefined
     for (const node of this.#nodes) {
-      node.troubles.clear()
+      node.faults.clear()
       node.start()
     }
   }
@@ -219,7 +204,7 @@ export class ClusterWorld {
 
   #send(operation: Operation, token: number | undefined): void {
     const { peer } = operation
-    this.#nodes[peer.node]?.take(peer, peer.packet(operation, this.#time.clock().now(), token))
+    this.#nodes[peer.node]?.handle(peer, peer.packet(operation, this.#time.clock().now(), token))
   }
 
   #answered({ correlationData }: Incoming, content: Content): void {

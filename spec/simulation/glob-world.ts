@@ -11,8 +11,9 @@ import type { ClientEnd, Setting } from './connection.js'
 import { GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
 import { GlobSession } from './glob-session.js'
 import { storedEntry } from './recorded-engine.js'
-import { FAULTY_MS } from './schedule.js'
+import { type ClientPlan, FAULTY_MS } from './schedule.js'
 import { SimClient } from './sim-client.js'
+import type { SessionOptions } from './sim-session.js'
 import { StoreWorld } from './store-world.js'
 
 interface Watcher {
@@ -72,7 +73,7 @@ export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> 
   constructor(schedule: GlobSchedule) {
     super(schedule)
     this.#broker = new GlobBroker(this.setting, schedule.hasGlobNotifications)
-    for (const i of schedule.clients.keys()) this.#open(i)
+    for (const i of schedule.clients.keys()) this.open(i)
   }
 
   protected override judge(): void {
@@ -94,18 +95,11 @@ export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> 
     for (const client of clients) this.judgeLeftovers(client)
   }
 
-  #open(i: number, connection?: GlobSession): GlobClient | undefined {
-    const plan = this.schedule.clients[i]
-    if (plan === undefined) return undefined
-    const client = new GlobClient(
-      `client${i}`,
-      plan,
-      this.setting.time,
-      options => connection ?? new GlobSession(this.#broker, this.setting, options),
-    )
+  protected override create(i: number, plan: ClientPlan, connection?: GlobSession): GlobClient {
+    const connect = (options: SessionOptions): GlobSession =>
+      connection ?? new GlobSession(this.#broker, this.setting, options)
+    const client = new GlobClient(`client${i}`, plan, this.setting.time, connect)
     client.onEvents(() => this.#handle(client))
-    this.everyone.push(client)
-    this.clients[i] = client
     return client
   }
 
@@ -127,7 +121,7 @@ export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> 
     const globs = Array.from(client.watchers, ({ glob }) => glob)
     if (this.setting.conditions.oddReply) this.#closedDuringOddReplies.add(client.name)
     void client.store.close()
-    const next = this.#open(i, client.session)
+    const next = this.open(i, client.session)
     for (const glob of globs) if (next) this.#watch(next, glob)
   }
 

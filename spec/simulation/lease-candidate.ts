@@ -2,13 +2,13 @@ import { Observable, of, retry, Subscription, tap, throwError } from 'rxjs'
 import { type Hlc, StateStoreError } from '../../src/client/index.js'
 import { type Leadership, LeaseLostError, type LeaseState, leadership, withLock } from '../../src/client/lease/index.js'
 import { lease } from '../../src/client/lease/lease.js'
-import { LOCK, type Referee } from './lease-referee.js'
+import { type LeaseOracle, LOCK } from './lease-oracle.js'
 import type { CandidatePlan } from './lease-schedule.js'
 import type { LeaseWrites } from './lease-writes.js'
 import type { SimClient } from './sim-client.js'
 
 interface CandidateHost {
-  readonly referee: Referee
+  readonly oracle: LeaseOracle
   readonly writes: LeaseWrites
   readonly complain: (what: string) => void
   readonly handled: () => void
@@ -57,15 +57,15 @@ export class Candidate {
     const run = this.#run
     this.#run = undefined
     this.state = NONE
-    // Notifies the referee first, because the candidate must hold nothing from the moment it releases the lease.
-    this.#host.referee.onUnsubscribe(this)
+    // Notifies the oracle first, because the candidate must hold nothing from the moment it releases the lease.
+    this.#host.oracle.onUnsubscribe(this)
     run?.unsubscribe()
     if (this.#isWorking) this.#complain('continues to work after unsubscribing')
   }
 
   /** Writes with the current token if the candidate may write, or deliberately with an old token. */
   write(isLate: boolean): void {
-    if (this.#isWorking && !this.#host.referee.beliefOf(this)) this.#complain('works without holding the lease')
+    if (this.#isWorking && !this.#host.oracle.beliefOf(this)) this.#complain('works without holding the lease')
     const held = this.plan.means === 'withLock' ? this.#isWorking : this.state.status === 'held' && this.#token
     const token = isLate ? this.#token : held
     if (token) this.#host.writes.write(this, token)
@@ -85,7 +85,7 @@ export class Candidate {
   #onState(state: LeaseState, hasExpiry: boolean): void {
     this.state = state.status === 'lost' ? NONE : { status: state.status, holder: state.holder }
     if (state.status === 'held') this.#token = state.token
-    this.#host.referee.onState(this, state, hasExpiry)
+    this.#host.oracle.onState(this, state, hasExpiry)
   }
 
   #leads(role: Leadership): void {
@@ -96,13 +96,13 @@ export class Candidate {
         false,
       )
     else if (leader !== undefined) this.#onState({ status: 'waiting', holder: leader }, false)
-    else if (this.#host.referee.beliefOf(this))
+    else if (this.#host.oracle.beliefOf(this))
       this.#onState({ status: 'lost', cause: new LeaseLostError('ended', LOCK) }, false)
   }
 
   #work(token: Hlc): Observable<Hlc> {
     return new Observable<Hlc>(subscriber => {
-      const belief = this.#host.referee.beliefOf(this)
+      const belief = this.#host.oracle.beliefOf(this)
       if (belief?.token.compareTo(token) !== 0) this.#complain(`works with ${token} without holding the lease by it`)
       this.#isWorking = token
       subscriber.add(() => {
@@ -114,7 +114,7 @@ export class Candidate {
 
   #ended(run: Subscription, error?: unknown): void {
     if (this.#isWorking) this.#complain('continues to work after its stream has ended')
-    this.#host.referee.onEnd(this)
+    this.#host.oracle.onEnd(this)
     if (this.#run !== run) return
     this.#run = undefined
     this.state = NONE

@@ -1,10 +1,11 @@
 import { SimBroker } from './broker.js'
 import { Candidate } from './lease-candidate.js'
-import { LOCK, Referee } from './lease-referee.js'
+import { LeaseOracle, LOCK } from './lease-oracle.js'
 import { LEASE_FAULTY_MS, type LeaseAction, type LeaseSchedule } from './lease-schedule.js'
 import { LeaseWrites } from './lease-writes.js'
+import type { ClientPlan } from './schedule.js'
 import { SimClient } from './sim-client.js'
-import { SimSession } from './sim-session.js'
+import { type SessionOptions, SimSession } from './sim-session.js'
 import { StoreWorld } from './store-world.js'
 
 class LeaseClient extends SimClient {
@@ -28,7 +29,7 @@ export class LeaseWorld extends StoreWorld<LeaseAction, LeaseSchedule, LeaseClie
   protected readonly faultyMs = LEASE_FAULTY_MS
   protected readonly settleMs: number
   readonly #broker: SimBroker
-  readonly #referee: Referee
+  readonly #oracle: LeaseOracle
   readonly #writes: LeaseWrites
   /** All candidates ever created. The latest candidate of each plan acts. */
   readonly #candidates: Candidate[] = []
@@ -40,9 +41,9 @@ export class LeaseWorld extends StoreWorld<LeaseAction, LeaseSchedule, LeaseClie
     const { time, history } = this.setting
     const complain = (what: string): void => this.complain(what)
     this.#broker = new SimBroker(this.setting)
-    this.#referee = new Referee({ time, history, longest, complain })
-    this.#writes = new LeaseWrites(this.#referee, history, complain)
-    for (const i of schedule.clients.keys()) this.#open(i)
+    this.#oracle = new LeaseOracle({ time, history, longest, complain })
+    this.#writes = new LeaseWrites(this.#oracle, history, complain)
+    for (const i of schedule.clients.keys()) this.open(i)
   }
 
   protected override endFaults(): void {
@@ -61,35 +62,33 @@ export class LeaseWorld extends StoreWorld<LeaseAction, LeaseSchedule, LeaseClie
     this.#writes.judge()
   }
 
-  #open(i: number): void {
-    const plan = this.schedule.clients[i]
-    if (plan === undefined) return
-    const { time } = this.setting
-    const client = new LeaseClient(
-      `client${i}`,
-      plan,
-      time,
-      options => new SimSession(this.#broker, this.setting, options),
-    )
+  protected override create(i: number, plan: ClientPlan): LeaseClient {
+    const connect = (options: SessionOptions): SimSession => new SimSession(this.#broker, this.setting, options)
+    const client = new LeaseClient(`client${i}`, plan, this.setting.time, connect)
     client.onEvents(() => this.#handle(client))
-    this.everyone.push(client)
-    this.clients[i] = client
+    return client
+  }
+
+  protected override open(i: number): LeaseClient | undefined {
+    const client = super.open(i)
+    if (client === undefined) return undefined
     const host = {
-      referee: this.#referee,
+      oracle: this.#oracle,
       writes: this.#writes,
       complain: (what: string) => this.complain(what),
       handled: () => this.#handle(client),
     }
-    for (const candidate of this.schedule.candidates) {
-      if (candidate.client !== i) continue
-      const name = `candidate${this.#candidates.length}@client${i} (${candidate.means} ${candidate.duration})`
-      this.#candidates.push(new Candidate(name, candidate, client, host))
+    for (const plan of this.schedule.candidates) {
+      if (plan.client !== i) continue
+      const name = `candidate${this.#candidates.length}@${client.name} (${plan.means} ${plan.duration})`
+      this.#candidates.push(new Candidate(name, plan, client, host))
     }
+    return client
   }
 
   protected override perform(action: LeaseAction): void {
     if (action.type === 'restart') {
-      if (this.schedule.losesData) this.#referee.disturb()()
+      if (this.schedule.losesData) this.#oracle.disturb()()
       this.#broker.restart({ ...action, keepData: !this.schedule.losesData })
     } else if ('candidate' in action) {
       const plan = this.schedule.candidates[action.candidate]
@@ -126,13 +125,13 @@ export class LeaseWorld extends StoreWorld<LeaseAction, LeaseSchedule, LeaseClie
   #replace(name: string, i: number): void {
     const first = this.#candidates.length
     const subscribed = this.#candidates.filter(one => one.isSubscribed && one.client.name === name)
-    this.#open(i)
+    this.open(i)
     for (const one of this.#candidates.slice(first))
       if (subscribed.some(({ plan }) => plan === one.plan)) one.subscribe()
   }
 
   #delete({ store }: LeaseClient): void {
-    const done = this.#referee.disturb()
+    const done = this.#oracle.disturb()
     store.delete(LOCK).subscribe({ error: done, complete: done })
   }
 

@@ -2,9 +2,9 @@ import { type Hlc, StateStoreError, text } from '../../src/client/index.js'
 import { fenced } from '../../src/client/lease/index.js'
 import type { History } from '../judges/history.js'
 import type { Candidate } from './lease-candidate.js'
-import { type Referee, tokenOf } from './lease-referee.js'
+import { type LeaseOracle, tokenOf } from './lease-oracle.js'
 
-export const PROTECTED = 'protected'
+const PROTECTED = 'protected'
 
 interface FencedWrite {
   readonly value: string
@@ -13,14 +13,14 @@ interface FencedWrite {
 }
 
 export class LeaseWrites {
-  readonly #referee: Referee
+  readonly #oracle: LeaseOracle
   readonly #history: History
   readonly #complain: (what: string) => void
   readonly #done: FencedWrite[] = []
   #count = 0
 
-  constructor(referee: Referee, history: History, complain: (what: string) => void) {
-    this.#referee = referee
+  constructor(oracle: LeaseOracle, history: History, complain: (what: string) => void) {
+    this.#oracle = oracle
     this.#history = history
     this.#complain = complain
   }
@@ -28,7 +28,7 @@ export class LeaseWrites {
   /** Writes once with the current or an old token. */
   write(candidate: Candidate, token: Hlc): void {
     const value = `${this.#count++} ${candidate.name} ${token}`
-    const since = this.#referee.beliefOf(candidate)?.since
+    const since = this.#oracle.beliefOf(candidate)?.since
     const end = (outcome: string, version?: string): void => void this.#done.push({ value, outcome, version })
     fenced(candidate.client.store, token)
       .key(PROTECTED, text)
@@ -82,9 +82,9 @@ export class LeaseWrites {
    * unless the key was deleted by force.
    */
   #judgeRefusal(candidate: Candidate, token: Hlc, since: number | undefined): void {
-    const belief = this.#referee.beliefOf(candidate)
+    const belief = this.#oracle.beliefOf(candidate)
     if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
-    if (this.#referee.isHolding(candidate) && !this.#referee.isDisturbed && !this.#isOvertakenFromBefore(token))
+    if (this.#oracle.isHolding(candidate) && !this.#oracle.isDisturbed && !this.#isOvertakenFromBefore(token))
       this.#complain(`${candidate.name} holds the lease by ${token}, but its write was rejected`)
   }
 }

@@ -36,10 +36,30 @@ export interface WriterPlan extends ClientPlan {
 }
 
 export interface OptimisticSchedule extends StoreSchedule<OptimisticAction, WriterPlan> {
-  readonly storageFailure: number
+  readonly storage: StoragePlan
 }
 
-export const OPTIMISTIC_GENERATORS = [first, (seed: number) => withReentrancy(first(seed))]
+/** The storage of late writes of all pages. */
+export interface StoragePlan {
+  /** The probability that an operation fails. */
+  readonly failureRate: number
+  /** The maximum duration of an operation, in milliseconds. */
+  readonly maxDelayMs: number
+}
+
+export const OPTIMISTIC_GENERATORS = [first, second, third]
+
+/** Makes storages so slow in a quarter of the schedules that connections are lost while a closing client waits. */
+function third(seed: number): OptimisticSchedule {
+  const random = new Random(seed ^ 0x510)
+  const schedule = second(seed)
+  if (random.chance(0.75)) return schedule
+  return { ...schedule, storage: { ...schedule.storage, maxDelayMs: random.pick([300, 2_000]) } }
+}
+
+function second(seed: number): OptimisticSchedule {
+  return withReentrancy(first(seed))
+}
 
 function first(seed: number): OptimisticSchedule {
   const random = new Random(seed ^ 0x0b)
@@ -53,7 +73,8 @@ function first(seed: number): OptimisticSchedule {
       : random.pick([moments[0] ?? 0, ...moments.slice(1)]) + random.int(0, random.pick([60, 400]))
   const actions = Array.from({ length: random.int(4, 26) }, () => actionOf(random, at(), clients.length))
   actions.sort(byTime)
-  return { seed, kind, clients, conditions, storageFailure: random.chance(0.2) ? 0.2 : 0, actions }
+  const storage = { failureRate: random.rate(0.2, 0.2), maxDelayMs: 30 }
+  return { seed, kind, clients, conditions, storage, actions }
 }
 
 export function kindOf(random: Random): BrokerKind {

@@ -1,5 +1,6 @@
 import { Observable } from 'rxjs'
 import type { StoredWrite, WriteStorage } from '../../src/client/optimistic/index.js'
+import type { StoragePlan } from './optimistic-schedule.js'
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 
@@ -7,18 +8,14 @@ import type { VirtualTime } from './virtual-time.js'
 export class SimStorage {
   readonly #time: VirtualTime
   readonly #random: Random
-  readonly #failure: number
+  readonly #plan: StoragePlan
   #kept: StoredWrite | undefined
   isReliable = false
 
-  constructor(time: VirtualTime, random: Random, bad: number) {
+  constructor(time: VirtualTime, random: Random, plan: StoragePlan) {
     this.#time = time
     this.#random = random
-    this.#failure = bad
-  }
-
-  get kept(): StoredWrite | undefined {
-    return this.#kept
+    this.#plan = plan
   }
 
   /** Returns the storage as a page sees it. The page may close before an operation is complete. */
@@ -40,8 +37,8 @@ export class SimStorage {
 
   #later<R>(run: () => R): Observable<R> {
     return new Observable(subscriber => {
-      const fails = !this.isReliable && this.#random.chance(this.#failure)
-      this.#time.after(this.#random.int(0, 30), () => {
+      const fails = !this.isReliable && this.#random.chance(this.#plan.failureRate)
+      this.#time.after(this.#random.int(0, this.#plan.maxDelayMs), () => {
         if (fails) {
           subscriber.error(new Error('the disk is full'))
           return

@@ -1,12 +1,17 @@
 import { judgeWrites, KEY, type UserWrite } from './optimistic-oracle.js'
 import { type WriterHost, WriterPage } from './optimistic-page.js'
-import { OPTIMISTIC_FAULTY_MS, type OptimisticSchedule, type WriterAction } from './optimistic-schedule.js'
+import {
+  OPTIMISTIC_FAULTY_MS,
+  type OptimisticSchedule,
+  type WriterAction,
+  type WriterPlan,
+} from './optimistic-schedule.js'
 import { SimStorage } from './optimistic-storage.js'
 import { PageWorld } from './page-world.js'
 import { storedEntry } from './recorded-engine.js'
 
-/** The time in milliseconds after which a storage has stored a write. */
-const STORAGE_DELAY_MS = 100
+/** The number of operations after which a storage has stored a write. */
+const STORAGE_OPERATIONS = 4
 
 /** A store, and pages that write one key. */
 export class OptimisticWorld extends PageWorld<WriterAction, OptimisticSchedule, WriterPage> implements WriterHost {
@@ -18,13 +23,15 @@ export class OptimisticWorld extends PageWorld<WriterAction, OptimisticSchedule,
   constructor(schedule: OptimisticSchedule) {
     super(schedule)
     const { time, random } = this.setting
-    this.#storages = schedule.clients.map(() => new SimStorage(time, random, schedule.storageFailure))
+    this.#storages = schedule.clients.map(() => new SimStorage(time, random, schedule.storage))
     for (const i of schedule.clients.keys()) this.open(i)
   }
 
   isShared(storage: number | undefined): boolean {
-    const { storageFailure, clients } = this.schedule
-    return storage !== undefined && (storageFailure > 0 || clients.filter(plan => plan.storage === storage).length > 1)
+    const { storage: plan, clients } = this.schedule
+    return (
+      storage !== undefined && (plan.failureRate > 0 || clients.filter(plan => plan.storage === storage).length > 1)
+    )
   }
 
   protected override endFaults(): void {
@@ -39,14 +46,9 @@ export class OptimisticWorld extends PageWorld<WriterAction, OptimisticSchedule,
     if (this.schedule.reentrancy) this.judgeTeardown()
   }
 
-  protected override open(i: number): void {
-    const plan = this.schedule.clients[i]
-    if (plan === undefined) return
+  protected override create(i: number, plan: WriterPlan): WriterPage {
     const storage = plan.storage === undefined ? undefined : this.#storages[plan.storage]
-    const page = new WriterPage(`client${i}`, plan, storage, this)
-    this.clients[i] = page
-    this.everyone.push(page)
-    page.start()
+    return new WriterPage(`client${i}`, plan, storage, this)
   }
 
   protected override performAt(page: WriterPage, action: WriterAction): void {
@@ -83,8 +85,9 @@ export class OptimisticWorld extends PageWorld<WriterAction, OptimisticSchedule,
   protected override reload(page: WriterPage, pause: number): void {
     super.reload(page, pause)
     // A storage that was too slow still has the previous content.
+    const since = this.setting.time.now - STORAGE_OPERATIONS * this.schedule.storage.maxDelayMs
     for (const write of this.writes.values())
-      if (write.by === page.name && write.at > this.setting.time.now - STORAGE_DELAY_MS) write.isShared ||= write.isKept
+      if (write.by === page.name && write.at > since) write.isShared ||= write.isKept
   }
 
   #judgeConvergence({ name, oracle }: WriterPage): void {

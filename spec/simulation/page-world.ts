@@ -137,8 +137,13 @@ export abstract class PageWorld<
   /** Outlasts pending requests, repeated reads, timeouts, and devices that fail temporarily. */
   protected readonly settleMs = 75_000
 
-  protected abstract open(i: number): void
   protected abstract performAt(page: P, action: A): void
+
+  protected override open(i: number): P | undefined {
+    const page = super.open(i)
+    page?.start()
+    return page
+  }
 
   protected override perform(action: A | PageAction): void {
     if (isPageAction(action)) this.#performPageAction(action)

@@ -30,6 +30,7 @@ export class ShadowClient extends SimPage<ShadowState<Required<Document>>> {
     this.#shadow = shadow<Required<Document>>(this.store, 'pump', undefined, waiting)
     this.state$ = this.#shadow.state$
     this.onEvents(() => this.handled())
+    // The world does not know the client yet, so that handlers that run at once do nothing.
     this.subscribe()
   }
 

@@ -5,7 +5,7 @@ import { storedEntry } from './recorded-engine.js'
 import { FAULTY_MS } from './schedule.js'
 import { ShadowClient, type ShadowHost } from './shadow-client.js'
 import { DESIRED, type Document, documentOf, judgeDocument, REPORTED, type Wish } from './shadow-oracle.js'
-import { type DocumentAction, FIELDS, type ShadowSchedule } from './shadow-schedule.js'
+import { type DocumentAction, FIELDS, type ShadowPlan, type ShadowSchedule } from './shadow-schedule.js'
 
 /** A store, a device and its applications. */
 export class ShadowWorld extends PageWorld<DocumentAction, ShadowSchedule, ShadowClient> implements ShadowHost {
@@ -35,13 +35,8 @@ export class ShadowWorld extends PageWorld<DocumentAction, ShadowSchedule, Shado
     if (this.schedule.reentrancy) this.judgeTeardown()
   }
 
-  protected override open(i: number): void {
-    const plan = this.schedule.clients[i]
-    if (plan === undefined) return
-    const client = new ShadowClient(i === 0 ? 'device' : `client${i}`, plan, this)
-    this.clients[i] = client
-    this.everyone.push(client)
-    client.start()
+  protected override create(i: number, plan: ShadowPlan): ShadowClient {
+    return new ShadowClient(i === 0 ? 'device' : `client${i}`, plan, this)
   }
 
   protected override performAt(client: ShadowClient, action: DocumentAction): void {

@@ -42,6 +42,19 @@ export abstract class StoreWorld<A extends TimedAction, S extends StoreSchedule<
   protected abstract readonly faultyMs: number
   protected abstract readonly settleMs: number
 
+  /** Creates the client of a plan. A handler that runs at once does not find the client in `clients` yet. */
+  protected open(i: number, connection?: C['session']): C | undefined {
+    const plan = this.schedule.clients[i]
+    if (plan === undefined) return undefined
+    const client = this.create(i, plan, connection)
+    this.everyone.push(client)
+    this.clients[i] = client
+    return client
+  }
+
+  /** @param connection - the connection of the caller on which the previous client was closed */
+  protected abstract create(i: number, plan: S['clients'][number], connection?: C['session']): C
+
   /** Runs the schedule, and returns the violated guarantees. */
   run(): readonly string[] {
     const { time } = this.setting

@@ -18,6 +18,10 @@ import { WatchWorld } from './watch-world.js'
 
 const watch = (schedule: WatchSchedule): readonly string[] => new WatchWorld(schedule).run()
 
+/**
+ * The simulations. Each has a schedule, which is what happens, a world, which makes it happen, and an oracle
+ * or a judge of `spec/judges`, which compares what the clients emit with what the store did.
+ */
 export const SUITES = {
   /** Watched keys of clients at one broker. */
   watch: suiteOf(WATCH_GENERATORS, watch),

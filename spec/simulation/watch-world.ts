@@ -8,8 +8,9 @@ import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { SharedEntries, SimNode } from './node.js'
 import { storedEntry } from './recorded-engine.js'
-import { FAULTY_MS } from './schedule.js'
+import { type ClientPlan, FAULTY_MS } from './schedule.js'
 import { SimClient, TIMEOUT_MS } from './sim-client.js'
+import type { SessionOptions } from './sim-session.js'
 import { StoreWorld } from './store-world.js'
 import { type KeyAction, MAX_KEYS, type WatchAction, type WatchSchedule } from './watch-schedule.js'
 import { WatchSession } from './watch-session.js'
@@ -69,7 +70,7 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
   constructor(schedule: WatchSchedule) {
     super(schedule, schedule.beside && { instanceId: { name: 'life 0' } })
     this.#brokers = brokersOf(this.setting, schedule)
-    for (const i of schedule.clients.keys()) this.#open(i)
+    for (const i of schedule.clients.keys()) this.open(i)
   }
 
   protected override judge(): void {
@@ -78,24 +79,17 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
     if (this.schedule.reentrancy) this.#judgeTeardown()
   }
 
-  #open(i: number, connection?: WatchSession): WatchClient | undefined {
-    const plan = this.schedule.clients[i]
-    if (plan === undefined) return undefined
+  protected override create(i: number, plan: ClientPlan, connection?: WatchSession): WatchClient {
     const judge = {
       isAskedAgain: this.hasOddReplies || this.schedule.beside === true,
       complain: (what: string) => this.complain(what),
       answered: (value: string) => this.#judgeResponse(value),
     }
-    const client = new WatchClient(
-      `client${i}`,
-      plan,
-      this.setting.time,
-      options => connection ?? new WatchSession(this.#brokers, this.setting, options, judge),
-    )
+    const { time } = this.setting
+    const connect = (options: SessionOptions): WatchSession =>
+      connection ?? new WatchSession(this.#brokers, this.setting, options, judge)
+    const client = new WatchClient(`client${i}`, plan, time, connect)
     client.onEvents(() => this.#handle(client))
-    this.everyone.push(client)
-    // Handlers that have run already have not found the client.
-    this.clients[i] = client
     return client
   }
 
@@ -113,7 +107,7 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
     if (client === undefined) return
     if (action.type === 'cut') client.session.cut()
     else if (action.type === 'move') client.session.move()
-    else if (action.type === 'takeover') this.#open(action.client)
+    else if (action.type === 'takeover') this.open(action.client)
     else if (action.type === 'watchAll') this.#watchAll(client, action.keys)
     else if (action.type === 'reopen') this.#reopen(action.client, client)
     else this.#performAtKey(client, action, client.keys[action.key])
@@ -135,7 +129,7 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
     const watched = Array.from(client.watchers, ({ key }) => key)
     if (this.setting.conditions.oddReply) this.#closedDuringOddReplies.add(client.name)
     void client.store.close()
-    const next = this.#open(i, client.session)
+    const next = this.open(i, client.session)
     for (const key of next?.keys ?? []) if (next && watched.includes(key.name)) this.#watch(next, key)
   }
 
@@ -308,7 +302,7 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
     if (client.session.isShared || i < 0 || this.setting.time.now > FAULTY_MS) return
     void client.store.close()
     this.setting.time.after(50, () => {
-      if (this.clients[i] === client) this.#open(i)
+      if (this.clients[i] === client) this.open(i)
     })
   }
 

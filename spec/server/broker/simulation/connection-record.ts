@@ -5,73 +5,55 @@ import type { ReportViolation, SessionModel } from './session-model.js'
 import type { SimLink } from './sim-link.js'
 
 /** The state of a connection, derived from its packets. */
-export interface ConnectionRecord {
+export class ConnectionRecord {
   readonly link: SimLink
   readonly clientId: string
   readonly clean: boolean
+  /** In seconds. */
   readonly expiry: number
   readonly receiveMaximum: number
   readonly small: boolean
-  readonly aliasMaximum: number
-  /** In milliseconds. */
   readonly keepAliveTimeoutMs: number
   readonly will: Publication | undefined
   readonly willDelay: number
-  readonly requests: Map<number, Packet>
-  readonly unacknowledged: Set<number>
-  readonly aliases: Map<number, string>
+  readonly requests = new Map<number, Packet>()
+  readonly unacknowledged = new Set<number>()
   session: SessionModel | undefined
   lastSeen: number
   /** The last time, in milliseconds, at which the broker paused reading because the client did not read. */
-  unreadAt: number
+  unreadAt = 0
   clientDisconnect: IDisconnectPacket | undefined
   /** The DISCONNECT that the broker sent or received. */
   serverDisconnect: IDisconnectPacket | undefined
-  isOver: boolean
-  lastRetransmitted: number
-}
+  isOver = false
+  lastRetransmitted = 0
+  readonly #aliasMaximum: number
+  readonly #aliases = new Map<number, string>()
 
-export function connectionRecordOf(
-  link: SimLink,
-  { clientId, clean, properties, will, keepalive, protocolVersion }: IConnectPacket,
-  publications: ReadonlyMap<number, Publication>,
-  now: number,
-): ConnectionRecord {
-  const expiry =
-    protocolVersion === 4 ? (clean ? 0 : LIMIT.sessionExpirySeconds) : (properties?.sessionExpiryInterval ?? 0)
-  const number = will && Number(will.payload.toString() || '0')
-  return {
-    link,
-    clientId,
-    clean: clean === true,
-    expiry,
-    receiveMaximum: properties?.receiveMaximum ?? 65_535,
-    small: properties?.maximumPacketSize !== undefined,
-    aliasMaximum: properties?.topicAliasMaximum ?? 0,
-    keepAliveTimeoutMs: 1_500 * (keepalive ?? 0),
-    will: number === undefined ? undefined : publications.get(number),
-    willDelay: will?.properties?.willDelayInterval ?? 0,
-    requests: new Map(),
-    unacknowledged: new Set(),
-    aliases: new Map(),
-    session: undefined,
-    lastSeen: now,
-    unreadAt: 0,
-    clientDisconnect: undefined,
-    serverDisconnect: undefined,
-    isOver: false,
-    lastRetransmitted: 0,
+  constructor(link: SimLink, connect: IConnectPacket, publications: ReadonlyMap<number, Publication>, now: number) {
+    const { clientId, clean = false, properties = {}, will, keepalive = 0, protocolVersion } = connect
+    const number = will && Number(will.payload.toString() || '0')
+    this.link = link
+    this.clientId = clientId
+    this.clean = clean
+    this.expiry =
+      protocolVersion === 4 ? (clean ? 0 : LIMIT.sessionExpirySeconds) : (properties.sessionExpiryInterval ?? 0)
+    this.receiveMaximum = properties.receiveMaximum ?? 65_535
+    this.small = properties.maximumPacketSize !== undefined
+    this.keepAliveTimeoutMs = 1_500 * keepalive
+    this.will = number === undefined ? undefined : publications.get(number)
+    this.willDelay = will?.properties?.willDelayInterval ?? 0
+    this.lastSeen = now
+    this.#aliasMaximum = properties.topicAliasMaximum ?? 0
   }
-}
 
-export function topicOf(
-  { clientId, aliases, aliasMaximum }: ConnectionRecord,
-  { topic, properties }: IPublishPacket,
-  reportViolation: ReportViolation,
-): string {
-  const alias = properties?.topicAlias
-  if (alias === undefined) return topic
-  if (alias > aliasMaximum) reportViolation(`${clientId} received the alias ${alias}, which exceeds its maximum`)
-  if (topic !== '') aliases.set(alias, topic)
-  return aliases.get(alias) ?? ''
+  /** Returns the topic of a message, which may be replaced by an alias. */
+  topicOf({ topic, properties }: IPublishPacket, reportViolation: ReportViolation): string {
+    const alias = properties?.topicAlias
+    if (alias === undefined) return topic
+    if (alias > this.#aliasMaximum)
+      reportViolation(`${this.clientId} received the alias ${alias}, which exceeds its maximum`)
+    if (topic !== '') this.#aliases.set(alias, topic)
+    return this.#aliases.get(alias) ?? ''
+  }
 }

@@ -2,7 +2,7 @@ import type { IConnectPacket, IDisconnectPacket, IPublishPacket, Packet } from '
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'
-import { type ConnectionRecord, connectionRecordOf, topicOf } from './connection-record.js'
+import { ConnectionRecord } from './connection-record.js'
 import { count, numberIn, numberOf, type Publication, SMALL_PACKET } from './publication.js'
 import { DENIED_TOPIC } from './schedule.js'
 import { differences, type Expected, type InFlight, keyOf, SessionModel, type Subscribed } from './session-model.js'
@@ -204,7 +204,7 @@ export class Oracle {
     (this.#connecting?.clean === true && this.#sessions.get(this.#connecting.clientId) === session)
 
   #onConnect(link: SimLink, connect: IConnectPacket): void {
-    const connection = connectionRecordOf(link, connect, this.publications, this.#now())
+    const connection = new ConnectionRecord(link, connect, this.publications, this.#now())
     this.#connections.set(link, connection)
     this.#connecting = connection
   }
@@ -320,7 +320,7 @@ export class Oracle {
 
   #onPublish(connection: ConnectionRecord, packet: IPublishPacket): void {
     const { session, link, unacknowledged, receiveMaximum } = connection
-    const topic = topicOf(connection, packet, this.reportViolation)
+    const topic = connection.topicOf(packet, this.reportViolation)
     if (session === undefined) {
       this.reportViolation(`${connection.clientId} received a message before CONNACK`)
       return

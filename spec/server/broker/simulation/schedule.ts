@@ -3,7 +3,7 @@ import type { Schedule } from '../../../simulation/schedule.js'
 
 type Qos = 0 | 1 | 2
 
-/** A will. `delay` and `expiry` are in seconds. */
+/** A will. Times are in seconds. */
 export interface WillPlan {
   readonly topic: string
   readonly qos: Qos
@@ -12,54 +12,50 @@ export interface WillPlan {
   readonly expiry: number | undefined
 }
 
+/** Times are in seconds. */
+interface Connect {
+  readonly clean: boolean
+  readonly expiry: number
+  readonly receiveMaximum: number
+  /** Whether the client has a small maximum packet size. */
+  readonly small: boolean
+  readonly aliases: number
+  readonly keepAlive: number
+  readonly will: WillPlan | undefined
+}
+
+interface Publish {
+  readonly topic: string
+  readonly qos: Qos
+  readonly retain: boolean
+  readonly what: 'small' | 'large' | 'empty'
+  /** In seconds. */
+  readonly expiry: number | undefined
+  readonly alias: boolean
+}
+
+interface Subscribe {
+  readonly filter: string
+  readonly qos: Qos
+  readonly noLocal: boolean
+  readonly retainAsPublished: boolean
+  readonly retainHandling: 0 | 1 | 2
+  readonly id: number | undefined
+}
+
 export type Step =
-  | {
-      readonly type: 'connect'
-      readonly client: number
-      readonly clean: boolean
-      /** In seconds. */
-      readonly expiry: number
-      readonly receiveMaximum: number
-      /** Whether the client has a small maximum packet size. */
-      readonly small: boolean
-      readonly aliases: number
-      /** In seconds. */
-      readonly keepAlive: number
-      readonly will: WillPlan | undefined
-    }
-  | {
-      readonly type: 'publish'
-      readonly client: number
-      readonly topic: string
-      readonly qos: Qos
-      readonly retain: boolean
-      readonly what: 'small' | 'large' | 'empty'
-      /** In seconds. */
-      readonly expiry: number | undefined
-      readonly alias: boolean
-    }
-  | {
-      readonly type: 'subscribe'
-      readonly client: number
-      readonly filter: string
-      readonly qos: Qos
-      readonly noLocal: boolean
-      readonly retainAsPublished: boolean
-      readonly retainHandling: 0 | 1 | 2
-      readonly id: number | undefined
-    }
-  | { readonly type: 'unsubscribe'; readonly client: number; readonly filter: string }
-  | { readonly type: 'hold' | 'release' | 'stall' | 'finish' | 'ping'; readonly client: number }
-  | { readonly type: 'acknowledge'; readonly client: number; readonly refusing: boolean; readonly last: boolean }
-  | { readonly type: 'kill'; readonly client: number; readonly noticed: boolean }
-  | {
-      readonly type: 'disconnect'
-      readonly client: number
-      readonly withWill: boolean
-      /** In seconds. */
-      readonly expiry: number | undefined
-    }
   | { readonly type: 'wait'; readonly ms: number }
+  | ({ readonly client: number } & (
+      | ({ readonly type: 'connect' } & Connect)
+      | ({ readonly type: 'publish' } & Publish)
+      | ({ readonly type: 'subscribe' } & Subscribe)
+      | { readonly type: 'unsubscribe'; readonly filter: string }
+      | { readonly type: 'hold' | 'release' | 'stall' | 'finish' | 'ping' }
+      | { readonly type: 'acknowledge'; readonly refusing: boolean; readonly last: boolean }
+      | { readonly type: 'kill'; readonly noticed: boolean }
+      /** `expiry` is in seconds. */
+      | { readonly type: 'disconnect'; readonly withWill: boolean; readonly expiry: number | undefined }
+    ))
 
 /** A step that a client performs at its connection. */
 export type ConnectionAction = Exclude<Step, { type: 'wait' | 'connect' | 'publish' | 'kill' }>

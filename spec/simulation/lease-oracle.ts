@@ -8,7 +8,7 @@ export const LOCK = 'lock'
 const AWAKE_CHECK_MS = 50
 
 /** The belief of a candidate that received `held`. It lasts until the lease expires or is revoked. */
-export interface Belief {
+interface Belief {
   readonly token: Hlc
   readonly holder: string
   readonly since: number
@@ -16,13 +16,7 @@ export interface Belief {
   readonly expiresAtMonotonic: number
 }
 
-/** A period in which guarantees do not hold, because the lock key was deleted or the store lost it. */
-interface Disturbance {
-  readonly from: number
-  until: number
-}
-
-interface RefereeHost {
+interface OracleHost {
   readonly time: VirtualTime
   readonly history: History
   /** The longest lease of the simulation in milliseconds. A holder may rely on a deleted lock key for that long. */
@@ -30,17 +24,18 @@ interface RefereeHost {
   readonly complain: (what: string) => void
 }
 
-/** A referee that checks all states of all candidates for a lease. */
-export class Referee {
-  readonly #host: RefereeHost
+/** An oracle that checks all states of all candidates for a lease. */
+export class LeaseOracle {
+  readonly #host: OracleHost
   readonly #beliefs = new Map<Candidate, Belief>()
   readonly #awaitedHolders = new Map<Candidate, string>()
-  readonly #disturbances: Disturbance[] = []
+  /** Periods in which guarantees do not hold, because the lock key was deleted or the store lost it. */
+  readonly #disturbances: { until: number }[] = []
   /** The newest token of each store instance, and all tokens. */
   readonly #newest = new Map<number, Hlc>()
   readonly #tokens = new Set<string>()
 
-  constructor(host: RefereeHost) {
+  constructor(host: OracleHost) {
     this.#host = host
   }
 
@@ -59,7 +54,7 @@ export class Referee {
    */
   disturb(): () => void {
     const { time, longest } = this.#host
-    const disturbance: Disturbance = { from: time.now, until: Number.POSITIVE_INFINITY }
+    const disturbance = { until: Number.POSITIVE_INFINITY }
     this.#disturbances.push(disturbance)
     return () => {
       disturbance.until = time.now + longest
