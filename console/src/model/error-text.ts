@@ -29,6 +29,7 @@ const ERROR_TEXTS: Readonly<Record<string, ErrorText>> = {
   'quota-exceeded': { title: 'Quota exceeded', advice: 'Delete some keys.' },
   'syntax-error': { title: 'Invalid request', advice: 'A glob has at most 1,024 bytes.' },
   'unknown-command': { title: 'Listing not supported', advice: 'The store does not implement SCAN.' },
+  rate: { title: 'Too many attempts from this address', advice: 'Wait a moment, and check the token.' },
   closed: { title: 'Connection closed', advice: 'Reload the page.' },
 }
 

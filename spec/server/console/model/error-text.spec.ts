@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { ApiError } from '../../../../console/src/api/api.js'
 import {
   formatBytes,
   formatCompact,
@@ -166,6 +167,11 @@ describe('describeError', () => {
         'The broker refused the connection of client "a": Not authorized. ' +
         'Check this user, its password and the policy of the broker.',
     })
+  })
+
+  it('a lockout after wrong tokens is described as too many attempts', () => {
+    const error = new ApiError(429, { code: 'rate', message: 'too many wrong tokens; wait 4 s' })
+    expect(describeError(error).title).toBe('Too many attempts from this address')
   })
 
   it('a TypeError of fetch is described as a network failure', () => {
