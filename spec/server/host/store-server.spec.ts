@@ -1,5 +1,9 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { config } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { subscribe } from '../../../src/core/diagnostics/index.js'
 import type { RequestReport } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
@@ -89,6 +93,20 @@ describe('a running store', () => {
     expect(reports.map(({ duration }) => duration)).toEqual(reports.map(() => 0))
     await store.close()
     await completed
+  })
+
+  it('a running store reports no duration of a request that arrived before requests were observed', async () => {
+    const { store } = await openStore({ data: await mkdtemp(join(tmpdir(), 'durations-')) })
+    const durations: (number | undefined)[] = []
+    const alice = await StoreClient.ready(store.url, 'alice')
+    // A write to the disk is answered later than the end of the call that appends it.
+    const unsubscribe = subscribe('tracing:rx-statestore:server:request:end', () => {
+      unsubscribe()
+      store.requests$.subscribe(({ duration }) => durations.push(duration))
+    })
+    await alice.request(command('SET k v'), { timestamp: NOW })
+    await alice.request(command('SET k w'), { timestamp: NOW })
+    expect(durations).toEqual([undefined, 0])
   })
 
   it('a running store still responds when a subscriber to its requests throws', async () => {
