@@ -125,7 +125,7 @@ export interface MetricsSample {
   readonly eventLoop: Percentiles
   /** The commands per second, or nothing if an attached store does not serve. */
   readonly requests?: number
-  /** The durations from the arrival of a request until its response and notifications are sent. */
+  /** The durations from the arrival of a request until its response is sent. */
   readonly latency?: Percentiles
   /** The durations of writing an entry to the disk and flushing it. */
   readonly flush?: Percentiles
