@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { freePort } from '../support/free-port.js'
 import { execute } from './test-io.js'
 
 const COMMANDS = [
@@ -112,5 +113,14 @@ describe('The command line', () => {
     expect((await execute([], { columns: 80, env: { NO_COLOR: '1' } })).stderr).not.toContain(red)
     expect((await execute([], { env: { FORCE_COLOR: '1' } })).stderr).toContain(red)
     expect((await execute([], { env: { CI: '1' } })).stderr).not.toContain(red)
+  })
+
+  it('exits with the codes of the command also if the value of a flag before it is the name of another one', async () => {
+    const unused = `mqtt://127.0.0.1:${await freePort()}`
+    const connection = ['--url', unused, '--timeout', '100ms']
+    expect(await execute(['--client-id', 'probe', 'get', 'a', ...connection])).toMatchObject({ code: 1 })
+    expect(await execute(['--client-id', 'get', 'probe', ...connection])).toMatchObject({ code: 2 })
+    const { code, stderr } = await execute(['--client-id', 'probe', 'get', '--no-such-flag'])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/see rx-statestore get --help$/m) })
   })
 })

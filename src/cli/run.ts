@@ -26,13 +26,19 @@ const VERSION_FLAGS = ['--version', '-V']
 /** Runs the command line with its arguments, without the name of the program. Resolves to the exit code. */
 export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
   const program = programOf(io, await commandsFor(args))
+  // The value of a flag before the command may be a word that is also the name of a command.
+  let dispatched: string | undefined
+  program.hook('preSubcommand', (_, command) => {
+    dispatched = command.name()
+  })
   try {
     if (args.length === 0) program.error('missing command')
     await program.parseAsync(args, { from: 'user' })
     return EXIT.done
   } catch (error) {
-    const code = failed(error, args, program, io)
-    return commandIn(args, program) === 'probe' ? monitoringExitOf(code) : code
+    const command = dispatched ?? commandIn(args, program)
+    const code = failed(error, command, io)
+    return command === 'probe' ? monitoringExitOf(code) : code
   }
 }
 
@@ -54,7 +60,7 @@ function programOf(io: Io, commands: readonly Add[]): Command {
   return program
 }
 
-function failed(error: unknown, args: readonly string[], program: Command, io: Io): ExitCode {
+function failed(error: unknown, command: string | undefined, io: Io): ExitCode {
   // The reader of a pipe, such as `head`, has exited.
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return EXIT.done
   const isUsage = error instanceof CommanderError
@@ -64,16 +70,15 @@ function failed(error: unknown, args: readonly string[], program: Command, io: I
   // Commander adds a prefix and a full stop, which are removed.
   const line =
     code === EXIT.usage
-      ? `${message.replace(/^error: |\.$/g, '')}; see ${helpOf(args, program)}`
+      ? `${message.replace(/^error: |\.$/g, '')}; see ${helpOf(command)}`
       : `${message}${referenceOf(error)}`
   if (message !== '')
     io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(withoutCredentials(line))}\n`)
   return code
 }
 
-function helpOf(args: readonly string[], program: Command): string {
-  return [NAME, commandIn(args, program), '--help'].filter(word => word !== undefined).join(' ')
-}
+const helpOf = (command: string | undefined): string =>
+  [NAME, command, '--help'].filter(word => word !== undefined).join(' ')
 
 const commandIn = (args: readonly string[], program: Command): string | undefined =>
   args.find(arg => program.commands.some(candidate => candidate.name() === arg))
