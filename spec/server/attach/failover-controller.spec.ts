@@ -6,8 +6,11 @@ import { FailoverController } from '../../../src/server/attach/failover-controll
 import { settingsFrom } from '../../../src/server/attach/options.js'
 import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
 import type { Stream } from '../../../src/server/log/cluster/stream.js'
+import { LogFailure } from '../../../src/server/log/log.js'
 import { eventually } from '../../support/eventually.js'
+import { layLink } from '../../support/link.js'
 import { ManualClock } from '../../support/manual-clock.js'
+import { openAttached } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
 
@@ -68,4 +71,23 @@ it('an activation that fails while the controller is closing schedules no retry'
   first$.error(TIMEOUT)
   await controller.close()
   expect(clock.pending).toBe(0)
+})
+
+it('a store that takes over again no longer has the storage status of its earlier service', {
+  tags: 'slow',
+}, async () => {
+  const url = `mqtt://127.0.0.1:${(await openBroker()).port}`
+  const link = await layLink(url)
+  const controller = new FailoverController(link.url, settingsFrom({}), systemClock)
+  onTestFinished(async () => controller.close())
+  await eventually(() => controller.state.state === 'serving')
+  controller.handler?.server.report(new LogFailure('full', 'the disk is full'))
+  expect(controller.storage.state).toBe('full')
+  link.cut()
+  const other = await openAttached(url)
+  link.restore()
+  await eventually(() => controller.state.state === 'standby')
+  await other.close()
+  await eventually(() => controller.state.state === 'serving')
+  expect(controller.storage.state).toBe('kept')
 })

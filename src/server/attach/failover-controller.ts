@@ -184,11 +184,11 @@ export class FailoverController {
 
   #newService(opened: OpenedStorage): ActiveService {
     const session = connectService(this.#url, this.#settings, () => service.shouldReclaimClientId, this.#clock)
-    const { requests$, drift$, storage$ } = this.#subjects
+    const { requests$, drift$ } = this.#subjects
     const service = new ActiveService(session, opened, this.#settings, this.#clock, {
       requests$,
       onDrift: drift => drift$.next(drift),
-      onStorageChange: failure => storage$.next(storageStatusOf(failure)),
+      onStorageChange: failure => this.#storage.setStatus(storageStatusOf(failure)),
       onFault: error => this.#reportFault(error),
       onUnanswered: (clientId, topic) => this.#recordDenied(clientId, 'publish', topic),
       onServing: instanceId => this.#setState({ state: 'serving', life: instanceId }),

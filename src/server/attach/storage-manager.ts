@@ -54,10 +54,10 @@ export class StorageManager {
     if (this.#open !== undefined) return this.#open.opened
     try {
       this.#open = await this.#openStorage()
-      this.#setStatus(STORAGE_KEPT)
+      this.setStatus(STORAGE_KEPT)
     } catch (error) {
       if (!this.#isTransient(error)) throw error
-      if (this.isOpenOnStandby) this.#setStatus({ state: 'waiting', error })
+      if (this.isOpenOnStandby) this.setStatus({ state: 'waiting', error })
     }
     return this.opened
   }
@@ -109,7 +109,7 @@ export class StorageManager {
   }
 
   #onAvailability(availability: Availability, cause: unknown): void {
-    this.#setStatus(availability === 'kept' ? STORAGE_KEPT : { state: 'waiting', error: cause })
+    this.setStatus(availability === 'kept' ? STORAGE_KEPT : { state: 'waiting', error: cause })
     // Another service may still reach the log.
     if (availability === 'away') this.#host.onOutdated()
   }
@@ -117,10 +117,11 @@ export class StorageManager {
   /** Reports a concern unless the storage has a worse status. */
   #onConcern(concern: unknown): void {
     if (this.#status !== 'kept' && this.#status !== 'degraded') return
-    this.#setStatus(concern === undefined ? STORAGE_KEPT : { state: 'degraded', error: concern })
+    this.setStatus(concern === undefined ? STORAGE_KEPT : { state: 'degraded', error: concern })
   }
 
-  #setStatus(status: StorageStatus): void {
+  /** Reports a status unless the storage has this status already. */
+  setStatus(status: StorageStatus): void {
     if (status.state === this.#status) return
     this.#status = status.state
     this.#host.onStatus(status)
