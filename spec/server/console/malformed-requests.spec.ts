@@ -1,7 +1,10 @@
 import { createServer } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { channelOf } from '../../../src/core/diagnostics/channel.js'
 import { ConsoleServer } from '../../../src/server/console/console-server.js'
 import { listen } from '../../support/listen.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openStore } from '../../support/open-store.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { type OpenConsole, openConsole } from './open-console.js'
 
@@ -91,11 +94,14 @@ describe('Clients without the token', () => {
 })
 
 describe('ConsoleServer', () => {
-  it('start rejects when the port is in use', async () => {
+  it('start rejects when the port is in use, and then samples nothing', async () => {
     const port = await listen(createServer())
-    const { store } = await openConsole()
-    const options = { host: '127.0.0.1', port, seed: undefined, version: '' }
+    const { store } = await openStore()
+    const clock = new ManualClock()
+    const options = { host: '127.0.0.1', port, seed: undefined, version: '', clock }
     await expect(ConsoleServer.start(store, options)).rejects.toMatchObject({ code: 'EADDRINUSE', port })
+    expect(clock.pending).toBe(0)
+    expect(channelOf('rx-statestore:log').hasSubscribers).toBe(false)
   })
 
   it('close frees the port, can be called twice, and does not stop the store', async () => {

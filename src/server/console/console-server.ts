@@ -66,8 +66,8 @@ export class ConsoleServer implements AsyncDisposable {
     this.#authorizer = new RequestAuthorizer(this.token, options.host, this.#publicUrl)
     this.#limiter = new HttpRateLimiter(clock, 'console', this.#publicUrl !== undefined)
     this.#page = new PageFiles(page)
-    this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
     this.#http = server ?? this.#createServer()
+    this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
     this.#unmount = mountOn(this.#http, 'request', {
       isOurs: request => this.#path === '' || isBelow(this.#path, request),
       ours: (request: IncomingMessage, response: ServerResponse) => this.#onRequest(request, response),
@@ -82,9 +82,15 @@ export class ConsoleServer implements AsyncDisposable {
   static async start(store: ConsoleStore, options: ConsoleOptions): Promise<ConsoleServer> {
     const server = new ConsoleServer(store, options)
     if (options.server !== undefined) return server
-    server.#http.listen(options.port, options.host)
-    await once(server.#http, 'listening')
-    return server
+    try {
+      server.#http.listen(options.port, options.host)
+      await once(server.#http, 'listening')
+      return server
+    } catch (error) {
+      server.#api.close()
+      server.#limiter.audit.close()
+      throw error
+    }
   }
 
   /** The URL for browsers: `publicUrl`, or `http://host:port/` with the path (`https://` with TLS). */
