@@ -53,6 +53,36 @@ describe('a watched glob with a policy', () => {
     expect(await reader.dismissed()).toBe(ADMINISTRATIVE)
   })
 
+  it.each([
+    ['is replaced by the same policy', policyOf('line-1/*')],
+    ['lists a pattern of keys twice', policyOf('line-1/*', 'line-1/*')],
+    ['changes for other clients only', policyOf('line-1/*').replace('keys: ["*"]', 'keys: ["line-1/*"]')],
+  ])('a watched glob keeps its connection when the policy %s', async (_, policy) => {
+    const { store, reader, set } = await open(policyOf('line-1/*'))
+    await reader.request(command('GLOBNOTIFY *'))
+    store.reload({ policy })
+    await set('line-1/a')
+    await reader.arrived(1)
+  })
+
+  it('a watched glob keeps its connection when only the right to write is added', async () => {
+    const { store, reader } = await open(policyOf('line-1/*'))
+    await reader.request(command('GLOBNOTIFY *'))
+    store.reload({ policy: policyOf('line-1/*').replace('method: Read,', 'method: ReadWrite,') })
+    expect((await reader.request(command('GET line-1/a'))).text).toBe('$-1\r\n')
+  })
+
+  it.each([
+    ['String', 'line-1'],
+    ['Binary', 'bGluZS0x'],
+  ])('a watched glob ends with its connection when the same text becomes a key of type %s', async (keyType, key) => {
+    const policy = policyOf(key)
+    const { store, reader } = await open(policy)
+    await reader.request(command('GLOBNOTIFY *'))
+    store.reload({ policy: policy.replace('Pattern', keyType) })
+    expect(await reader.dismissed()).toBe(ADMINISTRATIVE)
+  })
+
   it("a watched glob follows changes of its client's rights", async () => {
     const { store } = await openSecured({ policy: policyOf('a/*', 'b/*'), clock: systemClock })
     const client = (user: string) => openClient(store.url, { clientId: user, ...as(user) })

@@ -135,6 +135,11 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     return this.#rightsByClient.get(connection)?.rights.allows({ type: 'read', key }) ?? false
   }
 
+  /** Returns the rights of a client under the current policy, or `undefined` if the client is not authenticated. */
+  rightsOf(client: object): Rights | undefined {
+    return this.#rightsByClient.get(client)?.rights
+  }
+
   usernameOf(client: object): string | undefined {
     return this.#rightsByClient.get(client)?.username
   }

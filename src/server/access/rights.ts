@@ -71,6 +71,21 @@ export class Rights {
     return this.#readable
   }
 
+  /**
+   * Returns whether both permit reading the same patterns of keys. Different patterns that match the same keys count as
+   * a difference.
+   */
+  canReadSamePatterns(other: Rights): boolean {
+    const [own, others] = [this.#readablePatterns(), other.#readablePatterns()]
+    return own.size === others.size && Array.from(own).every(pattern => others.has(pattern))
+  }
+
+  #readablePatterns(): ReadonlySet<string> {
+    const resources = this.#ruleIndexes.flatMap(rule => this.#policy.rules[rule]?.stateStoreResources ?? [])
+    const keys = resources.filter(({ method }) => method !== 'Write').flatMap(resource => resource.keys)
+    return new Set(keys.flatMap(key => patternText(key, this.#subject) ?? []))
+  }
+
   #connectSource(): Source | undefined {
     const clientId = utf8(this.#subject.clientId)
     for (const [source, resource] of this.#brokerResources()) {
@@ -134,6 +149,13 @@ function keyGlob(key: KeyPattern, subject: Subject): Glob | undefined {
   const text = key.type === 'String' ? fill(key.text, subject, literal => literal) : undefined
   const bytes = key.type === 'Binary' ? key.bytes : text === undefined ? undefined : utf8(text)
   return bytes && { words: 1, matches: candidate => sameBytes(candidate, bytes) }
+}
+
+/** Returns a text that is equal only for equal patterns, or `undefined` if the client lacks a value. */
+function patternText(key: KeyPattern, subject: Subject): string | undefined {
+  if (key.type === 'Binary') return `Binary ${Buffer.from(key.bytes).toString('base64')}`
+  const text = key.type === 'Pattern' ? key.glob.textFor(subject) : fill(key.text, subject, literal => literal)
+  return text === undefined ? undefined : `${key.type} ${text}`
 }
 
 const unionOf = (globs: readonly Glob[]): Glob => ({

@@ -82,12 +82,17 @@ export class GlobTemplate {
   /** Returns the glob for a client, or `undefined` if the client lacks a value or the glob gets too long. */
   for(subject: Subject): Glob | undefined {
     if (this.#shared) return this.#shared
-    const text = fill(this.#template, subject, literalGlob)
+    const text = this.textFor(subject)
     const bytes = text === undefined ? undefined : utf8(text)
     if (bytes === undefined || bytes.length > MAX_GLOB_BYTES) return undefined
     const glob = compileRequestGlob(bytes)
     if (isConstant(this.#template)) this.#shared = glob
     return glob
+  }
+
+  /** Returns the text of the glob for a client, or `undefined` if the client lacks a value. */
+  textFor(subject: Subject): string | undefined {
+    return fill(this.#template, subject, literalGlob)
   }
 }
 

@@ -5,7 +5,6 @@ import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
-import type { Policy } from '../access/policy.js'
 import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
 import { type ClusterStatus, createStorage, type OpenedStorage } from '../storage/storage.js'
@@ -219,10 +218,11 @@ export class LocalStoreServer implements StoreServer {
     this.#checkOpen()
     const { policy, tls } = changes
     const parsed = policy === undefined ? undefined : parsePolicyOption(policy)
-    if (parsed && !this.#access.authorizer?.hasPolicy)
+    const { authorizer } = this.#access
+    if (parsed && !authorizer?.hasPolicy)
       throw new ArgumentError('The store was started without a policy; restart it with one')
     if (tls !== undefined) this.#setTls(tls)
-    if (parsed) this.#setPolicy(parsed)
+    if (parsed && authorizer) this.#instance.setPolicy(authorizer, parsed)
   }
 
   close(): Promise<void> {
@@ -245,11 +245,6 @@ export class LocalStoreServer implements StoreServer {
 
   get #engine(): OpenedStorage['engine'] {
     return this.#instances.opened.engine
-  }
-
-  #setPolicy(policy: Policy): void {
-    this.#access.authorizer?.setPolicy(policy)
-    this.#instance.revalidateRights()
   }
 
   #setTls(tls: TlsMaterial): void {

@@ -3,6 +3,9 @@ import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { randomBytes } from '../../core/util/bytes.js'
 import { systemClock } from '../../core/util/clock.js'
 import { packageVersion } from '../../node/package-files.js'
+import type { Authorizer } from '../access/authorizer.js'
+import type { Policy } from '../access/policy.js'
+import type { Rights } from '../access/rights.js'
 import { Broker, type BrokerOptions } from '../broker/broker.js'
 import type { Log } from '../log/log.js'
 import { StoreService } from '../service/store-service.js'
@@ -132,13 +135,19 @@ export class StoreInstance {
   }
 
   /**
-   * Applies a new policy. Disconnects clients that watch globs, because other keys may match now. These clients may
+   * Applies a new policy. Disconnects clients that watch globs and may read other keys than before. These clients may
    * reconnect.
    */
-  revalidateRights(): void {
+  setPolicy(authorizer: Authorizer, policy: Policy): void {
+    const rightsBefore = new Map<object, Rights | undefined>()
+    for (const connection of this.broker.connections)
+      if (this.#engine.watchers.globs.countOf(connection) > 0)
+        rightsBefore.set(connection, authorizer.rightsOf(connection))
+    authorizer.setPolicy(policy)
     this.broker.revalidateSessions()
     for (const connection of Array.from(this.broker.connections)) {
-      if (this.#engine.watchers.globs.countOf(connection) > 0)
+      const before = rightsBefore.get(connection)
+      if (before && authorizer.rightsOf(connection)?.canReadSamePatterns(before) === false)
         connection.disconnect(REASON.administrativeAction, 'the policy has changed; watched globs may show other keys')
     }
   }
