@@ -1,12 +1,16 @@
-import { access, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { access, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { listen } from '../support/listen.js'
+import { openBroker } from '../support/open-broker.js'
 import { scratch } from './open-console.js'
 import { execute, jsonOf, start } from './test-io.js'
 
 const ANY_PORT = ['serve', '--port', '0', '--ws-port', '0']
+
+const statusOf = async (url: string, token: string): Promise<number> =>
+  (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
 
 describe('serve --metrics', () => {
   it('prints the address of the metrics, and stops with the store', async () => {
@@ -32,6 +36,32 @@ describe('serve --metrics', () => {
     const headers = { authorization: `Bearer ${(await readFile(file, 'utf8')).trim()}` }
     expect((await fetch(metrics, { headers })).status).toBe(200)
     expect((await stat(file)).mode & 0o777).toBe(0o600)
+  })
+
+  it.each([
+    ['serve', 'SIGHUP'],
+    ['serve', 'a change of the file'],
+    ['attach', 'SIGHUP'],
+  ])('replaces the token of `%s` on %s, and keeps it while the file is invalid', async (command, how) => {
+    const [file, first, second] = [await scratch('token'), '1'.repeat(32), '2'.repeat(32)]
+    await writeFile(file, first)
+    const args = command === 'serve' ? ANY_PORT : ['attach', `mqtt://127.0.0.1:${(await openBroker()).port}`]
+    const running = start([...args, '--metrics', '0', '--metrics-token-file', file])
+    const url = (await running.stdout.line(/^metrics on /)).replace('metrics on ', '')
+    const rotate = async (text: string, time: number): Promise<void> => {
+      await writeFile(file, text)
+      if (how === 'SIGHUP') running.interrupt('SIGHUP')
+      else await utimes(file, time, time)
+    }
+    await rotate(second, 1)
+    await running.stderr.line(/reloaded .*token$/)
+    expect([await statusOf(url, first), await statusOf(url, second)]).toEqual([401, 200])
+    await rotate('short', 2)
+    expect(await running.stderr.line(/previous content/)).toBe(
+      `${file}: Expected \`token\` to be 32 to 512 random letters, digits, \`-\` and \`_\`; ` +
+        'the previous content stays in effect',
+    )
+    expect(await statusOf(url, second)).toBe(200)
   })
 
   it('writes wrong tokens to the audit log', async () => {

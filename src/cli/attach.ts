@@ -1,5 +1,14 @@
 import type { Command } from 'commander'
-import { defaultIfEmpty, distinctUntilChanged, firstValueFrom, ignoreElements, lastValueFrom, merge, tap } from 'rxjs'
+import {
+  defaultIfEmpty,
+  distinctUntilChanged,
+  firstValueFrom,
+  ignoreElements,
+  lastValueFrom,
+  merge,
+  type Subscription,
+  tap,
+} from 'rxjs'
 import type { ConnectOptions } from '../client/index.js'
 import { type GivenOptions, type OptionTable, text } from '../core/util/options.js'
 import { ATTACH_OPTIONS, settingsFrom as checkAttachOptions } from '../server/attach/options.js'
@@ -30,9 +39,11 @@ import {
   checkMetricsFlags,
   METRICS,
   type MetricsFlags,
+  metricsReloads,
   prepareMetrics,
   startMetrics,
 } from './metrics-flags.js'
+import { reloadFiles } from './reloaded-files.js'
 import { faultWords, storageLevel, storageWords, writeAuditLog } from './reports.js'
 import { auditTarget } from './serve-security.js'
 
@@ -163,14 +174,17 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   if (flags.audit !== undefined) writeAuditLog(store.audit$, flags.audit, io)
   let console: ConsoleServer | undefined
   let metrics: MetricsServer | undefined
+  let reloading: Subscription | undefined
   try {
     metrics = await openMetrics(store, broker, flags, token, io)
+    reloading = reloadFiles(metricsReloads(metrics, flags), io, eventLog)
     console = await openConsole(store, broker, flags, consoleBroker, io)
     await Promise.race([interrupted, finished])
     const { state } = store
     if (state.state === 'closed')
       throw new Failure(EXIT.failed, `${broker}: ${rootCause(state.cause)}`, { cause: state.cause })
   } finally {
+    reloading?.unsubscribe()
     await console?.close()
     await metrics?.close()
     await store.close()

@@ -10,6 +10,8 @@ import { readOrCreateToken, readToken } from './console-client.js'
 import { cannotListen } from './console-flags.js'
 import { EXIT, Failure } from './failure.js'
 import { refuseOthers } from './flags.js'
+import { read } from './login-methods.js'
+import type { Reloads } from './reloaded-files.js'
 
 const DEFAULT_ADDRESS = '127.0.0.1:9464'
 
@@ -26,7 +28,7 @@ const address: OptionKind<string | number> = {
 const METRICS_DETAILS = {
   metricsTokenFile: {
     kind: text('<file>'),
-    help: 'file with the token of the metrics; created if missing; required with logins or a policy, or for other machines',
+    help: 'file with the token of the metrics; created if missing and read again when it changes; required with logins or a policy, or for other machines',
   },
 } satisfies OptionTable
 
@@ -89,6 +91,12 @@ export async function startMetrics(
     if (cause instanceof ArgumentError) throw new Failure(EXIT.usage, cause.message, { cause })
     throw cannotListen(cause, () => '--metrics')
   }
+}
+
+/** Returns the function that reads the token of running metrics again, if it is in a file. */
+export function metricsReloads(metrics: MetricsServer | undefined, { metricsTokenFile: file }: MetricsFlags): Reloads {
+  if (metrics === undefined || file === undefined) return new Map()
+  return new Map([[file, () => metrics.setToken(read(file).trim())]])
 }
 
 /** Rejects with {@link Failure} if nothing can listen on the address at the moment. */

@@ -1,6 +1,4 @@
-import { unwatchFile, watchFile } from 'node:fs'
 import { type Observable, Subscription } from 'rxjs'
-import { reason } from '../core/util/errors.js'
 import { type GivenOptions, type OptionKind, type OptionTable, text, texts, toggle } from '../core/util/options.js'
 import { checkTls, type TlsMaterial } from '../node/net/tls.js'
 import { parsePolicy } from '../server/access/policy.js'
@@ -18,6 +16,7 @@ import type { EventLog } from './event-log.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
 import { type LoginMethods, loginMethods, named, read } from './login-methods.js'
+import { type Reloads, reloadFiles } from './reloaded-files.js'
 import { writeAuditLog } from './reports.js'
 
 const file = text('<file>')
@@ -64,7 +63,6 @@ interface Secured {
 }
 
 export const SECURITY_GROUP = 'Access:'
-const FILE_POLL_INTERVAL_MS = 1_000
 
 /** The security options from flags and files. Reloads the files while the store runs. */
 export class ServeSecurity {
@@ -95,25 +93,24 @@ export class ServeSecurity {
     }
   }
 
-  /** Starts the audit log, and reloads files when they change or on SIGHUP. */
-  watch(store: StoreServer, console: Secured | undefined, metrics: Omit<Secured, 'login'> | undefined): void {
+  /**
+   * Starts the audit log, and reloads files when they change or on SIGHUP.
+   *
+   * @param others - further files to reload
+   */
+  watch(
+    store: StoreServer,
+    console: Secured | undefined,
+    metrics: Omit<Secured, 'login'> | undefined,
+    others: Reloads,
+  ): void {
     this.#console = console
     const { audit } = this.#flags
     for (const audited of [store, console, metrics])
       if (audit !== undefined && audited !== undefined)
         this.#subscription.add(writeAuditLog(audited.audit$, audit, this.#io))
-    const reloads = this.#reloads(store, [console, metrics])
-    if (reloads.size === 0) return
-    this.#subscription.add(
-      this.#io.hangUp$.subscribe(() => {
-        for (const [path, reload] of reloads) this.#reload(path, reload)
-      }),
-    )
-    for (const [path, reload] of reloads) {
-      const changed = (): void => this.#reload(path, reload)
-      watchFile(path, { interval: FILE_POLL_INTERVAL_MS, persistent: false }, changed)
-      this.#subscription.add(() => unwatchFile(path, changed))
-    }
+    const reloads = new Map([...this.#reloads(store, [console, metrics]), ...others])
+    this.#subscription.add(reloadFiles(reloads, this.#io, this.#log))
   }
 
   close(): void {
@@ -125,10 +122,7 @@ export class ServeSecurity {
     proofOf: (request: LoginRequest) => this.#console?.login.proofOf?.(request),
   })
 
-  #reloads(
-    store: StoreServer,
-    others: readonly (Pick<Secured, 'setTls'> | undefined)[],
-  ): ReadonlyMap<string, () => void> {
+  #reloads(store: StoreServer, others: readonly (Pick<Secured, 'setTls'> | undefined)[]): Reloads {
     const { policy, tlsCert, tlsKey } = this.#flags
     const reloads = new Map(this.#logins.reloads)
     if (policy !== undefined) reloads.set(policy, () => store.reload({ policy: read(policy) }))
@@ -153,15 +147,6 @@ export class ServeSecurity {
     const tls = { cert: read(tlsCert), key: read(tlsKey), clientCa: clientCa && read(clientCa) }
     named(tlsCert, () => checkTls(tls))
     return tls
-  }
-
-  #reload(path: string, reload: () => void): void {
-    try {
-      named(path, reload)
-      this.#log.write('info', 'reload', `reloaded ${path}`)
-    } catch (error) {
-      this.#log.write('error', 'reload', `${reason(error)}; the previous content stays in effect`)
-    }
   }
 }
 

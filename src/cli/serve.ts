@@ -32,6 +32,7 @@ import {
   checkMetricsAccessOf,
   checkMetricsFlags,
   type MetricsFlags,
+  metricsReloads,
   prepareMetrics,
   startMetrics,
 } from './metrics-flags.js'
@@ -140,7 +141,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
       tls: security.options.tls,
       brokerUrl: flags.wsUrl,
     })
-    security.watch(store, consoleServer, metrics)
+    security.watch(store, consoleServer, metrics, metricsReloads(metrics, flags))
     for (const server of [consoleServer, metrics]) if (server) subscription.add(logLimits(server.audit$, log))
     await print(io.stdout, greeting({ store, console: consoleServer, metrics, seed: seed ?? [], flags }, io))
     if (flags.logFormat !== undefined) log.write('info', 'listening', `listening on ${store.url} and ${store.wsUrl}`)

@@ -48,7 +48,7 @@ export class MetricsServer implements AsyncDisposable {
   readonly #store: MonitoredStore
   readonly #version: string
   readonly #host: string
-  readonly #token: Buffer | undefined
+  #token: Buffer | undefined
   readonly #http: Server | HttpsServer
   readonly #handshakes = new TlsHandshakes()
   readonly #limiter = new HttpRateLimiter(BACKGROUND_CLOCK, 'metrics', false)
@@ -113,6 +113,12 @@ export class MetricsServer implements AsyncDisposable {
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
     if (this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
+  }
+
+  /** Sets the token that further requests need, as in {@link MetricsOptions}. Throws {@link ArgumentError}. */
+  setToken(token: string): void {
+    checkToken(token)
+    this.#token = digest(token)
   }
 
   /** Closes all connections and frees the port. The store keeps running. */
@@ -236,6 +242,10 @@ export function checkMetricsAccess(
       : `other machines can reach ${host}`
     throw new ArgumentError(`Expected \`token\` for metrics, which name users and their addresses, because ${who}`)
   }
+  checkToken(token)
+}
+
+function checkToken(token: string): void {
   // The message omits the value, because it is a secret.
   if (typeof token !== 'string' || !/^[\w-]{32,512}$/.test(token))
     throw new ArgumentError('Expected `token` to be 32 to 512 random letters, digits, `-` and `_`')
