@@ -91,3 +91,18 @@ it('a store that takes over again no longer has the storage status of its earlie
   await eventually(() => controller.state.state === 'serving')
   expect(controller.storage.state).toBe('kept')
 })
+
+it('a store whose connection is lost while it closes does not wait for its last answers', async () => {
+  const broker = await openBroker()
+  const link = await layLink(`mqtt://127.0.0.1:${broker.port}`)
+  const clock = new ManualClock()
+  const controller = new FailoverController(link.url, settingsFrom({}), clock)
+  await eventually(() => controller.state.state === 'serving')
+  const { subscriptions } = broker.stats
+  link.stall('down')
+  const closed = controller.close()
+  await eventually(() => broker.stats.subscriptions < subscriptions)
+  link.cut()
+  await closed
+  expect(clock.pending).toBe(0)
+})

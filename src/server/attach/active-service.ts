@@ -71,6 +71,8 @@ export class ActiveService {
   #hasReceivedOwnAnnouncement = false
   #cancelConfirmation: () => void = () => undefined
   #cancelVerification: () => void = () => undefined
+  /** Ends the current step of closing. */
+  #endWait: () => void = () => undefined
   #resolveClosed: () => void = () => undefined
   readonly #instanceIds = new OwnInstanceIds()
   readonly #announcer: InstanceAnnouncer
@@ -161,13 +163,15 @@ export class ActiveService {
     await this.#withTimeout(STEP_TIMEOUT_MS, done => this.#publishInstance('', connection, done))
   }
 
+  /** Resolves when `start` calls `done`, when the connection ends, or after `ms`. */
   #withTimeout(ms: number, start: (done: () => void) => void): Promise<void> {
     return new Promise(resolve => {
       const cancel = this.#clock.schedule(ms, resolve)
-      start(() => {
+      this.#endWait = () => {
         cancel()
         resolve()
-      })
+      }
+      start(this.#endWait)
     })
   }
 
@@ -263,6 +267,7 @@ export class ActiveService {
     // The broker redelivers unanswered requests to the next service.
     if (this.#state.state === 'draining') this.#stop()
     else if (!this.#isEnded) this.#state = { state: 'connecting' }
+    this.#endWait()
     this.#stopTimers()
     this.#requestSubscription.cancel()
     this.#announcementSubscription.cancel()
