@@ -86,6 +86,21 @@ describe('The command line', () => {
   it.each([
     ['no command', [], 'missing command; see rx-statestore --help'],
     ['an unknown command', ['got', 'k'], "unknown command 'got' (Did you mean get?); see rx-statestore --help"],
+    [
+      'an option of the library with a value',
+      ['set', 'k', 'v', '--expires-in=1h'],
+      "unknown option '--expires-in=1h' (Did you mean --px?); see rx-statestore set --help",
+    ],
+    [
+      'an option of the library',
+      ['set', 'k', 'v', '--if-absent'],
+      "unknown option '--if-absent' (Did you mean --nx?); see rx-statestore set --help",
+    ],
+    [
+      'an option that the command lacks',
+      ['get', 'k', '--expires-in'],
+      "unknown option '--expires-in'; see rx-statestore get --help",
+    ],
     ['an unknown flag', ['get', 'k', '--x'], "unknown option '--x'; see rx-statestore get --help"],
     [
       'a flag without a value',

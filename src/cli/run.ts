@@ -37,7 +37,7 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
     return EXIT.done
   } catch (error) {
     const command = dispatched ?? commandIn(args, program)
-    const code = failed(error, command, io)
+    const code = failed(withFlagFor(error, program, command), command, io)
     return command === 'probe' ? monitoringExitOf(code) : code
   }
 }
@@ -75,6 +75,22 @@ function failed(error: unknown, command: string | undefined, io: Io): ExitCode {
   if (message !== '')
     io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(withoutCredentials(line))}\n`)
   return code
+}
+
+/** The flags that have the names of the protocol, by the names of the library's options. */
+const FLAGS_BY_OPTION: ReadonlyMap<string, string> = new Map([
+  ['--expires-in', '--px'],
+  ['--if-absent', '--nx'],
+  ['--if-absent-or-equal', '--nex'],
+])
+
+/** Adds the flag that was probably meant to the error for a flag with the name of an option of the library. */
+function withFlagFor(error: unknown, program: Command, command: string | undefined): unknown {
+  if (!(error instanceof CommanderError) || error.code !== 'commander.unknownOption') return error
+  const flag = FLAGS_BY_OPTION.get(/'(--[a-z-]+)/.exec(error.message)?.[1] ?? '')
+  const { options = [] } = program.commands.find(candidate => candidate.name() === command) ?? {}
+  if (flag === undefined || !options.some(({ long }) => long === flag)) return error
+  return new CommanderError(error.exitCode, error.code, `${error.message}\n(Did you mean ${flag}?)`)
 }
 
 const helpOf = (command: string | undefined): string =>

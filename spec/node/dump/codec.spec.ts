@@ -89,6 +89,15 @@ describe('A dump line', () => {
   it.each([
     ['{"key":"k"', 'it is not valid JSON'],
     ['k = v', 'it is not valid JSON'],
+    [
+      '{',
+      'it is not valid JSON: write each key as {"key":"...","value":"..."} on its own line, or give an object of values by key to `serve --seed`',
+    ],
+    [
+      '{"line/speed":"12"}',
+      'it has neither `key` nor `value`: write each key as {"key":"...","value":"..."} on its own line, or give an object of values by key to `serve --seed`',
+    ],
+    ['{}', 'it needs either `key` or `keyBytes`'],
     ['null', 'it is not a JSON object'],
     ['["k","v"]', 'it is not a JSON object'],
     ['"k"', 'it is not a JSON object'],

@@ -144,9 +144,14 @@ const REMEDY = 'save it again, or remove its first and last line to load the res
 export const lineError = (number: number, why: string, cause?: unknown): ArgumentError =>
   new ArgumentError(`line ${number}: ${why}`, { cause })
 
+const ONE_LINE_PER_KEY =
+  'write each key as {"key":"...","value":"..."} on its own line, or give an object of values by key to `serve --seed`'
+
 function parseRecord(members: Record<string, unknown>): DumpRecord {
   const { key, keyBytes, value, bytes, version, expiresAt, fencingToken, ...rest } = members
   const [unknown] = Object.keys(rest)
+  if (unknown !== undefined && [key, keyBytes, value, bytes].every(member => member === undefined))
+    throw new ArgumentError(`it has neither \`key\` nor \`value\`: ${ONE_LINE_PER_KEY}`)
   if (unknown !== undefined) throw new ArgumentError(`it has an unknown member ${JSON.stringify(unknown.slice(0, 80))}`)
   const record: DumpRecord = {
     key: bytesOf({ key, keyBytes }, 'key', 'keyBytes'),
@@ -164,7 +169,13 @@ function parse(line: string): unknown {
     return JSON.parse(line)
   } catch (cause) {
     // The parser's message is not used, because it quotes the line, which may have megabytes.
-    throw new ArgumentError('it is not valid JSON', { cause })
+    // A line of only `{` begins an object that is printed over several lines.
+    throw new ArgumentError(
+      line.trim() === '{' ? `it is not valid JSON: ${ONE_LINE_PER_KEY}` : 'it is not valid JSON',
+      {
+        cause,
+      },
+    )
   }
 }
 

@@ -91,7 +91,10 @@ async function checkUnused(directory: string): Promise<void> {
   await access(directory)
   const holder = await lockOwner(directory)
   if (holder !== undefined)
-    throw new StateStoreError('in-use', `${holder} holds the directory ${directory}: stop it first`)
+    throw new StateStoreError(
+      'in-use',
+      `${holder} holds the directory ${directory}: stop it first, or delete the file \`lock\` if this is a copy`,
+    )
 }
 
 async function recoverStopped(
