@@ -3,6 +3,7 @@
 // Chromium, `npm run runtimes` for the picture of Node-RED, Prometheus for its picture, and for the trace Java and
 // ZIPKIN_JAR with the path of Zipkin's server (io.zipkin:zipkin-server:3.5.1:slim in Maven Central).
 
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { chromium } from 'playwright-core'
 import { hasNodeRed } from './node-red.js'
@@ -25,11 +26,12 @@ const PICTURES = {
   ...(hasPrometheus && { prometheus: photographPrometheus }),
   ...(hasZipkin && { trace: photographTrace }),
 }
+const CHROMIUM = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync)
 const selected = process.argv.slice(2)
 
 await mkdir(FOLDER, { recursive: true })
 const browser = await chromium.launch({
-  executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+  executablePath: process.env['CHROMIUM'] ?? CHROMIUM,
   chromiumSandbox: process.getuid?.() !== 0,
 })
 try {
