@@ -1,8 +1,18 @@
-import { readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.js'
-import { execute, start } from './test-io.js'
+import { execute, jsonOf, start } from './test-io.js'
 
 const ANY_PORT = ['--port', '0', '--ws-port', '0']
 const POLICY = `
@@ -184,6 +194,50 @@ describe('serve', () => {
     ])
     expect(readFileSync(record, 'utf8')).not.toMatch(/guess|panel!/)
     expect(statSync(record).mode & 0o777).toBe(0o600)
+  })
+
+  it('creates the audit log at the start, and again after a rotation', async () => {
+    const record = join(temporaryFolder(), 'record')
+    const { run } = await serving('--password-file', await users('panel'), '--audit', record)
+    expect(statSync(record)).toMatchObject({ size: 0, mode: 0o100600 })
+    await run('get', 'k', ...as('panel'))
+    renameSync(record, `${record}.1`)
+    await run('get', 'k', ...as('panel'))
+    for (const file of [`${record}.1`, record])
+      expect(jsonOf(readFileSync(file, 'utf8'))).toMatchObject({ event: 'login' })
+    expect(statSync(record).mode & 0o777).toBe(0o600)
+  })
+
+  it.each([
+    ['in a directory that does not exist', () => '/nowhere/record', /cannot write the file of --audit: ENOENT/],
+    ['below a file', () => join(written('file', ''), 'record'), /cannot write the file of --audit: ENOTDIR/],
+    ['that is a directory', temporaryFolder, /cannot write the file of --audit: .* is a directory/],
+  ])('rejects an audit log %s, with --check-config and before the store opens', async (_, pathOf, words) => {
+    const data = join(temporaryFolder(), 'data')
+    const args = ['serve', ...ANY_PORT, '--data', data, '--audit', pathOf()]
+    for (const more of [['--check-config'], []])
+      expect(await execute([...args, ...more])).toMatchObject({ code: 2, stderr: expect.stringMatching(words) })
+    expect(existsSync(data)).toBe(false)
+  })
+
+  it('creates no audit log with --check-config', async () => {
+    const record = join(temporaryFolder(), 'record')
+    expect(await execute(['serve', ...ANY_PORT, '--audit', record, '--check-config'])).toMatchObject({ code: 0 })
+    expect(existsSync(record)).toBe(false)
+  })
+
+  it('reports an audit log that can no longer be written as an event of the log', async () => {
+    const record = join(temporaryFolder(), 'log', 'record')
+    mkdirSync(dirname(record))
+    const flags = ['--password-file', await users('panel'), '--audit', record, '--log-format', 'json']
+    const { run, stderr } = await serving(...flags)
+    rmSync(dirname(record), { recursive: true })
+    await run('get', 'k', ...as('panel'))
+    expect(jsonOf(await stderr.line(/"audit"/))).toMatchObject({
+      level: 50,
+      event: 'audit',
+      msg: expect.stringMatching(/^cannot write the audit log: ENOENT/),
+    })
   })
 
   it('does not listen on other interfaces without authentication', async () => {

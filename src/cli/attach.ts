@@ -24,6 +24,7 @@ import {
 } from '../server/index.js'
 import type { MetricsServer } from '../server/metrics/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
+import { auditTarget, checkAuditLog, prepareAuditLog, writeAuditLog } from './audit-log.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
 import { CONSOLE, type ConsoleServerFlags, checkConsoleFlags, startConsole } from './console-flags.js'
@@ -44,8 +45,7 @@ import {
   startMetrics,
 } from './metrics-flags.js'
 import { reloadFiles } from './reloaded-files.js'
-import { faultWords, storageLevel, storageWords, writeAuditLog } from './reports.js'
-import { auditTarget } from './serve-security.js'
+import { faultWords, storageLevel, storageWords } from './reports.js'
 
 /** Flags for the broker connection of the console's page. */
 const CONSOLE_BROKER = {
@@ -128,6 +128,7 @@ async function checkConfig(flags: AttachFlags, effective: readonly EffectiveSett
   brokerOfConsole(flags)
   checkMetricsFlags(flags)
   checkMetricsAccessOf(flags, {})
+  checkAuditLog(flags.audit)
   const log = await logOf(flags, new EventLog(flags, io))
   checkAttachOptions({ ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   await printConfig(effective, flags, io)
@@ -155,13 +156,15 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   checkMetricsFlags(flags)
   const eventLog = new EventLog(flags, io)
   const log = await logOf(flags, eventLog)
+  prepareAuditLog(flags.audit, eventLog)
   const token = await prepareMetrics(flags, {})
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   const broker = brokerOf(url)
+  const context: PrintContext = { broker, flags, eventLog, io }
   const messages$ = merge(
     store.state$.pipe(
       distinctUntilChanged((a, b) => wordsOf(a, broker) === wordsOf(b, broker)),
-      tap(state => void printState(state, { broker, flags, eventLog, io })),
+      tap(state => void printState(state, context)),
     ),
     store.storage$.pipe(
       tap((status: StorageStatus) =>
@@ -171,14 +174,14 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
     store.faults$.pipe(tap((fault: Fault) => eventLog.write('error', 'fault', faultWords(fault)))),
   )
   const finished = lastValueFrom(messages$.pipe(ignoreElements(), defaultIfEmpty(undefined)))
-  if (flags.audit !== undefined) writeAuditLog(store.audit$, flags.audit, io)
+  if (flags.audit !== undefined) writeAuditLog(store.audit$, flags.audit, io, eventLog)
   let console: ConsoleServer | undefined
   let metrics: MetricsServer | undefined
   let reloading: Subscription | undefined
   try {
-    metrics = await openMetrics(store, broker, flags, token, io)
+    metrics = await openMetrics(store, token, context)
     reloading = reloadFiles(metricsReloads(metrics, flags), io, eventLog)
-    console = await openConsole(store, broker, flags, consoleBroker, io)
+    console = await openConsole(store, consoleBroker, context)
     await Promise.race([interrupted, finished])
     const { state } = store
     if (state.state === 'closed')
@@ -194,28 +197,24 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
 
 async function openConsole(
   store: AttachedStore,
-  broker: string,
-  flags: AttachFlags,
   consoleBroker: BrokerOfConsole,
-  io: Io,
+  { broker, flags, eventLog, io }: PrintContext,
 ): Promise<ConsoleServer | undefined> {
   const console = await startConsole(store, flags, undefined, { seed: undefined, ...consoleBroker })
   if (console === undefined) return undefined
-  if (flags.audit !== undefined) writeAuditLog(console.audit$, flags.audit, io)
+  if (flags.audit !== undefined) writeAuditLog(console.audit$, flags.audit, io, eventLog)
   await print(io.stdout, flags.json ? jsonLine({ broker, console: console.link }) : `console on ${console.link}\n`)
   return console
 }
 
 async function openMetrics(
   store: AttachedStore,
-  broker: string,
-  flags: AttachFlags,
   token: string | undefined,
-  io: Io,
+  { broker, flags, eventLog, io }: PrintContext,
 ): Promise<MetricsServer | undefined> {
   const metrics = await startMetrics(store, flags, { token })
   if (metrics === undefined) return undefined
-  if (flags.audit !== undefined) writeAuditLog(metrics.audit$, flags.audit, io)
+  if (flags.audit !== undefined) writeAuditLog(metrics.audit$, flags.audit, io, eventLog)
   const url = `${metrics.url}metrics`
   await print(io.stdout, flags.json ? jsonLine({ broker, metrics: url }) : `metrics on ${url}\n`)
   return metrics

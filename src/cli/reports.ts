@@ -1,9 +1,6 @@
-import { appendFileSync, chmodSync, statSync } from 'node:fs'
-import { asyncScheduler, bufferTime, filter, map, type Observable, type SchedulerLike, type Subscription } from 'rxjs'
+import { asyncScheduler, bufferTime, filter, map, type Observable, type SchedulerLike } from 'rxjs'
 import { reason, StateStoreError } from '../core/util/errors.js'
 import type { AuditEvent, Fault, StorageStatus } from '../server/index.js'
-import type { Io } from './io.js'
-import { jsonLine } from './json.js'
 
 /** Describes a change of the storage status. */
 export function storageWords({ state, error }: StorageStatus, isNode: boolean): string {
@@ -57,32 +54,4 @@ function wordsOf(events: readonly AuditEvent[]): string {
   const who = clientId === undefined ? (address ?? 'several addresses') : `${JSON.stringify(clientId)} at ${address}`
   const what = total === 1 ? 'a connection was' : `${total} connections were`
   return `warning: ${what} closed for exceeding a limit, ${total === 1 ? '' : 'most '}of ${who} (${listener}): ${reason}`
-}
-
-/**
- * Writes an audit log with one line of JSON per event. Reports failures on stderr.
- *
- * @param file - path of the file, or `true` for stderr
- */
-export function writeAuditLog(events$: Observable<AuditEvent>, file: string | true, io: Io): Subscription {
-  if (typeof file === 'string') restrictAccess(file, io)
-  return events$.subscribe(event => write(file, jsonLine(event), io))
-}
-
-/** Restricts the access to an existing file, which other users may be able to read. Devices are not changed. */
-function restrictAccess(path: string, io: Io): void {
-  try {
-    if (statSync(path, { throwIfNoEntry: false })?.isFile()) chmodSync(path, 0o600)
-  } catch (error) {
-    io.stderr.write(`warning: other users may be able to read ${path}: ${reason(error)}\n`)
-  }
-}
-
-function write(file: string | true, line: string, io: Io): void {
-  try {
-    if (file === true) io.stderr.write(line)
-    else appendFileSync(file, line, { mode: 0o600 })
-  } catch (error) {
-    io.stderr.write(`cannot write the audit log: ${reason(error)}\n`)
-  }
 }

@@ -1,5 +1,5 @@
 import { type Observable, Subscription } from 'rxjs'
-import { type GivenOptions, type OptionKind, type OptionTable, text, texts, toggle } from '../core/util/options.js'
+import { type GivenOptions, type OptionTable, text, texts, toggle } from '../core/util/options.js'
 import { checkTls, type TlsMaterial } from '../node/net/tls.js'
 import { parsePolicy } from '../server/access/policy.js'
 import { SERVE_OPTIONS } from '../server/host/options.js'
@@ -12,23 +12,14 @@ import {
   type SecurityOptions,
   type StoreServer,
 } from '../server/index.js'
+import { auditTarget, writeAuditLog } from './audit-log.js'
 import type { EventLog } from './event-log.js'
 import { EXIT, Failure } from './failure.js'
 import type { Io } from './io.js'
 import { type LoginMethods, loginMethods, named, read } from './login-methods.js'
 import { type Reloads, reloadFiles } from './reloaded-files.js'
-import { writeAuditLog } from './reports.js'
 
 const file = text('<file>')
-
-/** A file, or `true` for stderr. */
-export const auditTarget: OptionKind<string | true> = {
-  sign: '[file]',
-  expected: 'the path of a file, or true for stderr',
-  schema: { type: ['string', 'boolean'] },
-  is: (value): value is string | true => value === true || (typeof value === 'string' && value !== ''),
-  read: value => value === 'true' || value,
-}
 
 /** The options of `serve` for authentication, policy and TLS. */
 export const SECURITY = {
@@ -108,7 +99,7 @@ export class ServeSecurity {
     const { audit } = this.#flags
     for (const audited of [store, console, metrics])
       if (audit !== undefined && audited !== undefined)
-        this.#subscription.add(writeAuditLog(audited.audit$, audit, this.#io))
+        this.#subscription.add(writeAuditLog(audited.audit$, audit, this.#io, this.#log))
     const reloads = new Map([...this.#reloads(store, [console, metrics]), ...others])
     this.#subscription.add(reloadFiles(reloads, this.#io, this.#log))
   }

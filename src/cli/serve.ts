@@ -19,6 +19,7 @@ import {
 } from '../server/index.js'
 import type { MetricsServer } from '../server/metrics/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
+import { checkAuditLog, prepareAuditLog } from './audit-log.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { type ConsoleServerFlags, cannotListen, checkConsoleFlags, startConsole } from './console-flags.js'
 import { EventLog, type EventLogFlags } from './event-log.js'
@@ -91,6 +92,7 @@ async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[],
   const security = new ServeSecurity(flags, io, log)
   security.close()
   checkMetricsAccessOf(flags, security.options)
+  checkAuditLog(flags.audit)
   checkOptions(optionsFrom(flags, security, await logOf(flags, log)))
   await printConfig(effective, flags, io)
 }
@@ -122,6 +124,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   const log = new EventLog(flags, io)
   const notifier = new ServiceNotifier(io, log)
   const security = new ServeSecurity(flags, io, log)
+  prepareAuditLog(flags.audit, log)
   const metricsToken = await prepareMetrics(flags, security.options)
   const store = await startUnless(interrupted, start(flags, { security, eventLog: log, io }), flags)
   if (store === undefined) {
