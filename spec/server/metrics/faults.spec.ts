@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
+import { logChannel } from '../../../src/core/diagnostics/server-channels.js'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { Authority } from '../../support/certificates.js'
 import { openClient } from '../../support/open-client.js'
@@ -28,6 +29,13 @@ describe('the metric of an alert moves', () => {
     const client = openClient(store.url, { clock: { ...systemClock, now: () => Date.now() + 600_000 } })
     await expect(client.key('a', text).set('1')).rejects.toMatchObject({ code: 'clock-skew' })
     expect((await scrape(metrics)).value('rx_statestore_request_errors_total{error="clock-skew"}')).toBe(1)
+  })
+
+  it('when a snapshot cannot be written', async () => {
+    const { store } = await openStore()
+    const metrics = await openMetrics(store)
+    logChannel.publish({ type: 'snapshot-failed', error: new Error('ENOSPC') })
+    expect((await scrape(metrics)).value('rx_statestore_log_snapshots_failed_total')).toBe(1)
   })
 
   it('when the clock of the store is set back', async () => {

@@ -113,6 +113,28 @@ describe('Rejected entries', () => {
     expect(answers()).toEqual(['full free a'])
     expect(log.entries).toEqual([])
   })
+
+  it('a full log is reported as usable again after a SET that needs space, and not after a delete, a shorter value or an expiry', async () => {
+    const { loop, write, set, log, health, endOfTurn } = openCommitLoop()
+    set({}, 'a')
+    await endOfTurn()
+    log.reject('full')
+    for (const needsNoSpace of [
+      () => write({}, 'absent'),
+      () => write({}, 'free b'),
+      () => set({}, 'free c'),
+      () => loop.tick(),
+    ]) {
+      needsNoSpace()
+      await endOfTurn()
+      log.commit()
+    }
+    expect({ health, entries: log.entries }).toEqual({ health: ['full'], entries: [] })
+    set({}, 'd')
+    await endOfTurn()
+    log.commit()
+    expect(health).toEqual(['full', undefined])
+  })
 })
 
 describe('Exceptions in jobs', () => {

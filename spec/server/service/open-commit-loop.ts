@@ -57,6 +57,7 @@ export function openCommitLoop() {
   const clock = new ManualClock()
   const outcomes: string[] = []
   const faults: unknown[] = []
+  const health: (LogFailure['problem'] | undefined)[] = []
   function* apply({ commands }: LogEntry): Generator<EntryResult, void> {
     outcomes.push(`applied ${commands.length}`)
     for (const index of commands.keys()) {
@@ -78,7 +79,7 @@ export function openCommitLoop() {
     host: {
       onChanges: changes => void outcomes.push(`changed ${changes.length}`),
       onDrift: () => undefined,
-      onLogHealth: () => undefined,
+      onLogHealth: failure => void health.push(failure?.problem),
       onError: error => void faults.push(error),
     },
   })
@@ -94,6 +95,8 @@ export function openCommitLoop() {
     log,
     clock,
     faults,
+    /** The reported problems of the log, and `undefined` when each ended. */
+    health,
     loop,
     writeJob,
     /** Submits a write that implements `onStopped`, like a load. */
@@ -103,6 +106,14 @@ export function openCommitLoop() {
         onStopped: ({ problem }) => void outcomes.push(`stopped ${problem} ${name}`),
       }),
     write: (owner: object, name: string): boolean => loop.submit(writeJob(owner, name)),
+    /** Submits a SET. All other writes are deletes. */
+    set: (owner: object, name: string): boolean => {
+      const set = { verb: 'SET', key: utf8(name), value: utf8(name), condition: undefined, px: undefined } as const
+      return loop.submit({
+        ...job(owner, name),
+        command: { type: 'write', payload: utf8(name), command: set, origin: undefined },
+      })
+    },
     read: (owner: object, name: string): void => void loop.submit(job(owner, name)),
     /** Submits a linearizable read. */
     confirm: (owner: object, name: string): void => void loop.submit({ ...job(owner, name), isLinearizable: true }),

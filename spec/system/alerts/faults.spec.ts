@@ -117,6 +117,14 @@ describe('the alert rules at a real Prometheus', { tags: 'slow', timeout: 60_000
     await expectOnly('StateStoreLogDegraded', prometheus)
   })
 
+  it('a store that has reached a quota raises only StateStoreRequestsRejected', async () => {
+    const { store, prometheus } = await monitored({ maxKeys: 1 })
+    const client = openClient(store.url)
+    await client.key('first', text).set('1')
+    await expect(client.key('second', text).set('1')).rejects.toMatchObject({ code: 'quota-exceeded' })
+    await expectOnly('StateStoreRequestsRejected', prometheus)
+  })
+
   it('a client that does not read raises only StateStoreSlowClients', async () => {
     const { store, prometheus } = await monitored()
     const slow = await StoreClient.ready(store.url, 'slow')

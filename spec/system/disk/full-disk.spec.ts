@@ -70,6 +70,8 @@ describe.runIf(mounted)('a full small disk', () => {
     expect(await write(bob, large)).toBe('-ERR the quota has been exceeded\r\n')
     expect(two.storage.state).toBe('full')
     expect(await write(bob, 'DEL b')).toBe(':1\r\n')
+    expect(await write(bob, 'DEL absent')).toBe(':0\r\n')
+    expect(two.storage.state).toBe('full')
     await two.close()
     const three = await serve({ port: 0, wsPort: 0, data })
     const carol = await StoreClient.ready(three.url, 'carol')

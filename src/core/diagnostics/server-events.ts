@@ -144,6 +144,8 @@ export type LogEvent =
   | { readonly type: 'flushed'; readonly duration: number; readonly bytes: number; readonly position: number }
   /** `duration` is missing for a snapshot in a shared log. */
   | { readonly type: 'snapshot'; readonly position: number; readonly duration: number | undefined }
+  /** A snapshot could not be written. No data is lost, but the log grows until a snapshot succeeds. */
+  | { readonly type: 'snapshot-failed'; readonly error: unknown }
   /** Whether the shared log is reachable for this node: `kept`, `waiting`, or `away`. */
   | { readonly type: 'availability'; readonly node: string; readonly state: 'kept' | 'waiting' | 'away' }
   /**

@@ -67,6 +67,7 @@ export class EventCounters {
   #expiredMessages = 0
   #writtenBytes = 0
   #snapshots = 0
+  #failedSnapshots = 0
   #position = 0
 
   constructor(registry: MetricsRegistry, clock: Pick<Clock, 'monotonic'>) {
@@ -136,6 +137,7 @@ export class EventCounters {
       rx_statestore_log_written_bytes_total: one(this.#writtenBytes),
       rx_statestore_log_rejected_total: this.#rejectedEntries.samples(),
       rx_statestore_log_snapshots_total: one(this.#snapshots),
+      rx_statestore_log_snapshots_failed_total: one(this.#failedSnapshots),
       rx_statestore_log_elections_total: this.#elections.samples(),
       rx_statestore_log_position: one(this.#position),
     } as const satisfies Record<string, readonly Sample[]>
@@ -219,6 +221,9 @@ export class EventCounters {
         return
       case 'snapshot':
         this.#snapshots++
+        return
+      case 'snapshot-failed':
+        this.#failedSnapshots++
         return
       case 'election':
         this.#elections.add(event.isElected ? 'elected' : 'not-elected')

@@ -213,6 +213,7 @@ export class CommitLoop implements LogListener {
     }
     const batch = this.#inFlight.shift()
     if (batch === undefined) return
+    const isDiskStillFull = this.#problem === 'full' && !this.#needsSpace(entry)
     this.#publishCommitted(batch)
     if (!this.#isStopped) this.#flushOrDelay(batch)
     try {
@@ -222,8 +223,20 @@ export class CommitLoop implements LogListener {
     } finally {
       batch.isDone = true
       this.#pendingBytes -= batch.bytes
-      this.#afterApply(entry.time)
+      this.#afterApply(entry.time, isDiskStillFull)
     }
+  }
+
+  /**
+   * Returns whether a committed entry, which is not applied yet, shows that a full disk has space again. Deletes and
+   * expiry do not, because they fit into the space that was reserved before.
+   */
+  #needsSpace({ commands }: LogEntry): boolean {
+    return commands.some(
+      each =>
+        each.type === 'load' ||
+        (each.type === 'write' && each.command.verb === 'SET' && !this.#engine.freesSpace(each)),
+    )
   }
 
   #publishCommitted({ appendedAt, commands, bytes }: Batch): void {
@@ -267,11 +280,13 @@ export class CommitLoop implements LogListener {
     }
   }
 
-  #afterApply(time: number): void {
+  #afterApply(time: number, isDiskStillFull = false): void {
     const drift = this.#engine.drift(time)
     if (drift > 0 !== this.#isDrifting) this.#host.onDrift(drift)
     this.#isDrifting = drift > 0
-    this.report(undefined)
+    // Expiry needs no space, so it continues at its usual rate.
+    if (isDiskStillFull) this.expiry.update(undefined)
+    else this.report(undefined)
   }
 
   /** Updates the state of the log. While the log rejects entries, expiry is retried at a lower rate. */

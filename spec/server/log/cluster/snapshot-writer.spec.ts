@@ -1,6 +1,7 @@
 import { defer, EMPTY, type Observable, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { type SnapshotName, StreamError } from '../../../../src/server/log/cluster/stream.js'
+import { listen } from '../../../support/diagnostics.js'
 import { FakeStream } from './fake-stream.js'
 import { set, TestCluster, valueAt } from './test-cluster.js'
 
@@ -123,8 +124,10 @@ describe('snapshots of a shared log', () => {
     const stream = new FakeStream(cluster.streams)
     stream.putSnapshot = () => throwError(() => new StreamError('lost', 'no space'))
     const { node: a } = cluster.open('a', OFTEN, stream)
+    const events = listen('rx-statestore:log')
     for (let at = 0; at < 30; at++) a.log.append(set('k', String(at)))
     cluster.clock.advance(2_000)
+    expect(events.filter(({ type }) => type === 'snapshot-failed')).toHaveLength(1)
     expect(a.reportedErrors).toMatchObject([
       { code: 'connection-lost', message: expect.stringMatching(/log grows.*no space/) },
     ])

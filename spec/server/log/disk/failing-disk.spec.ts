@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { listen } from '../../../support/diagnostics.js'
 import { effort } from '../../../support/effort.js'
 import { anyEntry } from '../any-entry.js'
 import { failure, MemoryDisk } from './memory-disk.js'
@@ -113,9 +114,12 @@ describe('a failed snapshot', () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, 400)
     disk.fail = (_, operation) => (operation === call ? failure('EIO') : undefined)
+    const events = listen('rx-statestore:log')
     await run.append(entries)
     await run.close()
     expect([run.refusals, run.troubles.length > 0]).toEqual([[], true])
+    const failures = events.flatMap(event => (event.type === 'snapshot-failed' ? [event.error] : []))
+    expect(failures).toEqual(run.troubles.map(trouble => Object(trouble).cause))
     for (const trouble of run.troubles) {
       expect(trouble).toMatchObject({
         code: 'snapshot-failed',

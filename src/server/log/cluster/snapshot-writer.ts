@@ -13,6 +13,7 @@ import {
   take,
   tap,
 } from 'rxjs'
+import { logChannel } from '../../../core/diagnostics/server-channels.js'
 import { ByteWriter } from '../../../core/util/byte-codec.js'
 import { concatBytes } from '../../../core/util/bytes.js'
 import { StateStoreError } from '../../../core/util/errors.js'
@@ -133,7 +134,9 @@ export class SnapshotWriter {
 
   #finish(error?: unknown): void {
     this.#state = { state: 'idle' }
-    if (error !== undefined) this.#host.onError(snapshotFailedError(error))
+    if (error === undefined) return
+    if (logChannel.hasSubscribers) logChannel.publish({ type: 'snapshot-failed', error })
+    this.#host.onError(snapshotFailedError(error))
   }
 }
 

@@ -280,13 +280,18 @@ export class DiskLog implements Log {
         logChannel.publish({ type: 'snapshot', position, duration: this.#host.monotonic() - startedAt })
     } catch (error) {
       this.#snapshots.recordSnapshotFailure(error, this.#writer.length)
-      this.#host.reportError(snapshotFailed(error))
+      this.#reportSnapshotFailure(error)
     }
+  }
+
+  #reportSnapshotFailure(error: unknown): void {
+    if (logChannel.hasSubscribers) logChannel.publish({ type: 'snapshot-failed', error })
+    this.#host.reportError(snapshotFailed(error))
   }
 
   async #abandonNewLog(file: OpenFile | undefined, error: unknown): Promise<void> {
     this.#snapshots.recordNewLogFailure(error, this.#writer.length)
-    this.#host.reportError(snapshotFailed(error))
+    this.#reportSnapshotFailure(error)
     try {
       // The file is truncated instead of removed, because the name may already belong to the next owner's log. The next
       // snapshot removes the file.
