@@ -6,7 +6,7 @@ import { backwards } from '../support/backwards.js'
 import { Authority } from '../support/certificates.js'
 import { freePort } from '../support/free-port.js'
 import { openBroker } from '../support/open-broker.js'
-import { execute, jsonOf, openStore } from './test-io.js'
+import { execute, jsonOf, openStore, start } from './test-io.js'
 
 const STEPS = ['connect', 'message', 'set', 'get', 'watch', 'delete', 'notify']
 const LOGIN = ['--username', 'panel', '--password', 'lenap']
@@ -105,6 +105,12 @@ describe('probe', () => {
     expect(empty.code).toBe(2)
     const error = expect.stringContaining('No state store listens at this broker')
     expect(jsonOf(empty.stdout)).toMatchObject({ status: 'critical', failedStep: 'set', error })
+  })
+
+  it('exits with code 2 for an unreachable broker also when the reader of its output has exited', async () => {
+    const { stdout, exit } = start(['probe', `mqtt://127.0.0.1:${await freePort()}`, '--timeout', '100ms'])
+    stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    expect(await exit).toBe(2)
   })
 
   it('a key that the probe cannot delete expires after the timeout', async () => {

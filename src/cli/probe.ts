@@ -51,8 +51,12 @@ async function run(urls: readonly string[], flags: ProbeFlags, io: Io): Promise<
   const result = await checkEndToEnd({ urls, connection: optionsOf(flags, io), timeout }, io.clock)
   const limits = { timeout, warn }
   const report: Report = { ...result, broker: urls.map(brokerOf).join(' or '), status: statusOf(result, warn), limits }
-  await print(io.stdout, flags.json ? asJson(report) : inWords(report, io))
-  if (report.status !== 'ok') throw new Failure(EXIT_CODES[report.status], '')
+  const failure = report.status === 'ok' ? undefined : new Failure(EXIT_CODES[report.status], '')
+  // The exit code has the result even if nobody reads the output.
+  await print(io.stdout, flags.json ? asJson(report) : inWords(report, io)).catch((error: unknown) => {
+    throw failure ?? error
+  })
+  if (failure !== undefined) throw failure
 }
 
 type CheckStatus = 'ok' | 'warning' | 'critical'
