@@ -33,6 +33,13 @@ describe('attach --console', () => {
     await expect(ask(link, 'api/store')).rejects.toThrow()
   })
 
+  it('prints no token into the journal of systemd, but where the token is', async () => {
+    const { args } = await atBroker()
+    const file = await scratch('token')
+    const { stdout } = start([...args, '--console-token-file', file], { env: { JOURNAL_STREAM: '9:1234' } })
+    expect(await stdout.line(/^console/)).toMatch(new RegExp(`^console on http:[^ #]+/ \\(token in ${file}\\)$`))
+  })
+
   it('prints the address as JSON with --json', async () => {
     const { url, args } = await atBroker()
     const { stdout } = start([...args, '--json'])

@@ -2,6 +2,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Environment } from '../../src/node/environment.js'
 import { listen } from '../support/listen.js'
 import { scratch } from './open-console.js'
 import { execute, jsonOf, type Running, start } from './test-io.js'
@@ -61,6 +62,40 @@ describe('serve --console', () => {
     const { code, stderr } = await execute(['serve', ...ANY_PORT, '--console', '0', '--console-token-file', file])
     expect([code, stderr]).toEqual([2, expect.stringContaining('32 or more letters')])
     expect(stderr).not.toContain('secret')
+  })
+
+  it.each<[string, string[], Environment]>([
+    ['in the journal of systemd', [], { JOURNAL_STREAM: '9:1234' }],
+    ['as a service of systemd', [], { NOTIFY_SOCKET: '/nowhere' }],
+    ['beside a log for machines', ['--log-format', 'json'], {}],
+    ['beside a log for machines, as JSON', ['--log-format', 'json', '--json'], {}],
+  ])('prints no token %s, but where the token is', async (_, flags, env) => {
+    const data = await scratch('state')
+    const { stdout, stderr } = start(['serve', ...ANY_PORT, '--console', '0', '--data', data, ...flags], { env })
+    const address = /http:\/\/127\.0\.0\.1:\d+\/(?![\w#])/
+    const line = await stdout.line(address)
+    const file = join(data, 'console-token')
+    if (!flags.includes('--json'))
+      expect(line).toMatch(new RegExp(`^console on ${address.source} \\(token in ${file}\\)$`))
+    if (flags.length > 0) {
+      const { msg } = Object(jsonOf(await stderr.line(/"listening"/)))
+      expect(msg).toMatch(new RegExp(`^listening on .*, console on ${address.source} \\(token in ${file}\\)$`))
+    }
+    const token = (await readFile(file, 'utf8')).trim()
+    expect([stdout.text, stderr.text].join()).not.toContain(token)
+    expect([stdout.text, stderr.text].join()).not.toContain('token=')
+  })
+
+  it('names the option that keeps the token if a log has no token and no file has one', async () => {
+    const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--log-format', 'json'])
+    expect(await stdout.line(/^console/)).toMatch(/\/ \(to know its token, use --console-token-file\)$/)
+  })
+
+  it('prints the token on a terminal, also beside a log for machines', async () => {
+    const env = { JOURNAL_STREAM: '9:1234' }
+    const world = { env, columns: 100 }
+    const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--log-format', 'json'], world)
+    await stdout.line(/^.*Console.* http:\/\/[^ ]+#token=[\w-]{43}/)
   })
 
   it('prints the address as JSON with --json', async () => {

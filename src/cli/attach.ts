@@ -27,7 +27,14 @@ import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { auditTarget, checkAuditLog, prepareAuditLog, writeAuditLog } from './audit-log.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
 import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
-import { CONSOLE, type ConsoleServerFlags, checkConsoleFlags, startConsole } from './console-flags.js'
+import {
+  CONSOLE,
+  type ConsoleServerFlags,
+  checkConsoleFlags,
+  consoleWords,
+  mayPrintToken,
+  startConsole,
+} from './console-flags.js'
 import { EVENT_LOG, EventLog, type EventLogFlags } from './event-log.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, addSections, type ConnectionFlags, type OptionSection, optionsIn } from './flags.js'
@@ -203,7 +210,10 @@ async function openConsole(
   const console = await startConsole(store, flags, undefined, { seed: undefined, ...consoleBroker })
   if (console === undefined) return undefined
   if (flags.audit !== undefined) writeAuditLog(console.audit$, flags.audit, io, eventLog)
-  await print(io.stdout, flags.json ? jsonLine({ broker, console: console.link }) : `console on ${console.link}\n`)
+  const withToken = mayPrintToken(flags, io)
+  const words = withToken ? `console on ${console.link}` : consoleWords(console, flags, undefined)
+  const address = withToken ? console.link : console.url
+  await print(io.stdout, flags.json ? jsonLine({ broker, console: address }) : `${words}\n`)
   return console
 }
 

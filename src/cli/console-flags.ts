@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { ArgumentError, reason } from '../core/util/errors.js'
 import { type GivenOptions, type OptionTable, port, text } from '../core/util/options.js'
 import { packageVersion } from '../node/package-files.js'
@@ -7,8 +7,10 @@ import type { ServeConsoleOptions } from '../server/console/index.js'
 import type { AttachedStore, StoreServer } from '../server/index.js'
 import { CONSOLE_TOKEN } from '../server/storage/directory.js'
 import { readOrCreateToken } from './console-client.js'
+import type { EventLogFlags } from './event-log.js'
 import { EXIT, Failure } from './failure.js'
 import { refuseOthers } from './flags.js'
+import type { Io } from './io.js'
 
 const CONSOLE_DETAILS = {
   consoleHost: { kind: text('<address>'), without: '127.0.0.1', help: 'address the console listens on' },
@@ -51,14 +53,15 @@ export function checkConsoleFlags(flags: ConsoleServerFlags, others: OptionTable
  */
 export async function startConsole(
   store: StoreServer | AttachedStore,
-  { console: port, consoleHost: host = '127.0.0.1', consoleUrl: publicUrl, consoleTokenFile }: ConsoleServerFlags,
+  flags: ConsoleServerFlags,
   data: string | undefined,
   options: Pick<ServeConsoleOptions, 'seed' | 'tls' | 'brokerUrl' | 'brokerLogin'>,
 ): Promise<ConsoleServer | undefined> {
+  const { console: port, consoleHost: host = '127.0.0.1', consoleUrl: publicUrl } = flags
   if (port === undefined) return undefined
   try {
     const { seed } = options
-    const file = consoleTokenFile ?? (data === undefined ? undefined : join(data, CONSOLE_TOKEN))
+    const file = tokenFileOf(flags, data)
     const token = file === undefined ? undefined : await readOrCreateToken(file, '--console-token-file')
     return await ConsoleServer.start(store, {
       ...options,
@@ -75,6 +78,23 @@ export async function startConsole(
     throw cannotListen(cause, () => '--console')
   }
 }
+
+const tokenFileOf = ({ consoleTokenFile }: ConsoleServerFlags, data: string | undefined): string | undefined =>
+  consoleTokenFile ?? (data === undefined ? undefined : join(data, CONSOLE_TOKEN))
+
+/** Describes a console without its token, for a log. */
+export function consoleWords({ url }: ConsoleServer, flags: ConsoleServerFlags, data: string | undefined): string {
+  const file = tokenFileOf(flags, data)
+  const where = file === undefined ? 'to know its token, use --console-token-file' : `token in ${resolve(file)}`
+  return `console on ${url} (${where})`
+}
+
+/**
+ * Returns whether stdout may have the token of a console. The journal of systemd and the log of a container keep stdout
+ * for a long time, and more users may read them.
+ */
+export const mayPrintToken = ({ logFormat }: EventLogFlags, { stdout, env }: Pick<Io, 'stdout' | 'env'>): boolean =>
+  stdout.isTTY === true || (logFormat === undefined && !env['JOURNAL_STREAM'] && !env['NOTIFY_SOCKET'])
 
 /** Returns the failure of a server that cannot listen. @param flagOf - returns the flag that chooses another port */
 export function cannotListen(cause: unknown, flagOf: (port: unknown) => string): Failure {

@@ -21,7 +21,14 @@ import type { MetricsServer } from '../server/metrics/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { checkAuditLog, prepareAuditLog } from './audit-log.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
-import { type ConsoleServerFlags, cannotListen, checkConsoleFlags, startConsole } from './console-flags.js'
+import {
+  type ConsoleServerFlags,
+  cannotListen,
+  checkConsoleFlags,
+  consoleWords,
+  mayPrintToken,
+  startConsole,
+} from './console-flags.js'
 import { EventLog, type EventLogFlags } from './event-log.js'
 import { EXIT, Failure } from './failure.js'
 import { addSections, optionsIn } from './flags.js'
@@ -61,6 +68,7 @@ values as JSON text.
 
 The console is a web page with all keys and clients, live; edit, freeze,
 restart, dump and load. Open the printed address: its token grants full access.
+Under systemd and with --log-format, only the path of the token's file is printed.
 Without authentication, the broker accepts every client, and listens on the
 loopback address only.
 `
@@ -146,8 +154,9 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
     })
     security.watch(store, consoleServer, metrics, metricsReloads(metrics, flags))
     for (const server of [consoleServer, metrics]) if (server) subscription.add(logLimits(server.audit$, log))
-    await print(io.stdout, greeting({ store, console: consoleServer, metrics, seed: seed ?? [], flags }, io))
-    if (flags.logFormat !== undefined) log.write('info', 'listening', `listening on ${store.url} and ${store.wsUrl}`)
+    const started: Greeting = { store, console: consoleServer, metrics, seed: seed ?? [], flags }
+    await print(io.stdout, greeting(started, io))
+    if (flags.logFormat !== undefined) log.write('info', 'listening', addressLines(started, false).join(', '))
     notifier.notifyReady()
     await firstValueFrom(merge(interrupted, stoppedStore(store, flags)))
   } finally {
@@ -276,16 +285,18 @@ interface Greeting {
   readonly flags: Flags
 }
 
-function greeting({ store, console, metrics, seed, flags }: Greeting, io: Io): string {
+function greeting(started: Greeting, io: Io): string {
+  const { store, console, metrics, seed, flags } = started
   const { url, wsUrl, cluster } = store
   const node = cluster?.nodeId
-  const metricsUrl = metrics && `${metrics.url}metrics`
+  const metricsUrl = metrics && metricsUrlOf(metrics)
+  const withToken = mayPrintToken(flags, io)
   if (flags.json) {
-    const beside = { console: console?.link, metrics: metricsUrl }
+    const beside = { console: withToken ? console?.link : console?.url, metrics: metricsUrl }
     return jsonLine({ url, wsUrl, keys: seed.length, ...beside, node, store: cluster?.name })
   }
-  const keys = seed.length === 0 ? undefined : counted(seed.length, 'initial key')
   if (io.stdout.isTTY) {
+    const keys = seed.length === 0 ? undefined : counted(seed.length, 'initial key')
     return table(
       [
         ['Node', cluster && `${node} of ${cluster.name}`],
@@ -299,15 +310,24 @@ function greeting({ store, console, metrics, seed, flags }: Greeting, io: Io): s
       colorsFor(io.stdout, io.env),
     )
   }
-  const prefix = cluster === undefined ? '' : `node ${node} of ${cluster.name}, `
-  const suffix = keys === undefined ? '' : `, with ${keys}`
-  const lines = [
-    `${prefix}listening on ${url} and ${wsUrl}${suffix}`,
-    ...(console ? [`console on ${console.link}`] : []),
-    ...(metrics ? [`metrics on ${metricsUrl}`] : []),
-  ]
-  return lines.map(line => `${line}\n`).join('')
+  return addressLines(started, withToken)
+    .map(line => `${line}\n`)
+    .join('')
 }
+
+/** Describes the addresses of a store, one in a line. @param withToken - whether the console's address has its token */
+function addressLines({ store, console, metrics, seed, flags }: Greeting, withToken: boolean): readonly string[] {
+  const { url, wsUrl, cluster } = store
+  const prefix = cluster === undefined ? '' : `node ${cluster.nodeId} of ${cluster.name}, `
+  const suffix = seed.length === 0 ? '' : `, with ${counted(seed.length, 'initial key')}`
+  return [
+    `${prefix}listening on ${url} and ${wsUrl}${suffix}`,
+    ...(console ? [withToken ? `console on ${console.link}` : consoleWords(console, flags, flags.data)] : []),
+    ...(metrics ? [`metrics on ${metricsUrlOf(metrics)}`] : []),
+  ]
+}
+
+const metricsUrlOf = ({ url }: MetricsServer): string => `${url}metrics`
 
 function dataWords({ data }: Flags, cluster: StoreServer['cluster']): string {
   if (cluster !== undefined) return `the log ${cluster.name} in NATS JetStream`

@@ -23,8 +23,8 @@ const linesOf = (unit: string, key: string): string[] =>
 
 describe('The service unit', { timeout: PATIENCE }, () => {
   const compiled = compiledCli()
-  const run = ([command = '', ...args]: readonly string[]): RunningProgram =>
-    launch(command, args, { env: { PATH: process.env['PATH'] }, stdio: 'pipe' })
+  const run = ([command = '', ...args]: readonly string[], env: NodeJS.ProcessEnv = {}): RunningProgram =>
+    launch(command, args, { env: { PATH: process.env['PATH'], ...env }, stdio: 'pipe' })
   const cli = (...args: readonly string[]) => [process.execPath, compiled.main, ...args]
 
   it.runIf(existsSync(VERIFIER))('systemd accepts the unit (needs systemd-analyze)', async () => {
@@ -74,7 +74,9 @@ describe('The service unit', { timeout: PATIENCE }, () => {
     )
     const [start = ''] = linesOf(here, 'ExecStart')
     const [reload = ''] = linesOf(here, 'ExecReload')
-    const store = run(start.trim().split(/\s+/))
+    const output: string[] = []
+    const store = run(start.trim().split(/\s+/), { JOURNAL_STREAM: '9:1234' })
+    store.lines$.subscribe(line => output.push(line))
     await store.line(/^listening on /)
     const { pid } = store.child
 
@@ -96,6 +98,9 @@ describe('The service unit', { timeout: PATIENCE }, () => {
     expect(linesOf(here, 'ExecStop')).toEqual([])
     expect(await store.end('SIGTERM')).toEqual([0, null])
     await store.line(/^stopped$/)
+    const journal = output.join('\n')
+    expect(journal).toContain(`(token in ${join(data ?? '', 'console-token')})`)
+    expect(journal).not.toContain((await readFile(join(data ?? '', 'console-token'), 'utf8')).trim())
     expect(await readFile(join(log ?? '', 'audit.jsonl'), 'utf8')).toContain('panel')
   })
 
