@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { Authority } from '../support/certificates.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, start } from './test-io.js'
 
@@ -247,6 +248,36 @@ describe('serve', () => {
     })
     const { stderr } = await serving('--host', '0.0.0.0', '--allow-anonymous')
     expect(stderr.text).toMatch(/^warning: anonymous clients on 0\.0\.0\.0 have full access/)
+  })
+
+  it('warns that passwords are sent without encryption to other interfaces', async () => {
+    const flags = ['--host', '0.0.0.0', '--password-file', await users('panel')]
+    const { stderr } = await serving(...flags)
+    expect(stderr.text).toMatch(/^warning: clients on 0\.0\.0\.0 send passwords and tokens without encryption: /)
+    const authority = new Authority('/CN=Contoso Root CA')
+    const { cert, key } = authority.files(authority.issue('/CN=localhost'))
+    for (const silent of [[...flags, '--tls-cert', cert, '--tls-key', key], flags.slice(2)])
+      expect((await serving(...silent)).stderr.text).toBe('')
+  })
+
+  it('warns about an expired certificate when it starts, checks its settings or reads another file', async () => {
+    const authority = new Authority('/CN=Contoso Root CA')
+    const valid = authority.files(authority.issue('/CN=localhost'))
+    const expired = authority.issue('/CN=localhost', { days: -1 })
+    const { cert, key } = authority.files(expired)
+    const warning = new RegExp(`^warning: the certificate ${cert} expired at \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z$`, 'm')
+    const flags = ['--tls-cert', cert, '--tls-key', key]
+    expect(await execute(['serve', '--check-config', ...flags])).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(warning),
+    })
+    expect((await serving(...flags)).stderr.text).toMatch(warning)
+    const { stderr, interrupt } = await serving('--tls-cert', valid.cert, '--tls-key', valid.key)
+    expect(stderr.text).toBe('')
+    writeFileSync(valid.key, expired.key)
+    writeFileSync(valid.cert, expired.cert)
+    interrupt('SIGHUP')
+    await stderr.line(/^warning: the certificate .* expired at/)
   })
 
   it.each([

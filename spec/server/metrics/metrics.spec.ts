@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { connect as connectTls } from 'node:tls'
@@ -48,6 +49,19 @@ describe('serveMetrics', () => {
     expect(now.value('rx_statestore_request_duration_seconds_count{command="SET"}')).toBe(5)
     expect(now.value('rx_statestore_pending_requests')).toBe(0)
     expect(now.value('rx_statestore_resource_used{resource="keys"}')).toBe(1)
+  })
+
+  it('exposes the end of the certificate in use, and none without TLS', async () => {
+    const authority = new Authority('/CN=Contoso Root CA')
+    const [first, second] = [authority.issue('/CN=localhost', { days: 1 }), authority.issue('/CN=localhost')]
+    const { store } = await openStore({ clock: systemClock, tls: first })
+    const metrics = await openMetrics(store)
+    const expiresAt = async () => (await scrape(metrics)).value('rx_statestore_tls_not_after_seconds')
+    expect(await expiresAt()).toBe(Date.parse(new X509Certificate(first.cert).validTo) / 1_000)
+    store.reload({ tls: second })
+    expect(await expiresAt()).toBe(Date.parse(new X509Certificate(second.cert).validTo) / 1_000)
+    const { store: plain } = await openStore({ clock: systemClock })
+    expect((await scrape(await openMetrics(plain))).text).not.toMatch(/^rx_statestore_tls_not_after_seconds /m)
   })
 
   it('labels messages with the category of the client, at most 1,000 categories', async () => {

@@ -1,4 +1,4 @@
-import { constants } from 'node:crypto'
+import { constants, X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createSecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
 import { serverConnectionChannel } from '../../core/diagnostics/server-channels.js'
@@ -46,6 +46,24 @@ export function checkTls(material: TlsMaterial): void {
   if (clientCa !== undefined && !clientCa.includes('-----BEGIN'))
     throw new ArgumentError('Expected `tls.clientCa` to hold a certificate in PEM')
 }
+
+/** The period in which all certificates of a chain are valid, in ms since the Unix epoch. */
+export interface Validity {
+  readonly notBefore: number
+  readonly notAfter: number
+}
+
+/** Returns the validity of a chain in PEM that {@link checkTls} has accepted. */
+export function validityOf(chain: string): Validity {
+  const certificates = (chain.match(PEM_CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
+  return {
+    notBefore: Math.max(...certificates.map(({ validFrom }) => Date.parse(validFrom))),
+    notAfter: Math.min(...certificates.map(({ validTo }) => Date.parse(validTo))),
+  }
+}
+
+const PEM_CERTIFICATE =
+  /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]*-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g
 
 const codeOf = (error: Error): string => ('code' in error ? String(error.code) : error.name)
 

@@ -4,7 +4,7 @@ import { checkChoice, checkOptionNames, type OptionNames } from '../../core/util
 import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import type { TlsMaterial } from '../../node/net/tls.js'
+import { type TlsMaterial, validityOf } from '../../node/net/tls.js'
 import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
 import { type ClusterStatus, createStorage, type OpenedStorage } from '../storage/storage.js'
@@ -120,6 +120,11 @@ export class LocalStoreServer implements StoreServer {
 
   get hasAccessControl(): boolean {
     return this.#access.authorizer !== undefined
+  }
+
+  get certificateExpiresAt(): number | undefined {
+    const { tls } = this.#options
+    return tls && validityOf(tls.cert).notAfter
   }
 
   get isAccepting(): boolean {

@@ -129,6 +129,11 @@ export interface StoreServer extends AsyncDisposable {
   /** Whether clients must log in, or a policy limits their rights. */
   readonly hasAccessControl: boolean
   /**
+   * The time when the first certificate in the chain of `tls.cert` expires, in ms since the Unix epoch. `undefined`
+   * without TLS.
+   */
+  readonly certificateExpiresAt: number | undefined
+  /**
    * Whether the store listens and admits clients. `false` during a restart and a freeze, after `close`, and while a
    * node cannot reach the log.
    */

@@ -211,6 +211,12 @@ export const METRICS = {
     'Usage of the 50 principals that use most, and of all others together.',
     { labels: ['principal', 'resource'] },
   ),
+  rx_statestore_tls_not_after_seconds: gauge(
+    'Resources',
+    'store.certificateExpiresAt',
+    'End of the validity of the certificate, in seconds since the Unix epoch.',
+    { unit: 'seconds' },
+  ),
   rx_statestore_ready: gauge('Resources', '/readyz', '1 if /readyz succeeds, otherwise 0.'),
   nodejs_eventloop_lag_p50_seconds: gauge('Process', LOOP, 'Median delay of the event loop since the last scrape.', {
     unit: 'seconds',

@@ -13,6 +13,7 @@ export type StoreWithBroker = Pick<
   | 'drift'
   | 'isAccepting'
   | 'hasAccessControl'
+  | 'certificateExpiresAt'
   | 'frozenUntil'
   | 'startedAt'
 >

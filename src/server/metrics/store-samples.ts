@@ -13,7 +13,7 @@ const STATES = ['kept', 'full', 'broken', 'waiting', 'degraded'] as const
 
 /** Returns the values that a store with a broker has at the moment. */
 export function storeSamples(store: StoreWithBroker, version: string) {
-  const { stats, limits, usage } = store
+  const { stats, limits, usage, certificateExpiresAt } = store
   const { sessions, connections, subscriptions, sharedSubscriptions, retained, retainedBytes, wills } = stats
   return {
     ...commonSamples(store, version),
@@ -27,6 +27,7 @@ export function storeSamples(store: StoreWithBroker, version: string) {
     rx_statestore_resource_used: byResource({ ...stats, connections: stats.networkConnections }),
     rx_statestore_resource_limit: byResource(limits),
     rx_statestore_principal_used: principalSamples(usage),
+    rx_statestore_tls_not_after_seconds: certificateExpiresAt === undefined ? [] : [[certificateExpiresAt / 1_000]],
   } as const satisfies Record<string, readonly Sample[]>
 }
 
