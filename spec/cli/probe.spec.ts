@@ -4,7 +4,9 @@ import { subscribe } from '../../src/core/diagnostics/index.js'
 import { firstOf } from '../../src/server/index.js'
 import { backwards } from '../support/backwards.js'
 import { Authority } from '../support/certificates.js'
+import { eventually } from '../support/eventually.js'
 import { freePort } from '../support/free-port.js'
+import { layLink } from '../support/link.js'
 import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 
@@ -111,6 +113,19 @@ describe('probe', () => {
     const { stdout, exit } = start(['probe', `mqtt://127.0.0.1:${await freePort()}`, '--timeout', '100ms'])
     stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     expect(await exit).toBe(2)
+  })
+
+  it('a probe whose connections break leaves no session', async () => {
+    const maySubscribe = () => {
+      link.cut()
+      return true
+    }
+    const broker = await openBroker({}, { maySubscribe })
+    const link = await layLink(`mqtt://127.0.0.1:${broker.port}`)
+    expect(await execute(['probe', link.url, '--timeout', '300ms'])).toMatchObject({ code: 2 })
+    expect(link.connections).toBeGreaterThan(0)
+    await eventually(() => broker.stats.connections === 0)
+    expect(broker.stats.sessions).toBe(0)
   })
 
   it('a key that the probe cannot delete expires after the timeout', async () => {
