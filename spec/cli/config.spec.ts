@@ -84,6 +84,11 @@ describe('--config', () => {
     ['the name of the API', 'maxKeys: 5', 'line 1, maxKeys: unknown option `maxKeys` (did you mean max-keys?)'],
     ['an unknown name', 'colour: red', 'line 1, colour: unknown option `colour`'],
     ['an invalid value', '\nport: many', 'line 2, port: Expected a port number from 0 to 65535, got `many`'],
+    [
+      'a size with a unit',
+      'max-memory: 256MiB',
+      'line 1, max-memory: Expected a number of bytes from 1, such as 268435456 for 256 MiB, got `256MiB`',
+    ],
     ['a value instead of a list', 'persist-key: a', 'line 1, persist-key: Expected a list of globs, got `a`'],
     ['invalid YAML', 'port: [', 'line 1: '],
     ['a list', '- port', 'line 1: Expected a map, got `a list`'],

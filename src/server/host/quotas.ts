@@ -109,23 +109,25 @@ const DEFAULT_BUFFERED_BYTES = 512 * MIB
 const DEFAULT_RETAINED_BYTES = 256 * MIB
 const KEYS_FRACTION = 3 / 5
 
+const byteCount = integer('a number of bytes from 1, such as 268435456 for 256 MiB', 1, Number.MAX_SAFE_INTEGER)
+
 export const QUOTAS = {
-  maxMemory: { kind: count, help: 'memory for keys and buffered messages together, bytes', isCommon: true },
+  maxMemory: { kind: byteCount, help: 'memory for keys and buffered messages together, bytes', isCommon: true },
   maxPercentPerPrincipal: {
     kind: integer('a percentage from 1 to 100', 1, 100),
     without: 'from a tenth to a half',
     help: 'share of each total per principal, percent',
   },
   maxKeys: { kind: count, default: 1_000_000, help: 'maximum number of keys' },
-  maxBytes: { kind: count, help: 'memory for keys, values and watched keys, bytes' },
-  maxBufferedBytes: { kind: count, without: '512 MiB', help: 'memory for buffered messages, bytes' },
+  maxBytes: { kind: byteCount, help: 'memory for keys, values and watched keys, bytes' },
+  maxBufferedBytes: { kind: byteCount, without: '512 MiB', help: 'memory for buffered messages, bytes' },
   maxConnections: { kind: count, default: 50_000, help: 'maximum number of connections' },
   maxConnectionsPerAddress: { kind: count, default: 1_000, help: 'maximum number of connections per address' },
   maxSubscriptions: { kind: count, default: 1_000_000, help: 'maximum number of subscriptions' },
   maxWatches: { kind: count, default: 2_000_000, help: 'maximum number of watched keys' },
   maxRetained: { kind: count, default: 100_000, help: 'maximum number of retained messages' },
   maxRetainedBytes: {
-    kind: count,
+    kind: byteCount,
     without: '256 MiB, at most half of the buffer memory',
     help: 'memory for retained messages, bytes',
   },
