@@ -156,7 +156,9 @@ describe('load --data', () => {
     })
     const left = store.stats.keys
     await store.close()
-    expect([code, stderr, left]).toEqual([1, expect.stringContaining('its store is running. Load the dump through'), 2])
+    const hint =
+      'Load the dump through its console (serve --console): rx-statestore load --console <address of the console> '
+    expect([code, stderr, left]).toEqual([1, expect.stringContaining(hint), 2])
     expect(stderr).toContain(`--console-token-file ${join(data, 'console-token')}`)
   })
 

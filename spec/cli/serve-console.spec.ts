@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Environment } from '../../src/node/environment.js'
+import { Authority } from '../support/certificates.js'
 import { listen } from '../support/listen.js'
 import { scratch } from './open-console.js'
 import { execute, jsonOf, type Running, start } from './test-io.js'
@@ -96,6 +97,20 @@ describe('serve --console', () => {
     const world = { env, columns: 100 }
     const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--log-format', 'json'], world)
     await stdout.line(/^.*Console.* http:\/\/[^ ]+#token=[\w-]{43}/)
+  })
+
+  it('is verified by `status` with the certificate authority of the environment', async () => {
+    const authority = new Authority('/CN=Plant')
+    const { cert, key } = authority.issue('/CN=store')
+    const [certFile, keyFile] = [await scratch('cert.pem'), await scratch('key.pem')]
+    await writeFile(certFile, cert)
+    await writeFile(keyFile, key)
+    const tls = ['--tls-cert', certFile, '--tls-key', keyFile]
+    const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', ...tls])
+    const link = (await stdout.line(/^console on https:/)).replace('console on ', '')
+    const status = ['status', '--console', link]
+    expect(await execute(status, { env: { AIO_TLS_CA_FILE: authority.file } })).toMatchObject({ code: 0 })
+    expect(await execute(status)).toMatchObject({ code: 1, stderr: expect.stringContaining('certificate') })
   })
 
   it('prints the address as JSON with --json', async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { randomBytes } from '../core/util/bytes.js'
 import { reason, StateStoreError } from '../core/util/errors.js'
-import { type Environment, urlsFromEnv } from '../node/environment.js'
+import { caFromEnv, type Environment, urlsFromEnv } from '../node/environment.js'
 import type { AttachedFacts, StatsSample, StoreFacts, StreamLine } from '../server/console/contract.js'
 import { CONSOLE_TOKEN_FILE } from '../server/log/disk/format.js'
 import { contentOf } from './connection.js'
@@ -47,7 +47,8 @@ export function consoleOf(
   const inFile = consoleTokenFile === undefined ? undefined : readConsoleToken(consoleTokenFile)
   const token = inFile ?? new URLSearchParams(address?.hash.slice(1)).get('token')
   if (address !== undefined && /^https?:$/.test(address.protocol) && token !== null && token !== '') {
-    return { url: address, token, ca: contentOf('--ca', ca) }
+    const ofEnvironment = address.protocol === 'https:' ? caFromEnv(env) : undefined
+    return { url: address, token, ca: contentOf('--ca', ca) ?? ofEnvironment }
   }
   // The message does not quote the text, which may contain a token.
   const from = flag === undefined ? CONSOLE_VARIABLE : '--console'
@@ -139,7 +140,8 @@ export function runningStore(error: unknown, directory: string, task: string, co
   if (!(error instanceof StateStoreError) || error.code !== 'in-use') return error
   const message =
     `${error.message}: its store is running. ${task} through its console (serve --console): ` +
-    `rx-statestore ${command} --console http://127.0.0.1:8080 --console-token-file ${join(directory, CONSOLE_TOKEN_FILE)}`
+    `rx-statestore ${command} --console <address of the console> --console-token-file ` +
+    join(directory, CONSOLE_TOKEN_FILE)
   return new Failure(EXIT.failed, message, { cause: error })
 }
 

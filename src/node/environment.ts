@@ -40,7 +40,7 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
     clientId: read(env, 'AIO_MQTT_CLIENT_ID'),
     username,
     password,
-    ca: readFileVariable(env, 'AIO_TLS_CA_FILE')?.toString(),
+    ca: caFromEnv(env),
     cert: readFileVariable(env, 'AIO_TLS_CERT_FILE')?.toString(),
     key: readFileVariable(env, 'AIO_TLS_KEY_FILE')?.toString(),
     keyPassphrase: readSecret(env, 'AIO_TLS_KEY_PASSWORD_FILE'),
@@ -54,6 +54,9 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
   // An undefined member would hide the option of another source when options are merged.
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
+
+/** Returns the certificate authority, PEM. Throws {@link ArgumentError} if the file cannot be read. */
+export const caFromEnv = (env: Environment): string | undefined => readFileVariable(env, 'AIO_TLS_CA_FILE')?.toString()
 
 function checkPairs(env: Environment): void {
   checkRequires(env, 'AIO_TLS_CERT_FILE', 'AIO_TLS_KEY_FILE')
