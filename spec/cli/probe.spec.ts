@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { subscribe } from '../../src/core/diagnostics/index.js'
 import { firstOf } from '../../src/server/index.js'
@@ -8,13 +9,14 @@ import { eventually } from '../support/eventually.js'
 import { freePort } from '../support/free-port.js'
 import { layLink } from '../support/link.js'
 import { openBroker } from '../support/open-broker.js'
+import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 
 const STEPS = ['connect', 'message', 'set', 'get', 'watch', 'delete', 'notify']
 const LOGIN = ['--username', 'panel', '--password', 'lenap']
 /** The rights in the help of the command. */
 const RIGHTS = {
-  connect: '{ method: Connect }',
+  connect: '{ method: Connect, clientIds: ["rx-statestore-probe-*"] }',
   publish: '{ method: Publish, topics: ["rx-statestore/probe/+"] }',
   subscribe: '{ method: Subscribe, topics: ["rx-statestore/probe/+"] }',
   keys: '{ method: ReadWrite, keyType: Pattern, keys: ["rx-statestore/probe/*"] }',
@@ -68,13 +70,23 @@ describe('probe', () => {
     for (const right of Object.values(RIGHTS)) expect(help).toContain(`- ${right}`)
   })
 
-  it('the policy in the documentation is sufficient', async () => {
+  it('the policy in the documentation is sufficient for the command beside it', async () => {
     const page = readFileSync(new URL('../../docs/observability.md', import.meta.url), 'utf8')
     const [, policy] = /```yaml\n(- principals: \{ usernames: \[monitor\] \}\n[\s\S]*?)```/.exec(page) ?? []
-    const { url } = await openStore({ authenticate: firstOf([backwards()]), policy })
-    const args = ['probe', url, '--username', 'monitor', '--password', 'rotinom']
-    expect(await execute([...args, '--client-id', 'probe-1'])).toMatchObject({ code: 0 })
-    expect(await execute(args)).toMatchObject({
+    const authority = new Authority('/CN=Plant')
+    const { url } = await openStore({
+      authenticate: firstOf([backwards()]),
+      tls: authority.issue('/CN=store'),
+      policy,
+    })
+    const [, user = ''] = /^export AIO_MQTT_USERNAME=(.*)$/m.exec(page) ?? []
+    const [, command = ''] = /^rx-statestore (probe mqtts:.*) --warn 500ms$/m.exec(page) ?? []
+    const args = command.replace('mqtts://10.0.0.5:8883', url).replace('ca.pem', authority.file).split(' ')
+    const file = join(temporaryFolder(), 'monitor-password')
+    writeFileSync(file, 'rotinom\n')
+    const env = { AIO_MQTT_USERNAME: user, AIO_MQTT_PASSWORD_FILE: file }
+    expect(await execute(args, { env })).toMatchObject({ code: 0 })
+    expect(await execute([...args, '--client-id', 'plant-1'], { env })).toMatchObject({
       code: 2,
       stdout: expect.stringContaining('must permit this user Connect'),
     })

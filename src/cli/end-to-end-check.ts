@@ -19,6 +19,9 @@ import { PROBE_PREFIX } from './connection.js'
 import { rootCause } from './failure.js'
 import { LoopbackClient } from './loopback-client.js'
 
+/** The prefix of the client ids of checks without a client id. */
+export const CLIENT_PREFIX = 'rx-statestore-probe-'
+
 /** `notify`: the watch receives the deletion. */
 export type StepName = 'connect' | 'message' | 'set' | 'get' | 'watch' | 'delete' | 'notify'
 
@@ -76,7 +79,7 @@ class EndToEndCheck {
   constructor({ urls, connection, timeout }: CheckOptions, clock: Pick<Clock, 'monotonic'>) {
     this.#timeout = timeout
     this.#clock = clock
-    const { clientId = `rx-statestore-probe-${toHex(randomBytes(8)).toLowerCase()}`, credentials } = connection
+    const { clientId = `${CLIENT_PREFIX}${toHex(randomBytes(8)).toLowerCase()}`, credentials } = connection
     // A check that is killed leaves no session behind.
     const session = { cleanStart: true, sessionExpiry: 0, connectTimeout: timeout }
     this.#store = connect(urls, { ...connection, ...session, clientId, timeout, reconnect: RECONNECT })

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { brokerOf, optionsOf, PROBE_PREFIX, urlsOf } from './connection.js'
-import { type CheckResult, checkEndToEnd } from './end-to-end-check.js'
+import { type CheckResult, CLIENT_PREFIX, checkEndToEnd } from './end-to-end-check.js'
 import { EXIT, type ExitCode, Failure } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, DEFAULT_TIMEOUT, duration } from './flags.js'
 import { addHelp } from './help.js'
@@ -19,10 +19,11 @@ and key begin with ${PROBE_PREFIX} and have a random name. The key
 expires after --timeout. Exit codes and output are those of a monitoring plugin
 (Nagios, Icinga): 0 ok, 1 slower than --warn, 2 failed, 3 wrong arguments.
 
-Connects twice: as --client-id, and with -messages at its end. If the store has
-a policy, a user for checks needs these rights:
+Connects twice: as --client-id (else ${CLIENT_PREFIX} with a random end), and
+with -messages at its end. If the store has a policy, a user for checks needs
+these rights:
   brokerResources:
-  - { method: Connect }
+  - { method: Connect, clientIds: ["${CLIENT_PREFIX}*"] }
   - { method: Publish, topics: ["${PROBE_PREFIX}+"] }
   - { method: Subscribe, topics: ["${PROBE_PREFIX}+"] }
   stateStoreResources:
