@@ -38,6 +38,7 @@ import {
 import { EVENT_LOG, EventLog, type EventLogFlags } from './event-log.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, addSections, type ConnectionFlags, type OptionSection, optionsIn } from './flags.js'
+import { warnBeyondHeap } from './heap-warning.js'
 import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
@@ -136,8 +137,10 @@ async function checkConfig(flags: AttachFlags, effective: readonly EffectiveSett
   checkMetricsFlags(flags)
   checkMetricsAccessOf(flags, {})
   checkAuditLog(flags.audit)
-  const log = await logOf(flags, new EventLog(flags, io))
+  const eventLog = new EventLog(flags, io)
+  const log = await logOf(flags, eventLog)
   checkAttachOptions({ ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
+  warnBeyondHeap(optionsIn(ATTACH_OPTIONS, flags), eventLog)
   await printConfig(effective, flags, io)
 }
 
@@ -165,6 +168,7 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const log = await logOf(flags, eventLog)
   prepareAuditLog(flags.audit, eventLog)
   const token = await prepareMetrics(flags, {})
+  warnBeyondHeap(optionsIn(ATTACH_OPTIONS, flags), eventLog)
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
   const broker = brokerOf(url)
   const context: PrintContext = { broker, flags, eventLog, io }

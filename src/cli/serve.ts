@@ -32,6 +32,7 @@ import {
 import { EventLog, type EventLogFlags } from './event-log.js'
 import { EXIT, Failure } from './failure.js'
 import { addSections, optionsIn } from './flags.js'
+import { warnBeyondHeap } from './heap-warning.js'
 import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
@@ -102,6 +103,7 @@ async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[],
   checkMetricsAccessOf(flags, security.options)
   checkAuditLog(flags.audit)
   checkOptions(optionsFrom(flags, security, await logOf(flags, log)))
+  warnBeyondHeap(optionsIn(QUOTAS, flags), log)
   await printConfig(effective, flags, io)
 }
 
@@ -134,6 +136,7 @@ async function runUntil(interrupted: Promise<unknown>, flags: Flags, seed: Seed 
   const security = new ServeSecurity(flags, io, log)
   prepareAuditLog(flags.audit, log)
   const metricsToken = await prepareMetrics(flags, security.options)
+  warnBeyondHeap(optionsIn(QUOTAS, flags), log)
   const store = await startUnless(interrupted, start(flags, { security, eventLog: log, io }), flags)
   if (store === undefined) {
     security.close()
