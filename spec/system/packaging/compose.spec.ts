@@ -116,10 +116,12 @@ describe('deploy/compose.yaml', { timeout: PATIENCE }, () => {
 
   it('promtool accepts the configuration of Prometheus', () => {
     const config = local(mounted('prometheus', '/etc/prometheus/prometheus.yml'))
-    writeFileSync(join(folder, 'rules.yaml'), mounted('prometheus', '/etc/prometheus/rules.yaml'))
+    const rules = mounted('prometheus', '/etc/prometheus/rules.yaml')
+    writeFileSync(join(folder, 'rules.yaml'), rules)
     writeFileSync(join(folder, 'prometheus.yml'), config.replace('/etc/prometheus', folder))
     const { status, stdout, stderr } = spawnSync('promtool', ['check', 'config', join(folder, 'prometheus.yml')])
-    expect([status, String(stdout) + stderr]).toEqual([0, expect.stringContaining('15 rules found')])
+    const alerts = rules.match(/- alert:/g) ?? []
+    expect([status, String(stdout) + stderr]).toEqual([0, expect.stringContaining(`${alerts.length} rules found`)])
   })
 
   it('as processes, the services are healthy, and serve clients, the console and metrics through a failure', async () => {
