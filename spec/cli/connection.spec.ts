@@ -58,7 +58,7 @@ describe('The connection of a command', () => {
     const { code, stderr } = await execute(['get', 'k', '--url', `mqtt://me:secret@127.0.0.1:${port}`])
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      /^rx-statestore: mqtt:\/\/127\.0\.0\.1:\d+: [^\n]*client "[^"\n]+" as user "me": Not authorized; see \S+#connection-refused\n$/,
+      /^rx-statestore: mqtt:\/\/127\.0\.0\.1:\d+: [^\n]*client "[^"\n]+": Not authorized; see \S+#connection-refused\n$/,
     )
     expect(stderr).not.toContain('secret')
   })

@@ -31,7 +31,7 @@ describeInBrowser('The rights of the console', open => {
     const { page } = await open(server.link, { reducedMotion: true })
     const ui = new ConsolePage(page)
     await reads(ui.health, 'no access')
-    await reads(page.getByRole('main'), /No access\s*The broker refused .* as user "console": Not authorized/)
+    await reads(page.getByRole('main'), /No access\s*The broker refused .*: Not authorized/)
     await reads(page.getByRole('contentinfo'), /The broker refused .* retrying/)
     await expectAccessibleInBothThemes(page)
     await takePictures(page, 'console-no-access')

@@ -21,11 +21,6 @@ export interface ConnectionLoss {
   readonly refusal: ConnectionRefusedError
 }
 
-interface Login {
-  readonly clientId?: string | undefined
-  readonly username?: string | undefined
-}
-
 /** Collects the cause of a connection's end. */
 export class LossDetails {
   #cause: Cause | undefined
@@ -48,7 +43,7 @@ export class LossDetails {
   }
 
   /** Returns the loss and resets the details. @param url - address of the attempt */
-  takeLoss(url: string | undefined, login: Login): ConnectionLoss {
+  takeLoss(url: string | undefined, clientId: string): ConnectionLoss {
     const cause = this.#cause
     const loss = {
       error: lossError(cause, this.#wasAccepted ? undefined : url),
@@ -56,7 +51,7 @@ export class LossDetails {
       wasConnected: this.#wasAccepted,
       serverReference: this.#serverReference,
       shouldRetrySameAddress: mayHaveSession(cause),
-      refusal: refusalError(cause, login),
+      refusal: refusalError(cause, clientId),
     }
     this.#cause = undefined
     this.#wasAccepted = false
@@ -87,14 +82,12 @@ const mayHaveSession = (cause: Cause | undefined): boolean =>
 /** Unsupported protocol version: the reason codes of MQTT 3.1.1 and MQTT 5. */
 const UNSUPPORTED_VERSION_REASONS: ReadonlySet<number | undefined> = new Set([1, 132])
 
-function refusalError(cause: Cause | undefined, { clientId, username }: Login): ConnectionRefusedError {
+function refusalError(cause: Cause | undefined, clientId: string): ConnectionRefusedError {
   const hint = UNSUPPORTED_VERSION_REASONS.has(cause?.reasonCode)
     ? ': it supports at most MQTT 3.1.1, and a state store needs MQTT 5'
     : ''
-  const user = username === undefined ? '' : ` as user ${JSON.stringify(username)}`
-  const client = `client ${JSON.stringify(clientId)}${user}`
   const why = reason(cause?.error).replace(/^Connection refused: /, '')
-  const message = `The broker refused the connection of ${client}: ${why}${hint}`
+  const message = `The broker refused the connection of client ${JSON.stringify(clientId)}: ${why}${hint}`
   return new ConnectionRefusedError(message, cause?.reasonCode, cause && { cause: cause.error })
 }
 

@@ -248,7 +248,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   #onLost(): void {
     this.#publisher.dropCallbacks()
-    const loss = this.#lossDetails.takeLoss(this.url, this.#client.options)
+    const loss = this.#lossDetails.takeLoss(this.url, this.clientId)
     if (this.#client.disconnecting) return
     if (this.#connectionManager) this.#connectionManager.lost(loss)
     else if (isFatalReason(loss.reasonCode)) this.#giveUp(loss.refusal)
