@@ -11,6 +11,7 @@ import { launch, type RunningProgram } from '../../support/running-program.js'
 
 const PATIENCE = 60_000
 const UNIT = join(ROOT, 'deploy/rx-statestore.service')
+const SETTINGS = join(ROOT, 'deploy/store.yaml')
 const VERIFIER = '/usr/bin/systemd-analyze'
 const POLICY = `
 - principals: { usernames: [panel] }
@@ -62,16 +63,20 @@ describe('The service unit', { timeout: PATIENCE }, () => {
     const passwd = run(cli('passwd', join(etc ?? '', 'users'), 'panel'))
     passwd.child.stdin?.end('secret\n')
     expect(await passwd.exit).toEqual([0, null])
-    const ports = await Promise.all([freePort(), freePort(), freePort()])
-    const here = ['8883', '8884', '8080'].reduce(
-      (text, port, at) => text.replaceAll(port, String(ports[at])),
-      unit
-        .replace('/usr/bin/node', process.execPath)
-        .replace('/opt/rx-statestore/node_modules/rx-statestore', compiled.folder)
-        .replaceAll('/etc/rx-statestore', etc ?? '')
-        .replaceAll('/var/lib/rx-statestore', data ?? '')
-        .replaceAll('/var/log/rx-statestore', log ?? ''),
-    )
+    const ports = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+    const local = (content: string): string =>
+      ['8883', '8884', '8080', '9464'].reduce(
+        (text, port, at) => text.replaceAll(port, String(ports[at])),
+        content
+          .replace('/usr/bin/node', process.execPath)
+          .replace('/opt/rx-statestore/node_modules/rx-statestore', compiled.folder)
+          .replaceAll('/etc/rx-statestore', etc ?? '')
+          .replaceAll('/var/lib/rx-statestore', data ?? '')
+          .replaceAll('/var/log/rx-statestore', log ?? ''),
+      )
+    const here = local(unit)
+    await writeFile(join(etc ?? '', 'store.yaml'), local(await readFile(SETTINGS, 'utf8')))
+    await writeFile(join(etc ?? '', 'metrics-token'), '1'.repeat(32))
     const [start = ''] = linesOf(here, 'ExecStart')
     const [reload = ''] = linesOf(here, 'ExecReload')
     const output: string[] = []
@@ -87,6 +92,11 @@ describe('The service unit', { timeout: PATIENCE }, () => {
     await store.line(/^reloaded .*users$/)
     await store.line(/^reloaded .*policy.yaml$/)
     expect(await run(cli('get', 'k', ...panel)).exit).toEqual([0, null])
+
+    await writeFile(join(etc ?? '', 'metrics-token'), '2'.repeat(32))
+    await run(['/bin/sh', '-c', `MAINPID=${pid}; ${reload}`]).exit
+    await store.line(/^reloaded .*metrics-token$/)
+    await store.line(new RegExp(`^metrics on https://127.0.0.1:${ports[3]}/metrics$`))
 
     const from = ['--console', `https://127.0.0.1:${ports[2]}`, '--ca', authority.file]
     const token = ['--console-token-file', join(data ?? '', 'console-token')]
