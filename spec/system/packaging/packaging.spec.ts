@@ -146,7 +146,7 @@ function parsePacked(stdout: string): Packed {
 }
 
 describe('the package', () => {
-  it('the package contains only the build and the documents', () => {
+  it('the package contains only the build, the documents and the files to deploy a store', () => {
     const page =
       /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|licences\.md|assets\/[\w-]+\.(js|css|woff2))$/
     const others = files.filter(
@@ -157,6 +157,10 @@ describe('the package', () => {
       'LICENSE',
       'README.md',
       'SECURITY.md',
+      'deploy/grafana/dashboard.json',
+      'deploy/prometheus/prometheus.yml',
+      'deploy/prometheus/rules.yaml',
+      'deploy/rx-statestore.service',
       'dist/licences.md',
       'llms.txt',
       'package.json',
