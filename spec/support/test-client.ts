@@ -147,7 +147,11 @@ export class TestClient extends RawSocket {
       )
     await this.until(() => find() !== undefined)
     const found = find()
-    if (found === undefined) throw this.failure ?? new Error(`The connection ended before ${cmd ?? 'another packet'}`)
+    if (found === undefined) {
+      // Another caller may have taken the packet.
+      if (!this.ended) return cmd === undefined ? this.next() : this.next(cmd, messageId)
+      throw this.failure ?? new Error(`The connection ended before ${cmd ?? 'another packet'}`)
+    }
     this.packets.splice(this.packets.indexOf(found), 1)
     return found
   }
