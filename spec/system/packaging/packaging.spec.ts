@@ -161,6 +161,7 @@ describe('the package', () => {
       'deploy/prometheus/prometheus.yml',
       'deploy/prometheus/rules.yaml',
       'deploy/rx-statestore.service',
+      'deploy/store.yaml',
       'dist/licences.md',
       'llms.txt',
       'package.json',
