@@ -18,7 +18,7 @@ const { panels }: { panels: readonly Panel[] } = JSON.parse(
   readFileSync(join(ROOT, 'deploy/grafana/dashboard.json'), 'utf8'),
 )
 
-it('all panels of the dashboard have data of a store with a directory, except those of a cluster and of logins', {
+it('all panels of the dashboard have data of a store with a directory, except those of a cluster, logins and TLS', {
   tags: 'slow',
   timeout: 60_000,
 }, async () => {
@@ -40,5 +40,10 @@ it('all panels of the dashboard have data of a store with a directory, except th
   // A rate needs two scrapes after the first request.
   await expect
     .poll(emptyPanels)
-    .toEqual(['rx_statestore_log_lag_entries', 'rx_statestore_cluster_nodes', 'rx_statestore_principal_used'])
+    .toEqual([
+      'rx_statestore_log_lag_entries',
+      'rx_statestore_cluster_nodes',
+      'rx_statestore_principal_used',
+      'rx_statestore_tls_not_after_seconds',
+    ])
 })

@@ -66,12 +66,15 @@ function mountSmallDisk(): string | undefined {
   return status === 0 ? folder : undefined
 }
 
+/** The options of a certificate whose end raises no alert. */
+const LONG_LIVED = { days: 90 }
+
 describe('the alert rules at a real Prometheus', { tags: 'slow', timeout: 60_000 }, () => {
   it('a store that works raises no alert', async () => {
     const data = mkdtempSync(join(tmpdir(), 'data-'))
     onTestFinished(() => rmSync(data, { recursive: true }))
     const authority = new Authority('/CN=Plant')
-    const { store, prometheus } = await monitored({ data, tls: authority.issue('/CN=store') })
+    const { store, prometheus } = await monitored({ data, tls: authority.issue('/CN=store', LONG_LIVED) })
     const writer = openClient(store.url, { ca: authority.cert })
     const watch = record(writer.key('k', text).value$)
     for (let round = 0; round < 15; round++) {
@@ -152,8 +155,15 @@ describe('the alert rules at a real Prometheus', { tags: 'slow', timeout: 60_000
     await expectOnly('StateStoreClockSetBack', prometheus)
   })
 
+  it('a certificate that expires in two days raises only StateStoreCertificateExpires', async () => {
+    const authority = new Authority('/CN=Plant')
+    const { store, prometheus } = await monitored({ tls: authority.issue('/CN=store', LONG_LIVED) })
+    store.reload({ tls: authority.issue('/CN=store', { days: 2 }) })
+    await expectOnly('StateStoreCertificateExpires', prometheus)
+  })
+
   it('aborted TLS handshakes raise only StateStoreHandshakesFailing', async () => {
-    const { store, prometheus } = await monitored({ tls: new Authority('/CN=Plant').issue('/CN=store') })
+    const { store, prometheus } = await monitored({ tls: new Authority('/CN=Plant').issue('/CN=store', LONG_LIVED) })
     await expectOnly('StateStoreHandshakesFailing', prometheus, async () => {
       const socket = await RawSocket.open(store.url)
       await socket.send('this is not TLS')
