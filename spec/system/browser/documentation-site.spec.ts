@@ -1,9 +1,10 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
+import { nightly } from '../../support/effort.js'
 import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { serveBuiltSite } from './support/built-site.js'
-import { expectToFit, painted, THEMES } from './support/looks.js'
+import { expectToFit, painted, THEMES, type Theme } from './support/looks.js'
 import { reads } from './support/waiting.js'
 
 const [PHONE, DESKTOP] = [
@@ -13,11 +14,11 @@ const [PHONE, DESKTOP] = [
 const GUIDE = '/security.html'
 
 describeInBrowser('The documentation site', open => {
-  /** Opens a page in each size and theme, and checks it after `act`. */
+  /** Opens a page in each size, in one theme each except in the nightly run, and checks it after `act`. */
   async function check(path: string, act: (page: Page) => Promise<void>, sizes = [PHONE, DESKTOP]): Promise<void> {
     const site = await serveBuiltSite()
     for (const size of sizes) {
-      for (const theme of THEMES) {
+      for (const theme of nightly<readonly Theme[]>(THEMES, [size === PHONE ? 'dark' : 'light'])) {
         const { page } = await open(`${site}${path}`, {
           theme,
           reducedMotion: true,
