@@ -26,12 +26,12 @@ const PICTURES = {
   ...(hasPrometheus && { prometheus: photographPrometheus }),
   ...(hasZipkin && { trace: photographTrace }),
 }
-const CHROMIUM = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync)
+const HEADLESS = '/usr/bin/chromium-headless-shell'
 const selected = process.argv.slice(2)
 
 await mkdir(FOLDER, { recursive: true })
 const browser = await chromium.launch({
-  executablePath: process.env['CHROMIUM'] ?? CHROMIUM,
+  executablePath: process.env['CHROMIUM'] ?? (existsSync(HEADLESS) ? HEADLESS : '/usr/bin/chromium'),
   chromiumSandbox: process.getuid?.() !== 0,
 })
 try {
