@@ -93,7 +93,11 @@ const question: fc.Arbitrary<Question> = fc.oneof(
     what: fc.constantFrom('Publish'),
     name: filterOf(fc.constantFrom('a', 'b', '', '$x')).filter(text => !text.includes('#')),
   }),
-  fc.record({ what: fc.constantFrom('Subscribe'), name: filterOf(fc.constantFrom('a', 'b', '+', '', '$x')) }),
+  fc.record({
+    what: fc.constantFrom('Subscribe'),
+    // `/#` would also match the empty topic name, which no message can have, so only the policy takes it into account.
+    name: filterOf(fc.constantFrom('a', 'b', '+', '', '$x')).filter(name => name !== '/#'),
+  }),
   fc.record({ what: fc.constantFrom('Read', 'Write'), name: key }),
 )
 
