@@ -53,8 +53,8 @@ const KEEP_ALIVE_MS = 30_000
 
 /**
  * Checks a store as its clients use it: sends a message through the broker, and sets, reads, watches and deletes a key
- * with a random name, whose watch must receive the deletion. The key expires `timeout` ms after it was set, if it could not be deleted. Throws
- * {@link ArgumentError} for invalid options. A failure of the store is part of the result.
+ * with a random name, whose watch must receive the deletion. The key expires `timeout` ms after it was set, if it could
+ * not be deleted. Throws {@link ArgumentError} for invalid options. A failure of the store is part of the result.
  */
 export async function checkEndToEnd(options: CheckOptions, clock: Pick<Clock, 'monotonic'>): Promise<CheckResult> {
   const check = new EndToEndCheck(options, clock)

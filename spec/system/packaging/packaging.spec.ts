@@ -59,7 +59,7 @@ const ENTRIES = {
   'rx-statestore/react': react,
 }
 
-/** Lets time pass ten times as fast for a program, and prints when 15 s have passed. */
+/** Lets time pass four times as fast for a program, and prints when 15 s have passed. */
 const HASTE = `data:text/javascript,${encodeURIComponent(`
   const SPEED = 4
   const { setTimeout, performance, Date } = globalThis

@@ -170,12 +170,8 @@ function parse(line: string): unknown {
   } catch (cause) {
     // The parser's message is not used, because it quotes the line, which may have megabytes.
     // A line of only `{` begins an object that is printed over several lines.
-    throw new ArgumentError(
-      line.trim() === '{' ? `it is not valid JSON: ${ONE_LINE_PER_KEY}` : 'it is not valid JSON',
-      {
-        cause,
-      },
-    )
+    const hint = line.trim() === '{' ? `: ${ONE_LINE_PER_KEY}` : ''
+    throw new ArgumentError(`it is not valid JSON${hint}`, { cause })
   }
 }
 

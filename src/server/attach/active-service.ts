@@ -43,7 +43,7 @@ type ServiceState =
 
 /** The time that a retained message may take to arrive after its subscription was granted. */
 const RETAINED_TIMEOUT_MS = 300
-/** The time to answer the requests in flight before closing. Their clients would wait for an answer until their timeout. */
+/** The time to answer the requests in flight before closing. Without an answer, clients wait until their timeout. */
 const DRAIN_TIMEOUT_MS = 5_000
 /** The time to wait for the last announcement, and for the echo of the service's own announcement after its PUBACK. */
 const STEP_TIMEOUT_MS = 1_000

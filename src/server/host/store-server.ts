@@ -275,7 +275,8 @@ export interface StoreServer extends AsyncDisposable {
   /**
    * Replaces the policy or the certificate of a store that was started with a policy or a certificate. Disconnects
    * clients with a subscription or watch that is no longer permitted, and clients that watch globs and may now read
-   * other keys. These clients may reconnect, and other clients are not affected. Throws `argument` for an invalid policy or certificate, and keeps the previous ones.
+   * other keys. These clients may reconnect, and other clients are not affected. Throws `argument` for an invalid
+   * policy or certificate, and keeps the previous ones.
    *
    * @example
    * ```ts
