@@ -150,6 +150,16 @@ describe('A client that begins a TLS handshake and', () => {
     await close()
     expect(performance.now() - began).toBeLessThan(LONGEST / 3)
   })
+
+  it.each(Object.entries(UNFINISHED))('%s causes no event when the server closes', async (_, begin) => {
+    const { ports, close } = await open(true)
+    const before = sockets()
+    const events = listen('rx-statestore:server:connection')
+    await Promise.all(ports.map(async port => begin(port)))
+    await close()
+    await expectNoneLeft(before - ports.length)
+    expect(events).toEqual([])
+  })
 })
 
 describe('A client that completes neither its handshake nor the head of its request', () => {

@@ -70,6 +70,7 @@ const codeOf = (error: Error): string => ('code' in error ? String(error.code) :
 /** Sockets in a TLS handshake, which Node does not expose. The socket of a failed handshake is closed. */
 export class TlsHandshakes {
   readonly #sockets = new Map<string, Socket>()
+  #isDestroyed = false
 
   /** @param listener - its name in events */
   watch(server: Server, listener: string): void {
@@ -81,7 +82,7 @@ export class TlsHandshakes {
     server.on('secureConnection', (socket: TLSSocket) => this.#sockets.delete(connectionName(socket)))
     // Node leaves closing the socket to the application, even after a handshake timeout.
     server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
-      if (serverConnectionChannel.hasSubscribers) {
+      if (!this.#isDestroyed && serverConnectionChannel.hasSubscribers) {
         const address = socket.remoteAddress
         serverConnectionChannel.publish({ type: 'handshake-failed', address, listener, reason: codeOf(error) })
       }
@@ -89,7 +90,9 @@ export class TlsHandshakes {
     })
   }
 
+  /** Closes the sockets of a server that is closing. Their handshakes are not reported as failed. */
   destroy(): void {
+    this.#isDestroyed = true
     for (const socket of this.#sockets.values()) socket.destroy()
   }
 
