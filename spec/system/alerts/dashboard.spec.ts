@@ -26,7 +26,9 @@ it('all panels of the dashboard have data of a store with a directory, except th
   onTestFinished(() => rmSync(data, { recursive: true }))
   const store = await serve({ port: 0, wsPort: 0, data })
   onTestFinished(async () => store.close())
-  const prometheus = await Prometheus.start({ url: (await openMetrics(store)).url, rules: 'groups: [{ name: none }]' })
+  const prometheus = await Prometheus.start('groups: [{ name: none }]')
+  onTestFinished(async () => prometheus.stop())
+  await prometheus.monitor((await openMetrics(store)).url)
   await openClient(store.url).key('k', text).set('1')
   const emptyPanels = async (): Promise<readonly string[]> => {
     const empty: string[] = []
