@@ -22,7 +22,7 @@ export class NatsCluster {
     this.#servers = servers
   }
 
-  /** Resolves when all servers run. @param more - lines to add to the configuration of each server */
+  /** Resolves when all servers run and have elected a leader. @param more - lines to add to the configuration of each server */
   static async start(size = 3, more: readonly string[] = []): Promise<NatsCluster> {
     const folder = temporaryFolder()
     const ports = await freePorts(2 * size)
@@ -46,6 +46,8 @@ export class NatsCluster {
     )
     const cluster = new NatsCluster(folder, servers)
     await Promise.all(servers.map(async (_, at) => cluster.run(at)))
+    // A request before the election would not be answered, and would be repeated only after a timeout.
+    if (size > 1) await Promise.all(cluster.#programs.map(async program => program?.line(/metadata leader/)))
     return cluster
   }
 
