@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../../src/core/util/bytes.js'
 import { parsePolicy } from '../../../src/server/access/policy.js'
 import { type Action, Rights } from '../../../src/server/access/rights.js'
-import { effort } from '../../support/effort.js'
+import { effort, nightly } from '../../support/effort.js'
 import { isAllowedNaively, type PlainRule, type Question } from './naive-rights.js'
 
 const CHARACTERS = ['\\', '[', ']', '-', '^', '!']
@@ -108,7 +108,7 @@ function actionOf({ what, name }: Question): Action {
   return { type: what === 'Read' ? 'read' : 'write', key: utf8(name) }
 }
 
-const RUNS = effort(600, 30)
+const RUNS = effort(nightly(600, 200), 30)
 
 describe('a random policy', () => {
   it('a random policy grants the same rights as a naive evaluation of its rules', () => {

@@ -2,14 +2,14 @@ import { describe, it, onTestFinished } from 'vitest'
 import { Random } from '../../simulation/random.js'
 import { AttachedProcess } from '../../support/attached-process.js'
 import { Counters } from '../../support/counters.js'
-import { SEED } from '../../support/effort.js'
+import { nightly, SEED } from '../../support/effort.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { SERVICES } from '../../support/services.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const WRITERS = 6
-const ROUNDS = { directory: 8, log: 5 }
+const ROUNDS = { directory: nightly(8, 4), log: nightly(5, 3) }
 /** The minimum number of responses between two crashes. */
 const MIN_RESPONSES = 60
 const TIMEOUT_MS = 120_000
