@@ -49,10 +49,15 @@ export class ManualClock implements Clock {
     const end = this.#monotonic + ms
     for (let task = this.#next(end); task !== undefined; task = this.#next(end)) {
       this.#tasks.delete(task)
-      this.#move(task.at - this.#monotonic)
+      this.#move(Math.max(0, task.at - this.#monotonic))
       task.run()
     }
     this.#move(end - this.#monotonic)
+  }
+
+  /** Advances time but runs no timers, as in a blocked event loop. The next `advance` runs them. */
+  block(ms: number): void {
+    this.#move(ms)
   }
 
   /** Sets the wall clock forward or back, as an operator does. The monotonic time does not advance. */

@@ -207,6 +207,26 @@ describe('timeouts', () => {
     expect({ log, timers: clock.pending }).toEqual({ log: ['b: timeout', 'c: timeout', 'a: timeout'], timers: 0 })
   })
 
+  it('a request whose deadline passed in a blocked event loop is not sent when the connection is ready', () => {
+    send('a', { timeout: 300 })
+    send('b')
+    clock.block(300)
+    up()
+    expect({ sent: sent(), log }).toEqual({ sent: ['b'], log: ['a: timeout'] })
+    clock.advance(10_000)
+    expect({ log, timers: clock.pending }).toEqual({ log: ['a: timeout', 'b: outcome-unknown'], timers: 0 })
+  })
+
+  it('a request whose deadline passed in a blocked event loop is not sent when a PUBACK makes room for it', () => {
+    up({ receiveMaximum: 1 })
+    send('a')
+    send('b', { timeout: 300 })
+    send('c', { timeout: 301 })
+    clock.block(300)
+    session.at(0).acknowledge()
+    expect({ sent: sent(), log }).toEqual({ sent: ['a', 'c'], log: ['b: timeout'] })
+  })
+
   it('a jump of the wall clock does not time out requests', () => {
     send('a')
     clock.jump(3_600_000)

@@ -269,6 +269,12 @@ export class Invoker {
 
   #dispatch(pending: PendingRequest, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
     const { request } = pending
+    const now = this.#clock.monotonic()
+    // A blocked event loop may read from the broker before it runs the overdue timer.
+    if (now >= pending.expiresAt) {
+      this.#fail(pending, timeoutError(pending, this.#disconnectCause))
+      return
+    }
     const id = ++this.#lastId
     const slot = this.#sent.add(pending)
     pending.id = id
@@ -277,7 +283,7 @@ export class Invoker {
     pending.isAcknowledged = false
     const isSmall = request.payload.length + MAX_OVERHEAD_BYTES <= maximumPacketSize
     try {
-      const message = this.#createMessage(pending, slot, id)
+      const message = this.#createMessage(pending, slot, id, now)
       const size = isSmall ? 0 : this.#session.sizeOf(message)
       if (size <= maximumPacketSize) this.#transmit(pending, message)
       else this.#fail(pending, tooLargeError(request, size, maximumPacketSize))
@@ -288,9 +294,8 @@ export class Invoker {
     }
   }
 
-  #createMessage(pending: PendingRequest, slot: number, id: number): OutboundRequest {
+  #createMessage(pending: PendingRequest, slot: number, id: number, now: number): OutboundRequest {
     const { request, expiresAt } = pending
-    const now = this.#clock.monotonic()
     if (this.#measured === undefined) {
       this.#measured = pending
       this.#measuredAt = now
@@ -301,7 +306,7 @@ export class Invoker {
       payload: request.payload,
       responseTopic: this.#responseTopic,
       correlationData: this.#correlation.encode(slot, id),
-      messageExpiry: Math.min(MAX_EXPIRY_S, Math.max(1, Math.ceil(remainingMs / 1000))),
+      messageExpiry: Math.min(MAX_EXPIRY_S, Math.ceil(remainingMs / 1000)),
       contentType: CONTENT_TYPE,
       userProperties: request.userProperties(),
       commonProperties: request.commonProperties,
