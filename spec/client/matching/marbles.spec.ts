@@ -1,4 +1,4 @@
-import { map } from 'rxjs'
+import { map, merge } from 'rxjs'
 import { type Context, marbles } from 'rxjs-marbles'
 import { describe, expect, it } from 'vitest'
 import { type Entry, text } from '../../../src/client/index.js'
@@ -66,6 +66,16 @@ describe('map$', () => {
       notify('s/2', undefined)
     })
     m.expect(map$, '400ms !').toBeObservable('30ms a 9ms b', { a: 's/1=a,s/2=a', b: 's/1=b,s/3=c' })
+  })
+
+  marbleTest('after a reconnect, map$ emits the changed map before freshness$ emits live', m => {
+    const { map$, freshness$, change, at, connect, disconnect } = open(m)
+    change('s/1', 'a')
+    at(50, disconnect)
+    at(60, () => change('s/1', 'b'))
+    at(100, connect)
+    const values = { ...STATES, a: 's/1=a', b: 's/1=b' }
+    m.expect(merge(map$, freshness$), '400ms !').toBeObservable('c 29ms (al) 16ms s 49ms r 19ms (bl)', values)
   })
 
   marbleTest('map$ emits an empty map immediately if no key matches', m => {

@@ -1,5 +1,31 @@
+import { type Observable, of, Subject } from 'rxjs'
 import { expect, it } from 'vitest'
+import { ConnectionLostError, type Key, text } from '../../../src/client/index.js'
 import { KeysWatch } from '../../../src/client/react/use-keys.js'
+import { type Answer, fakeStore } from '../../support/operator-session.js'
+
+const OK: Answer = { payload: '+OK\r\n' }
+
+/** Opens a client whose store has the given values, and returns a watch of all their keys. */
+function open(values: Map<string, string>, registered: Observable<Answer> = of(OK)) {
+  const { store, session, clock } = fakeStore(({ verb, key }) =>
+    verb === 'GET' ? of(values.get(key) ?? '$-1') : registered,
+  )
+  const keys: readonly Key<string>[] = Array.from(values.keys(), name => store.key(name, text))
+  return { session, clock, watch: new KeysWatch(keys) }
+}
+
+function subscribe(watch: KeysWatch<string>) {
+  const snapshots: string[] = []
+  const note = (): void => {
+    const { values, freshness } = watch.read()
+    snapshots.push([...Array.from(values, pair => pair.join('=')), freshness.state].join(' '))
+  }
+  const leave = watch.subscribe(note)
+  return { snapshots, leave }
+}
+
+const afterDeferredTasks = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 it('an empty list of keys is live, without values or error', () => {
   const watch = new KeysWatch<number>([])
@@ -7,4 +33,38 @@ it('an empty list of keys is live, without values or error', () => {
   const stop = watch.subscribe(() => snapshots.push(watch.read()))
   expect(snapshots).toEqual([{ values: new Map(), freshness: { state: 'live' }, error: undefined }])
   stop()
+})
+
+it('a list of keys becomes live together with the values of all keys', () => {
+  const { clock, watch } = open(new Map(Object.entries({ a: 'one', b: 'two' })))
+  const { snapshots } = subscribe(watch)
+  expect(snapshots).toEqual(['a=one b=two live'])
+  clock.advance(1)
+  expect({ snapshots, timers: clock.pending }).toEqual({ snapshots: ['a=one b=two live'], timers: 0 })
+})
+
+it('a list of keys becomes live after a reconnect together with the values that changed in the meantime', () => {
+  const values = new Map([['a', 'one']])
+  const registered = new Subject<Answer>()
+  const { session, watch } = open(values, registered)
+  const { snapshots } = subscribe(watch)
+  registered.next(OK)
+  session.disconnect(new ConnectionLostError())
+  values.set('a', 'two')
+  session.connect()
+  registered.next(OK)
+  expect(snapshots.slice(1)).toEqual(['a=one live', 'a=one stale', 'a=one resyncing', 'a=two live'])
+})
+
+it('a list of keys that is subscribed again has no value of a key that was deleted in the meantime', async () => {
+  const values = new Map([['a', 'one']])
+  const { clock, watch } = open(values)
+  const first = subscribe(watch)
+  clock.advance(1)
+  first.leave()
+  await afterDeferredTasks()
+  values.delete('a')
+  const { snapshots } = subscribe(watch)
+  clock.advance(1)
+  expect(snapshots.at(-1)).toBe('live')
 })

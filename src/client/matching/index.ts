@@ -69,8 +69,10 @@ export class Matching<T> {
         if (isKnown) cancel ??= clock.schedule(values.size >> 10, emit)
       },
       freshness: ({ state }) => {
-        if (isKnown || state !== 'live') return
+        // Changes of a resync are not batched beyond it, so that the map is current when the keys are live.
+        if (state !== 'live' || (isKnown && cancel === undefined)) return
         isKnown = true
+        cancel?.()
         emit()
       },
     }

@@ -107,55 +107,64 @@ export class KeysWatch<T> {
       this.#snapshot = { ...this.#snapshot, ...change }
       onChange()
     }
-    const values = valuesOf(this.#source).subscribe({ next: now => update({ values: now }), error: () => undefined })
-    const freshness = combineFreshness(this.#source).subscribe({
-      next: now => update({ freshness: now, error: undefined }),
+    // The keys may have changed since an earlier subscription, as of a hidden `Activity`.
+    this.#snapshot = UNKNOWN
+    const subscription = changesOf(this.#source).subscribe({
+      next: update,
       error: error => update({ error }),
       complete: () => update({ error: new ClosedError() }),
     })
     return () => {
       isListening = false
-      afterIo(() => {
-        values.unsubscribe()
-        freshness.unsubscribe()
-      })
+      afterIo(() => subscription.unsubscribe())
     }
   }
 
   readonly read = (): KeysSnapshot<T> => this.#snapshot
 }
 
-const valuesOf = <T>(source: KeysSource<T>): Observable<ReadonlyMap<string, T>> =>
-  isMatching(source) ? source.map$ : combineValues(source)
+/** Emits the changes of a snapshot. Its values are current whenever it becomes live. */
+const changesOf = <T>(source: KeysSource<T>): Observable<Partial<KeysSnapshot<T>>> =>
+  isMatching(source) ? changesOfGlob(source) : changesOfKeys(source)
 
-/** Emits the values of the keys as an immutable map, at most once per turn of the event loop. */
-const combineValues = <T>(keys: readonly Key<T>[]): Observable<ReadonlyMap<string, T>> =>
+const changesOfGlob = <T>({ map$, freshness$ }: Matching<T>): Observable<Partial<KeysSnapshot<T>>> =>
+  new Observable(subscriber => {
+    // Subscribed first, so that the values precede the freshness. Ends with the freshness.
+    subscriber.add(map$.subscribe({ next: values => subscriber.next({ values }), error: () => undefined }))
+    subscriber.add(freshness$.pipe(map(freshness => ({ freshness, error: undefined }))).subscribe(subscriber))
+  })
+
+/** Batches the changes of one turn of the event loop. */
+const changesOfKeys = <T>(keys: readonly Key<T>[]): Observable<Partial<KeysSnapshot<T>>> =>
   new Observable(subscriber => {
     const values = new Map<string, T>()
     const clock = keys[0]?.[SOURCE].host.registry.clock
     let cancel: (() => void) | undefined
+    const takeValues = (): Partial<KeysSnapshot<T>> => {
+      cancel?.()
+      cancel = undefined
+      return { values: new Map(values) }
+    }
     subscriber.add(() => cancel?.())
-    subscriber.add(
-      merge(...keys.map(key => key.entries$)).subscribe({
-        next: entry => {
-          if (entry.op === 'set') values.set(entry.key, entry.value)
-          else if (!values.delete(entry.key)) return
-          cancel ??= clock?.schedule(0, () => {
-            cancel = undefined
-            subscriber.next(new Map(values))
-          })
-        },
-        error: error => subscriber.error(error),
-        complete: () => subscriber.complete(),
-      }),
+    const entries = merge(...keys.map(key => key.entries$)).subscribe({
+      next: entry => {
+        if (entry.op === 'set') values.set(entry.key, entry.value)
+        else if (!values.delete(entry.key)) return
+        cancel ??= clock?.schedule(0, () => subscriber.next(takeValues()))
+      },
+      error: () => undefined,
+    })
+    subscriber.add(entries)
+    const changes$ = combineFreshness(keys).pipe(
+      map(freshness => ({ ...(cancel && freshness.state === 'live' && takeValues()), freshness, error: undefined })),
     )
+    subscriber.add(changes$.subscribe(subscriber))
   })
 
-function combineFreshness<T>(source: KeysSource<T>): Observable<Freshness> {
-  if (isMatching(source)) return source.freshness$
+function combineFreshness<T>(keys: readonly Key<T>[]): Observable<Freshness> {
   // An empty list is always current and never ends.
-  if (source.length === 0) return NEVER.pipe(startWith<Freshness>({ state: 'live' }))
-  return combineLatest(source.map(key => key.freshness$)).pipe(map(worstFreshness))
+  if (keys.length === 0) return NEVER.pipe(startWith<Freshness>({ state: 'live' }))
+  return combineLatest(keys.map(key => key.freshness$)).pipe(map(worstFreshness))
 }
 
 const FRESHNESS_ORDER: readonly Freshness['state'][] = ['connecting', 'stale', 'resyncing', 'live']
