@@ -45,6 +45,12 @@ describe('StringMap', () => {
     ])
   })
 
+  it('is empty after it is cleared', () => {
+    const map = new StringMap<number>().set(long('a'), 1).set('c', 2)
+    map.clear()
+    expect([map.size, [...map], map.has('c'), map.has(long('a'))]).toEqual([0, [], false, false])
+  })
+
   it('holds a key that is thousands of pieces long', { tags: 'slow' }, () => {
     const endless = 'x'.repeat(5_000 * PIECE)
     const map = new StringMap<number>().set(endless, 1)

@@ -63,6 +63,17 @@ describe('logins of one address', () => {
     expect(started.indexOf('good')).toBeLessThanOrEqual(17)
   })
 
+  it('queued logins with long names that differ only at the end cost no more than others', {
+    timeout: 2_000,
+  }, async () => {
+    const { rejected, startHanging, pass } = open()
+    const longName = (n: number): string => Buffer.from('x'.repeat(30_000) + n).toString()
+    startHanging(16 + 1_000, longName)
+    startHanging(1_000, longName)
+    await pass(1_000)
+    expect(rejected).toHaveLength(1_000)
+  })
+
   it('a queued login is rejected after five seconds', async () => {
     const { started, rejected, startHanging, pass, clock } = open()
     startHanging(16 + 200, n => `hangs ${n}`)

@@ -131,4 +131,30 @@ describe('long names that differ only at the end', () => {
       }
     })
   })
+
+  it.each([
+    ['filters', ''],
+    ['filters of shared subscriptions', '$share/group/'],
+  ])(
+    'long %s of one client that differ only at the end cost no more than others',
+    {
+      timeout: 60_000,
+    },
+    async (_, prefix) => {
+      const scene = await openScene()
+      const filters = Array.from({ length: 900 }, (_, n) => prefix + longName(n))
+      await scene.runAttack(
+        async () => {
+          const attacker = await scene.connect('attacker')
+          for (let round = 0; round < 2; round++) {
+            for (let n = 0; n < filters.length; n += BATCH) {
+              await attacker.send(subscribe(filters.slice(n, n + BATCH)))
+              await attacker.settled()
+            }
+          }
+        },
+        { mustComplete: true, maxAttackMs: 30_000 },
+      )
+    },
+  )
 })

@@ -65,6 +65,12 @@ export class StringMap<V extends NonNullable<unknown>> {
     return true
   }
 
+  clear(): void {
+    this.#values.clear()
+    this.#nextPieces = undefined
+    this.#longKeyCount = 0
+  }
+
   *values(): Generator<V, void> {
     if (this.#longKeyCount === 0) yield* this.#values.values()
     else for (const [, value] of this) yield value

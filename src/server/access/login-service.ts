@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/util/clock.js'
 import type { Deadline } from '../../core/util/deadlines.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { StringMap } from '../../core/util/string-map.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import { networkOf } from '../../node/limits/network.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
@@ -259,7 +260,7 @@ export interface QueueEntry {
  * ```
  */
 export class LoginQueue<T extends QueueEntry> {
-  readonly #entriesByName = new Map<string, Set<T>>()
+  readonly #entriesByName = new StringMap<Set<T>>()
   #size = 0
 
   get size(): number {

@@ -1,4 +1,5 @@
 import type { Qos, SubscriptionRequest } from '../../../core/mqtt5/packets.js'
+import { StringMap } from '../../../core/util/string-map.js'
 import { LEVEL_BYTES } from '../limits/limits.js'
 import { type Delivery, lowerQos, type Message } from './delivery.js'
 import { FilterTrie } from './filter-trie.js'
@@ -58,7 +59,7 @@ const NO_IDS: readonly number[] = []
 export class Router {
   readonly #subscriptions = new FilterTrie<Subscription>()
   readonly #shared = new FilterTrie<SharedGroup>()
-  readonly #groups = new Map<string, SharedGroup>()
+  readonly #groups = new StringMap<SharedGroup>()
 
   #sharedCount = 0
 

@@ -1,4 +1,5 @@
 import type { Qos } from '../../../core/mqtt5/packets.js'
+import { StringMap } from '../../../core/util/string-map.js'
 import type { BrokerMemoryBudget, Evictable } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
 import type { Delivery } from '../routing/delivery.js'
@@ -31,7 +32,7 @@ export class Session implements Subscriber, Evictable {
   readonly clientId: string
   readonly deliveryQueue: DeliveryQueue
   /** The subscriptions by filter as sent by the client. See {@link subscribe}. */
-  readonly subscriptions = new Map<string, Subscription>()
+  readonly subscriptions = new StringMap<Subscription>()
   /** The subscriptions that await retained messages, which are sent for one subscription at a time. */
   readonly replays = new Set<Subscription>()
   expirySeconds = 0
@@ -139,10 +140,13 @@ export class Session implements Subscriber, Evictable {
 
   /** Adds a subscription, and returns the subscription that it replaces, if any. */
   subscribe(subscription: Subscription): Subscription | undefined {
-    const previous = this.unsubscribe(subscription.filter)
-    this.subscriptions.set(subscription.filter, subscription)
-    this.#subscriptionBytes += subscriptionBytes(subscription.filter)
-    if (!isShared(subscription)) this.#filterTrie?.add(subscription.filter, subscription)
+    const { filter } = subscription
+    const previous = this.subscriptions.get(filter)
+    this.subscriptions.set(filter, subscription)
+    this.#cachedTopic = undefined
+    if (previous === undefined) this.#subscriptionBytes += subscriptionBytes(filter)
+    else this.#filterTrie?.remove(filter, previous)
+    if (!isShared(subscription)) this.#filterTrie?.add(filter, subscription)
     return previous
   }
 
