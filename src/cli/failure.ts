@@ -15,15 +15,13 @@ export const EXIT = {
   incomplete: 5,
 } as const
 
-/** The exit codes of monitoring plugins (Nagios, Icinga and others), which `probe` has instead of {@link EXIT}. */
-export const MONITORING_EXIT = { ok: 0, warning: 1, critical: 2, unknown: 3 } as const
+/**
+ * The states of monitoring plugins (Nagios, Icinga and others) and their exit codes, which `probe` has instead of
+ * {@link EXIT}.
+ */
+const MONITORING_EXIT = { ok: 0, warning: 1, critical: 2, unknown: 3 } as const
 
-/** Returns the exit code of a monitoring plugin for an exit code of {@link EXIT}. */
-export function monitoringExitOf(code: ExitCode): ExitCode {
-  if (code === EXIT.done) return MONITORING_EXIT.ok
-  if (code === EXIT.notMet) return MONITORING_EXIT.warning
-  return code === EXIT.usage ? MONITORING_EXIT.unknown : MONITORING_EXIT.critical
-}
+export type CheckState = Exclude<keyof typeof MONITORING_EXIT, 'unknown'>
 
 /** An exit code of {@link EXIT} or {@link MONITORING_EXIT}, or of a command that ran under a lock. */
 export type ExitCode = number
@@ -37,6 +35,23 @@ export class Failure extends Error {
     super(message, options)
     this.exitCode = exitCode
   }
+}
+
+/** Ends `probe` with the state of its check, which its output reports. */
+export class CheckFailure extends Error {
+  override readonly name = 'CheckFailure'
+  readonly state: CheckState
+
+  constructor(state: CheckState) {
+    super('')
+    this.state = state
+  }
+}
+
+/** Returns the exit code of a monitoring plugin for an error, which has the code `code` of {@link EXIT} elsewhere. */
+export function monitoringExitOf(error: unknown, code: ExitCode): ExitCode {
+  if (error instanceof CheckFailure) return MONITORING_EXIT[error.state]
+  return code === EXIT.usage ? MONITORING_EXIT.unknown : MONITORING_EXIT.critical
 }
 
 export function exitCodeOf(error: unknown): ExitCode {

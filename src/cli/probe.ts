@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { brokerOf, optionsOf, PROBE_PREFIX, urlsOf } from './connection.js'
 import { type CheckResult, CLIENT_PREFIX, checkEndToEnd } from './end-to-end-check.js'
-import { EXIT, type ExitCode, Failure } from './failure.js'
+import { CheckFailure, type CheckState } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, DEFAULT_TIMEOUT, duration } from './flags.js'
 import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
@@ -52,7 +52,7 @@ async function run(urls: readonly string[], flags: ProbeFlags, io: Io): Promise<
   const result = await checkEndToEnd({ urls, connection: optionsOf(flags, io), timeout }, io.clock)
   const limits = { timeout, warn }
   const report: Report = { ...result, broker: urls.map(brokerOf).join(' or '), status: statusOf(result, warn), limits }
-  const failure = report.status === 'ok' ? undefined : new Failure(EXIT_CODES[report.status], '')
+  const failure = report.status === 'ok' ? undefined : new CheckFailure(report.status)
   // The exit code has the result even if nobody reads the output.
   await print(io.stdout, flags.json ? asJson(report) : inWords(report, io)).catch((error: unknown) => {
     throw failure ?? error
@@ -60,22 +60,14 @@ async function run(urls: readonly string[], flags: ProbeFlags, io: Io): Promise<
   if (failure !== undefined) throw failure
 }
 
-type CheckStatus = 'ok' | 'warning' | 'critical'
-
-const EXIT_CODES: Readonly<Record<CheckStatus, ExitCode>> = {
-  ok: EXIT.done,
-  warning: EXIT.notMet,
-  critical: EXIT.failed,
-}
-
 interface Report extends CheckResult {
   readonly broker: string
-  readonly status: CheckStatus
+  readonly status: CheckState
   /** All times in ms. */
   readonly limits: { readonly timeout: number; readonly warn: number | undefined }
 }
 
-function statusOf({ failed, totalMs }: CheckResult, warn: number | undefined): CheckStatus {
+function statusOf({ failed, totalMs }: CheckResult, warn: number | undefined): CheckState {
   if (failed !== undefined) return 'critical'
   return warn !== undefined && totalMs > warn ? 'warning' : 'ok'
 }

@@ -37,8 +37,7 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
     return EXIT.done
   } catch (error) {
     const command = dispatched ?? commandIn(args, program)
-    const code = failed(withFlagFor(error, program, command), command, io)
-    return command === 'probe' ? monitoringExitOf(code) : code
+    return failed(withFlagFor(error, program, command), command, io)
   }
 }
 
@@ -74,7 +73,7 @@ function failed(error: unknown, command: string | undefined, io: Io): ExitCode {
       : `${message}${referenceOf(error)}`
   if (message !== '')
     io.stderr.write(`${colorsFor(io.stderr, io.env).red(`${NAME}:`)} ${oneLine(withoutCredentials(line))}\n`)
-  return code
+  return command === 'probe' ? monitoringExitOf(error, code) : code
 }
 
 /** The flags that have the names of the protocol, by the names of the library's options. */
