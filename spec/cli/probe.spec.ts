@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.js'
 import { freePort } from '../support/free-port.js'
 import { layLink } from '../support/link.js'
 import { openBroker } from '../support/open-broker.js'
+import { openClient } from '../support/open-client.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 
@@ -30,6 +31,17 @@ const secured = ({ connect, publish, subscribe, keys }: Partial<typeof RIGHTS> =
   brokerResources: [${[connect, publish, subscribe].filter(Boolean).join(', ')}]
   stateStoreResources: [${keys ?? ''}]`,
   })
+
+/** Returns the events of clients from now on, such as `connected panel`. */
+function connectionEvents(): readonly string[] {
+  const events: string[] = []
+  onTestFinished(
+    subscribe('rx-statestore:connection', ({ type, clientId }) => {
+      events.push(`${type} ${clientId}`)
+    }),
+  )
+  return events
+}
 
 describe('probe', () => {
   it('prints the time of each step, leaves no key, and exits with code 0', async () => {
@@ -103,6 +115,38 @@ describe('probe', () => {
     const { url } = await openStore()
     const both = await Promise.all([execute(['probe', url]), execute(['probe', url])])
     expect(both.map(({ code }) => code)).toEqual([0, 0])
+  })
+
+  it('takes its client id from the flag only, so that it does not disconnect the application of its environment', async () => {
+    const store = await openStore()
+    const events = connectionEvents()
+    openClient(store.url, { clientId: 'panel' })
+    await eventually(() => events.length === 1)
+    const env = { AIO_MQTT_CLIENT_ID: 'panel' }
+    expect(await execute(['probe', store.url], { env })).toMatchObject({ code: 0 })
+    expect(await execute(['probe', store.url, '--client-id', 'check'], { env })).toMatchObject({ code: 0 })
+    expect(events).toEqual([
+      'connected panel',
+      expect.stringMatching(/^connected rx-statestore-probe-/),
+      expect.stringMatching(/^closed rx-statestore-probe-/),
+      'connected check',
+      'closed check',
+    ])
+  })
+
+  it('ends at its timeout, before the connections to a frozen broker are closed', async () => {
+    const store = await openStore()
+    const events = connectionEvents()
+    onTestFinished(
+      subscribe('rx-statestore:server:change', ({ type }) => {
+        if (type === 'inserted') store.freeze(10_000)
+      }),
+    )
+    const flags = ['--client-id', 'check', '--timeout', '300ms']
+    expect(await execute(['probe', store.url, ...flags])).toMatchObject({ code: 2 })
+    expect(events).toEqual(['connected check'])
+    store.freeze(0)
+    await eventually(() => events.length === 2 && store.stats.sessions === 0)
   })
 
   it('exits with code 2 and names the step when the broker is unreachable or has no store', async () => {

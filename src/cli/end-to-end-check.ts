@@ -55,6 +55,7 @@ const KEEP_ALIVE_MS = 30_000
  * Checks a store as its clients use it: sends a message through the broker, and sets, reads, watches and deletes a key
  * with a random name, whose watch must receive the deletion. The key expires `timeout` ms after it was set, if it could
  * not be deleted. Throws {@link ArgumentError} for invalid options. A failure of the store is part of the result.
+ * Resolves after `timeout` at the latest, even if a broker that does not respond has not closed the connections yet.
  */
 export async function checkEndToEnd(options: CheckOptions, clock: Pick<Clock, 'monotonic'>): Promise<CheckResult> {
   const check = new EndToEndCheck(options, clock)
@@ -74,6 +75,7 @@ class EndToEndCheck {
   #current: StepName = 'connect'
   /** Why the last attempt to connect failed. */
   #connectFailure: StateStoreError | undefined
+  readonly #expired: Promise<void>
   #cancelTimeout: () => void = () => undefined
 
   constructor({ urls, connection, timeout }: CheckOptions, clock: Pick<Clock, 'monotonic'>) {
@@ -97,16 +99,19 @@ class EndToEndCheck {
         systemClock,
       ),
     )
+    this.#expired = new Promise(resolve => {
+      this.#cancelTimeout = systemClock.schedule(timeout, resolve)
+    })
   }
 
   async run(): Promise<CheckResult> {
     const start = this.#clock.monotonic()
-    const expired = new Promise<never>((_, reject) => {
-      this.#cancelTimeout = systemClock.schedule(this.#timeout, () => reject(this.#timeoutError()))
+    const timedOut = this.#expired.then(() => {
+      throw this.#timeoutError()
     })
     const result = (): CheckResult => ({ steps: this.#steps, totalMs: this.#since(start) })
     try {
-      await Promise.race([this.#runSteps(), expired])
+      await Promise.race([this.#runSteps(), timedOut])
       return result()
     } catch (error) {
       const step = this.#current
@@ -115,8 +120,8 @@ class EndToEndCheck {
   }
 
   async close(): Promise<void> {
+    await Promise.race([Promise.all([this.#store.close(), this.#loopback.close()]), this.#expired])
     this.#cancelTimeout()
-    await Promise.all([this.#store.close(), this.#loopback.close()])
   }
 
   async #runSteps(): Promise<void> {

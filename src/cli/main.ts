@@ -2,7 +2,6 @@
 // This comes before the slow imports, because SIGHUP reloads the files of a service and must not end it even while it
 // starts.
 if (process.argv.slice(2).some(word => word === 'serve' || word === 'attach')) process.on('SIGHUP', () => undefined)
-const { scheduleUnref } = await import('../core/util/clock.js')
 const { processIo } = await import('./io.js')
 const { run } = await import('./run.js')
 
@@ -10,9 +9,8 @@ const code = await run(process.argv.slice(2), processIo())
 process.exitCode = code
 // Ends the process after output is flushed, which a pipe may delay. The exit is forced because open handles of a
 // library, such as a connection to an unresponsive server, would keep the process running.
-const end = (): void => void scheduleUnref(1_000, () => process.exit(code))
 const flushed = (output: NodeJS.WriteStream, next: () => void): void => {
   if (output.writable) output.write('', next)
   else next()
 }
-flushed(process.stdout, () => flushed(process.stderr, end))
+flushed(process.stdout, () => flushed(process.stderr, () => process.exit(code)))

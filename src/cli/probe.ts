@@ -20,8 +20,10 @@ expires after --timeout. Exit codes and output are those of a monitoring plugin
 (Nagios, Icinga): 0 ok, 1 slower than --warn, 2 failed, 3 wrong arguments.
 
 Connects twice: as --client-id (else ${CLIENT_PREFIX} with a random end), and
-with -messages at its end. If the store has a policy, a user for checks needs
-these rights:
+with -messages at its end. Clients with the same id disconnect each other, so
+AIO_MQTT_CLIENT_ID, the id of an application, is not used, and checks that run
+at the same time need different ids. If the store has a policy, a user for
+checks needs these rights:
   brokerResources:
   - { method: Connect, clientIds: ["${CLIENT_PREFIX}*"] }
   - { method: Publish, topics: ["${PROBE_PREFIX}+"] }
@@ -49,7 +51,8 @@ export function addProbe(program: Command, io: Io): void {
 
 async function run(urls: readonly string[], flags: ProbeFlags, io: Io): Promise<void> {
   const { timeout = DEFAULT_TIMEOUT, warn } = flags
-  const result = await checkEndToEnd({ urls, connection: optionsOf(flags, io), timeout }, io.clock)
+  const connection = { ...optionsOf(flags, io), clientId: flags.clientId }
+  const result = await checkEndToEnd({ urls, connection, timeout }, io.clock)
   const limits = { timeout, warn }
   const report: Report = { ...result, broker: urls.map(brokerOf).join(' or '), status: statusOf(result, warn), limits }
   const failure = report.status === 'ok' ? undefined : new CheckFailure(report.status)
