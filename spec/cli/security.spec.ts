@@ -265,7 +265,7 @@ describe('serve', () => {
     const valid = authority.files(authority.issue('/CN=localhost'))
     const expired = authority.issue('/CN=localhost', { days: -1 })
     const { cert, key } = authority.files(expired)
-    const warning = new RegExp(`^warning: the certificate ${cert} expired at \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z$`, 'm')
+    const warning = /^warning: the TLS certificate expired at \d{4}-\d\d-\d\dT[\d:.]+Z$/m
     const flags = ['--tls-cert', cert, '--tls-key', key]
     expect(await execute(['serve', '--check-config', ...flags])).toMatchObject({
       code: 0,
@@ -277,7 +277,7 @@ describe('serve', () => {
     writeFileSync(valid.key, expired.key)
     writeFileSync(valid.cert, expired.cert)
     interrupt('SIGHUP')
-    await stderr.line(/^warning: the certificate .* expired at/)
+    await stderr.line(/^warning: the TLS certificate expired at/)
   })
 
   it.each([

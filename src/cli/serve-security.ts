@@ -1,7 +1,6 @@
 import { type Observable, Subscription } from 'rxjs'
-import { systemClock } from '../core/util/clock.js'
 import { type GivenOptions, type OptionTable, text, texts, toggle } from '../core/util/options.js'
-import { checkTls, type TlsMaterial, validityOf } from '../node/net/tls.js'
+import { checkTls, type TlsMaterial } from '../node/net/tls.js'
 import { parsePolicy } from '../server/access/policy.js'
 import { SERVE_OPTIONS } from '../server/host/options.js'
 import { isLocalOnly } from '../server/host/security.js'
@@ -65,8 +64,6 @@ export class ServeSecurity {
   readonly #logins: LoginMethods
   readonly #subscription = new Subscription()
   #console: Secured | undefined
-  /** The chain whose validity was checked last. */
-  #checkedCert: string | undefined
 
   /** Throws {@link Failure} if flags are contradictory or a file is invalid or unreadable. */
   constructor(flags: SecurityFlags, io: Io, log: EventLog) {
@@ -78,14 +75,12 @@ export class ServeSecurity {
     const { policy, allowAnonymous } = flags
     checkAnonymous(flags, methods.length > 0)
     const tls = this.#tls()
-    if (tls !== undefined) this.#warnIfInvalid(tls)
-    else if (methods.length > 0) this.#warnIfUnencrypted()
     this.options = {
       ...(methods.length > 0 && { authenticate: firstOf([this.#consoleLogin, ...methods]) }),
       ...(allowAnonymous && { allowAnonymous }),
       ...(policy !== undefined && { policy: policyText(policy) }),
       ...(tls !== undefined && { tls }),
-      warn: message => this.#warn(message),
+      warn: message => log.write('warn', 'security', `warning: ${message}`),
     }
   }
 
@@ -127,34 +122,10 @@ export class ServeSecurity {
       const tls = this.#tls()
       if (tls === undefined) return
       store.reload({ tls })
-      this.#warnIfInvalid(tls)
       for (const other of others) other?.setTls(tls)
     }
     for (const path of [tlsCert, tlsKey, this.#logins.clientCa]) if (path !== undefined) reloads.set(path, setTls)
     return reloads
-  }
-
-  /** Warns once about a certificate outside of its validity. */
-  #warnIfInvalid({ cert }: TlsMaterial): void {
-    if (cert === this.#checkedCert) return
-    this.#checkedCert = cert
-    const { notBefore, notAfter } = validityOf(cert)
-    const now = systemClock.now()
-    if (now > notAfter) this.#warn(`the certificate ${this.#flags.tlsCert} expired at ${formatTime(notAfter)}`)
-    else if (now < notBefore)
-      this.#warn(`the certificate ${this.#flags.tlsCert} is not valid before ${formatTime(notBefore)}`)
-  }
-
-  #warnIfUnencrypted(): void {
-    const { host = SERVE_OPTIONS.host.default } = this.#flags
-    if (isLocalOnly(host)) return
-    this.#warn(
-      `clients on ${host} send passwords and tokens without encryption: add --tls-cert and --tls-key, unless the network is trusted`,
-    )
-  }
-
-  #warn(message: string): void {
-    this.#log.write('warn', 'security', `warning: ${message}`)
   }
 
   #tls(): TlsMaterial | undefined {
@@ -169,8 +140,6 @@ export class ServeSecurity {
     return tls
   }
 }
-
-const formatTime = (ms: number): string => new Date(ms).toISOString()
 
 function checkAnonymous(
   { host = SERVE_OPTIONS.host.default, allowAnonymous }: SecurityFlags,

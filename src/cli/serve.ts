@@ -8,6 +8,7 @@ import { withDefaults } from '../core/util/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
 import { checkOptions, SERVE_OPTIONS } from '../server/host/options.js'
 import { QUOTAS } from '../server/host/quotas.js'
+import { warnIfInsecure } from '../server/host/security.js'
 import {
   type AuditEvent,
   type DumpLine,
@@ -102,7 +103,7 @@ async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[],
   security.close()
   checkMetricsAccessOf(flags, security.options)
   checkAuditLog(flags.audit)
-  checkOptions(optionsFrom(flags, security, await logOf(flags, log)))
+  warnIfInsecure(checkOptions(optionsFrom(flags, security, await logOf(flags, log))))
   warnBeyondHeap(optionsIn(QUOTAS, flags), log)
   await printConfig(effective, flags, io)
 }

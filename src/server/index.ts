@@ -1,6 +1,6 @@
 import { LocalStoreServer } from './host/local-store-server.js'
 import { checkOptions, type ServeOptions } from './host/options.js'
-import { warnIfAnonymous } from './host/security.js'
+import { warnIfInsecure } from './host/security.js'
 import type { StoreServer } from './host/store-server.js'
 
 export type { Dialect, Reply } from '../core/protocol/replies.js'
@@ -60,6 +60,6 @@ export type { RecoveryProgress, StorageOptions } from './storage/storage-options
 export async function serve(options: ServeOptions = {}): Promise<StoreServer> {
   const checked = checkOptions(options)
   const store = await LocalStoreServer.start(checked)
-  warnIfAnonymous(checked)
+  warnIfInsecure(checked)
   return store
 }

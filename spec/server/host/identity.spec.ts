@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { connect as mqttConnect } from 'mqtt'
@@ -6,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect, text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { type Authenticate, firstOf, type LoginRequest, serve } from '../../../src/server/index.js'
+import { Authority } from '../../support/certificates.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { connect as connectPacket, publish } from '../../support/packets.js'
@@ -241,7 +243,7 @@ describe('anonymous access', () => {
   it('a store without authentication emits a process warning unless `warn` is set', async () => {
     const warned = once(process, 'warning')
     await openStore({ host: '0.0.0.0', allowAnonymous: true })
-    expect(await warned).toMatchObject([{ code: 'RX_STATESTORE_ANONYMOUS', message: expect.stringMatching('0.0.0.0') }])
+    expect(await warned).toMatchObject([{ code: 'RX_STATESTORE_SECURITY', message: expect.stringMatching('0.0.0.0') }])
   })
 
   it('a store with authentication warns if it also accepts anonymous clients', async () => {
@@ -253,6 +255,35 @@ describe('anonymous access', () => {
     expect(warnings).toEqual([])
     await openSecured({ warn, allowAnonymous: true })
     expect(warnings).toHaveLength(1)
+  })
+
+  it('a store with authentication warns that logins from other machines are not encrypted, unless it has TLS', async () => {
+    const warnings: string[] = []
+    const warn = (words: string): void => void warnings.push(words)
+    const { cert, key } = new Authority('/CN=Contoso Root CA').issue('/CN=localhost')
+    await openSecured({ warn, host: '0.0.0.0', tls: { cert, key } })
+    await openSecured({ warn })
+    expect(warnings).toEqual([])
+    await openSecured({ warn, host: '0.0.0.0' })
+    expect(warnings).toEqual([
+      'clients on 0.0.0.0 send passwords and tokens without encryption: set up TLS, unless the network is trusted',
+    ])
+  })
+
+  it('a store warns about a certificate outside of its validity, when it starts and once when it gets another', async () => {
+    const warnings: string[] = []
+    const warn = (words: string): void => void warnings.push(words)
+    const authority = new Authority('/CN=Contoso Root CA')
+    const [expired, valid] = [authority.issue('/CN=localhost', { days: -1 }), authority.issue('/CN=localhost')]
+    const { validTo } = new X509Certificate(expired.cert)
+    const warning = `the TLS certificate expired at ${new Date(validTo).toISOString()}`
+    const { store } = await openStore({ warn, tls: expired })
+    expect(warnings).toEqual([warning])
+    store.reload({ tls: expired })
+    store.reload({ tls: valid })
+    expect(warnings).toEqual([warning])
+    store.reload({ tls: expired })
+    expect(warnings).toEqual([warning, warning])
   })
 
   it('a store without authentication does not accept a policy later', async () => {

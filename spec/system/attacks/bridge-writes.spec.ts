@@ -13,7 +13,7 @@ const FRAMES = 30
 const program = bundledProgram(new URL('support/bridge-process.ts', import.meta.url))
 
 async function openBridgeProcess() {
-  const flags = ['--expose-gc', '--disable-warning=RX_STATESTORE_ANONYMOUS']
+  const flags = ['--expose-gc', '--disable-warning=RX_STATESTORE_SECURITY']
   const { program: bridge, ready } = await AnsweringProgram.launch(program(), [], flags)
   const ask = async (command: 'up' | 'down' | 'memory'): Promise<{ held: number; peak: number }> => {
     const { held, peak } = await bridge.ask(command)

@@ -11,7 +11,7 @@ const program = bundledProgram(new URL('support/bridge-process.ts', import.meta.
 
 describe('joins and leaves of the group of a large key', () => {
   it('joins and leaves of the group of a large key do not delay other members', async () => {
-    const { ready } = await AnsweringProgram.launch(program(), [], ['--disable-warning=RX_STATESTORE_ANONYMOUS'])
+    const { ready } = await AnsweringProgram.launch(program(), [], ['--disable-warning=RX_STATESTORE_SECURITY'])
     const connect = async (user: string): Promise<RawPubSubClient> =>
       RawPubSubClient.connect(`${ready.url}?user=${user}`)
     const [holder, innocent] = [await connect('holder'), await connect('innocent')]

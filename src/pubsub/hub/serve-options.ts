@@ -13,9 +13,9 @@ import {
   withDefaults,
 } from '../../core/util/options.js'
 import { isThisMachine } from '../../node/limits/network.js'
-import { warnProcess } from '../../node/net/anonymous-warning.js'
 import type { GivenServer } from '../../node/net/http.js'
 import { checkOrigins } from '../../node/net/origins.js'
+import { warnProcess } from '../../node/net/security-warning.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { checkHub } from '../wire/rules.js'
 import { type Authenticate, checkAuthenticate } from './authenticate.js'
@@ -91,7 +91,7 @@ export interface ServePubSubOptions {
   readonly publicUrl?: string | undefined
   /**
    * Called with a warning when `authenticate: 'anonymous'` is reachable from other machines, including through a given
-   * `server`. Default: a function that emits a process warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   * `server`. Default: a function that emits a process warning (`process.emitWarning`, code `RX_STATESTORE_SECURITY`).
    */
   readonly warn?: ((words: string) => void) | undefined
   /** The clock. Default: the system clock. */

@@ -18,6 +18,7 @@ import {
   createAccessControl,
   parsePolicyOption,
   rightsOf,
+  warnIfInvalid,
 } from './security.js'
 import { concernListener, logEventListener, newStoreEvents, type StoreEvents } from './store-events.js'
 import type { StoreInstance } from './store-instance.js'
@@ -44,6 +45,7 @@ export class LocalStoreServer implements StoreServer {
   readonly drift$: Observable<number>
   readonly faults$: Observable<Fault>
   readonly storage$: Observable<StorageStatus>
+  certificateExpiresAt: number | undefined
   readonly #events: StoreEvents
   readonly #access: AccessControl
   readonly #instances: InstanceManager
@@ -58,6 +60,7 @@ export class LocalStoreServer implements StoreServer {
     this.drift$ = events.drift$.asObservable()
     this.faults$ = events.faults$.asObservable()
     this.storage$ = events.storage$.pipe(skip(1))
+    this.certificateExpiresAt = expiryOf(instances.options.tls)
     this.#events = events
     this.#access = access
     this.#instances = instances
@@ -120,11 +123,6 @@ export class LocalStoreServer implements StoreServer {
 
   get hasAccessControl(): boolean {
     return this.#access.authorizer !== undefined
-  }
-
-  get certificateExpiresAt(): number | undefined {
-    const { tls } = this.#options
-    return tls && validityOf(tls.cert).notAfter
   }
 
   get isAccepting(): boolean {
@@ -253,9 +251,13 @@ export class LocalStoreServer implements StoreServer {
   }
 
   #setTls(tls: TlsMaterial): void {
-    checkTlsReplacement(this.#options.tls, tls)
+    const { tls: previous, warn } = this.#options
+    checkTlsReplacement(previous, tls)
     this.#instances.options = { ...this.#options, tls }
     this.#instance.broker.setTls(tls)
+    if (tls.cert === previous?.cert) return
+    this.certificateExpiresAt = expiryOf(tls)
+    warnIfInvalid(tls, warn)
   }
 
   #checkOpen(): void {
@@ -268,6 +270,8 @@ export class LocalStoreServer implements StoreServer {
     this.#access.audit.close()
   }
 }
+
+const expiryOf = (tls: TlsMaterial | undefined): number | undefined => tls && validityOf(tls.cert).notAfter
 
 export interface StoreUrls {
   readonly url: string

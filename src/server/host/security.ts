@@ -4,9 +4,9 @@ import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import type { Checked } from '../../core/util/options.js'
-import { warnAnonymous, warnProcess } from '../../node/net/anonymous-warning.js'
 import { Audit } from '../../node/net/audit.js'
-import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
+import { type Warn, warnAnonymous, warnProcess } from '../../node/net/security-warning.js'
+import { checkTls, type TlsMaterial, validityOf } from '../../node/net/tls.js'
 import { Authorizer } from '../access/authorizer.js'
 import type { Authenticate } from '../access/login.js'
 import { parsePolicy } from '../access/policy.js'
@@ -32,8 +32,9 @@ export interface SecurityOptions {
   /** The certificate and key for TLS 1.2 or later. Default: no TLS. */
   readonly tls?: TlsMaterial | undefined
   /**
-   * Called with a warning when `allowAnonymous` lets other machines connect without credentials. Default: a process
-   * warning (`process.emitWarning`, code `RX_STATESTORE_ANONYMOUS`).
+   * Called with a warning when `allowAnonymous` lets other machines connect without credentials, when other machines log
+   * in without `tls`, and when the certificate is outside of its validity. Default: a process warning
+   * (`process.emitWarning`, code `RX_STATESTORE_SECURITY`).
    */
   readonly warn?: ((words: string) => void) | undefined
 }
@@ -55,14 +56,26 @@ export function checkSecurity(options: SecurityOptions, host: string): CheckedSe
   return { authenticate, allowAnonymous, policy, tls, warn }
 }
 
-export function warnIfAnonymous({ authenticate, allowAnonymous, warn, host }: WarningOptions): void {
+/** Warns about anonymous clients, logins without encryption, and a certificate outside of its validity. */
+export function warnIfInsecure({ authenticate, allowAnonymous, tls, warn, host }: InsecureOptions): void {
   // With `authenticate`, even a loopback address may be reachable through a proxy on this machine.
-  if (allowAnonymous && (authenticate !== undefined || !isLocalOnly(host))) warnAnonymous(host, warn ?? warnProcess)
+  if (allowAnonymous && (authenticate !== undefined || !isLocalOnly(host))) warnAnonymous(host, warn)
+  if (tls !== undefined) warnIfInvalid(tls, warn)
+  else if (authenticate !== undefined && !isLocalOnly(host))
+    warn(`clients on ${host} send passwords and tokens without encryption: set up TLS, unless the network is trusted`)
 }
 
-interface WarningOptions extends Pick<SecurityOptions, 'authenticate' | 'allowAnonymous' | 'warn'> {
-  readonly host: string
+type InsecureOptions = CheckedSecurity & { readonly host: string }
+
+/** Warns about a certificate outside of its validity. */
+export function warnIfInvalid({ cert }: TlsMaterial, warn: Warn): void {
+  const { notBefore, notAfter } = validityOf(cert)
+  const now = systemClock.now()
+  if (now > notAfter) warn(`the TLS certificate expired at ${formatTime(notAfter)}`)
+  else if (now < notBefore) warn(`the TLS certificate is not valid before ${formatTime(notBefore)}`)
 }
+
+const formatTime = (ms: number): string => new Date(ms).toISOString()
 
 export function parsePolicyOption(text: string): ReturnType<typeof parsePolicy> {
   if (typeof text !== 'string') throw new ArgumentError('Expected `policy` to be a string of YAML')

@@ -3,8 +3,8 @@ import { isThisMachine } from '../limits/network.js'
 
 export type Warn = (message: string) => void
 
-/** Emits a process warning with the code `RX_STATESTORE_ANONYMOUS`. */
-export const warnProcess: Warn = message => process.emitWarning(message, { code: 'RX_STATESTORE_ANONYMOUS' })
+/** Emits a process warning with the code `RX_STATESTORE_SECURITY`. */
+export const warnProcess: Warn = message => process.emitWarning(message, { code: 'RX_STATESTORE_SECURITY' })
 
 export const warnAnonymous = (host: string, warn: Warn): void => warn(`anonymous clients on ${host} have full access`)
 
