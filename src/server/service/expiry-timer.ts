@@ -59,11 +59,17 @@ export class ExpiryTimer {
   #arm(): void {
     const deadline = this.#isPaused || this.#problem === 'broken' ? undefined : this.#nextDeadline()
     const at = deadline !== undefined && this.#problem ? Math.max(deadline, this.#clock.now() + RETRY_MS) : deadline
-    if (at === this.#armedFor) return
+    // Each rejected write would otherwise postpone the next attempt.
+    if (at === this.#armedFor || this.#isArmedWithin(deadline, at)) return
     this.#cancel?.()
     this.#armedFor = at
     if (at === undefined) this.#cancel = undefined
     else this.#cancel = this.#clock.schedule(at - this.#clock.now() + this.#delayMs(), () => this.#fire())
+  }
+
+  #isArmedWithin(earliest: number | undefined, latest: number | undefined): boolean {
+    const at = this.#armedFor
+    return at !== undefined && earliest !== undefined && latest !== undefined && earliest <= at && at <= latest
   }
 
   #fire(): void {
