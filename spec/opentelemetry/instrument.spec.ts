@@ -1,6 +1,6 @@
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { filter, firstValueFrom } from 'rxjs'
+import { filter, firstValueFrom, lastValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type StateStore, text } from '../../src/client/index.js'
 import { systemClock } from '../../src/core/util/clock.js'
@@ -32,6 +32,7 @@ describe('instrument', () => {
     const { spans, tracer } = openTelemetry()
     const { store, writer, watcher } = await open()
     await watch(watcher, 'a')
+    await lastValueFrom(writer.scan('*', text), { defaultValue: undefined })
     await tracer.startActiveSpan('app', async app => {
       await writer.key('a', text).set('secret')
       app.end()
@@ -70,12 +71,14 @@ describe('instrument', () => {
     expect(log?.parentSpanContext?.spanId).toBe(server?.spanContext().spanId)
   })
 
-  it('names keys only on request, and never values', async () => {
+  it('names keys and globs only on request, and never values', async () => {
     const { spans } = openTelemetry({ keys: true })
     const { writer } = await open()
     await writer.key('a', text).set('secret')
     await writer.key('a', text).get()
+    await lastValueFrom(writer.scan('a*', text))
     const queries = spans().map(({ kind, attributes }) => [kind, attributes['db.query.text']])
+    for (const kind of [SpanKind.CLIENT, SpanKind.SERVER]) expect(queries).toContainEqual([kind, 'SCAN a*'])
     expect(queries).toContainEqual([SpanKind.CLIENT, 'SET a ?'])
     expect(queries).toContainEqual([SpanKind.SERVER, 'GET a'])
     expect(JSON.stringify(queries)).not.toContain('secret')

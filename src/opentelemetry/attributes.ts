@@ -26,7 +26,11 @@ export function addressAttributes(url: string | undefined): Attributes {
   return { [ATTRIBUTE.address]: hostname, ...(port !== '' && { [ATTRIBUTE.port]: Number(port) }) }
 }
 
-/** Returns a request as text, with `?` for values. */
-export function queryText(verb: string, key: string): string {
-  return verb === 'SET' || verb === 'VDEL' ? `${verb} ${key} ?` : `${verb} ${key}`
+/**
+ * Returns a request as text, with `?` for values.
+ *
+ * @param target - the key or the glob
+ */
+export function queryText(verb: string, target: string): string {
+  return verb === 'SET' || verb === 'VDEL' ? `${verb} ${target} ?` : `${verb} ${target}`
 }

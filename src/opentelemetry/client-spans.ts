@@ -48,9 +48,10 @@ export class ClientSpans {
   }
 
   start(request: RequestTrace): void {
-    const { verb, key, url } = request
+    const { verb, key, glob, url } = request
     const attributes = { ...operationAttributes(verb), ...addressAttributes(url) }
-    const query = this.#withKeys && key !== undefined ? { [ATTRIBUTE.query]: queryText(verb, key) } : {}
+    const target = this.#withKeys ? (key ?? glob) : undefined
+    const query = target === undefined ? {} : { [ATTRIBUTE.query]: queryText(verb, target) }
     const span = this.#tracer.startSpan(
       nameOf(verb, attributes),
       { kind: SpanKind.CLIENT, attributes: { ...attributes, ...query } },

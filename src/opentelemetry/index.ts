@@ -6,7 +6,7 @@ import { StoreSpans } from './store-spans.js'
 
 /** Options of {@link instrument}. */
 export interface InstrumentOptions {
-  /** Whether spans have the names of keys, in `db.query.text` and in messages of errors. Default: `false`. */
+  /** Whether spans have keys and globs, in `db.query.text` and in messages of errors. Default: `false`. */
   readonly keys?: boolean | undefined
   /** Default: the global one. */
   readonly tracerProvider?: TracerProvider | undefined

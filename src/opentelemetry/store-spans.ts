@@ -27,11 +27,10 @@ export class StoreSpans {
   }
 
   start(request: ServerRequestTrace): void {
-    const { verb, key, traceparent, tracestate } = request
+    const { verb, key, glob, traceparent, tracestate } = request
+    const target = this.#withKeys ? (key ?? glob) : undefined
     const query =
-      this.#withKeys && verb !== undefined && key !== undefined
-        ? { [ATTRIBUTE.query]: queryText(verb, displayText(key)) }
-        : {}
+      verb === undefined || target === undefined ? {} : { [ATTRIBUTE.query]: queryText(verb, displayText(target)) }
     const attributes = { ...operationAttributes(verb), ...query }
     const parent = readSpanContext(traceparent, tracestate)
     const span = this.#tracer.startSpan(verb ?? 'request', { kind: SpanKind.SERVER, attributes }, parent)

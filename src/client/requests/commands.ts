@@ -199,7 +199,8 @@ export class StoreCommands {
     return new Observable<T>(subscriber => {
       if (!requestChannel.hasSubscribers) return send(subscriber)
       const { url } = this.#invoker
-      return sendTraced({ clientId: this.#clientId, url, verb: command.verb, key: key?.text }, subscriber, send)
+      const glob = 'glob' in command ? displayText(command.glob) : undefined
+      return sendTraced({ clientId: this.#clientId, url, verb: command.verb, key: key?.text, glob }, subscriber, send)
     })
   }
 

@@ -11,7 +11,7 @@ export interface ResultObserver<T> {
 
 /** Sends a request with `send` and publishes its progress on {@link requestChannel}. */
 export function sendTraced<T>(
-  request: Pick<RequestTrace, 'clientId' | 'url' | 'verb' | 'key'>,
+  request: Pick<RequestTrace, 'clientId' | 'url' | 'verb' | 'key' | 'glob'>,
   observer: ResultObserver<T>,
   send: (observer: ResultObserver<T>, trace: RequestTrace) => () => void,
 ): () => void {

@@ -14,6 +14,8 @@ export interface RequestTrace {
   readonly verb: Command['verb']
   /** The key; undefined for SCAN and GLOBNOTIFY. */
   readonly key: string | undefined
+  /** The glob of SCAN and GLOBNOTIFY. */
+  readonly glob: string | undefined
   /**
    * User properties to send with the request, such as `traceparent`. A subscriber of `start` may set them, to strings of
    * at most 65,535 bytes without control characters.

@@ -14,6 +14,8 @@ export interface ServerRequestTrace {
   readonly verb: Command['verb'] | undefined
   /** The key; undefined for SCAN and GLOBNOTIFY. The bytes are a view that must be copied to be kept. */
   readonly key: Uint8Array | undefined
+  /** The glob of SCAN and GLOBNOTIFY, a view like the key. */
+  readonly glob: Uint8Array | undefined
   readonly requestBytes: number
   /** User properties of the request (W3C Trace Context). */
   readonly traceparent: string | undefined

@@ -17,6 +17,7 @@ export function traceOf(
     startedAt,
     verb: command?.verb,
     key: command !== undefined && 'key' in command ? command.key : undefined,
+    glob: command !== undefined && 'glob' in command ? command.glob : undefined,
     requestBytes: payload.length,
     traceparent: singleText(userProperties[TRACE_PROPERTY.parent]),
     tracestate: singleText(userProperties[TRACE_PROPERTY.state]),
