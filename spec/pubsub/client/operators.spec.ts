@@ -1,10 +1,11 @@
 import { map, NEVER, type Observable, type OperatorFunction, of, Subject } from 'rxjs'
-import { type Context, marbles } from 'rxjs-marbles'
+import type { Context } from 'rxjs-marbles'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Awaitable } from '../../../src/core/util/awaitable.js'
 import { Group, type GroupHost } from '../../../src/pubsub/client/group.js'
 import { type SendingOptions, sendEvent, sendToGroup } from '../../../src/pubsub/client/operators.js'
 import type { GroupSendOptions } from '../../../src/pubsub/client/send.js'
+import { marbleTest } from '../../support/marble-test.js'
 import { Requests } from '../../support/operator-requests.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
@@ -34,114 +35,84 @@ function sending(
 }
 
 describe('sendToGroup', () => {
-  it(
-    'sendToGroup does not complete before its source',
-    marbles(m => {
-      const source = cold(m, '-')
-      m.equal(source.pipe(sending(new Requests(m, {}))), '-')
-      m.expect(source).toHaveSubscriptions('^')
-    }),
-  )
+  marbleTest('sendToGroup does not complete before its source', m => {
+    const source = cold(m, '-')
+    m.equal(source.pipe(sending(new Requests(m, {}))), '-')
+    m.expect(source).toHaveSubscriptions('^')
+  })
 
-  it(
-    'sendToGroup completes with an empty source',
-    marbles(m => {
-      const source = cold(m, ' --|')
-      m.equal(source.pipe(sending(new Requests(m, {}))), '--|')
-      m.expect(source).toHaveSubscriptions('^-!')
-    }),
-  )
+  marbleTest('sendToGroup completes with an empty source', m => {
+    const source = cold(m, ' --|')
+    m.equal(source.pipe(sending(new Requests(m, {}))), '--|')
+    m.expect(source).toHaveSubscriptions('^-!')
+  })
 
-  it(
-    'sendToGroup sends every item and completes when the last item is acknowledged',
-    marbles(m => {
-      const requests = new Requests(m, { a: '--(a|)', b: '---(b|)' })
-      const source = cold(m, ' -a-b|')
-      m.equal(source.pipe(sending(requests)), '---a--(b|)')
-      requests.expect('a', '   -^-!')
-      requests.expect('b', '   ---^--!')
-      m.expect(source).toHaveSubscriptions('^---!')
-    }),
-  )
+  marbleTest('sendToGroup sends every item and completes when the last item is acknowledged', m => {
+    const requests = new Requests(m, { a: '--(a|)', b: '---(b|)' })
+    const source = cold(m, ' -a-b|')
+    m.equal(source.pipe(sending(requests)), '---a--(b|)')
+    requests.expect('a', '   -^-!')
+    requests.expect('b', '   ---^--!')
+    m.expect(source).toHaveSubscriptions('^---!')
+  })
 
-  it(
-    'sendToGroup emits results in the order of the source, whatever the order of acknowledgements',
-    marbles(m => {
-      const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
-      const source = cold(m, ' abc-------d|')
-      m.equal(source.pipe(sending(requests)), '-----(abc)-(d|)')
-    }),
-  )
+  marbleTest('sendToGroup emits results in the order of the source, whatever the order of acknowledgements', m => {
+    const requests = new Requests(m, { a: '-----(a|)', b: '-(b|)', c: '---(c|)', d: '-(d|)' })
+    const source = cold(m, ' abc-------d|')
+    m.equal(source.pipe(sending(requests)), '-----(abc)-(d|)')
+  })
 
-  it(
-    'sendToGroup limits the sends in flight and starts them in order',
-    marbles(m => {
-      const requests = new Requests(m, { a: '---(a|)', b: '--(b|)', c: '-(c|)' })
-      const source = cold(m, ' (abc|)')
-      m.equal(source.pipe(sending(requests, { concurrency: 1 })), '---a-b(c|)')
-      requests.expect('a', '   ^--!')
-      requests.expect('b', '   ---^-!')
-      requests.expect('c', '   -----^!')
-    }),
-  )
+  marbleTest('sendToGroup limits the sends in flight and starts them in order', m => {
+    const requests = new Requests(m, { a: '---(a|)', b: '--(b|)', c: '-(c|)' })
+    const source = cold(m, ' (abc|)')
+    m.equal(source.pipe(sending(requests, { concurrency: 1 })), '---a-b(c|)')
+    requests.expect('a', '   ^--!')
+    requests.expect('b', '   ---^-!')
+    requests.expect('c', '   -----^!')
+  })
 
-  it(
-    'sendToGroup fails when a send fails, and cancels the other sends',
-    marbles(m => {
-      const requests = new Requests(m, { a: '---(a|)', b: '-#', c: '(c|)' })
-      const source = cold(m, ' ab-c')
-      m.equal(source.pipe(sending(requests)), '--#')
-      requests.expect('a', '   ^-!')
-      requests.expect('b', '   -^!')
-      requests.expect('c')
-      m.expect(source).toHaveSubscriptions('^-!')
-    }),
-  )
+  marbleTest('sendToGroup fails when a send fails, and cancels the other sends', m => {
+    const requests = new Requests(m, { a: '---(a|)', b: '-#', c: '(c|)' })
+    const source = cold(m, ' ab-c')
+    m.equal(source.pipe(sending(requests)), '--#')
+    requests.expect('a', '   ^-!')
+    requests.expect('b', '   -^!')
+    requests.expect('c')
+    m.expect(source).toHaveSubscriptions('^-!')
+  })
 
-  it(
-    'sendToGroup passes on an error of its source',
-    marbles(m => {
-      const requests = new Requests(m, { a: '---(a|)' })
-      const source = cold(m, ' a-#')
-      m.equal(source.pipe(sending(requests)), '--#')
-      requests.expect('a', '   ^-!')
-    }),
-  )
+  marbleTest('sendToGroup passes on an error of its source', m => {
+    const requests = new Requests(m, { a: '---(a|)' })
+    const source = cold(m, ' a-#')
+    m.equal(source.pipe(sending(requests)), '--#')
+    requests.expect('a', '   ^-!')
+  })
 
-  it(
-    'unsubscribing from sendToGroup cancels all sends',
-    marbles(m => {
-      const requests = new Requests(m, { a: '-----(a|)', b: '(b|)' })
-      const source = cold(m, ' a---b')
-      m.expect(source.pipe(sending(requests)), '--!').toBeObservable('-')
-      requests.expect('a', '   ^-!')
-      m.expect(source).toHaveSubscriptions('^-!')
-    }),
-  )
+  marbleTest('unsubscribing from sendToGroup cancels all sends', m => {
+    const requests = new Requests(m, { a: '-----(a|)', b: '(b|)' })
+    const source = cold(m, ' a---b')
+    m.expect(source.pipe(sending(requests)), '--!').toBeObservable('-')
+    requests.expect('a', '   ^-!')
+    m.expect(source).toHaveSubscriptions('^-!')
+  })
 
-  it(
-    'sendToGroup fails with `overflow` when too many items wait',
-    marbles(m => {
-      const requests = new Requests(m, { a: '-----(a|)', b: '', c: '' })
-      const codes = cold(m, '(abc)').pipe(sending(requests, { concurrency: 1, buffer: 1 }))
-      const received: string[] = []
-      codes.subscribe({ error: error => received.push(error.code) })
-      m.flush()
-      expect(received).toEqual(['overflow'])
-    }),
-  )
+  marbleTest('sendToGroup fails with `overflow` when too many items wait', m => {
+    const requests = new Requests(m, { a: '-----(a|)', b: '', c: '' })
+    const codes = cold(m, '(abc)').pipe(sending(requests, { concurrency: 1, buffer: 1 }))
+    const received: string[] = []
+    codes.subscribe({ error: error => received.push(error.code) })
+    m.flush()
+    expect(received).toEqual(['overflow'])
+  })
 
-  it(
-    'sendToGroup with `withItem` emits each item with its result, in the order of the source',
-    marbles(m => {
-      const requests = new Requests(m, { a: '---(x|)', b: '(y|)' })
-      const words$ = cold(m, 'ab|').pipe(
-        sendToGroup(groupOf(requests), { withItem: true }),
-        map(({ item, result }) => `${item}=${String.fromCharCode(Number(result.ackId))}`),
-      )
-      m.expect(words$).toBeObservable('---(pq|)', { p: 'a=x', q: 'b=y' })
-    }),
-  )
+  marbleTest('sendToGroup with `withItem` emits each item with its result, in the order of the source', m => {
+    const requests = new Requests(m, { a: '---(x|)', b: '(y|)' })
+    const words$ = cold(m, 'ab|').pipe(
+      sendToGroup(groupOf(requests), { withItem: true }),
+      map(({ item, result }) => `${item}=${String.fromCharCode(Number(result.ackId))}`),
+    )
+    m.expect(words$).toBeObservable('---(pq|)', { p: 'a=x', q: 'b=y' })
+  })
 
   it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])(
     'sendToGroup throws for %j',

@@ -6,6 +6,7 @@ import { json } from '../../../../src/client/keys/json.js'
 import type { ErrorMode, OperatorOptions } from '../../../../src/client/keys/operators/operate.js'
 import { deleteIf, deleteKey, get, set } from '../../../../src/client/keys/operators/operators.js'
 import { ArgumentError, ConnectionLostError } from '../../../../src/core/util/errors.js'
+import { record } from '../../../support/open-client.js'
 import { KEY_FORMS, keyOf, STORE_FORMS } from '../../../support/operator-forms.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
@@ -133,21 +134,18 @@ describe('a codec that throws', () => {
 describe('a value that the codec rejects', () => {
   it('the stream ends with `argument`, and nothing is sent', () => {
     const { session, store } = fakeStore(() => of('v'))
-    const errors: unknown[] = []
-    of(Number.NaN)
-      .pipe(set(store.key('k', number)))
-      .subscribe({ error: error => errors.push(error) })
-    expect(errors).toEqual([expect.any(ArgumentError)])
+    const recording = record(of(Number.NaN).pipe(set(store.key('k', number))))
+    expect(recording.error).toEqual(expect.any(ArgumentError))
     expect(session.requests).toEqual([])
   })
 
   it("with `onError: 'emit'`, a failure is emitted and the other items are written", () => {
     const { session, store } = fakeStore(() => of('v'))
-    const results: unknown[] = []
-    of<unknown[]>(1, undefined, 2)
-      .pipe(set(store, () => 'k', json<unknown>(), { onError: 'emit' }))
-      .subscribe(result => results.push('error' in result ? result.error.code : result.applied))
-    expect(results).toEqual([true, 'argument', true])
+    const { values } = record(
+      of<unknown[]>(1, undefined, 2).pipe(set(store, () => 'k', json<unknown>(), { onError: 'emit' })),
+    )
+    const failure = { error: expect.objectContaining({ code: 'argument' }) }
+    expect(values).toMatchObject([{ applied: true }, failure, { applied: true }])
     expect(session.requests.map(({ rest }) => rest[0])).toEqual(['1', '2'])
   })
 })
@@ -180,20 +178,16 @@ describe('failures with `onError`', () => {
 
   it("`onError: 'throw'` ends the stream on a rejected request", () => {
     const { store } = fakeStore(() => of('-ERR not authorized'))
-    const errors: unknown[] = []
-    of('x')
-      .pipe(set(store.key('k', text), { onError: 'throw' }))
-      .subscribe({ error: error => errors.push(error) })
-    expect(errors).toEqual([expect.objectContaining({ code: 'not-authorized', key: 'k' })])
+    const recording = record(of('x').pipe(set(store.key('k', text), { onError: 'throw' })))
+    expect(recording.error).toEqual(expect.objectContaining({ code: 'not-authorized', key: 'k' }))
   })
 
   it("an overflow still ends the stream with `onError: 'emit'`", () => {
     const { store } = fakeStore(() => NEVER)
-    const errors: unknown[] = []
-    of('a', 'b', 'c')
-      .pipe(get(store, keyOf, text, { onError: 'emit', concurrency: 1, buffer: 1 }))
-      .subscribe({ error: error => errors.push(error) })
-    expect(errors).toEqual([expect.objectContaining({ code: 'overflow' })])
+    const recording = record(
+      of('a', 'b', 'c').pipe(get(store, keyOf, text, { onError: 'emit', concurrency: 1, buffer: 1 })),
+    )
+    expect(recording.error).toEqual(expect.objectContaining({ code: 'overflow' }))
   })
 })
 
@@ -220,13 +214,10 @@ describe('an operator with `latest`', () => {
 
   it("an operator with `latest` ends with the first error if `onError: 'throw'` is set", () => {
     const { session, store, clock } = fakeStore(() => of('v'))
-    const errors: unknown[] = []
     session.disconnect(new ConnectionLostError())
-    of('a')
-      .pipe(set(store.key('k', text), { latest: true, onError: 'throw' }))
-      .subscribe({ error: error => errors.push(error) })
+    const recording = record(of('a').pipe(set(store.key('k', text), { latest: true, onError: 'throw' })))
     clock.advance(15_000)
-    expect(errors).toEqual([lost])
+    expect(recording.error).toEqual(lost)
   })
 
   it.each([
@@ -235,11 +226,10 @@ describe('an operator with `latest`', () => {
   ])('an operator with `latest` ends with a permanent error: %s', answer => {
     const { session, store } = fakeStore(() => of(answer))
     const items = new Subject<string>()
-    const errors: unknown[] = []
-    items.pipe(set(store.key('k', text), { latest: true })).subscribe({ error: error => errors.push(error) })
+    const recording = record(items.pipe(set(store.key('k', text), { latest: true })))
     items.next('a')
     items.next('b')
-    expect(errors).toHaveLength(1)
+    expect(recording.error).toBeDefined()
     expect(session.requests).toHaveLength(1)
   })
 })

@@ -5,6 +5,7 @@ import { json } from '../../../../src/client/keys/json.js'
 import { get } from '../../../../src/client/keys/operators/operators.js'
 import { Hlc } from '../../../../src/core/hlc/hlc.js'
 import { DecodeError, TimeoutError } from '../../../../src/core/util/errors.js'
+import { record } from '../../../support/open-client.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
 const found = (value: string) =>
@@ -14,9 +15,7 @@ const VERSION = new Hlc(7, 1, 'StateStore')
 describe('get(key)', () => {
   it('get reads the same key for every item', () => {
     const { session, store } = fakeStore(() => found('21.5'))
-    of(1, 'two', undefined)
-      .pipe(get(store.key('setPoint', number)))
-      .subscribe()
+    record(of(1, 'two', undefined).pipe(get(store.key('setPoint', number))))
     expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
       ['GET', 'setPoint'],
       ['GET', 'setPoint'],
@@ -26,19 +25,13 @@ describe('get(key)', () => {
 
   it('get emits the value with its version, and `snapshot` as the origin', () => {
     const { store } = fakeStore(() => found('21.5'))
-    const entries: unknown[] = []
-    of('now')
-      .pipe(get(store.key('setPoint', number)))
-      .subscribe(entry => entries.push(entry))
+    const { values: entries } = record(of('now').pipe(get(store.key('setPoint', number))))
     expect(entries).toEqual([{ key: 'setPoint', op: 'set', value: 21.5, version: VERSION, source: 'snapshot' }])
   })
 
   it('get emits an entry with op `absent` for an absent key', () => {
     const { store } = fakeStore(() => of('$-1'))
-    const entries: unknown[] = []
-    of('now')
-      .pipe(get(store.key('setPoint', number)))
-      .subscribe(entry => entries.push(entry))
+    const { values: entries } = record(of('now').pipe(get(store.key('setPoint', number))))
     expect(entries).toEqual([
       { key: 'setPoint', op: 'absent', value: undefined, version: undefined, source: 'snapshot', reason: 'unknown' },
     ])
@@ -46,31 +39,24 @@ describe('get(key)', () => {
 
   it('get distinguishes an empty value from an absent key', () => {
     const { store } = fakeStore(() => found(''))
-    const values: unknown[] = []
-    of('now')
-      .pipe(get(store.key('note', text)))
-      .subscribe(({ op, value }) => values.push({ op, value }))
-    expect(values).toEqual([{ op: 'set', value: '' }])
+    const { values } = record(of('now').pipe(get(store.key('note', text))))
+    expect(values).toMatchObject([{ op: 'set', value: '' }])
   })
 })
 
 describe('get(store)', () => {
   it('get reads the key of every item with the codec', () => {
     const { session, store } = fakeStore(({ key }) => found(`{"id":"${key}"}`))
-    const values: unknown[] = []
-    of(1, 2)
-      .pipe(get(store, id => `asset/${id}`, json<{ id: string }>()))
-      .subscribe(({ value }) => values.push(value?.id))
+    const values = record(of(1, 2).pipe(get(store, id => `asset/${id}`, json<{ id: string }>()))).values.map(
+      ({ value }) => value?.id,
+    )
     expect(session.keys).toEqual(['asset/1', 'asset/2'])
     expect(values).toEqual(['asset/1', 'asset/2'])
   })
 
   it('get accepts binary keys', () => {
     const { session, store } = fakeStore(() => found('x'))
-    const keys: string[] = []
-    of(0xff, 0x80)
-      .pipe(get(store, byte => Uint8Array.of(byte), text))
-      .subscribe(({ key }) => keys.push(key))
+    const keys = record(of(0xff, 0x80).pipe(get(store, byte => Uint8Array.of(byte), text))).values.map(({ key }) => key)
     expect({ sent: session.keys, keys }).toEqual({ sent: ['\xff', '\x80'], keys: ['0xFF', '0x80'] })
   })
 })
@@ -80,20 +66,16 @@ describe('a failing get', () => {
 
   it('get errors with `decode` for a value that the codec cannot decode', () => {
     const { store } = fakeStore(() => found('warm'))
-    const errors: unknown[] = []
-    of('a')
-      .pipe(get(store, key => key, number))
-      .subscribe({ error: error => errors.push(error) })
-    expect(errors).toEqual([notANumber])
-    expect(errors[0]).toBeInstanceOf(DecodeError)
+    const recording = record(of('a').pipe(get(store, key => key, number)))
+    expect(recording.error).toEqual(notANumber)
+    expect(recording.error).toBeInstanceOf(DecodeError)
   })
 
   it("get emits a decoding failure with `onError: 'emit'` and continues", () => {
     const { store } = fakeStore(({ key }) => found(key === 'a' ? 'warm' : '21.5'))
-    const results: unknown[] = []
-    of('a', 'b')
-      .pipe(get(store, key => key, number, { onError: 'emit' }))
-      .subscribe(result => results.push('error' in result ? result : result.value))
+    const results = record(of('a', 'b').pipe(get(store, key => key, number, { onError: 'emit' }))).values.map(result =>
+      'error' in result ? result : result.value,
+    )
     expect(results).toEqual([{ key: 'a', item: 'a', error: notANumber }, 21.5])
   })
 
@@ -106,32 +88,23 @@ describe('a failing get', () => {
       },
     }
     const { store } = fakeStore(() => found('x'))
-    const errors: unknown[] = []
-    of('a')
-      .pipe(get(store.key('k', codec)))
-      .subscribe({ error: error => errors.push(error) })
-    expect(errors).toEqual([expect.objectContaining({ code: 'decode', cause: broken })])
+    const recording = record(of('a').pipe(get(store.key('k', codec))))
+    expect(recording.error).toEqual(expect.objectContaining({ code: 'decode', cause: broken }))
   })
 
   it('get errors with `payload` for a malformed response', () => {
     const { store } = fakeStore(() => of(':1'))
-    const errors: unknown[] = []
-    of('a')
-      .pipe(get(store.key('k', text)))
-      .subscribe({ error: error => errors.push(error) })
-    expect(errors).toEqual([expect.objectContaining({ code: 'payload' })])
+    const recording = record(of('a').pipe(get(store.key('k', text))))
+    expect(recording.error).toEqual(expect.objectContaining({ code: 'payload' }))
   })
 
   it('get errors with `timeout` without a response', () => {
     const { store, clock } = fakeStore(() => NEVER)
-    const errors: unknown[] = []
-    of('a')
-      .pipe(get(store.key('k', text), { timeout: 500 }))
-      .subscribe({ error: error => errors.push(error) })
+    const recording = record(of('a').pipe(get(store.key('k', text), { timeout: 500 })))
     clock.advance(499)
-    expect(errors).toEqual([])
+    expect(recording.error).toBeUndefined()
     clock.advance(1)
-    expect(errors).toEqual([expect.any(TimeoutError)])
+    expect(recording.error).toEqual(expect.any(TimeoutError))
   })
 
   it("get emits timeout failures in source order with `onError: 'emit'`", () => {
@@ -158,9 +131,7 @@ describe('a failing get', () => {
 
   it('get limits the message expiry to the maximum of MQTT, even for a longer timeout', () => {
     const { session, store } = fakeStore(() => NEVER)
-    of('a')
-      .pipe(get(store.key('k', text), { timeout: Number.MAX_SAFE_INTEGER }))
-      .subscribe()
+    record(of('a').pipe(get(store.key('k', text), { timeout: Number.MAX_SAFE_INTEGER })))
     // The message expiry is a four-byte integer (MQTT 5.0, section 3.3.2.3.3), and mqtt.js closes the connection over a
     // larger one.
     expect(session.requests[0]?.expiry).toBeLessThanOrEqual(0xffff_ffff)

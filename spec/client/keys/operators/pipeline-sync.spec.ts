@@ -1,6 +1,7 @@
 import { concat, defer, EMPTY, from, NEVER, Observable, of, range, Subject, take, tap, throwError } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { pipeline } from '../../../../src/client/keys/operators/pipeline.js'
+import { record } from '../../../support/open-client.js'
 
 const echo = <T>(item: T): Observable<T> => of(item)
 const same = (item: string): string => item
@@ -114,12 +115,11 @@ describe('a pipeline whose subscriber reacts to a result', () => {
 
   it('a pipeline accepts items that are pushed while it creates a request', () => {
     const source = new Subject<string>()
-    const seen: string[] = []
     const request = (item: string) => {
       if (item === 'a') source.next('b')
       return of(item)
     }
-    source.pipe(pipeline(request, same, {})).subscribe(result => seen.push(result))
+    const { values: seen } = record(source.pipe(pipeline(request, same, {})))
     source.next('a')
     expect(seen).toEqual(['a', 'b'])
   })

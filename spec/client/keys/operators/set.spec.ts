@@ -7,6 +7,7 @@ import type { SetOptions } from '../../../../src/client/keys/options.js'
 import { Hlc } from '../../../../src/core/hlc/hlc.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 import { ConnectionLostError } from '../../../../src/core/util/errors.js'
+import { record } from '../../../support/open-client.js'
 import { fakeStore } from '../../../support/operator-session.js'
 
 interface Reading {
@@ -19,14 +20,14 @@ const READINGS: readonly Reading[] = [
   { sensor: 'b', celsius: 19.5 },
 ]
 
+const itself = (key: string | Uint8Array): string | Uint8Array => key
+const sensorOf = ({ sensor }: Reading): string => sensor
 const V1 = { payload: '+OK\r\n', properties: { __ts: '1696374425000:1:StateStore' } }
 
 describe('set(key)', () => {
   it('set writes every item with the codec of the key', () => {
     const { session, store } = fakeStore(() => of('v'))
-    of(21, 21.5, -1)
-      .pipe(set(store.key('setPoint', number)))
-      .subscribe()
+    record(of(21, 21.5, -1).pipe(set(store.key('setPoint', number))))
     expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
       ['SET', 'setPoint', '21'],
       ['SET', 'setPoint', '21.5'],
@@ -36,19 +37,13 @@ describe('set(key)', () => {
 
   it('set emits the key, whether the write was applied, and its version', () => {
     const { store } = fakeStore(() => of(V1))
-    const results: unknown[] = []
-    of(21)
-      .pipe(set(store.key('setPoint', number)))
-      .subscribe(result => results.push(result))
+    const { values: results } = record(of(21).pipe(set(store.key('setPoint', number))))
     expect(results).toEqual([{ key: 'setPoint', applied: true, version: new Hlc(1_696_374_425_000, 1, 'StateStore') }])
   })
 
   it('set emits a failed condition as a result with the conflicting version', () => {
     const { store } = fakeStore(() => of({ payload: ':-1\r\n', properties: { __ts: '7:0:a' } }))
-    const results: unknown[] = []
-    of(21)
-      .pipe(set(store.key('setPoint', number), { ifAbsent: true }))
-      .subscribe(result => results.push(result))
+    const { values: results } = record(of(21).pipe(set(store.key('setPoint', number), { ifAbsent: true })))
     expect(results).toEqual([{ key: 'setPoint', applied: false, version: new Hlc(7, 0, 'a') }])
   })
 
@@ -64,9 +59,7 @@ describe('set(key)', () => {
     { options: { persist: false }, rest: [], properties: {} },
   ])('set sends $options with every write', ({ options, rest, properties }) => {
     const { session, store } = fakeStore(() => of('v'))
-    of('x', 'y')
-      .pipe(set(store.key('k', text), options))
-      .subscribe()
+    record(of('x', 'y').pipe(set(store.key('k', text), options)))
     expect(session.requests.map(request => request.rest)).toEqual([
       ['x', ...rest],
       ['y', ...rest],
@@ -79,9 +72,7 @@ describe('set(key)', () => {
 
   it('set sends the timeout as message expiry in whole seconds', () => {
     const { session, store } = fakeStore(() => NEVER)
-    of('x')
-      .pipe(set(store.key('k', text), { timeout: 2_500 }))
-      .subscribe()
+    record(of('x').pipe(set(store.key('k', text), { timeout: 2_500 })))
     of('x')
       .pipe(set(store.key('k', text)))
       .subscribe()
@@ -103,39 +94,31 @@ describe('set(key)', () => {
 
   it('set errors with `outcome-unknown` when the request times out', () => {
     const { store, clock } = fakeStore(() => NEVER)
-    const errors: unknown[] = []
-    of('x')
-      .pipe(set(store.key('k', text), { timeout: 500 }))
-      .subscribe({ error: error => errors.push(error) })
+    const recording = record(of('x').pipe(set(store.key('k', text), { timeout: 500 })))
     clock.advance(499)
-    expect(errors).toEqual([])
+    expect(recording.error).toBeUndefined()
     clock.advance(1)
-    expect(errors).toEqual([expect.objectContaining({ code: 'outcome-unknown', key: 'k' })])
+    expect(recording.error).toEqual(expect.objectContaining({ code: 'outcome-unknown', key: 'k' }))
   })
 
   it('set starts the timeout of a write when the write is sent, not while it is queued', () => {
     const { session, store, clock } = fakeStore((_, nth) => (nth === 0 ? first : NEVER))
     const first = new Subject<string>()
-    const errors: unknown[] = []
-    of('x', 'y')
-      .pipe(set(store.key('k', text), { timeout: 500, concurrency: 1 }))
-      .subscribe({ error: error => errors.push(error) })
+    const recording = record(of('x', 'y').pipe(set(store.key('k', text), { timeout: 500, concurrency: 1 })))
     clock.advance(400)
     first.next('v')
     expect(session.requests).toHaveLength(2)
     clock.advance(499)
-    expect(errors).toEqual([])
+    expect(recording.error).toBeUndefined()
     clock.advance(1)
-    expect(errors).toHaveLength(1)
+    expect(recording.error).toBeDefined()
   })
 })
 
 describe('set(store)', () => {
   it('set writes every item to its key with a codec', () => {
     const { session, store } = fakeStore(() => of('v'))
-    from(READINGS)
-      .pipe(set(store, ({ sensor }) => `sensor/${sensor}`, json<Reading>()))
-      .subscribe()
+    record(from(READINGS).pipe(set(store, ({ sensor }) => `sensor/${sensor}`, json<Reading>())))
     expect(session.requests.map(({ key, rest }) => [key, ...rest])).toEqual([
       ['sensor/a', '{"sensor":"a","celsius":21}'],
       ['sensor/b', '{"sensor":"b","celsius":19.5}'],
@@ -144,65 +127,24 @@ describe('set(store)', () => {
 
   it('set writes the text or bytes that a function returns for the item', () => {
     const { session, store } = fakeStore(() => of('v'))
-    from(READINGS)
-      .pipe(
-        set(
-          store,
-          ({ sensor }) => sensor,
-          ({ celsius }) => String(celsius),
-        ),
-      )
-      .subscribe()
-    from(READINGS)
-      .pipe(
-        set(
-          store,
-          ({ sensor }) => sensor,
-          () => Uint8Array.of(0, 255),
-        ),
-      )
-      .subscribe()
-    from(READINGS)
-      .pipe(
-        set(
-          store,
-          ({ sensor }) => sensor,
-          ({ celsius }) => number.encode(celsius),
-        ),
-      )
-      .subscribe()
+    record(from(READINGS).pipe(set(store, sensorOf, ({ celsius }) => String(celsius))))
+    record(from(READINGS).pipe(set(store, sensorOf, () => Uint8Array.of(0, 255))))
+    record(from(READINGS).pipe(set(store, sensorOf, ({ celsius }) => number.encode(celsius))))
     const values = session.requests.map(({ rest }) => rest[0])
     expect(values).toEqual(['21', '19.5', '\0\xff', '\0\xff', '21', '19.5'])
   })
 
   it('set emits the key of every item, with binary keys in hex', () => {
     const { store } = fakeStore(() => of('v'))
-    const keys: string[] = []
-    of<(string | Uint8Array)[]>('plain', utf8('größe'), Uint8Array.of(0xc3, 0x28))
-      .pipe(
-        set(
-          store,
-          key => key,
-          () => 'value',
-        ),
-      )
-      .subscribe(({ key }) => keys.push(key))
-    expect(keys).toEqual(['plain', 'größe', '0xC328'])
+    const keys$ = of<(string | Uint8Array)[]>('plain', utf8('größe'), Uint8Array.of(0xc3, 0x28))
+    const { values } = record(keys$.pipe(set(store, itself, () => 'value')))
+    expect(values).toMatchObject([{ key: 'plain' }, { key: 'größe' }, { key: '0xC328' }])
   })
 
   it('set sends its options with every write', () => {
     const { session, store } = fakeStore(() => of('v'))
     const options = { expiresIn: 5, fencingToken: '7:1:lock' }
-    from(READINGS)
-      .pipe(
-        set(
-          store,
-          ({ sensor }) => sensor,
-          () => 'x',
-          options,
-        ),
-      )
-      .subscribe()
+    record(from(READINGS).pipe(set(store, sensorOf, () => 'x', options)))
     expect(session.requests.map(({ rest, properties }) => [...rest, properties['__ft']])).toEqual([
       ['x', 'PX', '5', '7:1:lock'],
       ['x', 'PX', '5', '7:1:lock'],
@@ -216,16 +158,8 @@ describe('set(store)', () => {
       [utf8('a'), '2'],
       ['b', '1'],
     ]
-    from(items)
-      .pipe(
-        set(
-          store,
-          ([key]) => key,
-          ([, value]) => value,
-          { latest: true },
-        ),
-      )
-      .subscribe()
+    const keyOf = ([key]: (typeof items)[number]): string | Uint8Array => key
+    record(from(items).pipe(set(store, keyOf, ([, value]) => value, { latest: true })))
     expect(session.requests.map(({ key, rest }) => [key, ...rest])).toEqual([
       ['a', '1'],
       ['b', '1'],
@@ -234,16 +168,8 @@ describe('set(store)', () => {
 
   it('set with `latest` treats the text 0xFF and the byte FF as different keys', () => {
     const { session, store } = fakeStore(() => NEVER)
-    of<(string | Uint8Array)[]>('0xFF', Uint8Array.of(0xff))
-      .pipe(
-        set(
-          store,
-          key => key,
-          () => 'value',
-          { latest: true },
-        ),
-      )
-      .subscribe()
+    const keys$ = of<(string | Uint8Array)[]>('0xFF', Uint8Array.of(0xff))
+    record(keys$.pipe(set(store, itself, () => 'value', { latest: true })))
     expect(session.keys).toEqual(['0xFF', '\xff'])
   })
 })
