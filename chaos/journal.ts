@@ -16,23 +16,27 @@ export class Journal {
     this.#file = openSync(path, 'a')
     subscribe('rx-statestore:server:change', ({ key, type, version }) => {
       if (type === 'deleted' || type === 'expired')
-        this.#append({ type, at: now(), key: Buffer.from(key).toString(), version: String(version) })
+        this.#append({ type, at: now(), time: Date.now(), key: Buffer.from(key).toString(), version: String(version) })
     })
   }
 
   recordRecovered(store: Pick<AttachedStore, 'dump'>) {
-    const keys = Array.from(store.dump(), ({ key = '', value = '', version = '', expiresAt }) => ({
+    const keys = Array.from(store.dump(), ({ key = '', value = '', version = '', expiresAt, fencingToken }) => ({
       key,
       value: nameOf(value),
       version,
-      expires: expiresAt !== undefined,
+      expiresAt,
+      fencingToken,
     }))
-    this.#append({ type: 'recovered', at: now(), keys })
+    this.#append({ type: 'recovered', at: now(), time: Date.now(), keys })
   }
 
   recordWrites(store: Pick<AttachedStore, 'requests$' | 'peek'>) {
     store.requests$.subscribe(request => {
-      const line = toJournalledWrite(request, now(), key => store.peek(key)?.version)
+      const line = toJournalledWrite(request, now(), key => {
+        const { version = '', expiresAt, fencingToken } = store.peek(key) ?? {}
+        return { version, expiresAt, fencingToken }
+      })
       if (line) this.#append(line)
     })
   }

@@ -26,7 +26,6 @@ const STEPS = {
   simulations: { command: ['node', 'scripts/simulate.js', '--minutes', '60'] },
   specs: { command: vitest(), env: MANY },
   fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { FUZZ_PACKETS: '10000000' } },
-  crash: { command: vitest('spec/system/crash'), env: { KILLS: '5000' } },
   hivemq: { command: vitest('spec/system/interop/hivemq'), env: { HIVEMQ: '1' } },
   toolchains: { command: vitest('spec/system/frameworks/toolchains'), env: { TOOLCHAINS: '1' } },
   chaos: { command: chaos('main.js') },

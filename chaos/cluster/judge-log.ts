@@ -28,7 +28,7 @@ export async function judgeLog({ recorder, log, known, stored, violations }: Clu
       answered.set(version, Math.min(at, answered.get(version) ?? at))
     if (knowledgeOf(outcome) === 'open') late.add(value)
   }
-  const replayed = await replay(log, { prefix: 'chaos/', answered, epoch: Date.now() - now(), violations })
+  const replayed = await replay(log, { answered, epoch: Date.now() - now(), violations })
   for (const version of answered.keys())
     if (!replayed.versions.has(version))
       violations.add('lost', `a write was acknowledged with version ${version} but is not in the log`)

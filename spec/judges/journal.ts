@@ -1,5 +1,16 @@
 import { nameOf } from './values.js'
 
+/** Whether clients record every request for a key. */
+export const isRecorded = (key: string): boolean => key.startsWith('chaos/')
+
+/** What a store holds for a key beside its value. */
+export interface KeyRecord {
+  readonly version: string
+  /** The expiry in ms since the Unix epoch. */
+  readonly expiresAt?: number | undefined
+  readonly fencingToken?: string | undefined
+}
+
 /**
  * A write that reached a store. In a shared log, it was applied between `earliest` and `at`. Times are in monotonic ms.
  */
@@ -12,12 +23,11 @@ export interface JournalledWrite {
   readonly key: string
   readonly value: string
   readonly condition: 'NX' | 'NEX' | undefined
-  readonly expires: boolean
   readonly outcome: string
   /** Whether the store only repeated its earlier response. */
   readonly isRepeated: boolean
-  /** The version of an applied SET. */
-  readonly version: string | undefined
+  /** The record of the key after an applied SET. */
+  readonly record: KeyRecord | undefined
 }
 
 /** A key that was deleted or has expired. The line of a deletion follows the line of the write. */
@@ -25,21 +35,23 @@ export interface JournalledEnd {
   readonly type: 'deleted' | 'expired'
   readonly at: number
   readonly earliest?: number
+  /** The time of the store's clock in ms since the Unix epoch. */
+  readonly time: number
   readonly key: string
   readonly version: string
 }
 
-export interface RecoveredKey {
+export interface RecoveredKey extends KeyRecord {
   readonly key: string
   readonly value: string
-  readonly version: string
-  readonly expires: boolean
 }
 
 /** The keys with which a store starts. */
 export interface RecoveredKeys {
   readonly type: 'recovered'
   readonly at: number
+  /** The time of the store's clock in ms since the Unix epoch. */
+  readonly time: number
   readonly keys: readonly RecoveredKey[]
 }
 
@@ -54,7 +66,7 @@ export function toJournalledWrite(
     readonly repeated: boolean
   },
   at: number,
-  versionOf: (key: string) => string | undefined,
+  recordOf: (key: string) => KeyRecord,
 ): JournalledWrite | undefined {
   const [verb, key = '', value, ...rest] = wordsOf(request.payload)
   if (verb !== 'SET' && verb !== 'DEL' && verb !== 'VDEL') return undefined
@@ -66,10 +78,9 @@ export function toJournalledWrite(
     key,
     value: value === undefined ? '' : nameOf(value),
     condition: rest.find(word => word === 'NX' || word === 'NEX'),
-    expires: rest.includes('PX'),
     outcome: request.outcome,
     isRepeated: request.repeated,
-    version: verb === 'SET' && request.outcome === 'ok' ? versionOf(key) : undefined,
+    record: verb === 'SET' && request.outcome === 'ok' ? recordOf(key) : undefined,
   }
 }
 

@@ -3,7 +3,7 @@ import type { CommandResult } from '../../src/server/engine/command-result.js'
 import { Engine, type KeyChange } from '../../src/server/engine/engine.js'
 import type { EntryCommand } from '../../src/server/engine/entry.js'
 import { decodeNodeEntry, MessageJudge } from '../../src/server/log/cluster/message-judge.js'
-import { type JournalLine, toJournalledWrite } from './journal.js'
+import { isRecorded, type JournalLine, toJournalledWrite } from './journal.js'
 import type { Violations } from './violations.js'
 
 /** A message of a shared log. */
@@ -15,8 +15,6 @@ export interface LogRecord {
 }
 
 export interface ReplayOptions {
-  /** The keys to include begin with this prefix. */
-  readonly prefix: string
   /** The monotonic time in ms at which each version first became known to a client. */
   readonly answered: ReadonlyMap<string, number>
   /** The wall time in ms at monotonic time 0. */
@@ -44,7 +42,7 @@ interface ReplayedLine {
  */
 export async function replay(
   log: AsyncIterable<LogRecord>,
-  { prefix, answered, epoch, violations }: ReplayOptions,
+  { answered, epoch, violations }: ReplayOptions,
 ): Promise<ReplayResult> {
   const lines: ReplayedLine[] = []
   /** The first response to a request of each message. */
@@ -66,7 +64,7 @@ export async function replay(
         const add = (line: JournalLine | undefined) => line && lines.push({ position, line })
         if (result.type === 'answered') add(recordWrite(writes.shift(), result.answer, position, earliest))
         for (const change of result.changes)
-          add(endOf(change, result.type === 'expired' ? 'expired' : 'deleted', earliest))
+          add(endOf(change, result.type === 'expired' ? 'expired' : 'deleted', entry.time))
       }
     }
     judge.finishPosition(position)
@@ -84,16 +82,19 @@ export async function replay(
     }
     const key = Buffer.from(write.command.key).toString()
     if (changes.length > 0 && version !== undefined) tokens.check(key, write.fencingToken)
-    if (!key.startsWith(prefix)) return undefined
+    if (!isRecorded(key)) return undefined
     const request = { clientId: write.origin.clientId, payload: write.payload, outcome: reply.type, repeated }
-    const line = toJournalledWrite(request, 0, () => String(version))
+    const line = toJournalledWrite(request, 0, () => ({
+      version: String(version),
+      expiresAt: engine.peek(write.command.key)?.expiresAt,
+    }))
     return line && { ...line, earliest }
   }
 
-  function endOf({ key, notification, version }: KeyChange, type: 'deleted' | 'expired', earliest: number) {
+  function endOf({ key, notification, version }: KeyChange, type: 'deleted' | 'expired', time: number) {
     const name = Buffer.from(key).toString()
-    if (notification.op === 'set' || !name.startsWith(prefix)) return undefined
-    return { type, at: 0, earliest, key: name, version: String(version) }
+    if (notification.op === 'set' || !isRecorded(name)) return undefined
+    return { type, at: 0, earliest: time - epoch - 1, time, key: name, version: String(version) }
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JournalLine, JournalledWrite } from './journal.js'
+import type { JournalLine, JournalledWrite, RecoveredKey } from './journal.js'
 import { StoreHistory } from './store-history.js'
 import { Violations } from './violations.js'
 import { checkWrites, type EndedWrite } from './writes.js'
@@ -16,17 +16,17 @@ const written = (at: number, value: string, more: Partial<JournalledWrite> = {})
   key: KEY,
   value,
   condition: undefined,
-  expires: false,
   outcome: 'ok',
   isRepeated: false,
-  version: `v${at}`,
+  record: { version: `v${at}` },
   ...more,
 })
-const deleted = (at: number) => written(at, '', { verb: 'DEL', outcome: 'count', version: undefined })
+const deleted = (at: number) => written(at, '', { verb: 'DEL', outcome: 'count', record: undefined })
 const recovered = (at: number, ...values: [value: string, version: string][]): JournalLine => ({
   type: 'recovered',
   at,
-  keys: values.map(([value, version]) => ({ key: KEY, value, version, expires: false })),
+  time: at,
+  keys: values.map(([value, version]) => ({ key: KEY, value, version })),
 })
 const ended = (value: string, outcome: string, more: Partial<EndedWrite> = {}): EndedWrite => ({
   client: 'c0',
@@ -62,9 +62,9 @@ describe('the judge of writes', () => {
     const lines: JournalLine[] = [
       written(1, FIRST),
       deleted(2),
-      { type: 'deleted', at: 2, key: KEY, version: 'v2' },
-      written(3, SECOND, { expires: true }),
-      { type: 'expired', at: 4, key: KEY, version: 'v4' },
+      { type: 'deleted', at: 2, time: 2, key: KEY, version: 'v2' },
+      written(3, SECOND, { record: { version: 'v3', expiresAt: 4 } }),
+      { type: 'expired', at: 4, time: 4, key: KEY, version: 'v4' },
       recovered(5),
     ]
     expect(await violationsOf(lines, [applied, ended('', 'applied', { verb: 'DEL' }), expiring])).toBe('')
@@ -109,8 +109,33 @@ describe('the judge of writes', () => {
   })
 
   it('the judge rejects the expiry of a key without a time to live', async () => {
-    const lines: JournalLine[] = [written(1, FIRST), { type: 'expired', at: 2, key: KEY, version: 'v2' }]
+    const lines: JournalLine[] = [written(1, FIRST), { type: 'expired', at: 2, time: 2, key: KEY, version: 'v2' }]
     expect(await violationsOf(lines, [applied])).toMatch(/expired although/)
+  })
+
+  it('the judge rejects a key that expires early, and one that a store recovers after its expiry', async () => {
+    const record = { version: 'v1', expiresAt: 1_000 }
+    const expiring = written(1, FIRST, { record })
+    const expired = (time: number): JournalLine => ({ type: 'expired', at: 2, time, key: KEY, version: 'v2' })
+    const later = (time: number, ...keys: RecoveredKey[]): JournalLine => ({ type: 'recovered', at: 2, time, keys })
+    const key = { key: KEY, value: FIRST, ...record }
+    expect(await violationsOf([expiring, expired(999)], [applied])).toMatch(/expired although/)
+    expect(await violationsOf([expiring, later(999)], [applied])).toMatch(/lost/)
+    expect(await violationsOf([expiring, later(1_000)], [applied])).toBe('')
+    expect(await violationsOf([expiring, later(1_000, key)], [applied])).toBe('')
+    expect(await violationsOf([expiring, later(2_000, key)], [applied])).toMatch(/recovered 1000 ms after its expiry/)
+  })
+
+  it('the judge rejects a key that a store recovers with another value, expiry or fencing token', async () => {
+    const record = { version: 'v1', expiresAt: 1_000, fencingToken: '5:0:c0' }
+    const key = { key: KEY, value: FIRST, ...record }
+    const onFound = async (found: RecoveredKey): Promise<string> =>
+      violationsOf([written(1, FIRST, { record }), { type: 'recovered', at: 2, time: 2, keys: [found] }], [applied])
+    expect(await onFound(key)).toBe('')
+    expect(await onFound({ ...key, value: SECOND })).toMatch(/recovered: chaos/)
+    expect(await onFound({ ...key, expiresAt: 1_001 })).toMatch(/recovered: chaos/)
+    expect(await onFound({ ...key, expiresAt: undefined })).toMatch(/recovered: chaos/)
+    expect(await onFound({ ...key, fencingToken: undefined })).toMatch(/recovered: chaos/)
   })
 
   it('the judge rejects writes of one client that arrive in another order', async () => {

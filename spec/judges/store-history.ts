@@ -1,7 +1,22 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Change, History } from './history.js'
-import type { JournalLine, JournalledWrite, RecoveredKey, RecoveredKeys } from './journal.js'
+import {
+  isRecorded,
+  type JournalLine,
+  type JournalledEnd,
+  type JournalledWrite,
+  type KeyRecord,
+  type RecoveredKey,
+  type RecoveredKeys,
+} from './journal.js'
 import { partsOf } from './values.js'
 import type { Violations } from './violations.js'
+
+/**
+ * How long an expired key may exist in a store that has just started, in ms. The store deletes such keys first, but its
+ * process may wait for the CPU.
+ */
+const MAX_OVERDUE_MS = 500
 
 /** How many times a request reached a store, was certainly applied, and was answered again. */
 export interface RequestTally {
@@ -28,8 +43,8 @@ export class StoreHistory {
   readonly losses = new Map<string, number>()
   readonly #violations: Violations
   readonly #isLate: (value: string) => boolean
-  /** The versions of values that expire. */
-  readonly #expiring = new Set<string>()
+  /** The record of each version. */
+  readonly #records = new Map<string, KeyRecord>()
   /** The newest value number of each writer. */
   readonly #newest = new Map<string, number>()
 
@@ -54,7 +69,7 @@ export class StoreHistory {
   }
 
   #addWrite(write: JournalledWrite): void {
-    const { at, earliest, verb, key, value, condition, expires, outcome, isRepeated, version } = write
+    const { at, earliest, verb, key, value, condition, outcome, isRepeated, record } = write
     const tally = this.#tallyOf(write)
     // The response may belong to a request that the previous store only applied before it was killed.
     if (isRepeated) {
@@ -65,23 +80,24 @@ export class StoreHistory {
     if (verb === 'SET' && condition !== 'NEX') this.#checkOrder(value)
     const last = this.changes.lastOf(key)
     const existing = last?.op === 'set' ? last : undefined
-    if (version !== undefined) {
+    if (record !== undefined) {
       tally.applied++
       if (existing && (condition === 'NX' || (condition === 'NEX' && existing.value !== value)))
         this.#violations.add('store', `a condition held against ${JSON.stringify(existing)}`)
-      this.#addSet({ key, value, version, expires }, at, earliest)
+      this.#addSet({ key, value, ...record }, at, earliest)
     } else if (verb !== 'SET' && outcome === 'count' && existing)
       this.changes.record({ key, op: 'delete', value: undefined, version: undefined }, at, earliest)
   }
 
-  #addSet({ key, value, version, expires }: RecoveredKey, at: number, earliest?: number): void {
-    if (expires) this.#expiring.add(version)
-    this.changes.record({ key, op: 'set', value, version }, at, earliest)
+  #addSet({ key, value, ...record }: RecoveredKey, at: number, earliest?: number): void {
+    this.#records.set(record.version, record)
+    this.changes.record({ key, op: 'set', value, version: record.version }, at, earliest)
   }
 
-  #addExpiry({ at, earliest, key, version }: Exclude<JournalLine, JournalledWrite | RecoveredKeys>): void {
+  #addExpiry({ at, earliest, time, key, version }: JournalledEnd): void {
     const last = this.changes.lastOf(key)
-    if (!this.#canExpire(last)) this.#violations.add('store', `${key} expired although it was ${JSON.stringify(last)}`)
+    if (!this.#hasExpired(last, time))
+      this.#violations.add('store', `${key} expired although it was ${JSON.stringify(last)}`)
     this.changes.record({ key, op: 'delete', value: undefined, version }, at, earliest)
   }
 
@@ -89,15 +105,19 @@ export class StoreHistory {
    * Compares the keys that a store recovered with the previous store, which may have applied more than it answered. In
    * that case, the client has a request with an unknown outcome. Otherwise the difference is a violation.
    */
-  #compareRecovered({ at, keys }: RecoveredKeys): void {
+  #compareRecovered({ at, time, keys }: RecoveredKeys): void {
     const recovered = new Map(keys.map(found => [found.key, found]))
     for (const key of new Set([...recovered.keys(), ...this.changes.keys])) {
       const found = recovered.get(key)
       const last = this.changes.lastOf(key)
       if (found !== undefined) {
-        if (last?.version !== found.version) this.#addUnanswered(found, at)
+        if (last?.version === found.version) this.#compareRecord(found, last)
+        else this.#addUnanswered(found, at)
+        const overdue = time - (found.expiresAt ?? time)
+        if (overdue > MAX_OVERDUE_MS)
+          this.#violations.add('recovered', `${key} was recovered ${overdue} ms after its expiry`)
       } else if (last?.op === 'set') {
-        if (!this.#canExpire(last)) this.losses.set(key, (this.losses.get(key) ?? 0) + 1)
+        if (isRecorded(key) && !this.#hasExpired(last, time)) this.losses.set(key, (this.losses.get(key) ?? 0) + 1)
         this.changes.record({ key, op: 'delete', value: undefined, version: undefined }, at)
       }
     }
@@ -110,14 +130,23 @@ export class StoreHistory {
     this.#addSet(found, at)
   }
 
-  #canExpire(change: Change | undefined): boolean {
-    return change?.version !== undefined && this.#expiring.has(change.version)
+  /** Checks that a key is as it was before the store was killed. */
+  #compareRecord({ key, value, ...record }: RecoveredKey, last: Change): void {
+    const before = { value: last.value, ...this.#records.get(record.version) }
+    const after = { value, ...record }
+    if (!isDeepStrictEqual(after, before))
+      this.#violations.add('recovered', `${key} is ${JSON.stringify(after)}, and was ${JSON.stringify(before)}`)
+  }
+
+  #hasExpired(change: Change | undefined, time: number): boolean {
+    const { expiresAt = Number.POSITIVE_INFINITY } = this.#records.get(change?.version ?? '') ?? {}
+    return expiresAt <= time
   }
 
   #tallyOf(request: Request): RequestTally {
     const name = requestName(request)
     const tally = this.requests.get(name) ?? { reached: 0, applied: 0, repeated: 0 }
-    this.requests.set(name, tally)
+    if (isRecorded(request.key)) this.requests.set(name, tally)
     return tally
   }
 

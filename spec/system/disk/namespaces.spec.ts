@@ -19,7 +19,7 @@ if (!hasNamespaces)
     'left out: stores in several pid namespaces (needs the right to unshare them); spec/disk/lock imitates them',
   )
 
-const program = bundledProgram(new URL('../crash/store-script.ts', import.meta.url))
+const program = bundledProgram(new URL('store-script.ts', import.meta.url))
 
 interface StoreProcess {
   readonly url: string

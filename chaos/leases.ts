@@ -1,10 +1,10 @@
 import { StateStoreError, text } from 'rx-statestore'
 import { lease } from 'rx-statestore/lease'
 import type { Subscription } from 'rxjs'
-import type { LeaseHolding } from '../../spec/judges/leases.js'
-import { now } from '../now.js'
-import type { Participant } from '../participant.js'
-import type { Run } from '../run.js'
+import type { LeaseHolding } from '../spec/judges/leases.js'
+import { now } from './now.js'
+import type { Participant } from './participant.js'
+import type { Run } from './run.js'
 
 const LOCKS = 3
 const LEASE_DURATION_MS = 1_500
