@@ -24,10 +24,13 @@ const KIB = 1024
 const MIB = 1024 * KIB
 const { responseTopic, sessionExpiry, willDelay } = PROPERTY
 
-const POLICIES = {
-  'with some rights': SOME_RIGHTS,
-  'with only the right to connect': NO_RIGHTS,
-} as const
+/** Whether a hub session may join and send to all groups. */
+type HubRights = 'all' | 'nothing'
+
+const ATTACKERS: Readonly<Record<string, { readonly policy: string; readonly hubRights: HubRights }>> = {
+  'with some rights': { policy: SOME_RIGHTS, hubRights: 'all' },
+  'with only the right to connect': { policy: NO_RIGHTS, hubRights: 'nothing' },
+}
 
 const connectPacket = (id: string, more: ConnectOptions = {}): Buffer => connect(id, { ...as('mallory'), ...more })
 const connectAs = async (scene: Scene, id: string, more?: ConnectOptions): Promise<RawSocket> =>
@@ -37,7 +40,7 @@ const runConcurrently = async (count: number, act: (n: number) => Promise<unknow
   Promise.all(numbers(count).map(act))
 const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
-const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<unknown>>> = {
+const ATTACKS: Readonly<Record<string, (scene: Scene, hubRights: HubRights) => Promise<unknown>>> = {
   'leaves delayed wills': async scene => {
     const will = { topic: 'mallory/will', payload: Buffer.alloc(60_000), properties: properties(willDelay(3_600)) }
     for (let n = 0; n < nightly(800, 400); n += 100)
@@ -136,9 +139,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
       await attacker.settled()
     })
   },
-  'has many hub sessions with queued messages': async ({ store }, may) => {
+  'has many hub sessions with queued messages': async ({ store }, hubRights) => {
     const open = async (): Promise<WebSocket> => {
-      const url = `${store.addresses.hub}/client/hubs/h?user=mallory&may=${may}`
+      const url = `${store.addresses.hub}/client/hubs/h?user=mallory&may=${hubRights}`
       const socket = new WebSocket(url, 'json.reliable.webpubsub.azure.v1')
       socket.on('error', () => undefined)
       await new Promise(resolve => socket.once('message', resolve))
@@ -172,12 +175,10 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, may: string) => Promise<un
 }
 
 describe('an attacker', () => {
-  it.each(Object.entries(POLICIES))(
+  it.each(Object.entries(ATTACKERS))(
     'an attacker %s who combines all known attacks does not affect other clients',
-    {
-      timeout: 60_000,
-    },
-    async (rights, policy) => {
+    { timeout: 60_000 },
+    async (_, { policy, hubRights }) => {
       const scene = await openScene({
         policy,
         maxBytes: 32 * MIB,
@@ -189,7 +190,7 @@ describe('an attacker', () => {
         async () => {
           for (const [name, attack] of Object.entries(ATTACKS)) {
             const began = performance.now()
-            await attack(scene, rights.startsWith('with rights') ? 'all' : 'nothing')
+            await attack(scene, hubRights)
             if (process.env['FIGURES']) console.info(`${name}: ${(performance.now() - began).toFixed(0)} ms`)
             expect([name, scene.store.exitStatus]).toEqual([name, 'running'])
           }
