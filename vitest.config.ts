@@ -29,7 +29,10 @@ const SIMULATIONS = ['spec/**/*simulation*.spec.ts']
 const MUTANTS = ['spec/mutants/mutants.spec.ts']
 /** Specs that need a browser and the built package, which is built once for all of them. */
 const PAGES = ['spec/system/{browser,frameworks,optimistic,react}/**/*.spec.ts']
-/** Specs that measure a client during an attack, which nothing else on the machine may disturb. */
+/**
+ * Specs that measure a client during an attack, which nothing else on the machine may disturb. Specs of attacks that
+ * judge no durations are in `untimed`, and run together with all others.
+ */
 const ATTACKS = ['spec/system/attacks/*.spec.ts']
 
 /**

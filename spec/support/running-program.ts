@@ -76,6 +76,12 @@ export class AnsweringProgram extends RunningProgram {
     })
   }
 
+  /** Starts a program. Returns it with its first message. */
+  static async start(path: string, args: readonly string[] = [], flags: readonly string[] = []) {
+    const program = new AnsweringProgram(path, args, flags)
+    return { program, ready: await program.#message() }
+  }
+
   /** Starts a program, which is killed at the end of the test. Returns it with its first message. */
   static async launch(path: string, args: readonly string[] = [], flags: readonly string[] = []) {
     const program = killedAtEnd(new AnsweringProgram(path, args, flags))

@@ -111,7 +111,7 @@ export const SERVICES = {
     // These files create certificates while they load.
     files: [
       'spec/system/alerts/*.spec.ts',
-      'spec/system/attacks/strangers.spec.ts',
+      'spec/system/attacks/untimed/strangers.spec.ts',
       'spec/system/broker/foreign/mosquitto-tls.spec.ts',
       'spec/system/cli/authentication.spec.ts',
       'spec/system/cli/ten-commands.spec.ts',

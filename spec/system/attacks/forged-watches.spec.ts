@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { setTimeout } from 'node:timers/promises'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { type Clock, systemClock } from '../../../src/core/util/clock.js'
 import { eventually } from '../../support/eventually.js'
@@ -8,14 +9,14 @@ import { openClient, record } from '../../support/open-client.js'
 import { StoreClient } from '../../support/store-client.js'
 import { RESERVED, responseTopicOf } from '../../support/topics.js'
 import { command } from '../../support/words.js'
-import { Bystander, prepareInnocents } from './support/beside.js'
+import { preparedInnocent } from './support/innocent.js'
 
 const MAX_WATCHES = 100
 
 const FORGED_REQUESTS = 20_000
 const MAX_WATCHERS_OF_KEY = 1_000
 
-prepareInnocents()
+const startInnocent = preparedInnocent()
 
 let url: string
 beforeEach(async () => {
@@ -39,14 +40,15 @@ async function openStore() {
 describe('watches in the names of clients that do not exist', () => {
   it('forged watches end immediately and leave the limit of watches to other clients', async () => {
     const { store } = await openStore()
-    const bystander = await Bystander.start(url)
+    const innocent = await startInnocent(url)
+    await innocent.measureQuiet()
     const attacker = await StoreClient.connect(url, 'mallory')
     for (let i = 0; i < 3 * MAX_WATCHES; i++)
       await attacker.sendRequest(command(`KEYNOTIFY k${i}`), { responseTopic: responseTopicOf(`forged-${i % 7}`) })
     await eventually(() => store.stats.watches === 1)
     const entries = record(openClient(url).key('a', text).entries$)
     await entries.until(({ values }) => values.length > 0)
-    await bystander.expectUnharmed()
+    await innocent.expectUnharmed()
   })
 
   it('forged watches do not end the watches of the client whose name they use', async () => {
@@ -85,7 +87,8 @@ describe('watches in invented names, with subscriptions that the ACL of Mosquitt
   }, async () => {
     const broker = await Mosquitto.launch({ acl: accessRules('innocent') })
     const store = await openAttached(broker.url, { username: 'store' })
-    const bystander = await Bystander.start(broker.url)
+    const innocent = await startInnocent(broker.url)
+    await innocent.measureQuiet()
     const watches = store.stats.watches
     const attacker = await StoreClient.connect(broker.url, 'mallory', { username: 'mallory' })
     for (const filter of ['clients/+/services/statestore/r', `${RESERVED}/+/command/notify/+`])
@@ -98,9 +101,16 @@ describe('watches in invented names, with subscriptions that the ACL of Mosquitt
     const write = async (): Promise<void> => {
       await attacker.sendRequest(command('SET big x'), { responseTopic: 'clients/m0/services/statestore/r' })
     }
-    const timer = setInterval(() => void write(), 200)
-    onTestFinished(() => clearInterval(timer))
+    let isOver = false
+    const writing = (async () => {
+      while (!isOver) {
+        await write()
+        await setTimeout(200)
+      }
+    })()
     await eventually(() => store.stats.notifications > before + MAX_WATCHERS_OF_KEY)
-    await bystander.expectUnharmed()
+    await innocent.expectUnharmed()
+    isOver = true
+    await writing
   })
 })

@@ -48,21 +48,8 @@ it.each(Object.entries(ABORTED))(
           )
         await expect.poll(async () => (await scene.store.stats()).networkConnections, { interval: 50 }).toBe(1)
       },
-      { mustComplete: true, maxAttackMs: 60_000, maxSlowdown: 3 },
+      { mustComplete: true, maxAttackMs: 60_000, isSlowdownJudged: true },
     )
   },
   90_000,
 )
-
-it('Silent handshakes are closed after ten seconds without affecting other clients', async () => {
-  const scene = await openScene({ tls })
-  await scene.runAttack(
-    async () => {
-      for (let n = 0; n < HANDSHAKES; n++) await (await scene.open()).send(HALF_HELLO)
-      await expect
-        .poll(async () => (await scene.store.stats()).networkConnections, { interval: 100, timeout: 15_000 })
-        .toBe(1)
-    },
-    { mustComplete: true, maxAttackMs: 60_000, maxSlowdown: 3 },
-  )
-}, 90_000)

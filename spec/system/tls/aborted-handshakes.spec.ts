@@ -12,6 +12,8 @@ import { listen } from '../../support/diagnostics.js'
 
 /** The number of connections of each kind at each listener. */
 const COUNT = 10
+/** The number of incomplete handshakes at the store. */
+const MANY = 1_010
 /** The timeout of ten seconds plus the interval at which a server checks, in ms. */
 const LONGEST = 13_000
 /** The head of a handshake record of 200 bytes, none of which follow (RFC 8446, section 5.1). */
@@ -95,13 +97,14 @@ const ABORTED: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
   'sends random bytes': async port => (await tcp(port)).write(Buffer.alloc(1_000, 7)),
   'sends HTTP without TLS': async port => (await tcp(port)).write('GET / HTTP/1.1\r\n\r\n'),
 }
+const beginHandshake = async (port: number): Promise<Socket> => {
+  const socket = await tcp(port)
+  socket.write(HALF_HELLO)
+  return socket
+}
 const UNFINISHED: Readonly<Record<string, (port: number) => Promise<Socket>>> = {
   'sends nothing': tcp,
-  'stops sending during the handshake': async port => {
-    const socket = await tcp(port)
-    socket.write(HALF_HELLO)
-    return socket
-  },
+  'stops sending during the handshake': beginHandshake,
 }
 const HEAD = 'GET /client/hubs/chat HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n'
 
@@ -175,10 +178,11 @@ describe('A client that completes neither its handshake nor the head of its requ
       kind,
       sockets: (await Promise.all(ports.map(start))).flat(),
     })
-    const several = (connect: (port: number) => Promise<Socket>) => async (port: number) =>
-      Promise.all(Array.from({ length: COUNT }, async () => connect(port)))
+    const several = (connect: (port: number) => Promise<Socket>, count: number) => async (port: number) =>
+      Promise.all(Array.from({ length: count }, async () => connect(port)))
     const waiting = await Promise.all([
-      ...Object.entries(UNFINISHED).map(([kind, connect]) => begin(kind, safe.ports, several(connect))),
+      ...Object.entries(UNFINISHED).map(([kind, connect]) => begin(kind, safe.ports, several(connect, COUNT))),
+      begin('a thousand handshakes', safe.ports.slice(0, 1), several(beginHandshake, MANY)),
       begin('head with TLS', safe.ports, async port => dripHead(secured, port)),
       begin('head without TLS', plain.ports, async port => dripHead(tcp, port)),
     ])

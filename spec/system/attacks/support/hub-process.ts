@@ -1,8 +1,6 @@
 // A hub in a separate process. It may crash, and its memory and event loop are isolated.
 
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
-import type { HubMemory } from './hub-scene.js'
-import { peakMemory } from './peak-memory.js'
 
 const MAX_AUDIT_LINES = 1_000
 const options = JSON.parse(process.argv[2] ?? '{}')
@@ -27,16 +25,14 @@ server.hub('chat').events$.subscribe(event => {
   if (event.event === 'accept') event.accept()
 })
 
-function memory(): HubMemory {
+function heldBytes(): number {
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
-  const { userCPUTime, systemCPUTime } = process.resourceUsage()
-  return { held: heapUsed + external, peak: peakMemory(), cpu: (userCPUTime + systemCPUTime) / 1_000 }
+  return heapUsed + external
 }
 
 process.on('message', question => {
-  if (question === 'memory') process.send?.(memory())
-  else process.send?.(question === 'audit' ? audit : server.stats)
+  process.send?.(question === 'memory' ? heldBytes() : question === 'audit' ? audit : server.stats)
 })
 process.on('disconnect', () => process.exit())
 process.send?.(server.port)

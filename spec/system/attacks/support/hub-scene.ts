@@ -1,43 +1,17 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { ServePubSubOptions } from '../../../../src/pubsub/hub/index.js'
 import type { HubStats } from '../../../../src/pubsub/hub/pubsub-server.js'
 import { bundledProgram } from '../../../support/bundle.js'
 import type { RawSocket } from '../../../support/raw-socket.js'
 import { AnsweringProgram } from '../../../support/running-program.js'
 import { attackHub, type HubLogin } from './hub-frames.js'
+import { Innocent, type RoundLimits } from './innocent.js'
 
-/** The memory of the hub's process, in bytes. */
-export interface HubMemory {
-  /** The heap and external memory after a garbage collection. */
-  readonly held: number
-  /** The largest resident set so far. */
-  readonly peak: number
-  /** The processor time used so far, in ms. */
-  readonly cpu: number
+interface HubAttackLimits extends RoundLimits {
+  /** Whether the durations of rounds are compared with those before the attack. Default `true`. */
+  readonly isSlowdownJudged?: boolean
 }
 
-/**
- * Measurements of an innocent member. In a round, the member sends a message to its group and receives the ack and the
- * message.
- */
-export interface MemberExperience {
-  readonly rounds: number
-  /** The durations of rounds, in ms. */
-  readonly p50: number
-  readonly p99: number
-  readonly worst: number
-  /** Lost or duplicate messages, and closed connections. */
-  readonly complaints: readonly string[]
-}
-
-/** The time before an attack, in ms. */
-const WARM_UP_MS = 300
-/** The permitted durations of rounds: this factor of those at a hub that is not attacked, or these minimums in ms. */
-const MAX_FACTOR = 3
-const MIN_P99_MS = 10
-const MIN_P50_MS = 3
-/** If the p99 of the member that is not attacked exceeds this value in ms, the machine is too busy to judge by the p99. */
-const BUSY_P99_MS = 5
 /** The heap size of a child process, in MB. */
 const HEAP_MB = 1_024
 
@@ -51,46 +25,45 @@ export function prepareHubScenes(): void {
   }
 }
 
-/** A hub in a process, with a member in another process. */
-interface Pair {
-  readonly hub: AnsweringProgram
-  readonly member: AnsweringProgram
-  readonly port: number
-}
-
-async function startPair(options: Partial<ServePubSubOptions>, pauseMs: number): Promise<Pair> {
+/**
+ * Starts a hub in a process with an innocent member in another process. The caller ends it.
+ *
+ * @param pauseMs - delay between two rounds of the member, in which it sends a message to its group and receives the ack
+ * and the message
+ */
+export async function startHubScene(options: Partial<ServePubSubOptions> = {}, pauseMs = 2): Promise<HubScene> {
   if (programs === undefined) throw new Error('prepareHubScenes() was not called')
   const flags = ['--expose-gc', `--max-old-space-size=${HEAP_MB}`]
-  const { program: hub, ready } = await AnsweringProgram.launch(programs.hub(), [JSON.stringify(options)], flags)
-  const url = `ws://127.0.0.1:${ready}/client/hubs/chat?user=innocent&may=all`
-  const { program: member } = await AnsweringProgram.launch(programs.member(), [url, String(pauseMs)], flags)
-  return { hub, member, port: Number(ready) }
+  const { program: hub, ready: port } = await AnsweringProgram.start(programs.hub(), [JSON.stringify(options)], flags)
+  const url = `ws://127.0.0.1:${port}/client/hubs/chat?user=innocent&may=all`
+  const { program: member } = await AnsweringProgram.start(programs.member(), [url, String(pauseMs)])
+  return new HubScene(hub, member, await Innocent.start(member), Number(port))
 }
 
-/**
- * Opens a hub with an innocent member for one test, and a second pair that is not attacked as the baseline.
- *
- * @param pauseMs - delay between two rounds of the innocent member
- */
-export async function openHubScene(options: Partial<ServePubSubOptions> = {}, pauseMs = 2): Promise<HubScene> {
-  const [attacked, quiet] = await Promise.all([startPair(options, pauseMs), startPair(options, pauseMs)])
-  await sleep(WARM_UP_MS)
-  return new HubScene(attacked, quiet.member)
+/** Opens a scene for one test. */
+export async function openHubScene(...options: Parameters<typeof startHubScene>): Promise<HubScene> {
+  const scene = await startHubScene(...options)
+  onTestFinished(async () => scene.end())
+  return scene
 }
 
+/** A hub with an innocent member and attackers. */
 export class HubScene {
   readonly port: number
   readonly #hub: AnsweringProgram
   readonly #member: AnsweringProgram
-  /** The member that is not attacked. */
-  readonly #quiet: AnsweringProgram
+  readonly #innocent: Innocent
   readonly #attackers: RawSocket[] = []
 
-  constructor({ hub, member, port }: Pair, quiet: AnsweringProgram) {
+  constructor(hub: AnsweringProgram, member: AnsweringProgram, innocent: Innocent, port: number) {
     this.#hub = hub
     this.#member = member
+    this.#innocent = innocent
     this.port = port
-    this.#quiet = quiet
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([this.#member.end(), this.#hub.end()])
   }
 
   async connect(login: HubLogin = {}): Promise<RawSocket> {
@@ -106,7 +79,8 @@ export class HubScene {
     return attackers
   }
 
-  async memory(): Promise<HubMemory> {
+  /** Returns the heap and external memory of the hub after a garbage collection, in bytes. */
+  async heldBytes(): Promise<number> {
     return this.#hub.ask('memory')
   }
 
@@ -129,47 +103,18 @@ export class HubScene {
     )
   }
 
-  /**
-   * Runs an attack and judges it by the measurements of the innocent member during the attack.
-   *
-   * @param isTimed - whether the durations of rounds are judged, which thousands of handshakes would distort
-   */
-  async runAttack(attack: () => Promise<void>, isTimed = true): Promise<MemberExperience> {
-    await this.#experiences()
-    const before = await this.memory()
-    const began = performance.now()
+  /** Runs an attack and judges it by the measurements of the innocent member. */
+  async runAttack(
+    attack: () => Promise<void>,
+    { isSlowdownJudged = true, ...limits }: HubAttackLimits = {},
+  ): Promise<void> {
+    if (isSlowdownJudged) await this.#innocent.measureQuiet()
     await attack()
-    const [experience, quiet] = await this.#experiences()
-    const share = ((await this.memory()).cpu - before.cpu) / (performance.now() - began)
+    const words = await this.#innocent.expectUnharmed({ rounds: 0, ...limits })
     for (const attacker of this.#attackers.splice(0)) attacker.hangUp()
-    const { complaints } = experience
-    const words = `attacked: ${describe(experience)}; not attacked: ${describe(quiet)}; ${(100 * share).toFixed(0)} % of a processor used`
-    if (process.env['FIGURES']) process.stderr.write(`${words}\n`)
-    const isSlow = isTimed && isSlower(experience, quiet)
-    expect({ complaints, isRunning: this.#hub.isRunning, isSlow }, words).toEqual({
-      complaints: [],
-      isRunning: true,
-      isSlow: false,
-    })
-    return experience
-  }
-
-  /** Returns the measurements of both members since the last call. */
-  async #experiences(): Promise<[MemberExperience, MemberExperience]> {
-    return Promise.all([this.#member.ask('experience'), this.#quiet.ask('experience')])
+    if (process.env['FIGURES']) console.info(words)
+    expect(this.#hub.status).toBe('running')
   }
 }
-
-/**
- * Returns whether an attack has slowed down a member. If the member that is not attacked has long rounds as well, the
- * machine is busy and the median decides.
- */
-function isSlower(attacked: MemberExperience, quiet: MemberExperience): boolean {
-  if (quiet.p99 > BUSY_P99_MS) return attacked.p50 > MAX_FACTOR * Math.max(quiet.p50, MIN_P50_MS)
-  return attacked.p99 > MAX_FACTOR * Math.max(quiet.p99, MIN_P99_MS)
-}
-
-const describe = ({ rounds, p50, p99, worst }: MemberExperience): string =>
-  `${rounds} rounds, p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, worst ${worst.toFixed(0)} ms`
 
 const sleep = async (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))

@@ -1,35 +1,104 @@
+import { expect } from 'vitest'
+import { bundledProgram } from '../../../support/bundle.js'
 import { AnsweringProgram } from '../../../support/running-program.js'
 
-/** Measurements of a client. A round is a write and a read with both responses, and the notification. */
+/** The maximum factor by which an attack may raise the median and the 99th percentile of the durations. */
+const MAX_SLOWDOWN = 3
+/** The durations in ms below which rounds are within the noise of the machine. */
+const MIN_QUIET = { p50: 1, p99: 10 }
+/** The steps of a round: to the server, back, and to the server again. The machine may delay each of them. */
+const STEPS = 3
+/** The number of rounds that warm up the code, and the number after an attack. */
+const ROUNDS = 20
+/** The number of rounds for a 99th percentile, or to observe that nothing happens. */
+export const MANY_ROUNDS = 100
+
+/** The judgement of a client after an attack. */
+export interface RoundLimits {
+  /** The number of rounds to observe after the attack. Default 20. */
+  readonly rounds?: number
+  /** The maximum duration of a round, in ms. Default 1 s: the failures that the specs look for take much longer. */
+  readonly maxRoundMs?: number
+}
+
+/** A distribution of durations, in ms. */
+interface Distribution {
+  readonly p50: number
+  readonly p99: number
+  readonly worst: number
+}
+
+/** Measurements of the rounds of a client. */
 export interface Experience {
   readonly rounds: number
-  /** The median duration of a round, in ms. */
-  readonly median: number
-  /** The 99th percentile of the durations, in ms. */
-  readonly p99: number
-  /** The longest duration in ms, including the round in progress. */
-  readonly worst: number
-  /** The longest delay of a process that was ready to run, in ms. It depends on the machine and not on the store. */
-  readonly noise: number
+  /** The durations of the rounds, including the round in progress. */
+  readonly durations: Distribution
+  /** The delays of a process that was ready to run, which depend on the machine and not on the server. */
+  readonly noise: Pick<Distribution, 'p50' | 'worst'>
   /** Lost, duplicate or foreign messages, and disconnections. */
   readonly complaints: readonly string[]
 }
 
-/** An innocent client in a separate process, which is killed at the end of the test. */
+const ENDLESS: Distribution = { p50: Infinity, p99: Infinity, worst: Infinity }
+
+const describe = ({ p50, p99, worst }: Distribution): string =>
+  `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, worst ${worst.toFixed(0)} ms`
+
+/** Builds the program of a client of a store. Must be called once per file. Returns a function that starts the client. */
+export function preparedInnocent(): (url: string) => Promise<Innocent> {
+  const path = bundledProgram(new URL('innocent-process.ts', import.meta.url))
+  return async url => Innocent.start((await AnsweringProgram.launch(path(), [url])).program)
+}
+
+/** An innocent client of a store or a hub, in a separate process. */
 export class Innocent {
   readonly #program: AnsweringProgram
+  #quiet: Experience | undefined
 
   private constructor(program: AnsweringProgram) {
     this.#program = program
   }
 
-  static async start(path: string, url: string, id = 'innocent'): Promise<Innocent> {
-    const { program } = await AnsweringProgram.launch(path, [url, id])
-    return new Innocent(program)
+  /** Waits until the client of a program is warm. */
+  static async start(program: AnsweringProgram): Promise<Innocent> {
+    const innocent = new Innocent(program)
+    // The first rounds warm up the code, which is slow on its first run.
+    expect((await innocent.experience(ROUNDS)).complaints).toEqual([])
+    return innocent
   }
 
   /** Returns the measurements since the last call, after `rounds` more rounds or five seconds. */
   async experience(rounds: number): Promise<Experience> {
     return this.#program.ask(rounds)
+  }
+
+  /** Measures the durations once, without an attack, so that {@link expectUnharmed} compares them. */
+  async measureQuiet(): Promise<void> {
+    this.#quiet ??= await this.experience(MANY_ROUNDS)
+    expect(this.#quiet.complaints).toEqual([])
+  }
+
+  /** Checks that the client lost nothing and was neither starved nor slowed down. Returns the measurements in words. */
+  async expectUnharmed({ rounds = ROUNDS, maxRoundMs = 1_000 }: RoundLimits = {}): Promise<string> {
+    const { rounds: done, durations, noise, complaints } = await this.experience(rounds)
+    const quiet = this.#quiet?.durations ?? ENDLESS
+    const late = `noise: p50 ${noise.p50.toFixed(1)}, worst ${noise.worst.toFixed(0)} ms`
+    const words = `${done} rounds: ${describe(durations)}; before: ${describe(quiet)}; ${late}`
+    const isStarved = durations.worst > maxRoundMs + STEPS * noise.worst
+    const limit = (at: 'p50' | 'p99', late: number): number =>
+      MAX_SLOWDOWN * Math.max(quiet[at], MIN_QUIET[at]) + STEPS * late
+    const isSlowed = durations.p50 > limit('p50', noise.p50) || durations.p99 > limit('p99', noise.worst)
+    expect({ complaints, isStarved, isSlowed }, words).toEqual({ complaints: [], isStarved: false, isSlowed: false })
+    return words
+  }
+
+  /**
+   * Checks that the client lost nothing, regardless of the durations. Duplicates are permitted, as delivery is at least
+   * once.
+   */
+  async expectNothingLost(): Promise<void> {
+    const { rounds, complaints } = await this.experience(MANY_ROUNDS)
+    expect(complaints.filter(words => !/^in round \d+ came /.test(words))).toEqual([])
+    expect(rounds).toBeGreaterThanOrEqual(MANY_ROUNDS)
   }
 }

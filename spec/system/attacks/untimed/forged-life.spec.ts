@@ -1,17 +1,17 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { text } from '../../../src/client/index.js'
-import { attach } from '../../../src/server/index.js'
-import { layLink } from '../../support/link.js'
-import { Mosquitto } from '../../support/mosquitto.js'
-import { openAttached, untilState } from '../../support/open-attached.js'
-import { openClient, record } from '../../support/open-client.js'
-import { StoreClient } from '../../support/store-client.js'
-import { Bystander, prepareInnocents } from './support/beside.js'
+import { text } from '../../../../src/client/index.js'
+import { attach } from '../../../../src/server/index.js'
+import { layLink } from '../../../support/link.js'
+import { Mosquitto } from '../../../support/mosquitto.js'
+import { openAttached, untilState } from '../../../support/open-attached.js'
+import { openClient, record } from '../../../support/open-client.js'
+import { StoreClient } from '../../../support/store-client.js'
+import { MANY_ROUNDS, preparedInnocent } from '../support/innocent.js'
 
 const LIFE_TOPIC = 'rx-statestore/v1/life'
 const RECONNECT = { initial: 20, max: 200 }
 
-prepareInnocents()
+const startInnocent = preparedInnocent()
 
 let url: string
 beforeEach(async () => {
@@ -27,19 +27,19 @@ describe('a forged announcement of another store, at a broker where every client
   ])('a forged announcement of another store neither ends nor empties the store: %s', async (_, payload, retain) => {
     const store = await openAttached(url)
     const states = record(store.state$)
-    const bystander = await Bystander.start(url)
+    const innocent = await startInnocent(url)
     const attacker = await StoreClient.connect(url, 'mallory')
     await attacker.subscribe(LIFE_TOPIC)
     await openClient(url).key('a', text).set('kept')
     for (let i = 0; i < 200; i++) await attacker.publish(LIFE_TOPIC, payload, { qos: 0, retain })
-    await bystander.expectUnharmed()
+    await innocent.expectUnharmed({ rounds: MANY_ROUNDS })
     // The store publishes the last message.
     const { state } = store
     const isRepaired = (): boolean => state.state === 'serving' && attacker.inbox.at(-1)?.text === state.life
     while (!isRepaired()) await attacker.arrived(attacker.inbox.length + 1)
     expect(states.values).toEqual([state])
     expect(await openClient(url).key('a', text).get()).toMatchObject({ value: 'kept' })
-    await bystander.expectUnharmed()
+    await innocent.expectUnharmed({ rounds: MANY_ROUNDS })
     expect(attacker.inbox.filter(message => message.text !== payload).length).toBeLessThan(20)
   })
 

@@ -1,12 +1,12 @@
 import { firstValueFrom, toArray } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { connect, text } from '../../../src/client/index.js'
-import { firstOf } from '../../../src/server/index.js'
-import { openStore } from '../../support/open-store.js'
-import { as, backwards, now } from '../../support/secured.js'
-import { StoreClient } from '../../support/store-client.js'
-import { command, resp3 } from '../../support/words.js'
-import { NO_RIGHTS, SOME_RIGHTS } from './support/policies.js'
+import { connect, text } from '../../../../src/client/index.js'
+import { firstOf } from '../../../../src/server/index.js'
+import { openStore } from '../../../support/open-store.js'
+import { as, backwards, now } from '../../../support/secured.js'
+import { StoreClient } from '../../../support/store-client.js'
+import { command, resp3 } from '../../../support/words.js'
+import { NO_RIGHTS, SOME_RIGHTS } from '../support/policies.js'
 
 /** The attacker has rights in the first policy, and only the right to connect in the second. */
 const RULES = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { ServeOptions } from '../../../src/server/index.js'
-import { openStore } from '../../support/open-store.js'
-import { RawSocket } from '../../support/raw-socket.js'
+import type { ServeOptions } from '../../../../src/server/index.js'
+import { openStore } from '../../../support/open-store.js'
+import { RawSocket } from '../../../support/raw-socket.js'
 
 /** Returns the status of a WebSocket upgrade, which is 101 if the upgrade is accepted. */
 async function ask(headers: Readonly<Record<string, string>>, options: ServeOptions = {}): Promise<number> {

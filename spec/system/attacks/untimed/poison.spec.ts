@@ -1,22 +1,22 @@
 import type { IPublishPacket, Packet } from 'mqtt-packet'
 import { describe, expect, it } from 'vitest'
-import { bytes } from '../../../src/client/keys/codec.js'
-import { AttachedProcess } from '../../support/attached-process.js'
-import { eventually } from '../../support/eventually.js'
-import { accessRules, Mosquitto } from '../../support/mosquitto.js'
-import { openAttached } from '../../support/open-attached.js'
-import { openClient, record } from '../../support/open-client.js'
-import { StoreClient } from '../../support/store-client.js'
-import { notificationTopicOf, responseTopicOf } from '../../support/topics.js'
-import { command } from '../../support/words.js'
-import { Bystander, prepareInnocents } from './support/beside.js'
-import { openRejectingLink } from './support/objecting-link.js'
+import { bytes } from '../../../../src/client/keys/codec.js'
+import { AttachedProcess } from '../../../support/attached-process.js'
+import { eventually } from '../../../support/eventually.js'
+import { accessRules, Mosquitto } from '../../../support/mosquitto.js'
+import { openAttached } from '../../../support/open-attached.js'
+import { openClient, record } from '../../../support/open-client.js'
+import { StoreClient } from '../../../support/store-client.js'
+import { notificationTopicOf, responseTopicOf } from '../../../support/topics.js'
+import { command } from '../../../support/words.js'
+import { MANY_ROUNDS, preparedInnocent } from '../support/innocent.js'
+import { openRejectingLink } from '../support/objecting-link.js'
 
 /** Returns a topic of many levels. Mosquitto closes a connection that publishes to 202 levels. */
 const deepTopic = (levels: number): string =>
   `clients/mallory/services/statestore/${Array.from({ length: levels - 4 }, () => 'a').join('/')}`
 
-prepareInnocents()
+const startInnocent = preparedInnocent()
 
 const openMosquitto = async (): Promise<Mosquitto> => Mosquitto.launch({ acl: accessRules('innocent') })
 
@@ -29,10 +29,10 @@ describe('a request with a response topic that Mosquitto rejects', () => {
     const store = await openAttached(url, { username: 'store' })
     const states = record(store.state$)
     const refused = record(store.audit$)
-    const bystander = await Bystander.start(url)
+    const innocent = await startInnocent(url)
     const attacker = await mallory(url)
     for (let i = 0; i < 200; i++) await attacker.sendRequest(command('GET a'), { responseTopic: deepTopic(205) })
-    await bystander.expectUnharmed()
+    await innocent.expectUnharmed({ rounds: MANY_ROUNDS })
     expect(states.values.map(({ state }) => state)).toEqual(['serving'])
     expect(refused.values[0]).toMatchObject({ event: 'refused', action: 'publish', clientId: 'mallory' })
   })
@@ -46,8 +46,8 @@ describe('a request with a response topic that Mosquitto rejects', () => {
     await (await mallory(url)).sendRequest(command('GET a'), { responseTopic: deepTopic(205) })
     const second = new AttachedProcess(address)
     await second.until('serving')
-    const bystander = await Bystander.start(url)
-    await bystander.expectUnharmed()
+    const innocent = await startInnocent(url)
+    await innocent.expectUnharmed({ rounds: MANY_ROUNDS })
     await second.until('serving')
   })
 })
@@ -69,20 +69,20 @@ describe.each([
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const store = await openAttached(link.url)
     const faults = record(store.faults$)
-    const bystander = await Bystander.start(broker.url)
+    const innocent = await startInnocent(broker.url)
     const attacker = await StoreClient.ready(broker.url, 'mallory')
     const client = openClient(broker.url)
     const writes = Array.from({ length: 100 }, async (_, i) => client.key(`k${i}`, bytes).set(new Uint8Array([i])))
     await attacker.sendRequest(command('GET a'))
     await eventually(() => faults.values.length > 0)
     await Promise.all(writes)
-    await bystander.expectNothingLost()
+    await innocent.expectNothingLost()
     expect(store.state.state).toBe('serving')
     expect(store.stats.keys).toBe(101)
     expect(String(faults.values[0]?.error)).toContain(`response to ${responseTopicOf('mallory')}, which was dropped`)
     // The request is acknowledged, so the connection stays open.
     const { connections } = link
-    await bystander.expectUnharmed()
+    await innocent.expectUnharmed({ rounds: MANY_ROUNDS })
     expect(link.connections).toBe(connections)
   })
 
@@ -96,9 +96,9 @@ describe.each([
     await second.until('serving')
     await eventually(() => link.convictions >= (reasonCode === undefined ? 3 : 1))
     await second.until('serving')
-    const bystander = await Bystander.start(broker.url)
+    const innocent = await startInnocent(broker.url)
     const { connections } = link
-    await bystander.expectUnharmed()
+    await innocent.expectUnharmed({ rounds: MANY_ROUNDS })
     expect(link.connections).toBe(connections)
   })
 })
@@ -109,15 +109,15 @@ describe('a broker that ends the connection on a notification', () => {
     const { broker, link } = await openHostileLink(isNotificationOfMallory, 144)
     const store = await openAttached(link.url)
     const faults = record(store.faults$)
-    const bystander = await Bystander.start(broker.url)
+    const innocent = await startInnocent(broker.url)
     const attacker = await StoreClient.ready(broker.url, 'mallory')
     await attacker.request(command('KEYNOTIFY a'))
     await attacker.request(command('SET a b'), { timestamp: `${Date.now()}:0:C` })
     await eventually(() => faults.values.length > 0)
-    await bystander.expectNothingLost()
+    await innocent.expectNothingLost()
     const { connections } = link
     await attacker.request(command('SET a c'), { timestamp: `${Date.now()}:1:C` })
-    await bystander.expectUnharmed()
+    await innocent.expectUnharmed({ rounds: MANY_ROUNDS })
     expect([link.connections, store.state.state]).toEqual([connections, 'serving'])
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { bridge } from '../../../src/pubsub/bridge/index.js'
-import { openBridge } from '../../pubsub/bridge/support/open-bridge.js'
-import type { RawFrame } from '../../pubsub/support/raw-pubsub-client.js'
+import { bridge } from '../../../../src/pubsub/bridge/index.js'
+import { openBridge } from '../../../pubsub/bridge/support/open-bridge.js'
+import type { RawFrame } from '../../../pubsub/support/raw-pubsub-client.js'
 
 const resultOf = ({ success, error }: RawFrame): string => (success === true ? 'done' : Object(error).name)
 const PERMISSIVE = { read: () => true }
