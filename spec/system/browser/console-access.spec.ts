@@ -6,7 +6,7 @@ import { openClient } from '../../support/open-client.js'
 import { expectAccessibleInBothThemes } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsolePage, type RunningConsole, startConsole } from './support/console.js'
-import { SIZES, takePictures } from './support/looks.js'
+import { takePictures } from './support/looks.js'
 import { reads } from './support/waiting.js'
 
 const SEED = [
@@ -60,7 +60,6 @@ describeInBrowser('The rights of the console', open => {
     await reads(ui.detail.locator('.fact').filter({ hasText: 'Freshness' }), 'no access')
     await expectAccessibleInBothThemes(page)
     await takePictures(page, 'console-unreadable')
-    await page.setViewportSize(SIZES.desktop)
     const writer = openClient(store.url, { username: 'writer' })
     await firstValueFrom(writer.key('line-1/speed', number).set(13))
     await reads(ui.cell('line-1/speed', 'value'), '13')

@@ -66,7 +66,6 @@ describeInBrowser('The console of an attached store', open => {
       await ui.decide('Set')
       await seen.until(({ values }) => values.at(-1) === 'new')
       await takePictures(page, 'console-attached-keys')
-      await page.setViewportSize({ width: 1280, height: 800 })
 
       await ui.goTo('Clients')
       await reads(page.getByRole('row', { name: 'panel-7' }).locator('[data-label=watches]'), '1')
@@ -125,7 +124,6 @@ describeInBrowser('The console of an attached store', open => {
       await reads(ui.dialog.getByRole('alert'), 'Another store is active')
       await expectAccessible(page)
       await takePictures(page, 'console-standby-edit')
-      await page.setViewportSize({ width: 1280, height: 800 })
       await ui.decide('Cancel')
       await ui.goTo('Clients')
       await reads(page.getByRole('main'), 'Known to the active store only.')

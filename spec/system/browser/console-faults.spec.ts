@@ -6,7 +6,7 @@ import { expectAccessibleInBothThemes } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsolePage, type RunningConsole, startConsole } from './support/console.js'
 import { NO_SOCKET } from './support/guard.js'
-import { SIZES, takePictures } from './support/looks.js'
+import { takePictures } from './support/looks.js'
 import { reads } from './support/waiting.js'
 
 const SEED = [
@@ -54,11 +54,9 @@ describeInBrowser('The console while the store is unreachable', open => {
     await ui.detail.locator('canvas').waitFor()
     await expectAccessibleInBothThemes(page)
     await takePictures(page, 'console-stale-detail')
-    await page.setViewportSize(SIZES.desktop)
     await ui.press('Close')
     await expectAccessibleInBothThemes(page)
     await takePictures(page, 'console-stale-keys')
-    await page.setViewportSize(SIZES.desktop)
     await ui.search.fill('recipe')
     await reads(page.locator('#found'), 'Search waits for the store *recipe*')
     await expectAccessibleInBothThemes(page)

@@ -3,10 +3,10 @@ import { firstValueFrom } from 'rxjs'
 import { expect, it } from 'vitest'
 import { number, text } from '../../../src/client/index.js'
 import { openClient } from '../../support/open-client.js'
-import { expectAccessible } from './support/accessibility.js'
+import { expectAccessible, expectAccessibleInBothThemes } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsolePage, startConsole } from './support/console.js'
-import { SIZES, THEMES, takePictures } from './support/looks.js'
+import { takePictures } from './support/looks.js'
 import { reads } from './support/waiting.js'
 
 const SEED = [
@@ -177,12 +177,8 @@ describeInBrowser('The tree of keys on the console', open => {
     for (const path of ['plant/', 'plant/line-2/', 'plant/line-2/recipe/', 'site/nantes/building/4/'])
       await ui.branch(path).click()
     await reads(ui.cell('plant/line-2/recipe/step', 'value'), '14')
-    for (const colorScheme of THEMES) {
-      await page.emulateMedia({ colorScheme })
-      await expectAccessible(page)
-    }
+    await expectAccessibleInBothThemes(page)
     await takePictures(page, 'console-tree')
-    await page.setViewportSize(SIZES.desktop)
     await ui.open('plant/line-2/recipe/step')
     await expectAccessible(page)
     await takePictures(page, 'console-tree-detail', { sizes: ['desktop'] })

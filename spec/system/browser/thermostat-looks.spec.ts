@@ -2,14 +2,13 @@ import type { Page } from 'playwright-core'
 import { filter, firstValueFrom } from 'rxjs'
 import { expect, it } from 'vitest'
 import { number } from '../../../src/client/index.js'
-import { expectAccessible } from './support/accessibility.js'
+import { expectAccessibleInBothThemes } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { DialControl } from './support/dial.js'
 import { NO_SOCKET } from './support/guard.js'
 import { type Holding, holdBack } from './support/hold-back.js'
-import { SIZES, THEMES, takePictures } from './support/looks.js'
-import { builtPackage } from './support/package.js'
-import { SET_POINT, startThermostat } from './support/thermostat.js'
+import { SIZES, takePictures } from './support/looks.js'
+import { SET_POINT, serveThermostat } from './support/thermostat.js'
 import { reads } from './support/waiting.js'
 
 const LIVE = 'Live'
@@ -25,8 +24,10 @@ async function swipe(page: Page, places: readonly { readonly x: number; readonly
 }
 
 describeInBrowser('The looks of the thermostat', open => {
+  const startThermostat = serveThermostat()
+
   it('the thermostat is accessible in all sizes, themes and states', async () => {
-    const { url, link } = await startThermostat(builtPackage())
+    const { url, link } = await startThermostat()
     let holding: Holding | undefined
     const { page } = await open(url, {
       allow: [NO_SOCKET],
@@ -64,7 +65,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('the thermostat is accessible while it connects', async () => {
-    const { url } = await startThermostat(builtPackage())
+    const { url } = await startThermostat()
     const { page } = await open(url, {
       reducedMotion: true,
       beforeLoad: opened => opened.routeWebSocket(/\/store$/, () => undefined),
@@ -75,7 +76,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('the thermostat is accessible after a refusal, also with its details', async () => {
-    const { url, client } = await startThermostat(builtPackage())
+    const { url, client } = await startThermostat()
     const { page } = await open(url, { reducedMotion: true })
     const dial = new DialControl(page)
     await dial.shows(21)
@@ -91,7 +92,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('buttons on a phone are at least 44 px wide and high', async () => {
-    const { url } = await startThermostat(builtPackage())
+    const { url } = await startThermostat()
     const { page } = await open(url, { size: 'phone', touch: true })
     await reads(words(page), LIVE)
     const sizes = await page
@@ -101,7 +102,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('changes are listed in order, in as many whole rows as fit', async () => {
-    const { url, client } = await startThermostat(builtPackage())
+    const { url, client } = await startThermostat()
     for (const value of [20, 22, 23]) await client.key(SET_POINT, number).set(value)
     const { page } = await open(url)
     await reads(words(page), LIVE)
@@ -122,7 +123,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('a finger on the dial turns it, and a finger elsewhere scrolls the page', async () => {
-    const { url } = await startThermostat(builtPackage())
+    const { url } = await startThermostat()
     const { page } = await open(url, { size: 'phone', touch: true })
     const dial = new DialControl(page)
     await dial.shows(21)
@@ -142,7 +143,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('a tap on the ring does not turn the dial', async () => {
-    const { url, client, written } = await startThermostat(builtPackage())
+    const { url, client, written } = await startThermostat()
     const { page } = await open(url, { size: 'phone', touch: true })
     const dial = new DialControl(page)
     await dial.shows(21)
@@ -155,7 +156,7 @@ describeInBrowser('The looks of the thermostat', open => {
   })
 
   it('the thermostat respects reduced motion', async () => {
-    const { url } = await startThermostat(builtPackage())
+    const { url } = await startThermostat()
     const { page } = await open(url, { reducedMotion: true })
     await reads(words(page), LIVE)
     expect(await page.evaluate(() => document.getAnimations().length)).toBe(0)
@@ -165,9 +166,6 @@ describeInBrowser('The looks of the thermostat', open => {
 async function expectAccessibleEverywhere(page: Page): Promise<void> {
   for (const size of [SIZES.phone, SIZES.desktop]) {
     await page.setViewportSize(size)
-    for (const theme of THEMES) {
-      await page.emulateMedia({ colorScheme: theme })
-      await expectAccessible(page)
-    }
+    await expectAccessibleInBothThemes(page)
   }
 }

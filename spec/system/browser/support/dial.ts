@@ -8,6 +8,8 @@ const SWEEP = 270
 /** The lowest set point, in °C. */
 const MIN = 10
 const MAX = 30
+/** The distance between two set points, in °C. */
+const STEP = 0.5
 
 export interface Place {
   readonly x: number
@@ -43,7 +45,7 @@ export class DialControl {
     await this.#page.mouse.down()
   }
 
-  /** Drags along the arc in steps of a quarter of a degree Celsius. */
+  /** Drags along the arc, to each set point on the way. */
   async move(from: number, to: number): Promise<void> {
     for (const value of between(from, to)) {
       const { x, y } = await this.placeOf(value)
@@ -69,8 +71,8 @@ export class DialControl {
   }
 }
 
-/** Returns the values between two set points, without the first one. */
-export function between(from: number, to: number, step = 0.25): readonly number[] {
-  const count = Math.round(Math.abs(to - from) / step)
-  return Array.from({ length: count }, (_, i) => Number((from + Math.sign(to - from) * (i + 1) * step).toFixed(2)))
+/** Returns the set points between two of them, without the first one. */
+export function between(from: number, to: number): readonly number[] {
+  const count = Math.abs(to - from) / STEP
+  return Array.from({ length: count }, (_, i) => from + Math.sign(to - from) * (i + 1) * STEP)
 }

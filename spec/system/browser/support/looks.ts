@@ -1,7 +1,7 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { nightly } from '../../../support/effort.js'
 
 /** The sizes of windows, in CSS pixels. */
 export const SIZES = {
@@ -24,18 +24,18 @@ export interface PictureOptions {
 }
 
 /**
- * Takes screenshots for review, as `spec/browser/screenshots/{name}.{size}.{theme}.png`. The page keeps the last size
- * and theme. Fails if the page is wider than the window.
+ * Fails if the page is wider than a window of these sizes. The nightly run also takes screenshots for review, as
+ * `screenshots/{name}.{size}.{theme}.png`, and leaves the page in the last theme. The page keeps the last size.
  */
 export async function takePictures(page: Page, name: string, options: PictureOptions = {}): Promise<void> {
-  const { whole = false, sizes = ['desktop', 'phone'], themes = THEMES } = options
-  await mkdir(SCREENSHOTS, { recursive: true })
+  const { whole = false, sizes = ['phone', 'desktop'], themes = THEMES } = options
   for (const size of sizes) {
     await page.setViewportSize(SIZES[size])
-    for (const theme of themes) {
+    await painted(page)
+    await expectToFit(page)
+    for (const theme of nightly(themes, [])) {
       await page.emulateMedia({ colorScheme: theme })
       await painted(page)
-      await expectToFit(page)
       await page.screenshot({ path: join(SCREENSHOTS, `${name}.${size}.${theme}.png`), fullPage: whole })
     }
   }
