@@ -140,11 +140,11 @@ function graph(nodeOf: (file: string) => string): ReadonlyMap<string, Set<string
 }
 
 describe('the architecture', () => {
-  it('lists every folder in its rules', () => {
+  it('the architecture lists every folder in its rules', () => {
     expect(files.filter(file => floorOf(file) < 0)).toEqual([])
   })
 
-  it('permits no import from a later folder or from a room that is not listed', () => {
+  it('the architecture permits no import from a later folder or from a room that is not listed', () => {
     const forbidden = relatives.filter(({ from, target }) =>
       roomOf(from) === roomOf(target)
         ? floorOf(from) < floorOf(target)
@@ -153,21 +153,21 @@ describe('the architecture', () => {
     expect(forbidden.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
   })
 
-  it.each(APART)('ensures that %s does not import %s, because %s', (importer, imported) => {
+  it.each(APART)('the architecture ensures that %s does not import %s, because %s', (importer, imported) => {
     const forbidden = relatives.filter(({ from, target }) => importer.test(from) && imported.test(target))
     expect(forbidden.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
     expect(files.some(file => importer.test(file)) && files.some(file => imported.test(file))).toBe(true)
   })
 
-  it('has no import cycles between files', () => {
+  it('the architecture has no import cycles between files', () => {
     expect(cyclesOf(graph(file => file))).toEqual([])
   })
 
-  it('has no import cycles between folders', () => {
+  it('the architecture has no import cycles between folders', () => {
     expect(cyclesOf(graph(dirname))).toEqual([])
   })
 
-  it('is checked by a test that detects imports and cycles', () => {
+  it('the architecture is checked by a test that detects imports and cycles', () => {
     expect(relatives).toContainEqual({
       from: 'core/mqtt5/topic.ts',
       target: 'core/mqtt5/packet-error.ts',
@@ -184,12 +184,15 @@ describe('the architecture', () => {
     ).toEqual(['a -> b -> a'])
   })
 
-  it.each(Object.entries(PACKAGES))('permits imports of %s only in the listed files', (name, place) => {
-    const users = imports.filter(({ target, typeOnly }) => target === name && !typeOnly).map(({ from }) => from)
-    expect(users.filter(file => !place.test(file))).toEqual([])
-  })
+  it.each(Object.entries(PACKAGES))(
+    'the architecture permits imports of %s only in the listed files',
+    (name, place) => {
+      const users = imports.filter(({ target, typeOnly }) => target === name && !typeOnly).map(({ from }) => from)
+      expect(users.filter(file => !place.test(file))).toEqual([])
+    },
+  )
 
-  it('has no Node.js APIs in the isomorphic files', () => {
+  it('the architecture has no Node.js APIs in the isomorphic files', () => {
     const isomorphic = files.filter(file => ISOMORPHIC.test(file))
     const nodeImports = imports.filter(({ from, target }) => isomorphic.includes(from) && target.startsWith('node:'))
     // The channels of the runtime are optional there.
@@ -200,14 +203,14 @@ describe('the architecture', () => {
     expect({ nodeImports, nodeGlobals }).toEqual({ nodeImports: [], nodeGlobals: [] })
   })
 
-  it('has no RxJS in the files without observables', () => {
+  it('the architecture has no RxJS in the files without observables', () => {
     const users = imports.filter(({ target }) => target === 'rxjs').map(({ from }) => from)
     expect(users.filter(file => WITHOUT_RXJS.test(file))).toEqual([])
     expect(imports.filter(({ target }) => /^rxjs\//.test(target))).toEqual([])
   })
 
   it.each(['pubsub/hub/hub-engine.ts', 'pubsub/client/client-state-machine.ts'])(
-    'keeps %s free of network, timers and RxJS',
+    'the architecture keeps %s free of network, timers and RxJS',
     pure => {
       const needed = new Set([pure])
       for (const file of needed) for (const { from, target } of relatives) if (from === file) needed.add(target)
@@ -227,13 +230,13 @@ describe('the architecture', () => {
     expect(offenders).toEqual([])
   })
 
-  it('has no file of more than 400 lines without a reason', () => {
+  it('the architecture has no file of more than 400 lines without a reason', () => {
     const all = [...files.map(file => join(SRC, file)), ...specs()]
     const large = all.filter(file => linesOf(file) > MAX_LINES).map(file => relative(ROOT, file))
     expect(large.sort()).toEqual(LARGE)
   })
 
-  it('has no default export, no wildcard export and no cast that silences the compiler', () => {
+  it('the architecture has no default export, no wildcard export and no cast that silences the compiler', () => {
     const offenders = files.filter(file =>
       /export default|export \*|\bas (any|never|unknown)\b|@ts-/.test(codeOf(file)),
     )

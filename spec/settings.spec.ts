@@ -16,7 +16,7 @@ const broker = { AIO_BROKER_HOSTNAME: 'aio-broker' }
 const pair = { AIO_TLS_CERT_FILE: file('cert', 'CERT'), AIO_TLS_KEY_FILE: file('key', 'KEY') }
 
 describe('settingsFromEnv', () => {
-  it('returns the defaults of the official clients', () => {
+  it('settingsFromEnv returns the defaults of the official clients', () => {
     expect(settingsFromEnv(broker)).toEqual({ url: 'mqtts://aio-broker:8883' })
   })
 
@@ -29,11 +29,11 @@ describe('settingsFromEnv', () => {
     [{ AIO_BROKER_HOSTNAME: 'fe80::1' }, 'mqtts://[fe80::1]:8883'],
     [{ AIO_BROKER_HOSTNAME: 'a, b,fe80::1' }, ['mqtts://a:8883', 'mqtts://b:8883', 'mqtts://[fe80::1]:8883']],
     [{ AIO_BROKER_HOSTNAME: 'aio-broker.ns.svc.cluster.local' }, 'mqtts://aio-broker.ns.svc.cluster.local:8883'],
-  ])('builds a URL from %j', (env, url) => {
+  ])('settingsFromEnv builds a URL from %j', (env, url) => {
     expect(settingsFromEnv({ ...broker, ...env })).toEqual({ url })
   })
 
-  it('reads every variable', () => {
+  it('settingsFromEnv reads every variable', () => {
     const env = {
       ...broker,
       ...pair,
@@ -61,14 +61,14 @@ describe('settingsFromEnv', () => {
     })
   })
 
-  it('reads a service account token as unmodified bytes', () => {
+  it('settingsFromEnv reads a service account token as unmodified bytes', () => {
     const token = Uint8Array.of(101, 121, 74, 255, 10)
     const { authentication } = settingsFromEnv({ ...broker, AIO_SAT_FILE: file('token', token) })
     expect(authentication?.method).toBe('K8S-SAT')
     expect(new Uint8Array(authentication?.data ?? [])).toEqual(token)
   })
 
-  it('reads the service account token again before every connection attempt', async () => {
+  it('settingsFromEnv reads the service account token again before every connection attempt', async () => {
     const path = file('token-of-today', 'today')
     const { credentials } = settingsFromEnv({ ...broker, AIO_SAT_FILE: path })
     const token = async (): Promise<string> => String((await credentials?.())?.authentication?.data)
@@ -77,26 +77,26 @@ describe('settingsFromEnv', () => {
     expect(await token()).toBe('tomorrow')
   })
 
-  it.each(['wonder\n', 'wonder\r\n'])('removes the line end after a password', content => {
+  it.each(['wonder\n', 'wonder\r\n'])('settingsFromEnv removes the line end after a password', content => {
     expect(settingsFromEnv({ ...broker, AIO_MQTT_PASSWORD_FILE: file('password', content) }).password).toBe('wonder')
   })
 
-  it('keeps blanks and all line ends of a password except the last line end', () => {
+  it('settingsFromEnv keeps blanks and all line ends of a password except the last line end', () => {
     const settings = settingsFromEnv({ ...broker, AIO_MQTT_PASSWORD_FILE: file('password', ' a\n\n') })
     expect(settings.password).toBe(' a\n')
   })
 
-  it('treats an empty variable as a missing one', () => {
+  it('settingsFromEnv treats an empty variable as a missing one', () => {
     const env = { ...broker, AIO_BROKER_TCP_PORT: '', AIO_MQTT_CLIENT_ID: '', AIO_SAT_FILE: '', AIO_MQTT_USE_TLS: '' }
     expect(settingsFromEnv(env)).toEqual({ url: 'mqtts://aio-broker:8883' })
   })
 
-  it('accepts zero for keep-alive and session expiry', () => {
+  it('settingsFromEnv accepts zero for keep-alive and session expiry', () => {
     const settings = settingsFromEnv({ ...broker, AIO_MQTT_KEEP_ALIVE: '0', AIO_MQTT_SESSION_EXPIRY: '0' })
     expect(settings).toMatchObject({ keepAlive: 0, sessionExpiry: 0 })
   })
 
-  it('reads process.env by default', () => {
+  it('settingsFromEnv reads process.env by default', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     vi.stubEnv('AIO_BROKER_HOSTNAME', 'from-process')
     expect(settingsFromEnv().url).toMatch(/from-process/)

@@ -59,7 +59,7 @@ describe('several broker addresses', () => {
 })
 
 describe('a repeated problem', () => {
-  it('is reported once if no store responds at the broker', async () => {
+  it('a repeated problem is reported once if no store responds at the broker', async () => {
     const attempts = new Map<number, number>()
     const broker = await scriptedBroker(
       side => side.send(CONNACK),

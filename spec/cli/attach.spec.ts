@@ -8,7 +8,7 @@ import { execute, jsonOf, start } from './test-io.js'
 const brokerUrl = async (port = 0): Promise<string> => `mqtt://127.0.0.1:${(await openBroker({ port })).port}`
 
 describe('attach', () => {
-  it('serves a store through an existing broker, and stops cleanly when interrupted', async () => {
+  it('`attach` serves a store through an existing broker, and stops cleanly when interrupted', async () => {
     const url = await brokerUrl()
     const { stdout, stderr, exit, interrupt } = start(['attach', url])
     await stdout.line(new RegExp(`^serving at ${url}$`))
@@ -19,13 +19,13 @@ describe('attach', () => {
     expect(stderr.lines).toEqual(['stopped'])
   })
 
-  it('takes the broker from --url or the environment, and prints an object with --json', async () => {
+  it('`attach` takes the broker from --url or the environment, and prints an object with --json', async () => {
     const url = await brokerUrl()
     const { stdout } = start(['attach', '--json'], { env: { RX_STATESTORE_URL: url } })
     expect(jsonOf(await stdout.line(/./))).toEqual({ broker: url, life: expect.stringMatching(/^[0-9a-f]{16}$/) })
   })
 
-  it('prints the address of the metrics, which end with the store', async () => {
+  it('`attach` prints the address of the metrics, which end with the store', async () => {
     const { stdout, exit, interrupt } = start(['attach', await brokerUrl(), '--metrics', '0'])
     const url = (await stdout.line(/^metrics on /)).replace('metrics on ', '')
     await stdout.line(/^serving at/)
@@ -38,14 +38,14 @@ describe('attach', () => {
   it.each([
     [['--metrics-token-file', 'token'], '--metrics-token-file requires --metrics'],
     [['--metrics', '0.0.0.0:0'], 'other machines can reach 0.0.0.0'],
-  ])('rejects %j before it connects, and with --check-config', async (args, message) => {
+  ])('`attach` rejects %j before it connects, and with --check-config', async (args, message) => {
     for (const more of [[], ['--check-config']]) {
       const { code, stderr } = await execute(['attach', 'mqtt://127.0.0.1:1', ...args, ...more])
       expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
     }
   })
 
-  it('keeps its keys in a directory', async () => {
+  it('`attach` keeps its keys in a directory', async () => {
     const [url, data] = [await brokerUrl(), temporaryFolder()]
     const first = start(['attach', url, '--data', data])
     await first.stdout.line(/^serving/)
@@ -56,7 +56,7 @@ describe('attach', () => {
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({ stdout: 'v' })
   })
 
-  it('waits while another store serves, and takes over when that store stops', { tags: 'slow' }, async () => {
+  it('`attach` waits while another store serves, and takes over when that store stops', { tags: 'slow' }, async () => {
     const url = await brokerUrl()
     const first = start(['attach', url])
     await first.stdout.line(/^serving/)
@@ -66,7 +66,7 @@ describe('attach', () => {
     await second.stdout.line(/^serving/)
   })
 
-  it('reports an unreachable broker once, and serves as soon as the broker is reachable', {
+  it('`attach` reports an unreachable broker once, and serves as soon as the broker is reachable', {
     tags: 'slow',
   }, async () => {
     const { port, close } = await (async () => {
@@ -85,20 +85,20 @@ describe('attach', () => {
     [['http://localhost'], /Expected a broker URL/],
     [['mqtt://localhost', '--policy', '/nowhere'], /cannot read the file of --policy/],
     [['mqtt://localhost', '--persist', 'none'], /Expected `data` together with `persist`/],
-  ])('exits with code 2 for %j', async (args, words) => {
+  ])('`attach` exits with code 2 for %j', async (args, words) => {
     const { code, stderr } = await execute(['attach', ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(words)
   })
 
-  it('exits with code 2 for a policy without --identity-property', async () => {
+  it('`attach` exits with code 2 for a policy without --identity-property', async () => {
     const policy = join(temporaryFolder(), 'policy.yaml')
     await writeFile(policy, '[]')
     const { code, stderr } = await execute(['attach', 'mqtt://localhost', '--policy', policy])
     expect([code, stderr]).toEqual([2, expect.stringContaining('requires `identityProperty`')])
   })
 
-  it('exits with code 1 for a directory that no store created', async () => {
+  it('`attach` exits with code 1 for a directory that no store created', async () => {
     const data = temporaryFolder()
     await writeFile(join(data, 'letter.txt'), 'dear all')
     const { code, stderr } = await execute(['attach', await brokerUrl(), '--data', data])

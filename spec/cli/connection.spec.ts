@@ -36,24 +36,27 @@ describe('The connection of a command', () => {
     ['set', ['set', 'k', 'v']],
     ['del', ['del', 'k']],
     ['vdel', ['vdel', 'k', 'v']],
-  ])('makes %s exit with code 1 and print the cause when the broker is unreachable', async (_, args) => {
-    const store = await openStore()
-    await store.close()
-    const { code, stdout, stderr } = await execute([...args, '--url', store.url, '--timeout', '500'])
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(
-      /^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:\d+ within 500 ms: [^\n]*ECONNREFUSED 127\.0\.0\.1:\d+; see \S+#timeout\n$/,
-    )
-  })
+  ])(
+    'the connection of a command makes %s exit with code 1 and print the cause when the broker is unreachable',
+    async (_, args) => {
+      const store = await openStore()
+      await store.close()
+      const { code, stdout, stderr } = await execute([...args, '--url', store.url, '--timeout', '500'])
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(
+        /^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:\d+ within 500 ms: [^\n]*ECONNREFUSED 127\.0\.0\.1:\d+; see \S+#timeout\n$/,
+      )
+    },
+  )
 
-  it('reports a server that does not respond', async () => {
+  it('the connection of a command reports a server that does not respond', async () => {
     const { url } = await fakeBroker(undefined)
     const { code, stderr } = await execute(['get', 'k', '--url', url, '--timeout', '50'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach mqtt:[^ ]+ within 50 ms: [^\n]*(no answer|timeout)\n$/)
   })
 
-  it('ends immediately when the broker rejects it, and the password is not printed', async () => {
+  it('the connection of a command ends immediately when the broker rejects it, and the password is not printed', async () => {
     const { port } = await fakeBroker(NOT_AUTHORIZED)
     const { code, stderr } = await execute(['get', 'k', '--url', `mqtt://me:secret@127.0.0.1:${port}`])
     expect(code).toBe(1)
@@ -63,28 +66,28 @@ describe('The connection of a command', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('ends a watch when the broker rejects it', async () => {
+  it('the connection of a command ends a watch when the broker rejects it', async () => {
     const { url } = await fakeBroker(NOT_AUTHORIZED)
     const { exit, stderr } = start(['watch', 'k', '--url', url])
     expect(await exit).toBe(1)
     await stderr.line(/^rx-statestore: mqtt:.*Not authorized; see /)
   })
 
-  it('waits until the timeout for a broker that starts late', async () => {
+  it('the connection of a command waits until the timeout for a broker that starts late', async () => {
     const port = await freePort()
     const { exit } = start(['set', 'k', 'v', '--url', `mqtt://127.0.0.1:${port}`, '--timeout', '10000'])
     await openStore({ port })
     expect(await exit).toBe(0)
   })
 
-  it('is configured by flags', async () => {
+  it('the connection of a command is configured by flags', async () => {
     const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const flags = ['--client-id', 'panel-7', '--username', 'eve', '--password', 'wonder']
     await execute(['get', 'k', '--url', url, ...flags])
     for (const word of ['panel-7', 'eve', 'wonder']) expect(requests.join()).toContain(word)
   })
 
-  it('is configured by the environment', async () => {
+  it('the connection of a command is configured by the environment', async () => {
     const { port, requests } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       AIO_BROKER_HOSTNAME: '127.0.0.1',
@@ -98,7 +101,7 @@ describe('The connection of a command', () => {
     for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(requests.join()).toContain(word)
   })
 
-  it('prefers --url to RX_STATESTORE_URL, and prefers RX_STATESTORE_URL to the broker variables of a pod', async () => {
+  it('the connection of a command prefers --url to RX_STATESTORE_URL, and prefers RX_STATESTORE_URL to the broker variables of a pod', async () => {
     const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const pod = { AIO_BROKER_HOSTNAME: 'elsewhere.invalid' }
     const { stderr } = await execute(['get', 'k'], { env: { ...pod, RX_STATESTORE_URL: url } })
@@ -108,7 +111,7 @@ describe('The connection of a command', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('uses the default URL for an empty RX_STATESTORE_URL', async () => {
+  it('the connection of a command uses the default URL for an empty RX_STATESTORE_URL', async () => {
     const { port } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       RX_STATESTORE_URL: '',
@@ -119,7 +122,7 @@ describe('The connection of a command', () => {
     expect((await execute(['get', 'k'], { env })).stderr).toContain(`mqtt://127.0.0.1:${port}: `)
   })
 
-  it('prefers flags to the environment', async () => {
+  it('the connection of a command prefers flags to the environment', async () => {
     const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       AIO_BROKER_HOSTNAME: 'elsewhere.invalid',
@@ -150,7 +153,7 @@ describe('The connection of a command', () => {
       { AIO_BROKER_TCP_PORT: '1883' },
       /AIO_BROKER_TCP_PORT requires AIO_BROKER_HOSTNAME/,
     ],
-  ])('makes the command exit with code 2 for %s', async (_, flags, env, words) => {
+  ])('the connection of a command makes the command exit with code 2 for %s', async (_, flags, env, words) => {
     const { code, stdout, stderr } = await execute(['get', 'k', ...flags], { env })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)

@@ -11,7 +11,7 @@ describe('duration', () => {
     ['1.5h', 5_400_000],
     ['1h30m', 5_400_000],
     ['7d', 604_800_000],
-  ])('parses %s', (text, ms) => {
+  ])('duration() parses %s', (text, ms) => {
     expect(duration(text)).toBe(ms)
   })
 
@@ -30,7 +30,7 @@ describe('duration', () => {
     'Infinity',
     '9007199254740992',
     '0.1ms',
-  ])('rejects %j, and the error gives an example', text => {
+  ])('duration() rejects %j, and the error gives an example', text => {
     expect(() => duration(text)).toThrow('Expected a time, such as 500ms, 10s, 1h30m, or a positive integer of ms.')
   })
 })
@@ -47,11 +47,11 @@ describe('inUnits', () => {
     [5_400_000, '1h 30m'],
     [86_400_000 + 60_000, '1d'],
     [90_000_000, '1d 1h'],
-  ])('formats %i ms as %s', (ms, text) => {
+  ])('inUnits formats %i ms as %s', (ms, text) => {
     expect(inUnits(ms)).toBe(text)
   })
 
-  it('formats a time so that parsing it loses at most one smaller unit', () => {
+  it('inUnits formats a time so that parsing it loses at most one smaller unit', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10 ** 10 }), ms => {
         const parsed = duration(inUnits(ms).replace(' ', ''))

@@ -29,27 +29,27 @@ describe('get', () => {
     expect(bytes).toEqual(Buffer.from(BINARY))
   })
 
-  it('appends a line end on a terminal', async () => {
+  it('`get` appends a line end on a terminal', async () => {
     await set('k', 'twenty-one')
     expect(await execute(['get', 'k', ...url], { columns: 80 })).toMatchObject({ code: 0, stdout: 'twenty-one\n' })
   })
 
-  it('prints nothing for an empty value, and exits with code 0', async () => {
+  it('`get` prints nothing for an empty value, and exits with code 0', async () => {
     await set('k', '')
     expect(await execute(['get', 'k', ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('prints Base16 with --hex', async () => {
+  it('`get` prints Base16 with --hex', async () => {
     await set('k', BINARY)
     expect(await execute(['get', 'k', '--hex', ...url])).toMatchObject({ code: 0, stdout: '00FF0A0D80\n' })
   })
 
-  it('exits with code 3 and one line when the key does not exist', async () => {
+  it('`get` exits with code 3 and one line when the key does not exist', async () => {
     const { code, stdout, stderr } = await execute(['get', 'nowhere', ...url])
     expect({ code, stdout, stderr }).toEqual({ code: 3, stdout: '', stderr: 'rx-statestore: no such key: nowhere\n' })
   })
 
-  it('prints text values as text with --json', async () => {
+  it('`get` prints text values as text with --json', async () => {
     await set('a\\b', '{"x":"ä"}')
     const { code, stdout } = await execute(['get', 'a\\b', '--json', ...url])
     expect(code).toBe(0)
@@ -64,7 +64,7 @@ describe('get', () => {
     })
   })
 
-  it('prints other values as Base16 with --json, and all values with --json --hex', async () => {
+  it('`get` prints other values as Base16 with --json, and all values with --json --hex', async () => {
     await set('binary', BINARY)
     await set('text', 'A')
     expect(jsonOf((await execute(['get', 'binary', '--json', ...url])).stdout)).toMatchObject({
@@ -75,7 +75,7 @@ describe('get', () => {
     expect(jsonOf(stdout)).not.toHaveProperty('value')
   })
 
-  it('prints an object with --json for an absent key, and exits with code 3 without a message', async () => {
+  it('`get` prints an object with --json for an absent key, and exits with code 3 without a message', async () => {
     const { code, stdout, stderr } = await execute(['get', 'nowhere', '--json', ...url])
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' })
     expect(jsonOf(stdout)).toEqual({
@@ -99,21 +99,21 @@ describe('get', () => {
     expect(bytes).toEqual(Buffer.from(BINARY))
   })
 
-  it('exits with code 1 when the file cannot be written', async () => {
+  it('`get` exits with code 1 when the file cannot be written', async () => {
     await set('k', 'v')
     const { code, stderr } = await execute(['get', 'k', '--file', '/nowhere/at/all', ...url])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot write the value: ENOENT.*\n$/)
   })
 
-  it('accepts --json before the command', async () => {
+  it('`get` accepts --json before the command', async () => {
     await set('k', 'v')
     const { code, stdout } = await execute(['--json', ...url, 'get', 'k'])
     expect(code).toBe(0)
     expect(jsonOf(stdout)).toMatchObject({ key: 'k', value: 'v' })
   })
 
-  it('prints a line per key for several keys, tab-separated in a pipe, and quoted and in columns on a terminal', async () => {
+  it('`get` prints a line per key for several keys, tab-separated in a pipe, and quoted and in columns on a terminal', async () => {
     await set('a', 'one\ntwo')
     await set('two words', BINARY)
     const keys = ['get', 'a', 'two words', ...url]
@@ -124,7 +124,7 @@ describe('get', () => {
     expect((await execute(['get', 'a', 'a', '--hex', ...url])).stdout).toBe('a\t0x6F6E650A74776F\n'.repeat(2))
   })
 
-  it('prints the existing keys of several, and exits with code 3 and the names of the missing keys', async () => {
+  it('`get` prints the existing keys of several, and exits with code 3 and the names of the missing keys', async () => {
     await set('a', '1')
     const { code, stdout, stderr } = await execute(['get', 'x', 'a', 'y', ...url])
     expect({ code, stdout, stderr }).toEqual({
@@ -143,13 +143,13 @@ describe('get', () => {
     ])
   })
 
-  it('shortens the values of several keys only on a terminal', async () => {
+  it('`get` shortens the values of several keys only on a terminal', async () => {
     await set('a', 'x'.repeat(1_000))
     expect((await execute(['get', 'a', 'a', ...url])).stdout).toContain('x'.repeat(1_000))
     expect((await execute(['get', 'a', 'a', ...url], { columns: 60 })).stdout.split('\n')[0]).toHaveLength(60)
   })
 
-  it('reads keys from standard input, including keys that are not text', async () => {
+  it('`get` reads keys from standard input, including keys that are not text', async () => {
     await set('a', '1')
     const binary = await StoreClient.ready(store.url, 'binary')
     await binary.request(command('SET \xff\x00 v'), { timestamp: `${Date.now()}:0:binary` })
@@ -173,18 +173,18 @@ describe('get', () => {
     ],
     ['keys that are not text', ['get', '-'], Uint8Array.of(255), /must be text, one per line/],
     ['an output file for several keys', ['get', 'a', 'b', '--file', 'x'], '', /--file requires exactly one key/],
-  ])('exits with code 2 for %s', async (_, args, stdin, words) => {
+  ])('`get` exits with code 2 for %s', async (_, args, stdin, words) => {
     const { code, stderr } = await execute([...args, ...url], { stdin })
     expect(code).toBe(2)
     expect(stderr).toMatch(words)
   })
 
-  it('reads a value over WebSocket', async () => {
+  it('`get` reads a value over WebSocket', async () => {
     await set('k', 'v')
     expect(await execute(['get', 'k', '--url', store.wsUrl])).toMatchObject({ code: 0, stdout: 'v' })
   })
 
-  it('closes all connections', async () => {
+  it('`get` closes all connections', async () => {
     await execute(['get', 'k', ...url])
     expect(store.clientIds).toEqual([])
   })

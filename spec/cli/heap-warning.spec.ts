@@ -24,17 +24,20 @@ describe('The warning about the heap limit', () => {
     ])
   })
 
-  it('is not given for the default and for a limit that the heap can hold', () => {
+  it('the warning about the heap limit is not given for the default and for a limit that the heap can hold', () => {
     for (const options of [{}, { maxMemory: 1024 * MIB }, { maxBytes: 1 }]) expect(warningsOf(options)).toEqual([])
   })
 
-  it.each(['serve', 'attach'])('is printed once by %s --check-config', async command => {
-    const args = command === 'serve' ? ['--max-memory', TOO_MUCH] : ['--max-bytes', TOO_MUCH, '--url', 'mqtt://b']
-    const { code, stderr } = await execute([command, '--check-config', ...args])
-    expect([code, stderr.match(/exceeds the heap limit of Node/g)]).toMatchObject([0, { length: 1 }])
-  })
+  it.each(['serve', 'attach'])(
+    'the warning about the heap limit is printed once by %s --check-config',
+    async command => {
+      const args = command === 'serve' ? ['--max-memory', TOO_MUCH] : ['--max-bytes', TOO_MUCH, '--url', 'mqtt://b']
+      const { code, stderr } = await execute([command, '--check-config', ...args])
+      expect([code, stderr.match(/exceeds the heap limit of Node/g)]).toMatchObject([0, { length: 1 }])
+    },
+  )
 
-  it('is printed once by serve, which starts', async () => {
+  it('the warning about the heap limit is printed once by serve, which starts', async () => {
     const { stdout, stderr, exit, interrupt } = start([
       'serve',
       ...['--port', '0', '--ws-port', '0', '--max-memory', TOO_MUCH],

@@ -44,7 +44,7 @@ function connectionEvents(): readonly string[] {
 }
 
 describe('probe', () => {
-  it('prints the time of each step, leaves no key, and exits with code 0', async () => {
+  it('`probe` prints the time of each step, leaves no key, and exits with code 0', async () => {
     const store = await openStore()
     const { code, stdout, stderr } = await execute(['probe', store.url], { columns: 80, env: { NO_COLOR: '1' } })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -55,7 +55,7 @@ describe('probe', () => {
     expect(store.stats).toMatchObject({ keys: 0, watches: 0, sessions: 0 })
   })
 
-  it('appends performance data to the first line in a pipe, and prints one object with --json', async () => {
+  it('`probe` appends performance data to the first line in a pipe, and prints one object with --json', async () => {
     const { url } = await openStore()
     const { stdout } = await execute(['probe', '--url', url, '--warn', '1m'])
     expect(stdout).toMatch(/^OK: [^|]+ \| total=[\d.]+ms;60000;5000;0 connect=[\d.]+ms;;;0( \w+=[\d.]+ms;;;0){6}\n/)
@@ -64,7 +64,7 @@ describe('probe', () => {
     expect(report).toEqual({ status: 'ok', broker: url, totalMs: expect.any(Number), steps })
   })
 
-  it('works over WebSocket and over TLS with a login that has only the rights in its help', async () => {
+  it('`probe` works over WebSocket and over TLS with a login that has only the rights in its help', async () => {
     const authority = new Authority('/CN=Plant')
     const store = await openStore({
       authenticate: firstOf([backwards()]),
@@ -104,7 +104,7 @@ describe('probe', () => {
     })
   })
 
-  it('exits with code 1 if the check takes longer than --warn', async () => {
+  it('`probe` exits with code 1 if the check takes longer than --warn', async () => {
     const { url } = await openStore()
     const { code, stdout } = await execute(['probe', url, '--warn', '1ms'])
     expect(code).toBe(1)
@@ -117,7 +117,7 @@ describe('probe', () => {
     expect(both.map(({ code }) => code)).toEqual([0, 0])
   })
 
-  it('takes its client id from the flag only, so that it does not disconnect the application of its environment', async () => {
+  it('`probe` takes its client id from the flag only, so that it does not disconnect the application of its environment', async () => {
     const store = await openStore()
     const events = connectionEvents()
     openClient(store.url, { clientId: 'panel' })
@@ -134,7 +134,7 @@ describe('probe', () => {
     ])
   })
 
-  it('ends at its timeout, before the connections to a frozen broker are closed', async () => {
+  it('`probe` ends at its timeout, before the connections to a frozen broker are closed', async () => {
     const store = await openStore()
     const events = connectionEvents()
     onTestFinished(
@@ -149,7 +149,7 @@ describe('probe', () => {
     await eventually(() => events.length === 2 && store.stats.sessions === 0)
   })
 
-  it('exits with code 2 and names the step when the broker is unreachable or has no store', async () => {
+  it('`probe` exits with code 2 and names the step when the broker is unreachable or has no store', async () => {
     const nowhere = `mqtt://127.0.0.1:${await freePort()}`
     const unreachable = await execute(['probe', nowhere, '--timeout', '300ms'])
     expect(unreachable).toMatchObject({ code: 2, stderr: '' })
@@ -165,7 +165,7 @@ describe('probe', () => {
     expect(jsonOf(empty.stdout)).toMatchObject({ status: 'critical', failedStep: 'set', error })
   })
 
-  it('exits with code 2 for an unreachable broker also when the reader of its output has exited', async () => {
+  it('`probe` exits with code 2 for an unreachable broker also when the reader of its output has exited', async () => {
     const { stdout, exit } = start(['probe', `mqtt://127.0.0.1:${await freePort()}`, '--timeout', '100ms'])
     stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     expect(await exit).toBe(2)
@@ -217,13 +217,13 @@ describe('probe', () => {
     expect(stdout).toContain(`; the policy must ${advice}`)
   })
 
-  it('exits with code 2 at once when the password is wrong', async () => {
+  it('`probe` exits with code 2 at once when the password is wrong', async () => {
     const { url } = await secured()
     const { code, stdout } = await execute(['probe', url, '--username', 'panel', '--password', 'panel'])
     expect([code, stdout]).toEqual([2, expect.stringMatching(/, connect: .*[Bb]ad user name or password/i)])
   })
 
-  it('exits with code 3 for wrong arguments', async () => {
+  it('`probe` exits with code 3 for wrong arguments', async () => {
     const unknown = await execute(['probe', '--wran', '1s'])
     expect(unknown).toMatchObject({ code: 3, stdout: '' })
     expect(unknown.stderr).toMatch(/unknown option '--wran'.*; see rx-statestore probe --help\n$/)

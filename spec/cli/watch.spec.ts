@@ -5,7 +5,7 @@ import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
 describe('watch', () => {
-  it('prints the values of the keys, and then one line per change', async () => {
+  it('`watch` prints the values of the keys, and then one line per change', async () => {
     const { url } = await openStore()
     await execute(['set', 'a', '1', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['watch', 'a', 'b\\c', '--url', url])
@@ -23,7 +23,7 @@ describe('watch', () => {
     expect(stderr.lines).toEqual([`12:15:16.017  connected to ${url}`, '12:15:16.017  watching 2 keys'])
   })
 
-  it('ends its registrations and its connection when interrupted', async () => {
+  it('`watch` ends its registrations and its connection when interrupted', async () => {
     const store = await openStore()
     const { stdout, exit, interrupt } = start(['watch', 'a', 'a', 'b', '--url', store.url, '--client-id', 'me'])
     await stdout.line(/ a /)
@@ -61,7 +61,7 @@ describe('watch', () => {
     await stderr.line(/ watching 2 keys and all keys that match 'a\/\[0-9\]' or 'line-\?'$/)
   })
 
-  it('fails when more keys match than --max-keys', async () => {
+  it('`watch` fails when more keys match than --max-keys', async () => {
     const { url } = await openStore()
     for (const key of ['a/1', 'a/2']) await execute(['set', key, 'v', '--url', url])
     const { code, stderr } = await execute(['watch', 'a/*', '--max-keys', '1', '--url', url])
@@ -85,7 +85,7 @@ describe('watch', () => {
     expect(stdout.lines.map(line => line.split(/ +/)[1]).sort()).toEqual(['s/1', 's/2'])
   })
 
-  it('exits after --count lines', async () => {
+  it('`watch` exits after --count lines', async () => {
     const { url } = await openStore()
     const { stdout, exit } = start(['watch', 'a', '--count', '2', '--url', url])
     await stdout.line(/absent/)
@@ -94,7 +94,7 @@ describe('watch', () => {
     expect(stdout.lines).toHaveLength(2)
   })
 
-  it('prints an object per line with --json, and never shortens values', async () => {
+  it('`watch` prints an object per line with --json, and never shortens values', async () => {
     const { url } = await openStore()
     const long = 'x'.repeat(1000)
     await execute(['set', 'a', long, '--url', url])
@@ -123,14 +123,14 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('prints values in Base16 with --hex', async () => {
+  it('`watch` prints values in Base16 with --hex', async () => {
     const { url } = await openStore()
     await execute(['set', 'a', 'AB', '--url', url])
     const { stdout } = start(['watch', 'a', '--count', '1', '--hex', '--url', url])
     await stdout.line(/ 0x4142 /)
   })
 
-  it('uses colours only on a terminal', async () => {
+  it('`watch` uses colours only on a terminal', async () => {
     const { url } = await openStore()
     const terminal = start(['watch', 'a', '--count', '1', '--url', url], { columns: 100 })
     expect(await terminal.exit).toBe(0)
@@ -140,7 +140,7 @@ describe('watch', () => {
     expect(plain.stdout.text).not.toContain('\u001b[')
   })
 
-  it('survives a restart of the store on the same port, and resynchronises', async () => {
+  it('`watch` survives a restart of the store on the same port, and resynchronises', async () => {
     const port = await freePort()
     const first = await openStore({ port })
     await execute(['set', 'a', 'old', '--url', first.url])
@@ -159,7 +159,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('waits for a store that is unavailable at first, and reports the failure once', async () => {
+  it('`watch` waits for a store that is unavailable at first, and reports the failure once', async () => {
     const port = await freePort()
     const { stdout, stderr } = start(['watch', 'a', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/cannot reach mqtt:\/\/127\.0\.0\.1:\d+, still trying: .*ECONNREFUSED/)
@@ -170,7 +170,7 @@ describe('watch', () => {
     expect(stderr.lines.filter(line => line.includes('still trying'))).toHaveLength(1)
   })
 
-  it('reports a broker that has no state store', async () => {
+  it('`watch` reports a broker that has no state store', async () => {
     const { port } = await openBroker()
     const { stderr, exit, interrupt } = start(['watch', 'a', '--timeout', '50', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/connected to/)
@@ -187,7 +187,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('exits with code 1 when another client takes over its id', async () => {
+  it('`watch` exits with code 1 when another client takes over its id', async () => {
     const { url } = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--client-id', 'me', '--url', url])
     await stdout.line(/absent/)
@@ -196,7 +196,7 @@ describe('watch', () => {
     await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took over the id/)
   })
 
-  it('exits without an error when the reader of its output has exited', async () => {
+  it('`watch` exits without an error when the reader of its output has exited', async () => {
     const store = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--url', store.url])
     await stdout.line(/absent/)
@@ -207,7 +207,7 @@ describe('watch', () => {
     expect(store.stats.connections).toBe(0)
   })
 
-  it('exits with code 1 when its output cannot be written', async () => {
+  it('`watch` exits with code 1 when its output cannot be written', async () => {
     const { url } = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--url', url])
     stdout.broken = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
@@ -219,7 +219,7 @@ describe('watch', () => {
     ['no key', ['watch']],
     ['an empty key', ['watch', 'a', '']],
     ['a --count of zero', ['watch', 'a', '--count', '0']],
-  ])('exits with code 2 for %s', async (_, args) => {
+  ])('`watch` exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(args)
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore watch --help\n$/)

@@ -106,7 +106,7 @@ describe('number', () => {
     ['1e3', 1000],
     ['1E-3', 0.001],
     [' 21.5\r\n', 21.5],
-  ])('decodes %j as a number', (value, decoded) => {
+  ])('the codec number decodes %j as a number', (value, decoded) => {
     expect(number.decode(stored(value))).toBe(decoded)
   })
 

@@ -82,7 +82,10 @@ describe('decoding with json', () => {
     },
   )
 
-  it.each(['1e308', '"1e400"', `"${'9'.repeat(400)}"`, `0.${'1'.repeat(300)}`, '1e-400'])('decodes %.20s', stored => {
-    expect(codec.decode(utf8(stored))).toEqual(JSON.parse(stored))
-  })
+  it.each(['1e308', '"1e400"', `"${'9'.repeat(400)}"`, `0.${'1'.repeat(300)}`, '1e-400'])(
+    'the codec json decodes %.20s',
+    stored => {
+      expect(codec.decode(utf8(stored))).toEqual(JSON.parse(stored))
+    },
+  )
 })

@@ -46,11 +46,11 @@ const WRONG_NUMBERS: readonly (readonly [unknown, string])[] = [
 const WRONG_OR_MISSING: typeof WRONG_NUMBERS = [...WRONG_NUMBERS, [undefined, '`undefined` (undefined)']]
 
 describe('checkPositiveInteger', () => {
-  it.each([1, 2, 10_000, Number.MAX_SAFE_INTEGER])('accepts %d', value => {
+  it.each([1, 2, 10_000, Number.MAX_SAFE_INTEGER])('checkPositiveInteger accepts %d', value => {
     expect(() => checkPositiveInteger('size', value)).not.toThrow()
   })
 
-  it.each(WRONG_OR_MISSING)('rejects %s and names the option', (value, got) => {
+  it.each(WRONG_OR_MISSING)('checkPositiveInteger rejects %s and names the option', (value, got) => {
     expect(untyped(checkPositiveInteger, 'size', value)).toThrow(noPositiveInteger('size', String(got)))
   })
 })

@@ -5,11 +5,11 @@ import { subscribe } from '../../../src/core/diagnostics/index.js'
 import { tracingChannelOf } from '../../../src/core/diagnostics/tracing-channel.js'
 
 describe('a diagnostics channel', () => {
-  it('is the channel of diagnostics_channel in Node', () => {
+  it('a diagnostics channel is the channel of diagnostics_channel in Node', () => {
     expect(channelOf('rx-statestore:spec')).toBe(diagnostics.channel('rx-statestore:spec'))
   })
 
-  it('has subscribers until each of two equal subscriptions has ended', () => {
+  it('a diagnostics channel has subscribers until each of two equal subscriptions has ended', () => {
     const listener = vi.fn()
     const [first, second] = [subscribe('rx-statestore:lease', listener), subscribe('rx-statestore:lease', listener)]
     first()
@@ -39,7 +39,7 @@ describe('a channel without diagnostics_channel', () => {
     ])
   })
 
-  it('has no subscribers at first, and none after the last has left', () => {
+  it('a channel without diagnostics_channel has no subscribers at first, and none after the last has left', () => {
     const channel = createLocalChannel('a')
     const listener = (): void => undefined
     expect(channel.hasSubscribers).toBe(false)
@@ -49,7 +49,7 @@ describe('a channel without diagnostics_channel', () => {
     expect(channel.hasSubscribers).toBe(false)
   })
 
-  it('delivers a message to all listeners, even if one of them unsubscribes itself meanwhile', () => {
+  it('a channel without diagnostics_channel delivers a message to all listeners, even if one of them unsubscribes itself meanwhile', () => {
     const channel = createLocalChannel('a')
     const other = vi.fn()
     const once = (): void => void channel.unsubscribe(once)
@@ -73,7 +73,7 @@ describe('a tracing channel', () => {
     return steps
   }
 
-  it.each(STEPS)('has subscribers if only %s has', step => {
+  it.each(STEPS)('a tracing channel has subscribers if only %s has', step => {
     const tracing = tracingChannelOf(`spec-${step}`)
     expect(tracing.hasSubscribers).toBe(false)
     const listener = (): void => undefined
@@ -83,7 +83,7 @@ describe('a tracing channel', () => {
     expect(tracing.hasSubscribers).toBe(false)
   })
 
-  it('publishes the steps in the order of a TracingChannel', () => {
+  it('a tracing channel publishes the steps in the order of a TracingChannel', () => {
     const tracing = tracingChannelOf('spec-order')
     const steps = record('spec-order')
     tracing.begin({}, () => steps.push('call'))
@@ -91,7 +91,7 @@ describe('a tracing channel', () => {
     expect(steps).toEqual(['start', 'call', 'end', 'error', 'asyncStart', 'deliver', 'asyncEnd'])
   })
 
-  it('publishes end and asyncEnd after an exception as well', () => {
+  it('a tracing channel publishes end and asyncEnd after an exception as well', () => {
     const tracing = tracingChannelOf('spec-throws')
     const steps = record('spec-throws')
     const fail = (): never => {
@@ -102,7 +102,7 @@ describe('a tracing channel', () => {
     expect(steps).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
   })
 
-  it('runs the call in the async contexts that are bound to start', async () => {
+  it('a tracing channel runs the call in the async contexts that are bound to start', async () => {
     const { AsyncLocalStorage } = await import('node:async_hooks')
     const storage = new AsyncLocalStorage<string>()
     diagnostics.tracingChannel<string, { readonly id: string }>('spec-store').start.bindStore(storage, ({ id }) => id)

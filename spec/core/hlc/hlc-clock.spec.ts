@@ -31,23 +31,23 @@ function clockAt(wallClock: number, counter: number): HlcClock {
 }
 
 describe('HlcClock', () => {
-  it('starts with a reading that is older than any reading that a tick can return', () => {
+  it('HlcClock starts with a reading that is older than any reading that a tick can return', () => {
     const clock = new HlcClock('me')
     const start = clock.last
     expect(clock.tick(0).compareTo(start)).toBeGreaterThan(0)
   })
 
-  it('signs its readings with its node id', () => {
+  it('HlcClock signs its readings with its node id', () => {
     const clock = new HlcClock('me')
     expect(clock.tick(NOW).nodeId).toBe('me')
     expect(clock.merge(new Hlc(NOW + 5, 0, 'other'), NOW).nodeId).toBe('me')
   })
 
-  it.each([[''], ['a:b']])('rejects the node id %j', nodeId => {
+  it.each([[''], ['a:b']])('HlcClock rejects the node id %j', nodeId => {
     expect(() => new HlcClock(nodeId)).toThrow(expect.objectContaining({ problem: 'malformed' }))
   })
 
-  it('keeps the last reading', () => {
+  it('HlcClock keeps the last reading', () => {
     const clock = new HlcClock('me')
     const reading = clock.tick(NOW)
     expect(clock.last).toBe(reading)
@@ -81,31 +81,31 @@ describe('HlcClock', () => {
 })
 
 describe('HlcClock.tick', () => {
-  it('uses the wall clock when it has advanced', () => {
+  it('HlcClock.tick uses the wall clock when it has advanced', () => {
     const clock = new HlcClock('me')
     clock.tick(NOW)
     expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
   })
 
-  it('increments the counter within one millisecond', () => {
+  it('HlcClock.tick increments the counter within one millisecond', () => {
     const clock = new HlcClock('me')
     const readings = [NOW, NOW, NOW + 0.9].map(now => String(clock.tick(now)))
     expect(readings).toEqual([`${NOW}:0:me`, `${NOW}:1:me`, `${NOW}:2:me`])
   })
 
-  it('keeps incrementing the counter while the wall clock is set back', () => {
+  it('HlcClock.tick keeps incrementing the counter while the wall clock is set back', () => {
     const clock = new HlcClock('me')
     clock.tick(NOW)
     expect(String(clock.tick(NOW - MAX_DRIFT_MS))).toBe(`${NOW}:1:me`)
   })
 
-  it('resets the counter in the next millisecond', () => {
+  it('HlcClock.tick resets the counter in the next millisecond', () => {
     const clock = new HlcClock('me')
     clock.merge(new Hlc(NOW, 41, 'other'), NOW)
     expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
   })
 
-  it('throws a drift error and changes nothing when the wall clock was set back by more than the limit', () => {
+  it('HlcClock.tick throws a drift error and changes nothing when the wall clock was set back by more than the limit', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.tick(NOW - MAX_DRIFT_MS - 1)).toThrow(DRIFT)
@@ -113,7 +113,7 @@ describe('HlcClock.tick', () => {
     expect(String(clock.tick(NOW))).toBe(`${NOW}:1:me`)
   })
 
-  it('throws an overflow error and changes nothing when the counter is exhausted, but succeeds in the next millisecond', () => {
+  it('HlcClock.tick throws an overflow error and changes nothing when the counter is exhausted, but succeeds in the next millisecond', () => {
     const clock = clockAt(NOW, LARGEST)
     expect(String(clock.last)).toBe(`${NOW}:${LARGEST}:me`)
     expect(() => clock.tick(NOW)).toThrow(OVERFLOW)
@@ -123,7 +123,7 @@ describe('HlcClock.tick', () => {
 })
 
 describe('HlcClock.merge', () => {
-  it("merges a request of the same millisecond as in the protocol's example", () => {
+  it("HlcClock.merge merges a request of the same millisecond as in the protocol's example", () => {
     const store = new HlcClock('StateStore')
     expect(String(store.merge(Hlc.parse('1696374425000:0:CLIENT'), NOW))).toBe('1696374425000:1:StateStore')
   })
@@ -140,7 +140,7 @@ describe('HlcClock.merge', () => {
     ['the local counter when the wall clock equals the local time', [2, 5], [0, 7], 2, [2, 6]],
     ['the greater counter when all three times are equal', [2, 5], [2, 7], 2, [2, 8]],
   ] as const)(
-    'continues with %s',
+    'HlcClock.merge continues with %s',
     (_, [localWall, localCounter], [wall, counter], now, [expectedWall, expectedCounter]) => {
       const clock = clockAt(NOW + localWall, localCounter)
       expect(clock.last).toEqual(new Hlc(NOW + localWall, localCounter, 'me'))
@@ -149,7 +149,7 @@ describe('HlcClock.merge', () => {
     },
   )
 
-  it('follows the update rule for any local reading, received reading and wall clock', () => {
+  it('HlcClock.merge follows the update rule for any local reading, received reading and wall clock', () => {
     const near = fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 3 }))
     fc.assert(
       fc.property(near, near, fc.nat(4), ([localWall, localCounter], [wall, counter], now) => {
@@ -164,62 +164,62 @@ describe('HlcClock.merge', () => {
     )
   })
 
-  it('returns a reading greater than the received reading, even if the received node id sorts after the local one', () => {
+  it('HlcClock.merge returns a reading greater than the received reading, even if the received node id sorts after the local one', () => {
     const clock = new HlcClock('a')
     const received = new Hlc(NOW, 0, 'z')
     expect(clock.merge(received, NOW).compareTo(received)).toBeGreaterThan(0)
   })
 
-  it('continues from the merged reading on the next tick', () => {
+  it('HlcClock.merge continues from the merged reading on the next tick', () => {
     const clock = new HlcClock('me')
     clock.merge(new Hlc(NOW + 500, 3, 'other'), NOW)
     expect(String(clock.tick(NOW))).toBe(`${NOW + 500}:5:me`)
   })
 
-  it('accepts a reading that is ahead of the wall clock by exactly the limit', () => {
+  it('HlcClock.merge accepts a reading that is ahead of the wall clock by exactly the limit', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(NOW + MAX_DRIFT_MS, 0, 'other'), NOW))).toBe(`${NOW + 60_000}:1:me`)
   })
 
-  it('throws a drift error and changes nothing if a reading is one millisecond further ahead than the limit', () => {
+  it('HlcClock.merge throws a drift error and changes nothing if a reading is one millisecond further ahead than the limit', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.merge(new Hlc(NOW + MAX_DRIFT_MS + 1, 0, 'other'), NOW)).toThrow(DRIFT)
     expect(clock.last).toBe(before)
   })
 
-  it('applies a custom drift limit', () => {
+  it('HlcClock.merge applies a custom drift limit', () => {
     const clock = new HlcClock('me', 5)
     expect(clock.merge(new Hlc(NOW + 5, 0, 'other'), NOW).wallClock).toBe(NOW + 5)
     expect(() => clock.merge(new Hlc(NOW + 6, 0, 'other'), NOW)).toThrow(DRIFT)
   })
 
-  it('accepts a reading from the distant past', () => {
+  it('HlcClock.merge accepts a reading from the distant past', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(0, 0, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
 
-  it('throws an overflow error and changes nothing if the received counter is exhausted', () => {
+  it('HlcClock.merge throws an overflow error and changes nothing if the received counter is exhausted', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.merge(new Hlc(NOW, LARGEST, 'other'), NOW)).toThrow(OVERFLOW)
     expect(clock.last).toBe(before)
   })
 
-  it('accepts an exhausted counter from an earlier millisecond', () => {
+  it('HlcClock.merge accepts an exhausted counter from an earlier millisecond', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(NOW - 1, LARGEST, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
 })
 
 describe('advance', () => {
-  it('returns the first reading after a given reading without keeping state', () => {
+  it('advance() returns the first reading after a given reading without keeping state', () => {
     const floor = new Hlc(NOW, 4, 'other')
     const twice = [advance(floor, NOW, 'me'), advance(floor, NOW, 'me')]
     expect(twice.map(String)).toEqual([`${NOW}:5:me`, `${NOW}:5:me`])
   })
 
-  it('allows readings up to one minute ahead of the wall clock by default', () => {
+  it('advance() allows readings up to one minute ahead of the wall clock by default', () => {
     expect(advance(new Hlc(NOW + 60_000, 0, 'x'), NOW, 'me').wallClock).toBe(NOW + 60_000)
     expect(() => advance(new Hlc(NOW + 60_001, 0, 'x'), NOW, 'me')).toThrow(DRIFT)
     expect(() => advance(new Hlc(NOW + 11, 0, 'x'), NOW, 'me', 10)).toThrow(DRIFT)
@@ -227,7 +227,7 @@ describe('advance', () => {
 })
 
 describe('laterTime', () => {
-  it('compares the wall clocks first and then the counters', () => {
+  it('laterTime compares the wall clocks first and then the counters', () => {
     const [low, middle, high] = [new Hlc(1, 9, 'z'), new Hlc(2, 0, 'a'), new Hlc(2, 1, 'a')]
     expect(laterTime(low, middle)).toBe(middle)
     expect(laterTime(middle, low)).toBe(middle)

@@ -13,7 +13,7 @@ const comparable = (packet: ClientPacket) =>
   packet.type === 'connect' && packet.will ? { ...packet, will: { ...packet.will, carried: undefined } } : packet
 
 describe.each([4, 5] as const)('decodePacket, version %i', version => {
-  it('decodes any encoded packet', () => {
+  it('decodePacket decodes any encoded packet', () => {
     fc.assert(
       fc.property(anyClientPacket(version), packet => {
         expect(comparable(decodePacket(encodeClientPacket(packet, version), version))).toEqual(comparable(packet))
@@ -22,7 +22,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
     )
   })
 
-  it('rejects a packet truncated at any position', () => {
+  it('decodePacket rejects a packet truncated at any position', () => {
     fc.assert(
       fc.property(
         anyClientPacket(version),
@@ -36,7 +36,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
     )
   })
 
-  it('decodes a packet from the middle of a buffer', () => {
+  it('decodePacket decodes a packet from the middle of a buffer', () => {
     fc.assert(
       fc.property(anyClientPacket(version), packet => {
         const bytes = encodeClientPacket(packet, version)
@@ -50,7 +50,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
 })
 
 describe('decodePacket', () => {
-  it('decodes a CONNECT with every field that mqtt-packet encoded', () => {
+  it('decodePacket decodes a CONNECT with every field that mqtt-packet encoded', () => {
     const bytes = generate({
       cmd: 'connect',
       protocolId: 'MQTT',
@@ -127,7 +127,7 @@ describe('decodePacket', () => {
     } satisfies ClientPacket)
   })
 
-  it('returns views of the packet instead of copies', () => {
+  it('decodePacket returns views of the packet instead of copies', () => {
     const packet = encodeClientPacket(
       { type: 'auth', reasonCode: 0x18, authenticationMethod: 'm', authenticationData: Uint8Array.of(1, 2) },
       5,
@@ -136,7 +136,7 @@ describe('decodePacket', () => {
     expect(decoded.type === 'auth' && decoded.authenticationData?.buffer).toBe(packet.buffer)
   })
 
-  it('keeps a byte order mark (MQTT-1.5.4-3)', () => {
+  it('decodePacket keeps a byte order mark (MQTT-1.5.4-3)', () => {
     const bytes = encodeClientPacket({ type: 'unsubscribe', packetId: 1, userProperties: [], filters: ['\ufeffa'] }, 5)
     expect(decodePacket(bytes, 5)).toMatchObject({ filters: ['\ufeffa'] })
   })

@@ -33,7 +33,7 @@ const pairs = fc.array(
 )
 
 describe('encodePacket', () => {
-  it('encodes a CONNACK with every field so that mqtt-packet decodes the same fields', () => {
+  it('encodePacket encodes a CONNACK with every field so that mqtt-packet decodes the same fields', () => {
     const packet: Connack = {
       type: 'connack',
       sessionPresent: true,
@@ -85,7 +85,7 @@ describe('encodePacket', () => {
     })
   })
 
-  it('encodes acknowledgements with any content so that mqtt-packet decodes the same content', () => {
+  it('encodePacket encodes acknowledgements with any content so that mqtt-packet decodes the same content', () => {
     const any = fc.record({
       type: fc.constantFrom<Acknowledgement['type']>('puback', 'pubrec', 'pubrel', 'pubcomp'),
       packetId: anyId,
@@ -162,7 +162,7 @@ describe('encodePacket', () => {
     },
   )
 
-  it('omits user properties first and then the reason string if they exceed the packet limit', () => {
+  it('encodePacket omits user properties first and then the reason string if they exceed the packet limit', () => {
     const reasonString = 'because it is so'
     const plain: ServerPacket = { type: 'disconnect', reasonCode: REASON.quotaExceeded }
     const withReason: ServerPacket = { ...plain, reasonString }
@@ -193,7 +193,7 @@ describe('encodePacket', () => {
     expect(encodePacket(explained, 5, least)).toEqual(encodePacket(plain, 5))
   })
 
-  it('rejects a string that is too long for any packet', () => {
+  it('encodePacket rejects a string that is too long for any packet', () => {
     const long = { type: 'disconnect', reasonCode: 0, reasonString: 'ä'.repeat(32_768) } as const
     expect(() => encodePacket(long, 5)).toThrow(expect.objectContaining({ code: 'argument' }))
   })

@@ -2,8 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { isTopicFilter, isTopicName } from '../../../src/core/mqtt5/topic.js'
 
 describe('isTopicName', () => {
-  it.each(['a', '/', 'a//b', '$SYS/x', ' ', '$share/g/a'])('accepts %j', topic => expect(isTopicName(topic)).toBe(true))
-  it.each(['', '#', 'a/+', 'a+', 'a#b'])('rejects %j', topic => expect(isTopicName(topic)).toBe(false))
+  it.each(['a', '/', 'a//b', '$SYS/x', ' ', '$share/g/a'])('isTopicName accepts %j', topic =>
+    expect(isTopicName(topic)).toBe(true),
+  )
+  it.each(['', '#', 'a/+', 'a+', 'a#b'])('isTopicName rejects %j', topic => expect(isTopicName(topic)).toBe(false))
 })
 
 describe('isTopicFilter', () => {
@@ -22,7 +24,7 @@ describe('isTopicFilter', () => {
     '$share',
     '$share/g/#',
     '$share/g//',
-  ])('accepts %j', filter => expect(isTopicFilter(filter)).toBe(true))
+  ])('isTopicFilter accepts %j', filter => expect(isTopicFilter(filter)).toBe(true))
   it.each([
     '',
     'a#',
@@ -37,8 +39,8 @@ describe('isTopicFilter', () => {
     '$share/g',
     '$share/g/',
     '$share//a',
-  ])('rejects %j', filter => expect(isTopicFilter(filter)).toBe(false))
-  it.each(['$share/g+/a', '$share/#/a', '$share/g/a#'])('rejects %j', filter =>
+  ])('isTopicFilter rejects %j', filter => expect(isTopicFilter(filter)).toBe(false))
+  it.each(['$share/g+/a', '$share/#/a', '$share/g/a#'])('isTopicFilter rejects %j', filter =>
     expect(isTopicFilter(filter)).toBe(false),
   )
 })

@@ -78,7 +78,7 @@ describe('encodeCommand', () => {
     expect(fromUtf8(encodeCommand(command))).toBe(payload)
   })
 
-  it('produces requests that parseCommand restores for any command, including binary keys and values that look like options', () => {
+  it('encodeCommand produces requests that parseCommand restores for any command, including binary keys and values that look like options', () => {
     fc.assert(
       fc.property(anyCommand, command => {
         expect(parseCommand(encodeCommand(command))).toEqual(command)
@@ -89,7 +89,7 @@ describe('encodeCommand', () => {
 })
 
 describe('parseCommand', () => {
-  it('parses SET, GET, DEL, VDEL, KEYNOTIFY, GLOBNOTIFY and SCAN', () => {
+  it('parseCommand parses SET, GET, DEL, VDEL, KEYNOTIFY, GLOBNOTIFY and SCAN', () => {
     const key = utf8('k')
     expect(parseCommand(request('SET', 'k', 'v'))).toEqual(set())
     expect(parseCommand(request('GET', 'k'))).toEqual({ verb: 'GET', key })
@@ -103,17 +103,17 @@ describe('parseCommand', () => {
     expect(parseCommand(request('SCAN', '', ''))).toEqual({ verb: 'SCAN', glob: utf8(''), token: utf8('') })
   })
 
-  it('parses keys and values that are not text', () => {
+  it('parseCommand parses keys and values that are not text', () => {
     const command = parseCommand(request('SET', NOT_UTF8, Uint8Array.of(0, 13, 10, 255)))
     expect(command).toEqual(set({ key: NOT_UTF8, value: Uint8Array.of(0, 13, 10, 255) }))
   })
 
-  it('distinguishes an empty value from a missing one', () => {
+  it('parseCommand distinguishes an empty value from a missing one', () => {
     expect(parseCommand(request('SET', 'k', ''))).toEqual(set({ value: utf8('') }))
     expect(parseCommand(request('VDEL', 'k', ''))).toMatchObject({ verb: 'VDEL', value: utf8('') })
   })
 
-  it('treats protocol keywords as keys and values where keys and values are expected', () => {
+  it('parseCommand treats protocol keywords as keys and values where keys and values are expected', () => {
     expect(parseCommand(request('SET', 'SET', 'NX'))).toEqual(set({ key: utf8('SET'), value: utf8('NX') }))
     expect(parseCommand(request('KEYNOTIFY', 'STOP'))).toMatchObject({ key: utf8('STOP'), stop: false })
   })
@@ -146,7 +146,7 @@ describe('parseCommand', () => {
     expect(parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toEqual(set(expected))
   })
 
-  it('parses empty and non-text bytes as the comparand of NEX', () => {
+  it('parseCommand parses empty and non-text bytes as the comparand of NEX', () => {
     expect(parseCommand(request('SET', 'k', 'v', 'NEX', ''))).toEqual(set({ condition: nex('') }))
     expect(parseCommand(request('SET', 'k', 'v', 'NEX', NOT_UTF8, 'PX', '5'))).toEqual(
       set({ condition: { type: 'NEX', comparand: NOT_UTF8 }, px: 5 }),
@@ -193,7 +193,7 @@ describe('parseCommand', () => {
     'px 5',
     'Nx',
     'w',
-  ])('throws a syntax error for SET k v %s', options => {
+  ])('parseCommand throws a syntax error for SET k v %s', options => {
     expect(() => parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toThrow(refusal('syntax-error'))
   })
 
@@ -204,11 +204,11 @@ describe('parseCommand', () => {
     ['a time to live that is not text', ['PX', NOT_UTF8]],
     ['spaces around the time to live', ['PX', ' 5']],
     ['a line end after the time to live', ['PX', '5\n']],
-  ])('throws a syntax error for %s', (_, options) => {
+  ])('parseCommand throws a syntax error for %s', (_, options) => {
     expect(() => parseCommand(request('SET', 'k', 'v', ...options))).toThrow(refusal('syntax-error'))
   })
 
-  it.each(['stop', 'START', '', 'STOP '])('throws a syntax error for KEYNOTIFY k %j', option => {
+  it.each(['stop', 'START', '', 'STOP '])('parseCommand throws a syntax error for KEYNOTIFY k %j', option => {
     expect(() => parseCommand(request('KEYNOTIFY', 'k', option))).toThrow(refusal('syntax-error'))
   })
 
@@ -231,11 +231,11 @@ describe('parseCommand', () => {
     ['__proto__', 'k', 'v'],
     ['toString', 'k'],
     ['hasOwnProperty', 'k'],
-  ])('rejects the unknown command %j', (...words) => {
+  ])('parseCommand rejects the unknown command %j', (...words) => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('unknown-command'))
   })
 
-  it('rejects a verb that is not text', () => {
+  it('parseCommand rejects a verb that is not text', () => {
     expect(() => parseCommand(request(NOT_UTF8, 'k'))).toThrow(refusal('unknown-command'))
     expect(() => parseCommand(request(Uint8Array.of(0x47, 0x45, 0x54, 0xff), 'k'))).toThrow(refusal('unknown-command'))
   })
@@ -256,7 +256,7 @@ describe('parseCommand', () => {
     ['KEYNOTIFY', 'k', 'x', 'y'],
     ['SCAN'],
     ['SCAN', '*', 't', 'u'],
-  ])('rejects %s %s %s %s because of the number of arguments', (...words) => {
+  ])('parseCommand rejects %s %s %s %s because of the number of arguments', (...words) => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('wrong-argument-count'))
   })
 
@@ -268,11 +268,11 @@ describe('parseCommand', () => {
     ['VDEL', '', 'v'],
     ['KEYNOTIFY', ''],
     ['KEYNOTIFY', '', 'STOP'],
-  ])('rejects an empty key: %j %j', (...words) => {
+  ])('parseCommand rejects an empty key: %j %j', (...words) => {
     expect(() => parseCommand(request(...words))).toThrow(refusal('key-empty'))
   })
 
-  it('reports a malformed command rather than an empty key if both occur', () => {
+  it('parseCommand reports a malformed command rather than an empty key if both occur', () => {
     expect(() => parseCommand(request('GET', '', 'v'))).toThrow(refusal('wrong-argument-count'))
     expect(() => parseCommand(request('SET', '', 'v', 'PX', '0'))).toThrow(refusal('syntax-error'))
     expect(() => parseCommand(request('get', ''))).toThrow(refusal('unknown-command'))
@@ -292,11 +292,11 @@ describe('parseCommand', () => {
     ['two requests', '*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n'],
     ['a hostile length', '*2\r\n$3\r\nGET\r\n$999999999999999\r\nk\r\n'],
     ['a hostile count', '*2147483647\r\n$3\r\nGET\r\n$1\r\nk\r\n'],
-  ])('throws a syntax error for %s', (_, payload) => {
+  ])('parseCommand throws a syntax error for %s', (_, payload) => {
     expect(() => parseCommand(utf8(payload))).toThrow(refusal('syntax-error'))
   })
 
-  it('throws only CommandError for any words', () => {
+  it('parseCommand throws only CommandError for any words', () => {
     const anyWords = fc.array(
       fc.oneof(anyData, fc.constantFrom('SET', 'VDEL', 'KEYNOTIFY', 'NEX', 'PX', 'PX').map(utf8)),
       { maxLength: 10 },
@@ -316,7 +316,7 @@ describe('parseCommand', () => {
     )
   })
 
-  it('parses any options of SET into a command that is restored when it is encoded and parsed again', () => {
+  it('parseCommand parses any options of SET into a command that is restored when it is encoded and parsed again', () => {
     const anyOptions = fc.array(fc.constantFrom('NX', 'NEX', 'PX', '5', '0', 'w', ''), { maxLength: 6 })
     fc.assert(
       fc.property(anyOptions, options => {
@@ -333,14 +333,14 @@ describe('parseCommand', () => {
     )
   })
 
-  it('rejects ten thousand options', () => {
+  it('parseCommand rejects ten thousand options', () => {
     const options = Array.from({ length: 10_000 }, (_, i) => (i % 2 === 0 ? 'NEX' : 'PX'))
     expect(() => parseCommand(request('SET', 'k', 'v', ...options))).toThrow(refusal('syntax-error'))
   })
 })
 
 describe('CommandError', () => {
-  it('has the error code for the reply', () => {
+  it('CommandError has the error code for the reply', () => {
     expect(new CommandError('key-empty')).toMatchObject({ name: 'CommandError', code: 'key-empty' })
     expect(new CommandError('key-empty')).toBeInstanceOf(Error)
   })

@@ -49,7 +49,7 @@ describe('encodeReply', () => {
     expect(fromUtf8(encodeReply(reply, 'documented'))).toBe(documented)
   })
 
-  it.each(DIALECTS)('produces replies that the readers restore in the %s dialect', dialect => {
+  it.each(DIALECTS)('encodeReply produces replies that the readers restore in the %s dialect', dialect => {
     const conditional = (reply: Reply): string => readConditional(encodeReply(reply, dialect), 'k')
     expect(conditional({ type: 'ok' })).toBe('applied')
     expect(conditional({ type: 'count', count: 1 })).toBe('applied')
@@ -62,7 +62,7 @@ describe('encodeReply', () => {
     expect(readValue(encodeReply({ type: 'absent' }, dialect), 'k')).toBeUndefined()
   })
 
-  it('encodes values so that readValue returns them unchanged', () => {
+  it('encodeReply encodes values so that readValue returns them unchanged', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.constantFrom(...DIALECTS), (value, dialect) => {
         expect(readValue(encodeReply({ type: 'value', value }, dialect), 'k')).toEqual(value)
@@ -83,12 +83,12 @@ describe('readConditional', () => {
     ['-1\r\n', 'refused'],
     ['-1', 'refused'],
     ['$-1\r\n', 'refused'],
-  ])('returns the result of the reply %j as %s', (payload, outcome) => {
+  ])('readConditional returns the result of the reply %j as %s', (payload, outcome) => {
     expect(read(readConditional, payload)).toBe(outcome)
   })
 
   it.each(['+ok\r\n', '+\r\n', '+OK \r\n', ':2\r\n', ':-2\r\n', '$2\r\nOK\r\n', '$0\r\n\r\n', '*0\r\n', '', 'OK\r\n'])(
-    'rejects %j',
+    'readConditional rejects %j',
     payload => {
       expect(() => read(readConditional, payload)).toThrow(UNEXPECTED)
     },
@@ -101,11 +101,11 @@ describe('readValue', () => {
     ['$4\r\n1234', '1234'],
     ['$0\r\n\r\n', ''],
     ['$2\r\n\r\n\r\n', '\r\n'],
-  ])('returns the value in %j', (payload, text) => {
+  ])('readValue returns the value in %j', (payload, text) => {
     expect(read(readValue, payload)).toEqual(utf8(text))
   })
 
-  it('distinguishes a missing key from an empty value', () => {
+  it('readValue distinguishes a missing key from an empty value', () => {
     expect(read(readValue, '$-1\r\n')).toBeUndefined()
     expect(read(readValue, '$0\r\n\r\n')).toBeInstanceOf(Uint8Array)
   })
@@ -117,13 +117,16 @@ describe('readValue', () => {
     '$4\r\n1234\r\n1',
     '$-2\r\n',
     '$999999999999999\r\n1234\r\n',
-  ])('rejects %j, a blob with an incorrect length', payload => {
+  ])('readValue rejects %j, a blob with an incorrect length', payload => {
     expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
   })
 
-  it.each(['+OK\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '*1\r\n$1\r\na\r\n', '', '1234'])('rejects %j', payload => {
-    expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
-  })
+  it.each(['+OK\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '*1\r\n$1\r\na\r\n', '', '1234'])(
+    'readValue rejects %j',
+    payload => {
+      expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
+    },
+  )
 })
 
 describe('readDeleted', () => {
@@ -132,13 +135,16 @@ describe('readDeleted', () => {
     [':1', true],
     [':0\r\n', false],
     [':0', false],
-  ])('returns the result of the reply %j as %s', (payload, deleted) => {
+  ])('readDeleted returns the result of the reply %j as %s', (payload, deleted) => {
     expect(read(readDeleted, payload)).toBe(deleted)
   })
 
-  it.each(['+OK\r\n', ':2\r\n', ':-1\r\n', '-1\r\n', '$-1\r\n', '$1\r\n1\r\n', '*0\r\n', ''])('rejects %j', payload => {
-    expect(() => read(readDeleted, payload)).toThrow(UNEXPECTED)
-  })
+  it.each(['+OK\r\n', ':2\r\n', ':-1\r\n', '-1\r\n', '$-1\r\n', '$1\r\n1\r\n', '*0\r\n', ''])(
+    'readDeleted rejects %j',
+    payload => {
+      expect(() => read(readDeleted, payload)).toThrow(UNEXPECTED)
+    },
+  )
 })
 
 describe('readWatched', () => {
@@ -147,12 +153,12 @@ describe('readWatched', () => {
     ['+OK', true],
     [':0\r\n', false],
     [':0', false],
-  ])('returns the result of the reply %j as %s', (payload, watched) => {
+  ])('readWatched returns the result of the reply %j as %s', (payload, watched) => {
     expect(read(readWatched, payload)).toBe(watched)
   })
 
   it.each(['+NO\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '$2\r\nOK\r\n', '$-1\r\n', '*0\r\n', ''])(
-    'rejects %j',
+    'readWatched rejects %j',
     payload => {
       expect(() => read(readWatched, payload)).toThrow(UNEXPECTED)
     },
@@ -160,7 +166,7 @@ describe('readWatched', () => {
 })
 
 describe('readPage', () => {
-  it('returns keys of any bytes, with or without a token', () => {
+  it('readPage returns keys of any bytes, with or without a token', () => {
     const anyKeys = fc.array(fc.uint8Array({ minLength: 1 }), { maxLength: 5 })
     fc.assert(
       fc.property(anyKeys, fc.option(fc.uint8Array(), { nil: undefined }), (keys, token) => {
@@ -185,7 +191,7 @@ describe('readPage', () => {
     ['bytes after the end', '*1\r\n*0\r\n\r\n'],
     ['nothing', ''],
     ['+OK', '+OK\r\n'],
-  ])('rejects %s', (_, payload) => {
+  ])('readPage rejects %s', (_, payload) => {
     expect(() => readPage(utf8(payload))).toThrow(UNEXPECTED)
   })
 
@@ -195,7 +201,7 @@ describe('readPage', () => {
     ['-ERR syntax error\r\n', 'syntax-error', 'scan again'],
     ['-ERR not authorized\r\n', 'not-authorized', 'not authorized'],
     ['-1\r\n', 'service-unknown', '1'],
-  ])('throws ServiceError with advice for %j', (payload, code, end) => {
+  ])('readPage throws ServiceError with advice for %j', (payload, code, end) => {
     const raised = { name: 'ServiceError', code, key: undefined, message: expect.stringMatching(new RegExp(`${end}$`)) }
     expect(() => readPage(utf8(payload))).toThrow(expect.objectContaining(raised))
   })
@@ -215,7 +221,7 @@ describe.each(READERS)('%s', (_, reader) => {
     expect(() => read<unknown>(reader, payload)).toThrow(raised)
   })
 
-  it('includes the key in the error when the reply has an unexpected form', () => {
+  it('each reader includes the key in the error when the reply has an unexpected form', () => {
     expect(() => reader(utf8('*0\r\n'), 'panel "7"')).toThrow('"panel \\"7\\""')
   })
 

@@ -30,13 +30,13 @@ const TEXTS: readonly (readonly [KnownServiceErrorCode, string])[] = [
 ]
 
 describe('SERVICE_ERRORS', () => {
-  it('contains exactly the error texts of the protocol', () => {
+  it('SERVICE_ERRORS contains exactly the error texts of the protocol', () => {
     expect(SERVICE_ERRORS).toEqual(Object.fromEntries(TEXTS))
   })
 })
 
 describe.each(TEXTS)('the error %s', (code, text) => {
-  it('is encoded in both dialects', () => {
+  it('a service error is encoded in both dialects', () => {
     expect(fromUtf8(encodeReply({ type: 'error', code }))).toBe(`-ERR ${text}\r\n`)
     expect(fromUtf8(encodeReply({ type: 'error', code }, 'documented'))).toBe(`-ERR: ${text}\r\n`)
   })
@@ -47,13 +47,13 @@ describe.each(TEXTS)('the error %s', (code, text) => {
     ['ERR:', ''],
     ['', ''],
     ['ERR ', ' '],
-  ])('is recognized with %j before its text and %j after it', (prefix, suffix) => {
+  ])('a service error is recognized with %j before its text and %j after it', (prefix, suffix) => {
     expect(serviceError(`${prefix}${text}${suffix}`, 'k')).toMatchObject({ code, text, key: 'k' })
   })
 })
 
 describe('serviceError', () => {
-  it("returns a ServiceError with the key and the store's text", () => {
+  it("serviceError returns a ServiceError with the key and the store's text", () => {
     const error = serviceError('ERR not authorized', 'panel 7')
     expect(error).toBeInstanceOf(ServiceError)
     expect(error).toBeInstanceOf(StateStoreError)
@@ -68,7 +68,7 @@ describe('serviceError', () => {
     expect(error.message).not.toContain('undefined')
   })
 
-  it('recognizes a stale fencing token in its older spelling, and by the beginning of the text alone', () => {
+  it('serviceError recognizes a stale fencing token in its older spelling, and by the beginning of the text alone', () => {
     const older = 'the request fencing token is a lower version that the fencing token protecting the resource'
     expect(serviceError(`ERR ${older}`)).toMatchObject({ code: 'fencing-token-stale', text: older })
     const short = 'the request fencing token is a lower version'
@@ -87,11 +87,14 @@ describe('serviceError', () => {
     ['ERR ERR syntax error', 'ERR syntax error'],
     ['ERR toString', 'toString'],
     ['ERR __proto__', '__proto__'],
-  ])('keeps the text of the unknown error %j', (line, text) => {
+  ])('serviceError keeps the text of the unknown error %j', (line, text) => {
     expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text })
   })
 
-  it.each(['ERROR the disk is full', 'ERRATIC disk', 'ERRsyntax error'])('keeps the text %j verbatim', line => {
-    expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text: line })
-  })
+  it.each(['ERROR the disk is full', 'ERRATIC disk', 'ERRsyntax error'])(
+    'serviceError keeps the text %j verbatim',
+    line => {
+      expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text: line })
+    },
+  )
 })

@@ -8,11 +8,11 @@ import { effort } from '../../support/effort.js'
 import { anyBytes, anyValue, array, blob, integer, nested, REFUSALS, SAMPLES, wire } from './values.js'
 
 describe('decode', () => {
-  it.each(SAMPLES)('decodes %j', (payload, value) => {
+  it.each(SAMPLES)('decode() decodes %j', (payload, value) => {
     expect(decode(utf8(payload))).toEqual(value)
   })
 
-  it('restores any encoded value', () => {
+  it('decode() restores any encoded value', () => {
     fc.assert(
       fc.property(anyValue, value => {
         expect(decode(wire(value))).toEqual(value)
@@ -21,42 +21,42 @@ describe('decode', () => {
     )
   })
 
-  it.each(['+', '-'])('decodes an array of empty lines after %j', type => {
+  it.each(['+', '-'])('decode() decodes an array of empty lines after %j', type => {
     const empty: Resp3 = { type: type === '+' ? 'simple' : 'error', text: '' }
     expect(decode(utf8(`*1\r\n${type}\r\n`))).toEqual(array(empty))
     expect(decode(utf8(`*3\r\n${`${type}\r\n`.repeat(3)}`))).toEqual(array(empty, empty, empty))
   })
 
-  it.each(REFUSALS)('throws PayloadError for %j: %s', (payload, words) => {
+  it.each(REFUSALS)('decode() throws PayloadError for %j: %s', (payload, words) => {
     expect(() => decode(utf8(payload))).toThrow(
       expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) }),
     )
   })
 
-  it('throws PayloadError if there are no pieces', () => {
+  it('decode() throws PayloadError if there are no pieces', () => {
     expect(() => decode()).toThrow(PayloadError)
   })
 
-  it('replaces invalid UTF-8 in a line with replacement characters', () => {
+  it('decode() replaces invalid UTF-8 in a line with replacement characters', () => {
     expect(decode(new Uint8Array([0x2b, 0xff, 0x0d, 0x0a]))).toEqual({ type: 'simple', text: '\ufffd' })
   })
 
-  it('decodes four nested arrays and rejects five', () => {
+  it('decode() decodes four nested arrays and rejects five', () => {
     expect(decode(wire(nested(4, integer(7))))).toEqual(nested(4, integer(7)))
     expect(decode(wire(nested(4, array())))).toEqual(nested(4, array()))
     expect(() => decode(wire(nested(5, integer(7))))).toThrow('nested too deep')
   })
 
-  it('rejects a hundred thousand nested arrays without exhausting the stack', () => {
+  it('decode() rejects a hundred thousand nested arrays without exhausting the stack', () => {
     expect(() => decode(utf8('*1\r\n'.repeat(100_000)))).toThrow('nested too deep')
   })
 
-  it('decodes an array of a hundred thousand items', () => {
+  it('decode() decodes an array of a hundred thousand items', () => {
     const value = decode(utf8(`*100000\r\n${':7\r\n'.repeat(100_000)}`))
     expect(value.type === 'array' && value.items.length).toBe(100_000)
   })
 
-  it('rejects every proper prefix of a valid payload, even if the rest follows in memory', () => {
+  it('decode() rejects every proper prefix of a valid payload, even if the rest follows in memory', () => {
     const refusesPrefixes = (payload: Uint8Array): void => {
       for (let end = 0; end < payload.length; end++) {
         expect(() => decode(payload.subarray(0, end)), `the first ${end} bytes`).toThrow(PayloadError)
@@ -71,7 +71,7 @@ describe('decode', () => {
     )
   })
 
-  it('returns the same value regardless of the surrounding bytes', () => {
+  it('decode() returns the same value regardless of the surrounding bytes', () => {
     fc.assert(
       fc.property(anyValue, anyBytes, anyBytes, (value, before, after) => {
         const payload = wire(value)
@@ -81,7 +81,7 @@ describe('decode', () => {
     )
   })
 
-  it('returns views of a single piece rather than copies', () => {
+  it('decode() returns views of a single piece rather than copies', () => {
     const payload = utf8('*1\r\n$3\r\nold\r\n')
     const value = decode(payload)
     payload.set(utf8('new'), 8)
@@ -97,12 +97,12 @@ describe('decode, given several pieces', () => {
   }
   const byteByByte = (payload: Uint8Array): Uint8Array[] => Array.from(payload, (_, at) => payload.subarray(at, at + 1))
 
-  it.each(SAMPLES)('decodes %j from any two pieces and byte by byte', (payload, value) => {
+  it.each(SAMPLES)('decode decodes %j from any two pieces and byte by byte', (payload, value) => {
     everyTwoWaySplit(utf8(payload), value)
     expect(decode(...byteByByte(utf8(payload)))).toEqual(value)
   })
 
-  it('decodes any value from any two pieces and byte by byte', () => {
+  it('decode decodes any value from any two pieces and byte by byte', () => {
     fc.assert(
       fc.property(anyValue, value => {
         everyTwoWaySplit(wire(value), value)
@@ -111,7 +111,7 @@ describe('decode, given several pieces', () => {
     )
   })
 
-  it('decodes any value from any pieces, including empty ones', () => {
+  it('decode decodes any value from any pieces, including empty ones', () => {
     fc.assert(
       fc.property(anyValue, fc.array(fc.nat(), { maxLength: 8 }), (value, places) => {
         const payload = wire(value)
@@ -122,14 +122,14 @@ describe('decode, given several pieces', () => {
     )
   })
 
-  it('throws PayloadError if a piece is missing', () => {
+  it('decode throws PayloadError if a piece is missing', () => {
     const payload = utf8('*1\r\n$4\r\n1234\r\n')
     expect(() => decode(payload.subarray(0, 5), payload.subarray(6))).toThrow(PayloadError)
   })
 })
 
 describe('decodeReply', () => {
-  it.each(SAMPLES)('returns the same as decode for %j', (payload, value) => {
+  it.each(SAMPLES)('decodeReply returns the same as decode for %j', (payload, value) => {
     expect(decodeReply(utf8(payload))).toEqual(value)
   })
 
@@ -142,11 +142,11 @@ describe('decodeReply', () => {
     ['$4\r\n1234', blob('1234')],
     ['$0\r\n', blob('')],
     ['$-1', { type: 'blob', bytes: null }],
-  ] as const)('decodes %j, which lacks the final CRLF', (payload, value) => {
+  ] as const)('decodeReply decodes %j, which lacks the final CRLF', (payload, value) => {
     expect(decodeReply(utf8(payload))).toEqual(value)
   })
 
-  it.each(REFUSALS)('throws PayloadError for %j', payload => {
+  it.each(REFUSALS)('decodeReply throws PayloadError for %j', payload => {
     expect(() => decodeReply(utf8(payload))).toThrow(PayloadError)
   })
 
@@ -207,7 +207,7 @@ const anyPiece = fc.constantFrom(
 )
 
 describe('decodeStrings', () => {
-  it('restores what `encodeArray` encoded', () => {
+  it('decodeStrings restores what `encodeArray` encoded', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: MOST }), strings => {
         expect(decodeStrings(encodeArray(strings), MOST)).toEqual(strings)
@@ -216,7 +216,7 @@ describe('decodeStrings', () => {
     )
   })
 
-  it('returns strings only if the payload is an array of strings', () => {
+  it('decodeStrings returns strings only if the payload is an array of strings', () => {
     const anyPayload = fc.array(anyPiece, { maxLength: 20 }).map(pieces => utf8(pieces.join('')))
     const anyDamaged = fc
       .tuple(fc.array(fc.uint8Array({ maxLength: 12 }), { maxLength: 4 }), fc.nat(), fc.integer({ min: 0, max: 255 }))
@@ -233,7 +233,7 @@ describe('decodeStrings', () => {
     )
   })
 
-  it('returns undefined for an array that is too large, for empty input, and for a length with too many digits', () => {
+  it('decodeStrings returns undefined for an array that is too large, for empty input, and for a length with too many digits', () => {
     expect(decodeStrings(encodeArray(Array.from({ length: MOST + 1 }, () => utf8('a'))), MOST)).toBeUndefined()
     expect(decodeStrings(new Uint8Array(0), MOST)).toBeUndefined()
     expect(decodeStrings(utf8('*0000000001\r\n$1\r\na\r\n'), MOST)).toBeUndefined()

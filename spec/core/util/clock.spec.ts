@@ -13,13 +13,13 @@ describe('systemClock', () => {
     vi.useRealTimers()
   })
 
-  it('returns the milliseconds since the Unix epoch', () => {
+  it('systemClock returns the milliseconds since the Unix epoch', () => {
     expect(systemClock.now()).toBe(START)
     vi.advanceTimersByTime(250)
     expect(systemClock.now()).toBe(START + 250)
   })
 
-  it('has a monotonic time that continues when the wall clock is set back', () => {
+  it('systemClock has a monotonic time that continues when the wall clock is set back', () => {
     const wall = systemClock.now()
     const before = systemClock.monotonic()
     vi.setSystemTime(START - DAY)
@@ -28,7 +28,7 @@ describe('systemClock', () => {
     expect(systemClock.monotonic() - before).toBeCloseTo(40, 3)
   })
 
-  it('runs a task once, after the delay has elapsed', () => {
+  it('systemClock runs a task once, after the delay has elapsed', () => {
     const task = vi.fn()
     systemClock.schedule(100, task)
     vi.advanceTimersByTime(99)
@@ -39,7 +39,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it.each([0, -5])('runs a task with delay %i later, never during the call', delay => {
+  it.each([0, -5])('systemClock runs a task with delay %i later, never during the call', delay => {
     const task = vi.fn()
     systemClock.schedule(delay, task)
     expect(task).not.toHaveBeenCalled()
@@ -56,7 +56,7 @@ describe('systemClock', () => {
     expect(task).not.toHaveBeenCalled()
   })
 
-  it('allows a task to be cancelled after the task ran', () => {
+  it('systemClock allows a task to be cancelled after the task ran', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(10, task)
     vi.advanceTimersByTime(10)
@@ -64,7 +64,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('cancels only one task', () => {
+  it('systemClock cancels only one task', () => {
     const cancelled = vi.fn()
     const task = vi.fn()
     const cancel = systemClock.schedule(10, cancelled)
@@ -76,7 +76,7 @@ describe('systemClock', () => {
   })
 
   // setTimeout supports delays of 31 bits in milliseconds (24.8 days), and fires immediately for longer ones.
-  it.each([25, 60, 400])('waits %i days, which is longer than a single timer can wait', days => {
+  it.each([25, 60, 400])('systemClock waits %i days, which is longer than a single timer can wait', days => {
     const task = vi.fn()
     systemClock.schedule(days * DAY, task)
     vi.advanceTimersByTime(days * DAY - 1)

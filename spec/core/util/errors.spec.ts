@@ -46,25 +46,25 @@ const ERRORS: readonly { readonly name: string; readonly code: string; readonly 
 ]
 
 describe.each(ERRORS)('$name', ({ name, code, error }) => {
-  it(`has the name ${name} and the code ${code}`, () => {
+  it(`each error has the name ${name} and the code ${code}`, () => {
     expect({ name: error.name, code: error.code }).toEqual({ name, code })
   })
 
-  it('is an Error and a StateStoreError', () => {
+  it('each error is an Error and a StateStoreError', () => {
     expect(error).toBeInstanceOf(Error)
     expect(error).toBeInstanceOf(StateStoreError)
   })
 
-  it('is printed as its name and its message', () => {
+  it('each error is printed as its name and its message', () => {
     expect(error.message).not.toBe('')
     expect(String(error)).toBe(`${name}: ${error.message}`)
   })
 
-  it('has a stack trace of the place where it was created', () => {
+  it('each error has a stack trace of the place where it was created', () => {
     expect(error.stack).toContain('errors.spec')
   })
 
-  it('keeps its code in JSON, for callers that receive it from a worker or a log', () => {
+  it('each error keeps its code in JSON, for callers that receive it from a worker or a log', () => {
     expect(JSON.parse(JSON.stringify(error))).toMatchObject({ name, code })
   })
 })
@@ -79,11 +79,11 @@ describe('the cause of an error', () => {
     new ConnectionLostError('text', { cause }),
     new PayloadError('text', { cause }),
     new DecodeError('k', undefined, cause),
-  ])('is the given cause: $name', error => {
+  ])('the cause of an error is the given cause: $name', error => {
     expect(error.cause).toBe(cause)
   })
 
-  it('is not a property if no cause is given', () => {
+  it('the cause of an error is not a property if no cause is given', () => {
     for (const error of [new ArgumentError('text'), new ClosedError(), new TimeoutError(1)]) {
       expect(error).not.toHaveProperty('cause')
     }
@@ -138,7 +138,7 @@ describe('an error message', () => {
       error: new DecodeError('k', undefined, 'a text that was thrown'),
       message: 'The value of "k" (version unknown) does not decode: a text that was thrown',
     },
-  ])('omits unknown details: $error.name', ({ error, message }) => {
+  ])('an error message omits unknown details: $error.name', ({ error, message }) => {
     expect(error.message).toBe(message)
   })
 
@@ -190,11 +190,11 @@ describe('reason', () => {
     [42, '42'],
     [{ toString: () => 'shown' }, 'shown'],
     [Symbol('s'), 'Symbol(s)'],
-  ])('returns the message of a thrown value: %s', (thrown, words) => {
+  ])('reason() returns the message of a thrown value: %s', (thrown, words) => {
     expect(reason(thrown)).toBe(words)
   })
 
-  it('returns some text even for an object without a prototype', () => {
+  it('reason() returns some text even for an object without a prototype', () => {
     expect(() => reason(Object.create(null))).not.toThrow()
   })
 })

@@ -179,7 +179,7 @@ describe('A reason string', () => {
     expect(told).toEqual(Array(4).fill(expected))
   })
 
-  it('is omitted from every packet that it would make exceed the maximum packet size of the client [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]', () => {
+  it('a reason string is omitted from every packet that it would make exceed the maximum packet size of the client [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]', () => {
     const { connect } = openCore()
     const client = connect('ann', { properties: { maximumPacketSize: 20 } })
     client.subscribe('a', 2)

@@ -197,11 +197,14 @@ const CONNECT: readonly Row[] = [
 describe('A malformed CONNECT (MQTT 5.0) [3.1.4-1, 3.1.4-6, 4.13.2-1]', () => {
   afterEach(() => expectWell(broker))
 
-  it.each(cases(CONNECT))('is refused and ends the connection: %s [%s]', async (_, __, { bytes, answers }) => {
-    const peer = TestClient.to(broker.url)
-    peer.send(Buffer.concat([bytes, PINGREQ]))
-    expect(answers).toContain(await answerTo(peer))
-  })
+  it.each(cases(CONNECT))(
+    'a malformed CONNECT is refused and ends the connection: %s [%s]',
+    async (_, __, { bytes, answers }) => {
+      const peer = TestClient.to(broker.url)
+      peer.send(Buffer.concat([bytes, PINGREQ]))
+      expect(answers).toContain(await answerTo(peer))
+    },
+  )
 })
 
 const CONNECT_311: readonly Row[] = [

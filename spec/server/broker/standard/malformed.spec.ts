@@ -304,11 +304,14 @@ describe.each([
 ] as const)('A malformed %s (MQTT 5.0) [4.13.1-1]', (_, rows) => {
   afterEach(() => expectWell(broker))
 
-  it.each(cases(rows))('gets a response that the specification permits: %s [%s]', async (_, __, { bytes, answers }) => {
-    const peer = await TestClient.connect(broker.url, broker.name('wrong'))
-    peer.send(Buffer.concat([bytes, PINGREQ]))
-    expect(answers).toContain(await answerTo(peer))
-  })
+  it.each(cases(rows))(
+    'a malformed packet gets a response that the specification permits: %s [%s]',
+    async (_, __, { bytes, answers }) => {
+      const peer = await TestClient.connect(broker.url, broker.name('wrong'))
+      peer.send(Buffer.concat([bytes, PINGREQ]))
+      expect(answers).toContain(await answerTo(peer))
+    },
+  )
 })
 
 /** A server cannot send DISCONNECT in MQTT 3.1.1. */
