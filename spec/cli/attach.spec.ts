@@ -2,7 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openBroker } from '../support/open-broker.js'
+import { StoreClient } from '../support/store-client.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
+import { command } from '../support/words.js'
 import { execute, jsonOf, start } from './test-io.js'
 
 const brokerUrl = async (port = 0): Promise<string> => `mqtt://127.0.0.1:${(await openBroker({ port })).port}`
@@ -96,6 +98,30 @@ describe('attach', () => {
     await writeFile(policy, '[]')
     const { code, stderr } = await execute(['attach', 'mqtt://localhost', '--policy', policy])
     expect([code, stderr]).toEqual([2, expect.stringContaining('requires `identityProperty`')])
+  })
+
+  it('`attach` reads its policy again on SIGHUP, and keeps the previous one if the file becomes invalid', async () => {
+    const rules = (keys: string): string =>
+      `- { principals: { clientIds: [panel] }, stateStoreResources: [{ method: Write, keyType: Pattern, keys: ["${keys}"] }] }`
+    const [policy, url] = [join(temporaryFolder(), 'policy.yaml'), await brokerUrl()]
+    await writeFile(policy, rules('a'))
+    const flags = ['--policy', policy, '--identity-property', 'client_id']
+    const { stdout, stderr, interrupt } = start(['attach', url, ...flags])
+    await stdout.line(/^serving/)
+    const panel = await StoreClient.ready(url, 'panel')
+    const set = async (key: string): Promise<string> => {
+      const request = { timestamp: `${Date.now()}:0:C`, userProperties: { client_id: 'panel' } }
+      return String((await panel.request(command(`SET ${key} v`), request)).payload).trim()
+    }
+    expect(await set('b')).toBe('-ERR not authorized')
+    await writeFile(policy, rules('b'))
+    interrupt('SIGHUP')
+    await stderr.waitForLine(`reloaded ${policy}`)
+    expect([await set('a'), await set('b')]).toEqual(['-ERR not authorized', '+OK'])
+    await writeFile(policy, '[{')
+    interrupt('SIGHUP')
+    await stderr.line(/policy\.yaml: .*; the previous content stays in effect$/)
+    expect(await set('b')).toBe('+OK')
   })
 
   it('`attach` exits with code 1 for a directory that no store created', async () => {

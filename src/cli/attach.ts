@@ -43,6 +43,7 @@ import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
 import { LOG, LOG_GROUP, type LogFlags, logOf } from './log-flags.js'
+import { read } from './login-methods.js'
 import {
   checkMetricsAccessOf,
   checkMetricsFlags,
@@ -52,7 +53,7 @@ import {
   prepareMetrics,
   startMetrics,
 } from './metrics-flags.js'
-import { reloadFiles } from './reloaded-files.js'
+import { type Reloads, reloadFiles } from './reloaded-files.js'
 import { faultWords, storageLevel, storageWords } from './reports.js'
 
 /** Flags for the broker connection of the console's page. */
@@ -191,7 +192,7 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   let reloading: Subscription | undefined
   try {
     metrics = await openMetrics(store, token, context)
-    reloading = reloadFiles(metricsReloads(metrics, flags), io, eventLog)
+    reloading = reloadFiles(new Map([...policyReloads(store, flags), ...metricsReloads(metrics, flags)]), io, eventLog)
     console = await openConsole(store, consoleBroker, context)
     await Promise.race([interrupted, finished])
     const { state } = store
@@ -205,6 +206,10 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   }
   eventLog.write('info', 'stopped', 'stopped')
 }
+
+/** Returns the function that reads the policy of a store again, if it has one. */
+const policyReloads = (store: AttachedStore, { policy: file }: AttachFlags): Reloads =>
+  file === undefined ? new Map() : new Map([[file, () => store.reload({ policy: read(file) })]])
 
 async function openConsole(
   store: AttachedStore,

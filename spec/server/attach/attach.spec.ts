@@ -170,5 +170,70 @@ describe('attach', () => {
         ['refused', 'publish', 'panel-8', topic],
       ])
     })
+
+    it('a new policy ends the watches of clients that must no longer read a key, and changes the life of the store', async () => {
+      const url = await brokerUrl()
+      const readers = (first: string, second: string): string => `
+- principals: { clientIds: [first] }
+  stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["${first}"] }]
+- principals: { clientIds: [second] }
+  stateStoreResources: [{ method: Read, keyType: Pattern, keys: ["${second}"] }]`
+      const store = await openAttached(url, { policy: readers('*', 'a'), identityProperty: 'client_id' })
+      const lives = record(store.state$)
+      const [first, second] = [await StoreClient.ready(url, 'first'), await StoreClient.ready(url, 'second')]
+      const ask = async (client: StoreClient, words: string): Promise<string> => {
+        const userProperties = { client_id: client === first ? 'first' : 'second' }
+        return String((await client.request(command(words), { timestamp: NOW(), userProperties })).payload).trim()
+      }
+      await ask(first, 'SET a v')
+      for (const client of [first, second]) expect(await ask(client, 'KEYNOTIFY a')).toBe('+OK')
+      const listener = await StoreClient.ready(url, 'listener')
+      await listener.subscribe('rx-statestore/v1/life')
+      await listener.arrived(1)
+      store.reload({ policy: readers('?', 'a') })
+      expect(store.peek('a')).toMatchObject({ watchers: 2 })
+      expect(lives.values).toHaveLength(1)
+      store.reload({ policy: readers('?', 'b') })
+      expect(store.peek('a')).toMatchObject({ watchers: 1 })
+      expect(Array.from(store.watchedBy('second'))).toEqual([])
+      expect(await ask(second, 'KEYNOTIFY a')).toBe('-ERR not authorized')
+      const [before, after] = lives.values
+      expect([before?.state, after?.state]).toEqual(['serving', 'serving'])
+      expect(after).not.toEqual(before)
+      const announced = (await listener.arrived(2)).map(({ text }) => text)
+      expect(announced).toEqual([before, after].map(state => state?.state === 'serving' && state.life))
+    })
+
+    it('a new policy ends the watches of clients that watch globs and may read other keys', async () => {
+      const url = await brokerUrl()
+      const policy = (keys: string): string => POLICY.replace('panel/*', keys)
+      const store = await openAttached(url, { policy: policy('panel/*'), identityProperty: 'client_id' })
+      const panel = await StoreClient.ready(url, 'panel-7')
+      const ask = async (words: string): Promise<string> => {
+        const userProperties = { client_id: 'panel-7' }
+        return String((await panel.request(command(words), { timestamp: NOW(), userProperties })).payload).trim()
+      }
+      await ask('GLOBNOTIFY *')
+      expect(store.stats.watches).toBe(100)
+      store.reload({ policy: policy('panel/*') })
+      expect(store.stats.watches).toBe(100)
+      store.reload({ policy: policy('p*') })
+      expect(store.stats.watches).toBe(0)
+    })
+
+    it('an invalid policy leaves the previous one in effect, and a store without a policy accepts none', async () => {
+      const url = await brokerUrl()
+      const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
+      expect(() => store.reload({ policy: 'x: 1' })).toThrow(/The policy: line 1/)
+      expect(() => store.reload(Object.assign({ policy: POLICY }, { tls: {} }))).toThrow(/tls/)
+      const panel = await StoreClient.ready(url, 'panel-7')
+      const userProperties = { client_id: 'panel-7' }
+      const { payload } = await panel.request(command('SET panel/1 v'), { timestamp: NOW(), userProperties })
+      expect(String(payload).trim()).toBe('+OK')
+      await store.close()
+      expect(() => store.reload({ policy: POLICY })).toThrow(/closed/)
+      const open = await openAttached(await brokerUrl())
+      expect(() => open.reload({ policy: POLICY })).toThrow(/without a policy/)
+    })
   })
 })

@@ -3,7 +3,7 @@ import { text } from '../../../src/client/index.js'
 import { attach } from '../../../src/server/index.js'
 import { openAttached, untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
-import { openClient } from '../../support/open-client.js'
+import { openClient, record } from '../../support/open-client.js'
 import { openMetrics, scrape } from './exposition.js'
 
 describe('serveMetrics for a store at another broker', () => {
@@ -22,6 +22,25 @@ describe('serveMetrics for a store at another broker', () => {
     expect(now.value('rx_statestore_storage_state{state="kept"}')).toBe(1)
     expect(now.value('rx_statestore_ready')).toBe(1)
     expect(now.text).not.toMatch(/^(aio_broker_(store|publishes|payload)|rx_statestore_(connections|principal))/m)
+  })
+
+  it('the metrics of a store at another broker count the requests that a quota rejected, also in the audit log', async () => {
+    const url = `mqtt://127.0.0.1:${(await openBroker()).port}`
+    const store = await openAttached(url, { maxKeys: 1, maxWatches: 1 })
+    const audit = record(store.audit$)
+    const metrics = await openMetrics(store)
+    const client = openClient(url, { clientId: 'panel' })
+    await client.key('a', text).set('1')
+    await expect(client.key('b', text).set('1')).rejects.toMatchObject({ code: 'quota-exceeded' })
+    for (const name of ['a', 'b']) client.key(name, text).value$.subscribe({ error: () => undefined })
+    await audit.until(({ values }) => values.length === 2)
+    expect(audit.values).toMatchObject([
+      { event: 'refused', action: 'write', clientId: 'panel', target: 'b', reason: 'quota' },
+      { event: 'refused', action: 'read', clientId: 'panel', target: 'b', reason: 'quota' },
+    ])
+    const now = await scrape(metrics)
+    expect(now.value('rx_statestore_quota_rejections_total{action="write"}')).toBe(1)
+    expect(now.value('rx_statestore_quota_rejections_total{action="read"}')).toBe(1)
   })
 
   it('serveMetrics for a store at another broker is ready on standby, and not ready when the broker is unreachable', async () => {

@@ -16,7 +16,7 @@ import { InboundQueue } from './inbound-queue.js'
 import { InstanceAnnouncer, OwnInstanceIds } from './instance-announcer.js'
 import type { DisconnectTopicFilter, Settings } from './options.js'
 import { DropReporter, OutboundQueue } from './outbound-queue.js'
-import { PresenceSweep } from './remote-clients.js'
+import { PresenceSweep, type RemoteClient } from './remote-clients.js'
 import { RivalProbe } from './service-probe.js'
 
 /** The events of an active service. No event follows `onEnded`. */
@@ -136,6 +136,15 @@ export class ActiveService {
     const current = this.#state
     const mayServe = current.state === 'connecting' || current.state === 'serving'
     return this.#hasReceivedOwnAnnouncement && (mayServe || (current.state === 'confirming' && !current.isContested))
+  }
+
+  /** Ends the watches of some clients. If there are any, a new instance id has all clients register again. */
+  endWatches(isAffected: (client: RemoteClient) => boolean): void {
+    if (!this.handler.endWatches(isAffected)) return
+    this.handler.instanceId = this.#instanceIds.next()
+    if (this.#state.state !== 'serving') return
+    this.#announce(() => undefined)
+    this.#events.onServing(this.handler.instanceId)
   }
 
   /** Answers the requests in flight, announces the departure, and disconnects. */

@@ -1,6 +1,7 @@
 import type { Subject } from 'rxjs'
 import type { Done, InboundMessage } from '../../client/session/session.js'
 import type { Content, Incoming, PropertiesByName, Publish } from '../../core/mqtt5/packets.js'
+import type { Client } from '../../core/mqtt5/peer.js'
 import { NO_USER_PROPERTIES } from '../../core/mqtt5/properties.js'
 import { isPublishable } from '../../core/mqtt5/topic.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
@@ -19,6 +20,8 @@ export interface RequestHandlerEvents {
   onDrift(drift: number): void
   onStorageChange(failure: Parameters<StoreService['report']>[0]): void
   onFault(error: unknown): void
+  /** Called when a quota rejected a request. */
+  onQuotaExceeded(client: Client, request: Incoming): void
   /**
    * Called when a request gets no response because its response topic belongs to another client or would be rejected by
    * some brokers.
@@ -76,6 +79,7 @@ export class AttachedRequestHandler {
       onDrift: events.onDrift,
       onLogHealth: events.onStorageChange,
       onError: events.onFault,
+      onQuotaExceeded: events.onQuotaExceeded,
     })
     if (failure !== undefined) this.server.report(failure)
   }
@@ -123,6 +127,13 @@ export class AttachedRequestHandler {
 
   onClientDisconnected(clientId: string): void {
     this.clients.onDisconnected(clientId)
+  }
+
+  /** Ends the watches of the clients to which `isAffected` applies. Returns whether there are any. */
+  endWatches(isAffected: (client: RemoteClient) => boolean): boolean {
+    const affected = Array.from(this.clients.watchingClients()).filter(isAffected)
+    for (const client of affected) this.engine.watchers.removeConnection(client)
+    return affected.length > 0
   }
 
   get #identityProperty(): string | undefined {

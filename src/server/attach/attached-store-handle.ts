@@ -1,10 +1,20 @@
 import type { Observable } from 'rxjs'
+import { checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import { ClosedError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { dumpLines, isReplacing, parseCheckedDump, restore } from '../host/dump-and-load.js'
 import { storedKey } from '../host/local-store-server.js'
-import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, StoredKey } from '../host/store-server.js'
+import { parsePolicyOption } from '../host/security.js'
+import type {
+  ConnectedClient,
+  Fault,
+  LoadOptions,
+  LoadResult,
+  Reloaded,
+  StorageStatus,
+  StoredKey,
+} from '../host/store-server.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import type { AttachedRequestHandler } from './attached-request-handler.js'
@@ -104,6 +114,12 @@ export class AttachedStoreHandle implements AttachedStore {
       throw new ClosedError('The store stopped serving; nothing was loaded. Try again when it serves')
     const { loaded, versionsKept, expired, deleted } = await restore(handler.server, records, replace, this.#keyspace)
     return { loaded, versionsKept, expired, deleted }
+  }
+
+  reload(changes: Pick<Reloaded, 'policy'>): void {
+    checkOptionNames('reload', changes, { policy: true } satisfies OptionNames<Pick<Reloaded, 'policy'>>)
+    const { policy } = changes
+    if (policy !== undefined) this.#controller.setPolicy(parsePolicyOption(policy))
   }
 
   close(): Promise<void> {

@@ -2,7 +2,15 @@ import type { Observable } from 'rxjs'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import type { ConnectedClient, Fault, LoadOptions, LoadResult, StorageStatus, StoredKey } from '../host/store-server.js'
+import type {
+  ConnectedClient,
+  Fault,
+  LoadOptions,
+  LoadResult,
+  Reloaded,
+  StorageStatus,
+  StoredKey,
+} from '../host/store-server.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 
@@ -74,7 +82,10 @@ export interface AttachedStore extends AsyncDisposable {
   readonly drift$: Observable<number>
   /** Emits the errors of the store itself. Hot. */
   readonly faults$: Observable<Fault>
-  /** Emits keys that the policy denied, and responses that would have gone to another client. Hot. */
+  /**
+   * Emits keys that the policy denied, requests that a limit rejected, and responses that would have gone to another
+   * client. Hot.
+   */
   readonly audit$: Observable<AuditEvent>
   /** Emits when the storage status changes. Hot. */
   readonly storage$: Observable<StorageStatus>
@@ -100,6 +111,17 @@ export interface AttachedStore extends AsyncDisposable {
     lines: Iterable<DumpLine | string> | AsyncIterable<DumpLine | string>,
     options?: LoadOptions,
   ): Promise<LoadResult>
+  /**
+   * Replaces the policy of a store that was attached with a policy. If a client watches keys that it must no longer
+   * read, or globs and may now read other keys, its watches end, and the `life` of its state changes so that clients
+   * register again. Throws `argument` for an invalid policy, and keeps the previous one. Throws `closed` after `close`.
+   *
+   * @example
+   * ```ts
+   * store.reload({ policy: readFileSync('policy.yaml', 'utf8') })
+   * ```
+   */
+  reload(changes: Pick<Reloaded, 'policy'>): void
   /** Announces the departure and disconnects from the broker. The keys are lost unless `data` is set. */
   close(): Promise<void>
 }

@@ -6,8 +6,10 @@ import type { ServiceSession } from '../../client/session/session.js'
 import { AWAY, INSTANCE_TOPIC } from '../../core/protocol/topics.js'
 import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import type { StateStoreError } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, type StateStoreError } from '../../core/util/errors.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
+import type { Policy } from '../access/policy.js'
+import { RejectionAudit } from '../host/rejection-audit.js'
 import { STORAGE_KEPT, storageStatusOf } from '../host/store-events.js'
 import type { Fault, StorageStatus } from '../host/store-server.js'
 import type { RequestReport } from '../service/store-service.js'
@@ -41,6 +43,8 @@ export class FailoverController {
   readonly #settings: Settings
   readonly #clock: Clock
   readonly #audit = new Audit(systemClock)
+  readonly #rejections = new RejectionAudit({ audit: this.#audit, authorizer: undefined })
+  readonly #rights: RemoteClientRights | undefined
   readonly #subjects = {
     requests$: new Subject<RequestReport>(),
     drift$: new Subject<number>(),
@@ -68,8 +72,8 @@ export class FailoverController {
     this.#settings = settings
     this.#clock = clock
     const { policy } = settings
-    const rights = policy && new RemoteClientRights(policy, (...refusal) => this.#recordDenied(...refusal))
-    this.#storage = new StorageManager(settings, rights, {
+    this.#rights = policy && new RemoteClientRights(policy, (...refusal) => this.#recordDenied(...refusal))
+    this.#storage = new StorageManager(settings, this.#rights, {
       clients: () => this.handler?.clients.size ?? 0,
       onStatus: status => storage$.next(status),
       onOutdated: () => this.#reopen(),
@@ -93,6 +97,25 @@ export class FailoverController {
 
   get cluster(): ClusterStatus | undefined {
     return this.#storage.opened?.cluster?.()
+  }
+
+  /**
+   * Applies a new policy. Ends the watches of clients that watch keys that they must no longer read, or globs and may
+   * read other keys than before. Throws {@link ArgumentError} for a store without a policy, and {@link ClosedError}.
+   */
+  setPolicy(policy: Policy): void {
+    const rights = this.#rights
+    if (this.#closed) throw new ClosedError('The store is closed; attach a new one')
+    if (rights === undefined) throw new ArgumentError('The store was attached without a policy; attach it with one')
+    const canReadSame = rights.setPolicy(policy)
+    if (this.#role.role !== 'active') return
+    const { service } = this.#role
+    const { engine } = service.handler
+    service.endWatches(
+      client =>
+        !rights.mayReadAll(client, engine.watchedBy(client)) ||
+        (engine.watchers.globs.countOf(client) > 0 && !canReadSame(client)),
+    )
   }
 
   close(): Promise<void> {
@@ -190,6 +213,7 @@ export class FailoverController {
       onDrift: drift => drift$.next(drift),
       onStorageChange: failure => this.#storage.setStatus(storageStatusOf(failure)),
       onFault: error => this.#reportFault(error),
+      onQuotaExceeded: (client, { payload }) => this.#rejections.recordRejectedRequest(client, payload),
       onUnanswered: (clientId, topic) => this.#recordDenied(clientId, 'publish', topic),
       onServing: instanceId => this.#setState({ state: 'serving', life: instanceId }),
       onReconnecting: cause => this.#setState({ state: 'reconnecting', cause }),

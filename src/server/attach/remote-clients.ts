@@ -157,9 +157,9 @@ export class RemoteClients {
 
 /** Grants rights to keys by client id, because brokers do not report user names. */
 export class RemoteClientRights implements KeyRights<Client> {
-  readonly #policy: Policy
+  #policy: Policy
   readonly #onDenied: (clientId: string, action: 'read' | 'write', key: string) => void
-  readonly #rightsByClient = new WeakMap<Client, Rights>()
+  #rightsByClient = new WeakMap<Client, Rights>()
 
   constructor(policy: Policy, onDenied: (clientId: string, action: 'read' | 'write', key: string) => void) {
     this.#policy = policy
@@ -178,6 +178,20 @@ export class RemoteClientRights implements KeyRights<Client> {
     return this.#rightsOf(client).readable
   }
 
+  /** Replaces the policy. Returns a function that tells whether a client may read the same patterns of keys as before. */
+  setPolicy(policy: Policy): (client: Client) => boolean {
+    const previous = this.#policy
+    this.#policy = policy
+    this.#rightsByClient = new WeakMap()
+    return client => this.#rightsOf(client).canReadSamePatterns(rightsBy(previous, client))
+  }
+
+  /** Returns whether a client may read all keys. */
+  mayReadAll(client: Client, keys: Iterable<Uint8Array>): boolean {
+    const rights = this.#rightsOf(client)
+    return Array.from(keys).every(key => rights.allows({ type: 'read', key }))
+  }
+
   #check(client: Client, type: 'read' | 'write', key: Uint8Array): boolean {
     const allowed = this.#rightsOf(client).allows({ type, key })
     if (!allowed) this.#onDenied(client.clientId, type, displayText(key))
@@ -187,11 +201,14 @@ export class RemoteClientRights implements KeyRights<Client> {
   #rightsOf(client: Client): Rights {
     const known = this.#rightsByClient.get(client)
     if (known !== undefined) return known
-    const rights = new Rights(this.#policy, { clientId: client.clientId, username: undefined, attributes: {} })
+    const rights = rightsBy(this.#policy, client)
     this.#rightsByClient.set(client, rights)
     return rights
   }
 }
+
+const rightsBy = (policy: Policy, { clientId }: Client): Rights =>
+  new Rights(policy, { clientId, username: undefined, attributes: {} })
 
 const SWEEP_INTERVAL_MS = 1_000
 const MAX_PER_SWEEP = 1_000

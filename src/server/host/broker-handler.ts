@@ -4,15 +4,14 @@ import type { Client, PublishRejection } from '../../core/mqtt5/peer.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { PROPERTY } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
-import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import type { AuditEvent, Disconnection } from '../../node/net/audit.js'
+import type { Disconnection } from '../../node/net/audit.js'
 import type { Authorizer } from '../access/authorizer.js'
 import type { BrokerHandler } from '../broker/broker.js'
 import type { ConnectCredentials, Verdict } from '../broker/session/handler.js'
-import { tryParseCommand } from '../engine/entry.js'
 import type { StoreService } from '../service/store-service.js'
 import type { OpenedStorage } from '../storage/storage.js'
+import type { RejectionAudit } from './rejection-audit.js'
 import type { AccessControl } from './security.js'
 import type { StoreEvents } from './store-events.js'
 import type { Fault } from './store-server.js'
@@ -135,52 +134,5 @@ export class StoreBrokerHandler implements BrokerHandler {
       return { type: 'refused', reasonCode: REASON.serverUnavailable, reason: this.unavailableReason }
     if (this.#authorizer) return this.#authorizer.authenticate(client, credentials)
     return credentials.connect.authenticationMethod === undefined ? { type: 'accepted' } : UNKNOWN_METHOD
-  }
-}
-
-const MAX_TARGET_LENGTH = 256
-
-export class RejectionAudit {
-  readonly #access: AccessControl
-
-  constructor(access: AccessControl) {
-    this.#access = access
-  }
-
-  recordQuotaExceeded(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void {
-    this.#record(client, action, target)
-  }
-
-  /** Records an attempt to use a topic or filter that the client must not use under any policy. */
-  recordForbidden(client: Client, action: 'publish' | 'subscribe', target: string): void {
-    this.#record(client, action, target, '')
-  }
-
-  /** @param client - the client of the connection, if its CONNECT was accepted */
-  recordCut(cut: Disconnection, client: Client | undefined): void {
-    const { audit, authorizer } = this.#access
-    audit.reportCut({ ...cut, username: client && authorizer?.usernameOf(client) })
-  }
-
-  recordRejectedRequest(client: Client, payload: Uint8Array): void {
-    if (!this.#access.audit.isObserved) return
-    const command = tryParseCommand(payload)
-    if (command === undefined || command.verb === 'SCAN') return
-    if (command.verb === 'GLOBNOTIFY') this.#record(client, 'read', displayText(command.glob))
-    else this.#record(client, command.verb === 'KEYNOTIFY' ? 'read' : 'write', displayText(command.key))
-  }
-
-  #record(client: Client, action: NonNullable<AuditEvent['action']>, target: string, reason = 'quota'): void {
-    const { audit, authorizer } = this.#access
-    const username = authorizer?.usernameOf(client)
-    const { clientId } = client
-    audit.report({
-      event: 'refused',
-      action,
-      clientId,
-      username,
-      target: target.slice(0, MAX_TARGET_LENGTH),
-      ...(reason !== '' && { reason }),
-    })
   }
 }
