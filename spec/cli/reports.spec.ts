@@ -5,6 +5,8 @@ import { StateStoreError } from '../../src/core/util/errors.js'
 describe('The message about the storage', () => {
   it.each([
     ['kept', undefined, true, 'the log is available again'],
+    // Also when an attached store goes to standby and closes its full directory.
+    ['kept', undefined, false, 'the store no longer has a problem with its directory'],
     ['waiting', undefined, true, 'requests wait until the log is available'],
     ['waiting', new Error('no quorum'), true, 'requests wait until the log is available: no quorum'],
     ['full', new Error('ENOSPC'), false, 'writes are rejected, acknowledged writes are safe: ENOSPC'],

@@ -67,7 +67,7 @@ export interface AttachedStore extends AsyncDisposable {
   readonly drift: number
   /** The limits for the same values in {@link AttachedStore.stats}. */
   readonly limits: Pick<AttachedStats, 'keys' | 'bytes' | 'watches'>
-  /** The current status of the storage. */
+  /** The current status of the storage. It is `kept` on standby without `log`, where the store has no open storage. */
   readonly storage: StorageStatus
   /** The nodes of a store with `log`, available also on standby. */
   readonly cluster: ClusterStatus | undefined

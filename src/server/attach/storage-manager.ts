@@ -62,9 +62,11 @@ export class StorageManager {
     return this.opened
   }
 
+  /** Closes the storage, whose problems then do not concern this store. A shared log may still be unreachable. */
   async release(): Promise<void> {
     const open = this.#open
     this.#open = undefined
+    if (!this.isOpenOnStandby) this.setStatus(STORAGE_KEPT)
     await open?.opened.log.close()
     await open?.storage.release()
   }
