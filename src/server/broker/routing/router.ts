@@ -68,9 +68,9 @@ export class Router {
     return this.#sharedCount
   }
 
-  /** Returns whether a subscription, also one of an offline client, matches a topic. */
+  /** Returns whether a subscription that is not shared, also one of an offline client, matches a topic. */
   hasSubscribers(topic: string): boolean {
-    return this.#subscriptions.matches(topic).length > 0 || this.#shared.matches(topic).length > 0
+    return this.#subscriptions.matches(topic).length > 0
   }
 
   add(subscription: Subscription): void {
