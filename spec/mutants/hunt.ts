@@ -23,12 +23,12 @@ export interface Hunt {
 
 const entryOf = (simulation: SuiteName): string => `
   import { parentPort, workerData } from 'node:worker_threads'
-  import { SUITES } from '${ROOT}spec/simulation/suites.ts'
+  import { suite } from '${ROOT}spec/simulation/suites/${simulation}.ts'
 
   const { seeds, complaint = '' } = workerData
   let found
   for (const seed of seeds) {
-    const violation = SUITES['${simulation}'].violations(seed).find(one => one.includes(complaint))
+    const violation = suite.violations(seed).find(one => one.includes(complaint))
     if (violation === undefined) continue
     found = { seed, complaint: violation }
     break
@@ -42,7 +42,7 @@ async function bundle(simulation: SuiteName, files: Hunt['files']): Promise<stri
     input: ENTRY,
     platform: 'node',
     logLevel: 'silent',
-    external: id => /^[\w@]/.test(id),
+    external: [/^[\w@]/],
     plugins: [
       {
         name: 'mutant',

@@ -1,44 +1,33 @@
-import { PUBSUB_GENERATORS } from '../pubsub/simulation/schedule.js'
-import { World as PubSubWorld } from '../pubsub/simulation/world.js'
-import { BROKER_GENERATORS } from '../server/broker/simulation/schedule.js'
-import { World as BrokerWorld } from '../server/broker/simulation/world.js'
-import { CLUSTER_GENERATORS } from './cluster-schedule.js'
-import { ClusterWorld } from './cluster-world.js'
-import { GLOB_GENERATORS } from './glob-schedule.js'
-import { GlobWorld } from './glob-world.js'
-import { LEASE_GENERATORS } from './lease-schedule.js'
-import { LeaseWorld } from './lease-world.js'
-import { OPTIMISTIC_GENERATORS } from './optimistic-schedule.js'
-import { OptimisticWorld } from './optimistic-world.js'
-import { SHADOW_GENERATORS } from './shadow-schedule.js'
-import { ShadowWorld } from './shadow-world.js'
-import { type Suite, suiteOf } from './suite.js'
-import { besideSchedule, nodeSchedule, WATCH_GENERATORS, type WatchSchedule } from './watch-schedule.js'
-import { WatchWorld } from './watch-world.js'
-
-const watch = (schedule: WatchSchedule): readonly string[] => new WatchWorld(schedule).run()
+import type { Suite } from './suite.js'
+import { suite as beside } from './suites/beside.js'
+import { suite as broker } from './suites/broker.js'
+import { suite as cluster } from './suites/cluster.js'
+import { suite as faultyEngine } from './suites/faulty-engine.js'
+import { suite as glob } from './suites/glob.js'
+import { suite as lease } from './suites/lease.js'
+import { suite as nodes } from './suites/nodes.js'
+import { suite as optimistic } from './suites/optimistic.js'
+import { suite as pubsub } from './suites/pubsub.js'
+import { suite as shadow } from './suites/shadow.js'
+import { suite as watch } from './suites/watch.js'
 
 /**
  * The simulations. Each has a schedule, which is what happens, a world, which makes it happen, and an oracle
- * or a judge of `spec/judges`, which compares what the clients emit with what the store did.
+ * or a judge of `spec/judges`, which compares what the clients emit with what the store did. Each is also a file, so that
+ * a mutant loads only the sources of its simulation.
  */
 export const SUITES = {
-  /** Watched keys of clients at one broker. */
-  watch: suiteOf(WATCH_GENERATORS, watch),
-  /** Watched keys of clients that move between the nodes of a store. */
-  nodes: suiteOf([nodeSchedule], watch),
-  /** Watched keys of an attached store. */
-  beside: suiteOf([besideSchedule], watch),
-  /** Nodes of a store that share a log. */
-  cluster: suiteOf(CLUSTER_GENERATORS, schedule => new ClusterWorld(schedule, false).run()),
-  /** Nodes that share a log, one of which has an engine whose error the others must detect. */
-  'faulty-engine': suiteOf(CLUSTER_GENERATORS, schedule => new ClusterWorld(schedule, true).run()),
-  glob: suiteOf(GLOB_GENERATORS, schedule => new GlobWorld(schedule).run()),
-  lease: suiteOf(LEASE_GENERATORS, schedule => new LeaseWorld(schedule).run()),
-  optimistic: suiteOf(OPTIMISTIC_GENERATORS, schedule => new OptimisticWorld(schedule).run()),
-  shadow: suiteOf(SHADOW_GENERATORS, schedule => new ShadowWorld(schedule).run()),
-  broker: suiteOf(BROKER_GENERATORS, schedule => new BrokerWorld(schedule).run()),
-  pubsub: suiteOf(PUBSUB_GENERATORS, schedule => new PubSubWorld(schedule).run()),
+  watch,
+  nodes,
+  beside,
+  cluster,
+  'faulty-engine': faultyEngine,
+  glob,
+  lease,
+  optimistic,
+  shadow,
+  broker,
+  pubsub,
 } as const satisfies Record<string, Suite>
 
 export type SuiteName = keyof typeof SUITES
