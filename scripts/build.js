@@ -1,5 +1,5 @@
-// Builds the package: `node scripts/build.js [ROOT]`. TypeScript writes the declarations. Rolldown writes one module
-// for each entry of package.json, and chunks for shared code. Packages that are neither dependencies nor peer
+// Builds the package: `node scripts/build.js [ROOT]`. TypeScript writes the declarations, unless `code` follows ROOT.
+// Rolldown writes one module for each entry of package.json, and chunks for shared code. Packages that are neither dependencies nor peer
 // dependencies are bundled.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { entryFiles } from './entry-files.js'
 import { licences } from './licences.js'
 
 const HERE = new URL('..', import.meta.url).pathname
-const ROOT = process.argv[2] ?? HERE
+const [ROOT = HERE, parts] = process.argv.slice(2)
 const DIST = join(ROOT, 'dist')
 
 /** @type {{ dependencies: Record<string, string>, peerDependencies: Record<string, string> }} */
@@ -50,4 +50,4 @@ for (const file of output) {
 
 const compiler = join(HERE, 'node_modules/typescript/bin/tsc')
 const compile = [compiler, '-p', join(HERE, 'tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', DIST]
-execFileSync(process.execPath, compile, { stdio: 'inherit' })
+if (parts !== 'code') execFileSync(process.execPath, compile, { stdio: 'inherit' })

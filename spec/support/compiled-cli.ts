@@ -24,7 +24,7 @@ export function compiledCli(): CompiledCli {
     const cache = join(ROOT, 'node_modules/.cache')
     await mkdir(cache, { recursive: true })
     folder = await mkdtemp(join(cache, 'rx-statestore-cli-'))
-    await compilePackage(folder)
+    await compilePackage(folder, 'code')
   }, COMPILE_TIMEOUT_MS)
   afterAll(async () => rm(folder, { recursive: true }))
   return {

@@ -46,7 +46,7 @@ describe('deploy/compose.yaml', { timeout: PATIENCE }, () => {
     const variables = Object.fromEntries(Object.entries(SECRETS).map(([variable, [, value]]) => [variable, value]))
     const output = execFileSync(join(LOADER, 'target/compose'), [join(ROOT, 'deploy/compose.yaml')], { env: variables })
     services = JSON.parse(String(output)).services
-    await compilePackage(folder)
+    await compilePackage(folder, 'code')
   }, PATIENCE)
   afterAll(() => rmSync(folder, { recursive: true }))
 
