@@ -97,7 +97,8 @@ describe('deploy/compose.yaml', { timeout: PATIENCE }, () => {
     const data = join(folder, service)
     const config = local(mounted(service, '/etc/nats/nats.conf'), service).replace('/data', data)
     writeFileSync(`${data}.conf`, config)
-    await run(NATS_SERVER ?? '', ['-c', `${data}.conf`], /Server is ready/, services[service]?.environment)
+    // Nodes may start before the election, but then repeat their first request only after a timeout.
+    await run(NATS_SERVER ?? '', ['-c', `${data}.conf`], /metadata leader/, services[service]?.environment)
   }
 
   async function runNode(service: string): Promise<ChildProcess> {
