@@ -359,6 +359,21 @@ describe('verifyEvery', () => {
     expect(freshness.values.at(-1)).toEqual({ state: 'resyncing' })
   })
 
+  it('a value is not live while the store registers it again but does not respond to the read', () => {
+    const { session, clock, watch, answer, commandOf } = openAttachedStore({ verifyEvery: 10_000 })
+    const { entries, freshness } = watch('a')
+    answer(0, OK)
+    answer(1, holding('v'))
+    clock.advance(10_000)
+    answer(2, OK)
+    expect([commandOf(3), freshness.values.at(-1)]).toEqual(['GET a', { state: 'live' }])
+    clock.advance(1_000)
+    expect(freshness.values.at(-1)).toEqual({ state: 'resyncing' })
+    while (session.published.length < 5) clock.advance(10)
+    answer(4, holding('w'))
+    expect([words(entries).at(-1), freshness.values.at(-1)]).toEqual(['set w (resync)', { state: 'live' }])
+  })
+
   it('verification is off by default and leaves no timer behind', () => {
     const off = openAttachedStore()
     off.watch('a')

@@ -49,8 +49,9 @@ export function reconcile(state: WatchState, event: WatchEvent): Step {
         ? { state: patch(state, { phase: 'registering' }), emit: NO_ENTRIES, send: 'KEYNOTIFY' }
         : withoutEffects(state)
     case 'unanswered':
-      // A synced state while registering means a verification. Without its response the value may be outdated.
-      return withoutEffects(state.phase === 'registering' && state.isSynced ? patch(state, { isSynced: false }) : state)
+      // A synced state that is not live means a verification, or a change that needs a read. Without the response the
+      // value may be outdated.
+      return withoutEffects(state.phase !== 'live' && state.isSynced ? patch(state, { isSynced: false }) : state)
     case 'appeared':
       return withoutEffects(patch(state, { ...DISCONNECTED, phase: 'live' }))
     case 'registered':
