@@ -1,5 +1,6 @@
-import { catchError, map, of } from 'rxjs'
+import { catchError, map, of, takeUntil, tap } from 'rxjs'
 import { describe, expect } from 'vitest'
+import type { OptimisticState } from '../../../src/client/optimistic/index.js'
 import { marbleTest } from '../../support/marble-test.js'
 import { codeOf, writeBench } from '../../support/write-bench.js'
 
@@ -21,6 +22,22 @@ describe('a write', () => {
     const { state$, view, at } = writeBench(m)
     at(50, () => view.next('b'))
     m.expect(state$, '400ms !').toBeObservable(`${START} 29ms b 9ms B`, VALUES)
+  })
+
+  marbleTest('a subscriber that joins while another one writes receives each state once', m => {
+    const { state$, view } = writeBench(m)
+    const joined: OptimisticState<string>[] = []
+    const joining$ = state$.pipe(
+      tap(word => {
+        if (joined.length > 0 || word !== VALUES.A) return
+        view.next('b')
+        view.state$.pipe(takeUntil(m.cold('400ms a'))).subscribe(state => joined.push(state))
+      }),
+    )
+    m.expect(joining$, '400ms !').toBeObservable('c 19ms (Ab) 6ms B', VALUES)
+    m.flush()
+    expect(joined[0]).toMatchObject({ value: 'b', state: 'pending' })
+    expect(joined).toEqual(Array.from(new Set(joined)))
   })
 
   marbleTest('a notification alone does not confirm a write, as another client may have written the same value', m => {

@@ -112,12 +112,21 @@ export class StateEmitter<S> {
 
   listen(subscriber: Subscriber<S>): Subscription {
     this.emit()
-    const first = this.#latest()
-    subscriber.next(first)
-    const listening = this.#states.subscribe(subscriber)
+    let last: S | undefined
+    // The state that is being emitted may be the one that a subscriber received on joining.
+    const next = (state: S): void => {
+      if (state === last) return
+      last = state
+      subscriber.next(state)
+    }
+    next(this.#latest())
+    const listening = this.#states.subscribe({
+      next,
+      error: error => subscriber.error(error),
+      complete: () => subscriber.complete(),
+    })
     // The subscriber may have triggered another state.
-    const latest = this.#latest()
-    if (latest !== first) subscriber.next(latest)
+    next(this.#latest())
     return listening
   }
 
