@@ -1,6 +1,7 @@
 import { BehaviorSubject, EMPTY, firstValueFrom, NEVER, of, Subject, take, throwError } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
 import { number, systemClock, text } from '../../../src/client/index.js'
+import { fenced } from '../../../src/client/lease/index.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
@@ -110,6 +111,16 @@ describe('watchAll', () => {
     expect(record(client.watchAll(of(['a', '']), text)).error).toMatchObject({ code: 'argument' })
     await firstValueFrom(client.key('marker', text).get())
     expect(store.stats.watches).toBe(0)
+  })
+
+  it('watchAll rejects the key of another store, and accepts a key of a fenced view', async () => {
+    const { store } = await openStore(strict)
+    const [client, other] = [openClient(store.url), openClient(store.url)]
+    const mixed = record(client.watchAll([client.key('a', text), other.key('a', text)]))
+    expect(mixed.error).toMatchObject({ code: 'argument', message: expect.stringContaining('"a" of another store') })
+    const fencedKey = fenced(client, '1:0:S').key('a', text)
+    const seen = record(client.watchAll([fencedKey]))
+    await seen.until(({ values }) => values.length === 1)
   })
 
   it('watchAll accepts names and handles with different codecs in one set', async () => {

@@ -7,7 +7,7 @@ import { bytes, type Codec, checkCodec } from './codec.js'
 import { type DeleteResult, Key, type SetResult } from './key.js'
 import type { AbortOptions, DeleteOptions, RequestOptions, SetOptions } from './options.js'
 import { Scan } from './scan.js'
-import { type KeyHost, KeySource } from './source.js'
+import { type KeyHost, KeySource, SOURCE } from './source.js'
 import { watchAll } from './watch-all.js'
 
 /** A set of keys, or an observable that emits the whole set with every value. */
@@ -40,7 +40,7 @@ export abstract class StoreView {
    * Watches a set of keys and emits the entries of all of them. Every value of an observable is the whole set: keys
    * that are new in the set are watched, and keys that are missing from it are no longer watched. Keys are names, with
    * the codec of their values, or handles. A key shares its registration with its other watches. Errors if the watch of
-   * any key errors, and with `argument` for anything but a key. For all keys that match a glob, see
+   * any key errors, and with `argument` for anything but a key of this store. For all keys that match a glob, see
    * `rx-statestore/matching`.
    *
    * @example
@@ -62,8 +62,14 @@ export abstract class StoreView {
       throw new ArgumentError(`Expected keys, or an observable of them, got \`${formatValue(keys)}\``)
     }
     const keys$ = isObservable(keys) ? keys : of(keys)
-    const keyOf = (key: string | Uint8Array | Key<T>): Key<T> =>
-      key instanceof Key ? key : this.key(key, checkCodec(codec))
+    const keyOf = (key: string | Uint8Array | Key<T>): Key<T> => {
+      if (!(key instanceof Key)) return this.key(key, checkCodec(codec))
+      // Entries only have the name of their key, so keys of two stores could not be told apart.
+      if (key[SOURCE].host.registry === this[HOST].registry) return key
+      throw new ArgumentError(
+        `Expected keys of this store, got ${JSON.stringify(key.name)} of another store: merge a \`watchAll\` of each`,
+      )
+    }
     return watchAll(keys$.pipe(map(names => Array.from(names, keyOf))))
   }
 
