@@ -57,6 +57,9 @@ export function writing(): void {
 
 export function shadows(): void {
   const pump = shadow<{ speed: number }>(store, 'pump-7')
+  pump.desire({ speed: undefined })
+  pump.report({ speed: undefined })
+  pump.follow(() => [{ speed: undefined }])
   // @ts-expect-error a field that does not exist
   pump.desire({ sped: 1 })
   // @ts-expect-error the field is a number

@@ -19,8 +19,11 @@ export function difference<T extends object>(desired: T | undefined, actual: T |
   return delta
 }
 
-/** Returns a document with changed fields; `undefined` removes a field. */
-export function applyPatch<T extends object>(document: T | undefined, patch: Partial<T>): Partial<T> {
+/** Fields to change. The value `undefined` removes a field, also with `exactOptionalPropertyTypes`. */
+export type ShadowPatch<T> = { readonly [K in keyof T]?: T[K] | undefined }
+
+/** Returns a document with changed fields. */
+export function applyPatch<T extends object>(document: Partial<T> | undefined, patch: ShadowPatch<T>): Partial<T> {
   const next: Partial<T> = { ...document }
   for (const name of Object.keys(patch)) setField(next, name, fieldOf(patch, name))
   return next

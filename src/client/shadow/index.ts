@@ -7,10 +7,11 @@ import { json } from '../keys/json.js'
 import { StoreView } from '../keys/store-view.js'
 import type { Optimistic, OptimisticOptions, OptimisticResult, OptimisticState } from '../optimistic/index.js'
 import { type Delta, deltas } from './delta.js'
-import { difference, isEmpty } from './fields.js'
+import { difference, isEmpty, type ShadowPatch } from './fields.js'
 import { Patches } from './patches.js'
 
 export type { Delta } from './delta.js'
+export type { ShadowPatch } from './fields.js'
 
 /** Options of a shadow: {@link OptimisticOptions} without `conflict`, because fields are merged. */
 export type ShadowOptions<T> = Omit<OptimisticOptions<Partial<T>>, 'conflict'>
@@ -70,12 +71,12 @@ export class Shadow<T extends object> {
    * Changes the given fields of the desired state; `undefined` removes a field. Returns one request, as
    * {@link Optimistic.set} does. Concurrent changes to other fields are kept.
    */
-  desire(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
+  desire(patch: ShadowPatch<T>): Awaitable<OptimisticResult<Partial<T>>> {
     return new Awaitable(subscriber => this.#wishes.write(patch).subscribe(subscriber))
   }
 
   /** Changes the given fields of the reported state. Returns one request, as {@link Optimistic.set} does. */
-  report(patch: Partial<T>): Awaitable<OptimisticResult<Partial<T>>> {
+  report(patch: ShadowPatch<T>): Awaitable<OptimisticResult<Partial<T>>> {
     return new Awaitable(subscriber => this.#reports.write(patch).subscribe(subscriber))
   }
 
@@ -95,7 +96,7 @@ export class Shadow<T extends object> {
    *   .subscribe()
    * ```
    */
-  follow(apply: (delta: Delta<T>) => ObservableInput<Partial<T>>): Observable<OptimisticResult<Partial<T>>> {
+  follow(apply: (delta: Delta<T>) => ObservableInput<ShadowPatch<T>>): Observable<OptimisticResult<Partial<T>>> {
     return follow(this.delta$, apply, fields => this.report(fields))
   }
 }
@@ -160,8 +161,8 @@ function checkDocument<D extends object>(document: D): D {
 /** Applies one delta at a time and then skips to the latest one. */
 function follow<T extends object, R>(
   delta$: Observable<Delta<T>>,
-  apply: (delta: Delta<T>) => ObservableInput<Partial<T>>,
-  report: (fields: Partial<T>) => Observable<R>,
+  apply: (delta: Delta<T>) => ObservableInput<ShadowPatch<T>>,
+  report: (fields: ShadowPatch<T>) => Observable<R>,
 ): Observable<R> {
   return new Observable(subscriber => {
     let next: Delta<T> | undefined

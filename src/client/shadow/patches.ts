@@ -3,7 +3,7 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Key } from '../keys/key.js'
 import type { Optimistic, OptimisticOptions, OptimisticResult } from '../optimistic/index.js'
 import { optimistic } from '../optimistic/index.js'
-import { applyPatch, mergedFields } from './fields.js'
+import { applyPatch, mergedFields, type ShadowPatch } from './fields.js'
 
 /**
  * A document that is written by patches. A merge writes only the fields of its patch and of the patches that it
@@ -24,7 +24,7 @@ export class Patches<T extends object> {
   }
 
   /** Changes fields; `undefined` removes a field. Cold. */
-  write(patch: Partial<T>): Observable<OptimisticResult<Partial<T>>> {
+  write(patch: ShadowPatch<T>): Observable<OptimisticResult<Partial<T>>> {
     return new Observable(subscriber => {
       if (Object(patch) !== patch || Array.isArray(patch)) {
         subscriber.error(new ArgumentError(`Expected an object of fields, got \`${formatValue(patch)}\``))
