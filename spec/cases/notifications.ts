@@ -42,7 +42,7 @@ export const NOTIFICATIONS: ConformanceCases = {
     { send: 'SET k v NEX', reply: OK, version: 'new', told: { bob: [{ set: ['k', 'v'] }] } },
     { send: 'SET k w NEX v', reply: OK, version: 'new', told: { bob: [{ set: ['k', 'w'] }] } },
   ],
-  'a client is notified of its own writes': [
+  'a client receives notifications of its own writes': [
     watches('alice'),
     { send: 'SET k v', reply: OK, version: 'new', told: { alice: [{ set: ['k', 'v'] }] } },
     { send: 'DEL k', reply: DELETED, version: 'new', told: { alice: [{ delete: 'k' }] } },

@@ -30,7 +30,7 @@ describe('The trend of a series', () => {
     expect(high).toBeLessThan(100)
   })
 
-  it('a file that is replaced again and again counts as flat', () => {
+  it('a file that is replaced repeatedly counts as flat', () => {
     const { low } = trendOf(sample(hours => (hours * 3_600) % 47))
     expect(low).toBeLessThan(10)
   })

@@ -10,20 +10,20 @@ describe('several broker addresses', () => {
     ['flags', (url: string) => ({ flags: ['--url', NOWHERE, '--url', url], env: {} })],
     ['a flag with a comma', (url: string) => ({ flags: ['--url', `${NOWHERE}, ${url}`], env: {} })],
     ['the environment', (url: string) => ({ flags: [], env: { RX_STATESTORE_URL: `${NOWHERE},${url}` } })],
-  ])('can be given with %s', async (_, where) => {
+  ])('several broker addresses can be given with %s', async (_, where) => {
     const { url } = await openStore()
     const { flags, env } = where(url)
     expect(await execute(['set', 'k', 'v', ...flags], { env })).toMatchObject({ code: 0 })
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({ code: 0, stdout: 'v' })
   })
 
-  it('can contain a comma in a password', async () => {
+  it('several broker addresses can contain a comma in a password', async () => {
     const { url } = await openStore()
     const withPassword = url.replace('//', '//me:a,b@')
     expect(await execute(['keys', '--url', `${NOWHERE},${withPassword}`])).toMatchObject({ code: 0 })
   })
 
-  it('are all listed in the error, without passwords, if none is reachable', async () => {
+  it('several broker addresses are all listed in the error, without passwords, if none is reachable', async () => {
     const args = ['get', 'k', '--url', NOWHERE, '--url', 'mqtt://me:secret@127.0.0.1:2', '--timeout', '1000']
     const { code, stderr } = await execute(args)
     expect(code).toBe(1)
@@ -33,13 +33,13 @@ describe('several broker addresses', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('are tried in turn, and `status` prints the connected address', async () => {
+  it('several broker addresses are tried in turn, and `status` prints the connected address', async () => {
     const { url } = await openStore()
     const { stdout } = await execute(['status', '--json', '--url', NOWHERE, '--url', url])
     expect(JSON.parse(stdout)).toMatchObject({ broker: url })
   })
 
-  it('are rejected by `attach`', async () => {
+  it('several broker addresses are rejected by `attach`', async () => {
     const { code, stderr } = await execute(['attach', '--url', NOWHERE, '--url', NOWHERE])
     expect(code).toBe(2)
     expect(stderr).toContain('attach takes one broker URL, got several')

@@ -162,7 +162,7 @@ describe('load --data', () => {
     expect(stderr).toContain(`--console-token-file ${join(data, 'console-token')}`)
   })
 
-  it('`load --data` leaves the directory of another program as it was', async () => {
+  it('`load --data` does not change the directory of another program', async () => {
     const data = await scratch('letters')
     await mkdir(data)
     await writeFile(join(data, 'letter.txt'), 'Dear')

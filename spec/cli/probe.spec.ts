@@ -217,7 +217,7 @@ describe('probe', () => {
     expect(stdout).toContain(`; the policy must ${advice}`)
   })
 
-  it('`probe` exits with code 2 at once when the password is wrong', async () => {
+  it('`probe` immediately exits with code 2 when the password is wrong', async () => {
     const { url } = await secured()
     const { code, stdout } = await execute(['probe', url, '--username', 'panel', '--password', 'panel'])
     expect([code, stdout]).toEqual([2, expect.stringMatching(/, connect: .*[Bb]ad user name or password/i)])

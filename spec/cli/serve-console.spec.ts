@@ -140,7 +140,7 @@ describe('serve --console', () => {
     expect(await execute(['get', 'b', '--url', url])).toMatchObject({ stdout: '21.5' })
   })
 
-  it('can reset the store to an empty seed', async () => {
+  it('`serve --console` can reset the store to an empty seed', async () => {
     const file = await scratch('seed.json')
     await writeFile(file, '{}')
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])

@@ -38,7 +38,7 @@ describe('The notifications of systemd', () => {
     expect(stdout.text).not.toContain('WATCHDOG')
   })
 
-  it('serve reports once that systemd-notify is missing, and goes on', async () => {
+  it('serve reports once that systemd-notify is missing, and continues', async () => {
     const env = { NOTIFY_SOCKET: '/run/notify', PATH: '/nowhere' }
     const { stderr, interrupt, exit } = start(SERVE, { env })
     await stderr.line(/^cannot notify systemd: spawn systemd-notify ENOENT$/)

@@ -179,7 +179,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('can be interrupted while the store is down', async () => {
+  it('`watch` can be interrupted while the store is down', async () => {
     const port = await freePort()
     const { stderr, exit, interrupt } = start(['watch', 'a', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/still trying/)

@@ -44,7 +44,7 @@ describe('fileStorage', () => {
     expect(await load('6B')).toEqual(made)
   })
 
-  it('only the newest write of each key is kept, whatever the name of the key', async () => {
+  it('only the newest write of each key is kept, for any name of the key', async () => {
     const { load, save, directory } = await open()
     const long = 'FF'.repeat(30_000)
     await save(long, write('a'))

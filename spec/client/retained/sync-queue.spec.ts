@@ -13,7 +13,7 @@ function createQueue() {
 }
 
 describe('SyncQueue', () => {
-  it('a task that is enqueued while it runs, even repeatedly, runs once more', () => {
+  it('a task that is enqueued while it runs, even repeatedly, runs one more time', () => {
     const { queue, task, done } = createQueue()
     const runs: Subject<void>[] = []
     const one = task('one', () => {

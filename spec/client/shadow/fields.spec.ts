@@ -45,7 +45,7 @@ describe('mergedFields', () => {
       }),
     ))
 
-  it('removed fields stay removed, and nothing of a deleted document returns', () => {
+  it('removed fields stay removed, and no field of a deleted document returns', () => {
     expect(mergedFields<Document>({ b: 2 }, { a: 1, b: 2, c: 3 }, { a: 1, b: 2 })).toEqual({ b: 2, c: 3 })
     expect(mergedFields<Document>({ a: 1, b: 5 }, undefined, { a: 1, b: 2 })).toEqual({ b: 5 })
     expect(mergedFields<Document>({ a: 1 }, { c: 3 }, undefined)).toEqual({ a: 1, c: 3 })

@@ -49,7 +49,7 @@ describe('a channel without diagnostics_channel', () => {
     expect(channel.hasSubscribers).toBe(false)
   })
 
-  it('a channel without diagnostics_channel delivers a message to all listeners, even if one of them unsubscribes itself meanwhile', () => {
+  it('a channel without diagnostics_channel delivers a message to all listeners, even if one of them unsubscribes itself during the delivery', () => {
     const channel = createLocalChannel('a')
     const other = vi.fn()
     const once = (): void => void channel.unsubscribe(once)
@@ -91,7 +91,7 @@ describe('a tracing channel', () => {
     expect(steps).toEqual(['start', 'call', 'end', 'error', 'asyncStart', 'deliver', 'asyncEnd'])
   })
 
-  it('a tracing channel publishes end and asyncEnd after an exception as well', () => {
+  it('a tracing channel also publishes end and asyncEnd after an exception', () => {
     const tracing = tracingChannelOf('spec-throws')
     const steps = record('spec-throws')
     const fail = (): never => {

@@ -235,7 +235,7 @@ describe('laterTime', () => {
     expect(laterTime(high, middle)).toBe(high)
   })
 
-  it('never returns a reading with an earlier time than either argument', () => {
+  it('laterTime never returns a reading with an earlier time than either argument', () => {
     fc.assert(
       fc.property(anyReading, anyReading, (a, b) => {
         const later = laterTime(a, b)

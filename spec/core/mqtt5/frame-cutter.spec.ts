@@ -84,7 +84,7 @@ describe('FrameCutter', () => {
     expect(received).toEqual(frames)
   })
 
-  it('can stop cutting between two packets', () => {
+  it('FrameCutter can stop cutting between two packets', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([packetOf(1), packetOf(2)]))
     expect(cutter.next()).toEqual(packetOf(1))

@@ -62,7 +62,7 @@ describe('serviceError', () => {
     expect(error.message).toContain('not authorized')
   })
 
-  it('can be called without a key', () => {
+  it('serviceError can be called without a key', () => {
     const error = serviceError('ERR not authorized')
     expect(error.key).toBeUndefined()
     expect(error.message).not.toContain('undefined')

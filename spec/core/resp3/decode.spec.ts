@@ -150,7 +150,7 @@ describe('decodeReply', () => {
     expect(() => decodeReply(utf8(payload))).toThrow(PayloadError)
   })
 
-  it('never reads past its input, even if a line end follows', () => {
+  it('decodeReply never reads past its input, even if a line end follows', () => {
     const around = utf8('$6\r\n1234\r\n:12\r\n')
     expect(() => decodeReply(around.subarray(0, 8))).toThrow(PayloadError)
     expect(decodeReply(around.subarray(10, 12))).toEqual(integer(1))

@@ -28,7 +28,7 @@ describe('backoff', () => {
     expect(delays).toEqual([8, 16, 32, 50, 50])
   })
 
-  it('never exceeds `max`, even at the first attempt', () => {
+  it('backoff() never exceeds `max`, even at the first attempt', () => {
     expect(backoff(1, { initial: 500, max: 20, random: highest })).toBe(20)
   })
 

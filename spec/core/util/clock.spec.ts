@@ -47,7 +47,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('never runs a cancelled task, and leaves no timer behind', () => {
+  it('systemClock never runs a cancelled task, and leaves no timer behind', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(100, task)
     cancel()
@@ -85,7 +85,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('can cancel a long wait after the first of its timers', () => {
+  it('systemClock can cancel a long wait after the first of its timers', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(60 * DAY, task)
     vi.advanceTimersByTime(30 * DAY)
@@ -96,7 +96,7 @@ describe('systemClock', () => {
     expect(task).not.toHaveBeenCalled()
   })
 
-  it('never runs a task with an infinite delay', () => {
+  it('systemClock never runs a task with an infinite delay', () => {
     const task = vi.fn()
     systemClock.schedule(Number.POSITIVE_INFINITY, task)
     vi.advanceTimersByTime(400 * DAY)

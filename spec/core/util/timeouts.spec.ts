@@ -57,7 +57,7 @@ describe('DeadlineTimer', () => {
     expect(rung).toEqual([])
   })
 
-  it('can be set while it fires', () => {
+  it('DeadlineTimer can be set while it fires', () => {
     const clock = new ManualClock()
     const rung: number[] = []
     const alarm: DeadlineTimer = new DeadlineTimer(clock, () => {

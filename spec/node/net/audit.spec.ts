@@ -13,7 +13,7 @@ function open() {
 }
 
 describe('Audit entries of closed connections', () => {
-  it('are written immediately for the first connection of an address, and then once every ten seconds with a count', () => {
+  it('audit entries of closed connections are written immediately for the first connection of an address, and then once every ten seconds with a count', () => {
     const { clock, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut('192.0.2.1')
     cut('192.0.2.2')
@@ -28,7 +28,7 @@ describe('Audit entries of closed connections', () => {
     expect(events).toHaveLength(3)
   })
 
-  it('are combined for the addresses beyond the first hundred', () => {
+  it('audit entries of closed connections are combined for the addresses beyond the first hundred', () => {
     const { audit, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut(`192.0.2.${n}`)
     audit.close()

@@ -43,7 +43,7 @@ describe('A console and a hub on a given server', () => {
     await expect(RawPubSubClient.open(`${ws}/other`)).rejects.toThrow('418')
   })
 
-  it('leave the server unchanged after they are closed', async () => {
+  it('a console and a hub on a given server leave the server unchanged after they are closed', async () => {
     const { console, hub, get, ws } = await open()
     await Promise.all([console.close(), hub.close()])
     expect(await get('/console/')).toBe('200 the app')
@@ -69,12 +69,12 @@ describe('A console and a hub on a given server', () => {
     ['path', { path: 'console' }],
     ['publicUrl', { publicUrl: 'panel.example' }],
     ['brokerUrl', { brokerUrl: 'https://panel.example' }],
-  ])('reject an invalid %s', async (name, options) => {
+  ])('a console and a hub on a given server reject an invalid %s', async (name, options) => {
     const { store } = await openStore()
     await expect(serveConsole(store, { server: createServer(), ...options })).rejects.toThrow(`\`${name}\``)
   })
 
-  it('reject an unknown option', async () => {
+  it('a console and a hub on a given server reject an unknown option', async () => {
     const { store } = await openStore()
     const options = { server: createServer(), publicURL: 'https://panel.example' }
     await expect(serveConsole(store, options)).rejects.toThrow('did you mean `publicUrl`?')

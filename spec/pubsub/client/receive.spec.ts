@@ -60,7 +60,7 @@ describe('sequence acks', () => {
     ])
   })
 
-  it('the client sends no ack on another socket than that of the messages', () => {
+  it('the client sends acks only on the socket of the messages', () => {
     setting.socket.publish(1)
     const lost = setting.socket.drop()
     setting.clock.advance(5_000)

@@ -152,7 +152,7 @@ describe('a client with many unacknowledged messages', () => {
     expect(client.all('puback').map(({ messageId }) => messageId)).toEqual(numbers(100))
   })
 
-  it('a client with many unacknowledged messages is served in order, regardless of what it sends in between', async () => {
+  it('a client with many unacknowledged messages is served in order, regardless of its other packets', async () => {
     const { store } = await open()
     const client = await connect(store, PERSISTENT)
     client.send(...numbers(HALF + 2).map(get))

@@ -206,7 +206,7 @@ describe('freezing', () => {
     await eventually(() => store.clientIds.length === 1)
   })
 
-  it("a frozen store accepts no more connections than the system's backlog allows", { tags: 'slow' }, async () => {
+  it("a frozen store accepts at most the connections that the system's backlog allows", { tags: 'slow' }, async () => {
     const { store } = await open()
     store.freeze(60_000)
     const raws = await Promise.all(Array.from({ length: 520 }, async () => RawSocket.open(store.url)))
