@@ -68,7 +68,7 @@ const store = new StoreProcess('the store', run, () => {
   }
 })
 const service = brokerLink ? new AttachedStore(run, ports, store, brokerLink) : store
-/** What is killed. A durable store is also told to end now and then, so that it closes its log. */
+/** The process to kill. A durable store is sometimes stopped instead, which closes its log. */
 const victim: Restartable = {
   start: () => service.start(),
   kill: () => (service === store && isDurable && random.chance(0.2) ? store.terminate() : service.kill()),

@@ -20,7 +20,7 @@ export function startThermostat(url) {
   })
   setPoint.freshness$.subscribe(({ state }) => say('thermostat', `its set point is ${state}`))
 
-  // The room warms up or cools down towards the set point, and `latest` prevents a queue of old readings.
+  // The room warms up or cools down towards the set point, and `latest` prevents a queue of outdated readings.
   const room$ = combineLatest([setPoint.value$.pipe(startWith(undefined)), interval(40)]).pipe(
     scan((now, [target]) => (target === undefined ? now : Math.round((now + (target - now) * 0.2) * 10) / 10), 17),
   )

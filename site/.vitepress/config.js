@@ -71,7 +71,7 @@ const sidebar = {
 /**
  * Corrections of the theme of VitePress. Its search nests links in options of a list box, and names its elements
  * differently from what they show; here, the search has a list of links. Its sidebar makes each heading a button, also
- * those that do nothing. Its bar gets its final layout only in the browser, where it then moves.
+ * a heading without an effect. Its bar gets its final layout only in the browser, where it then moves.
  *
  * @type {readonly (readonly [file: string, pattern: RegExp, replacement: string])[]}
  */
@@ -138,7 +138,7 @@ export default defineConfig({
   vite: { plugins: [themeEdits], build: { cssTarget: ['chrome123', 'firefox120', 'safari17.5'] } },
   themeConfig: {
     logo: { src: '/pictures/icon.svg', alt: '' },
-    // Guides before the reference, whose pages have the names of what is searched for.
+    // Guides before the reference, whose pages contain the names that users search for.
     search: {
       provider: 'local',
       options: { miniSearch: { searchOptions: { boostDocument: id => (id.includes('/api/') ? 0.25 : 1) } } },

@@ -6,7 +6,7 @@ const KEY = 'thermostat1/setPoint'
 const WRITE_EVERY_MS = 1_700
 /** The time that the diagram shows. */
 const SPAN_MS = 15_000
-/** Without a click, the network is cut once in each period, so that a reader who only looks sees it. */
+/** Without a click, the network is cut once in each period, so that readers see it without an action. */
 const PERIOD_MS = 16_000
 const CUT_FROM_MS = 5_000
 const CUT_FOR_MS = 5_000
@@ -114,7 +114,7 @@ function start(root: HTMLElement): () => void {
   }
   const directing = setInterval(direct, 100)
 
-  // Without motion, the diagram is drawn anew once a second.
+  // Without motion, the diagram is redrawn once a second.
   const isCalm = matchMedia('(prefers-reduced-motion: reduce)').matches
   const paint = (): void => {
     svg.innerHTML = draw(marbles, stale, performance.now())

@@ -60,7 +60,7 @@ export class PageSocket extends EventTarget implements Link {
     this.cut()
   }
 
-  /** Breaks the connection without a word to either side but that it is closed. */
+  /** Breaks the connection. Both sides learn only that it is closed. */
   cut(): void {
     if (this.readyState === CLOSED) return
     this.readyState = CLOSED

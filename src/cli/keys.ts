@@ -38,7 +38,7 @@ The glob is matched byte by byte: * any bytes, ? one byte, [a-z] one of these,
 so that the shell does not expand it. On a terminal, keys are sorted; otherwise
 they are printed while they are found, in no order.
 
-On a terminal, keys are quoted so that they can be pasted into a shell; one that
+On a terminal, keys are quoted for use in a shell; a key that
 is not text is printed as "\\$'\\xFF\\x00'". Otherwise each line has a key,
 which 'get -', 'del -' and 'watch -' read back; a key with line ends or that is
 not text is printed as $'two\\nlines' or $'\\xFF\\x00', with --json as keyHex if

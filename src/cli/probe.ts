@@ -56,7 +56,7 @@ async function run(urls: readonly string[], flags: ProbeFlags, io: Io): Promise<
   const limits = { timeout, warn }
   const report: Report = { ...result, broker: urls.map(brokerOf).join(' or '), status: statusOf(result, warn), limits }
   const failure = report.status === 'ok' ? undefined : new CheckFailure(report.status)
-  // The exit code has the result even if nobody reads the output.
+  // The exit code has the result even if no program reads the output.
   await print(io.stdout, flags.json ? asJson(report) : inWords(report, io)).catch((error: unknown) => {
     throw failure ?? error
   })

@@ -95,7 +95,7 @@ export function addServe(program: Command, io: Io): void {
   })
 }
 
-/** Checks all that can be checked without opening the store. */
+/** Runs all checks that do not require an open store. */
 async function checkConfig(flags: Flags, effective: readonly EffectiveSetting[], io: Io): Promise<void> {
   await seedOf(flags)
   const log = new EventLog(flags, io)

@@ -10,7 +10,7 @@ export const WINDOW_MS = 60_000
 /** Minimum distance between marbles, ms. Closer changes share a marble, so that marbles do not touch. */
 const MERGE_MS = 2_500
 
-/** Returns whether there are changes to draw. */
+/** Returns whether any changes can be drawn. */
 export const hasChanged = ({ sets, deletes }: ChangeTimes, now: number): boolean =>
   [sets.at(-1), deletes.at(-1)].some(last => last !== undefined && last > now - WINDOW_MS)
 

@@ -17,7 +17,7 @@ export function formatMs(ms: number): string {
 /** Formats a rate, with a decimal if it is small. */
 export const formatRate = (rate: number): string => (rate < 10 ? SHORT.format(rate) : formatCompact(rate))
 
-/** Formats a percentage. One that is not zero does not look like zero. */
+/** Formats a percentage. A value above zero is never shown as zero. */
 export const formatPercent = (percent: number): string =>
   percent > 0 && percent < 0.1 ? '< 0.1 %' : `${SHORT.format(percent)} %`
 

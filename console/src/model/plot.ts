@@ -72,7 +72,7 @@ export function gapsOf(samples: readonly Timed[], axis: TimeAxis): readonly Gap[
   })
 }
 
-/** Returns a round number that is at least `max`. Half of it is round, too. */
+/** Returns a round number that is at least `max`. Half of it is also round. */
 export function scaleOf(max: number): number {
   const magnitude = 10 ** Math.floor(Math.log10(max))
   return magnitude * ([1, 2, 4, 5].find(step => step * magnitude >= max) ?? 10)

@@ -14,7 +14,7 @@ async function loadMore(): Promise<More> {
   return more
 }
 
-/** Loads the remaining views and the chart library, so that they are available when the server fails. */
+/** Loads the remaining views and the chart library before they are needed, because the server may fail. */
 export const preload = async (): Promise<void> => {
   await loadMore()
   await import('./detail/chart.js')

@@ -27,7 +27,7 @@ export const StateMark = ({ state, word = wordOf(state), children }: StateMarkPr
 /** Shown for a value that is not known, which differs from zero. */
 export const UNKNOWN = '–'
 
-/** Returns whether rates and counts are current. Those that are not are shown as {@link UNKNOWN}. */
+/** Returns whether rates and counts are current. Otherwise the page shows {@link UNKNOWN} instead. */
 export function useIsCurrent(): boolean {
   const { state } = useCell(useConsole().health$)
   return state === 'live' || state === 'frozen'

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Icon } from './icon.js'
 
-/** Shown in place of a view whose code cannot be loaded. */
+/** Shown instead of a view whose code cannot be loaded. */
 interface UnreachableProps {
   /** Whether the store responds, so that the code of the view is missing for another reason. */
   readonly isLive: boolean

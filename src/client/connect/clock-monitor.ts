@@ -5,7 +5,7 @@ import { StateStoreError } from '../../core/util/errors.js'
 /** A warning precedes the minute at which the store rejects requests (state store protocol, "Clock drift"). */
 const MAX_OFFSET_MS = 30_000
 
-/** Compares the clock of this machine with that of the store, and reports a large offset once per connection. */
+/** Compares the clocks of this machine and of the store, and reports a large offset once per connection. */
 export class ClockMonitor {
   readonly #clock: Clock
   readonly #report: (error: StateStoreError) => void

@@ -31,7 +31,7 @@ export class HeldLease {
   #inFlight = 0
   /** Whether the outcome of a renewal since the last confirmed one is unknown. */
   #isOutcomeUnknown = false
-  /** Whether a renewal is due but waits for the watch to be live. */
+  /** Whether a renewal waits for the watch to be live. */
   #isOverdue = false
   #confirmed: ClaimResult
   #cancelRenewal: () => void

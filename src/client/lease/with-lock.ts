@@ -26,7 +26,7 @@ const LOCK_NAMES: OptionNames<LockOptions> = { signal: true, resume: true }
 /**
  * Runs the work while the lease is held: calls `work` with the fencing token, subscribes to its result, and
  * unsubscribes when the lease is lost. The result then errors with `lease-lost` or, with `resume`, waits for the lease
- * again. When the work completes or errors, the result does so as well, and the lease is released. Cold; errors as the
+ * again. When the work ends, the result ends in the same way, and the lease is released. Cold; errors as the
  * lease does, and with `lease-lost` when the client is closed during the work.
  *
  * A promise cannot be unsubscribed, so `work` also receives a signal. It is aborted when the work must stop; its reason is

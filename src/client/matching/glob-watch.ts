@@ -216,7 +216,7 @@ export class GlobWatch implements SharedRegistration {
     this.#registration = undefined
   }
 
-  /** @param current - the member whose entry is being reported, which stays */
+  /** @param current - the member whose entry is being reported; it is kept */
   #trimTombstones(current: GlobMember): void {
     this.#tombstones.trim(this.#limits.maxKeys, member => {
       const floor = this.#host.watches.floorOf(member.key)

@@ -106,7 +106,7 @@ export class StoreCommands {
     })
   }
 
-  /** GET: emits the position of a missing key as well. */
+  /** GET: also emits the position of a missing key. */
   read(key: KeyName, timeout: number): Observable<ReadResult> {
     return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version, reply) => {
       const value = readValue(payload, key.text)

@@ -74,7 +74,7 @@ export class TopicKeyPair {
   }
 
   /**
-   * Handles a message of this sync that the broker sent back, which follows everything received before. A higher number
+   * Handles a message of this sync that the broker sent back after all earlier messages. A higher number
    * than the last one published is from an earlier object for this pair.
    */
   onEcho(number: number): void {

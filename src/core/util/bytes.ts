@@ -66,7 +66,7 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return true
 }
 
-/** Copies bytes that are to be kept if more than an eighth of the underlying memory is not theirs. */
+/** Copies bytes if they use less than seven eighths of their buffer, so that keeping them does not keep the buffer. */
 export const copyIfSparse = (bytes: Uint8Array): Uint8Array =>
   8 * bytes.byteLength >= 7 * bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 

@@ -281,7 +281,7 @@ export class ActiveService {
     this.#requestSubscription.cancel()
     this.#announcementSubscription.cancel()
     this.#disconnectSubscription.cancel()
-    // Acknowledgements must not reach the next connection from now on.
+    // From here on, acknowledgements must not reach the next connection.
     this.#inbound.clear()
     this.#outbound.onDisconnected(cause instanceof ConnectionLostError ? cause.reasonCode : undefined)
   }

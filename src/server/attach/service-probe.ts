@@ -156,7 +156,7 @@ export class RivalProbe {
     const isRequest = topic === INVOKE_TOPIC
     if (!isRequest && topic !== this.#filter) return false
     const isOurs = correlationData !== undefined && toHex(correlationData) === this.#requestId
-    // The service also receives its own request, to which it need not respond.
+    // The service also receives its own request, and does not respond to it.
     if (isRequest) return isOurs
     const instanceId = userProperties[PROPERTY.instance]
     if (isOurs && typeof instanceId === 'string' && !this.#isOwnInstance(instanceId))

@@ -64,7 +64,7 @@ export function healthOf(store: MonitoredStore, version: string): Health {
   return { status: all.includes('fail') ? 'fail' : all.includes('warn') ? 'warn' : 'pass', version, checks }
 }
 
-/** Returns the names of the components that fail. A store is ready if there are none. */
+/** Returns the names of the components that fail. Without such components, a store is ready. */
 export const failuresOf = ({ checks }: Health): readonly string[] =>
   Object.entries(checks).flatMap(([name, { status }]) => (status === 'fail' ? [name] : []))
 

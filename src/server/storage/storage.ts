@@ -144,7 +144,7 @@ export async function openDirectory(
       onError,
       ...takeover,
     }).catch(async (error: unknown) => {
-      // A directory of another program is left as it was.
+      // A directory of another program stays unchanged.
       if (!hadReserve && error instanceof StateStoreError && error.code === 'format') await removeReserve(directory)
       throw error
     })

@@ -7,7 +7,7 @@ import { useConsole } from '../context.js'
 import { useCell } from '../use-cell.js'
 import type { Chart } from './chart.js'
 
-/** Shows a chart of the numeric values of a key, or nothing if there are none. */
+/** Shows a chart of the numeric values of a key, or nothing without numeric values. */
 export function ChartSection({ history }: { readonly history: KeyHistory }): JSX.Element | null {
   const now = useCell(useConsole().now$)
   const { series } = history

@@ -74,7 +74,7 @@ export interface BrokerHandler {
   maySubscribe(client: Client, filter: string): boolean
   /** Returns the topic prefix of responses for clients that request this information (MQTT 5.0, section 3.2.2.3.15). */
   responseInformation?(clientId: string): string
-  /** Returns user properties for CONNACK. A client that is not sent them works all the same. */
+  /** Returns user properties for CONNACK. Clients also work without them. */
   connackProperties?(connect: Connect): UserProperties | undefined
   onConnected(client: Client): void
   /** Called when a client is authenticated but not admitted. */

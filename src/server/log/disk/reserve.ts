@@ -10,7 +10,7 @@ const RESERVE_BLOCKS = 8
 
 /**
  * Runs a task that needs little space in a directory, with the help of the reserve if the disk is full. Afterwards,
- * refills the reserve as far as space permits.
+ * refills the reserve with the available space.
  */
 export async function withReserve<T>(directory: string, task: () => Promise<T>): Promise<T> {
   const result = await retryWithReserve(directory, task)
@@ -28,7 +28,7 @@ export async function retryWithReserve<T>(directory: string, task: () => Promise
   })
 }
 
-/** Fills the reserve as far as space permits. */
+/** Fills the reserve with the available space. */
 export async function refillReserve(directory: string): Promise<void> {
   const path = join(directory, RESERVE_FILE)
   try {
