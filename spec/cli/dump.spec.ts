@@ -86,7 +86,7 @@ describe('dump', () => {
     expect(await execute(['dump', '--partial', '--url', store.url])).toMatchObject({ code: 0, stdout })
   })
 
-  it('writes a file, and prints the number of keys', async () => {
+  it('`dump` writes a file, and prints the number of keys', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const file = await scratch('keys.ndjson')

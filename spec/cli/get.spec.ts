@@ -22,7 +22,7 @@ describe('get', () => {
     expect(await execute(['set', key, '--file', '-', ...url], { stdin })).toMatchObject({ code: 0, stderr: '' })
   }
 
-  it('writes the exact bytes of a value to a pipe', async () => {
+  it('`get` writes the exact bytes of a value to a pipe', async () => {
     await set('k', BINARY)
     const { code, bytes, stderr } = await execute(['get', 'k', ...url])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -86,7 +86,7 @@ describe('get', () => {
     })
   })
 
-  it('writes to a file with --file', async () => {
+  it('`get` writes to a file with --file', async () => {
     await set('k', BINARY)
     const file = join(temporaryFolder(), 'value')
     expect(await execute(['get', 'k', '-f', file, ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })

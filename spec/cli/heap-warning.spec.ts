@@ -14,7 +14,7 @@ function warningsOf(options: Pick<QuotaOptions, 'maxMemory' | 'maxBytes'>): read
 }
 
 describe('The warning about the heap limit', () => {
-  it('names the option, the heap limit and a sufficient flag of Node', () => {
+  it('the warning about the heap limit names the option, the heap limit and a sufficient flag of Node', () => {
     expect(warningsOf({ maxMemory: 4096 * MIB })).toEqual([
       'warning: --max-memory 4294967296 exceeds the heap limit of Node (1024 MiB), at which the store crashes instead of ' +
         'rejecting writes: start it with node --max-old-space-size=4096, or lower --max-memory',

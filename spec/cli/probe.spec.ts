@@ -209,7 +209,7 @@ describe('probe', () => {
     ['message', { ...RIGHTS, subscribe: '' }, 'permit Publish and Subscribe for the topics rx-statestore/probe/+'],
     ['set', { ...RIGHTS, keys: '' }, 'permit ReadWrite for the keys rx-statestore/probe/* (keyType: Pattern)'],
     ['get', { ...RIGHTS, keys: RIGHTS.keys.replace('ReadWrite', 'Write') }, 'permit ReadWrite for the keys'],
-  ])('names the right that is missing at the step %s', async (step, rights, advice) => {
+  ])('`probe` names the right that is missing at the step %s', async (step, rights, advice) => {
     const { url } = await secured(rights)
     const { code, stdout } = await execute(['probe', url, ...LOGIN])
     expect(code).toBe(2)

@@ -31,7 +31,7 @@ const contentsOf = async (data: string): Promise<unknown> =>
   Promise.all((await readdir(data)).map(async name => [name, await readFile(join(data, name), 'hex')]))
 
 describe('recover', () => {
-  it('writes the intact data to a new directory, lists the omitted records, and exits with code 5', async () => {
+  it('`recover` writes the intact data to a new directory, lists the omitted records, and exits with code 5', async () => {
     const data = await written('a', 'b', 'c')
     await damage(data, 'b')
     const before = await contentsOf(data)

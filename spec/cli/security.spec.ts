@@ -179,7 +179,7 @@ describe('serve', () => {
     expect(await run('get', 'line-1/a', ...as('panel'))).toMatchObject({ code: 3 })
   })
 
-  it('writes the audit log to a file', async () => {
+  it('`serve` writes the audit log to a file', async () => {
     const record = join(temporaryFolder(), 'record')
     writeFileSync(record, '', { mode: 0o644 })
     const { run } = await serving('--password-file', await users('panel'), '--audit', record)

@@ -87,7 +87,7 @@ describe('serve --console', () => {
     expect([stdout.text, stderr.text].join()).not.toContain('token=')
   })
 
-  it('names the option that keeps the token if a log has no token and no file has one', async () => {
+  it('`serve --console` names the option that keeps the token if a log has no token and no file has one', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--log-format', 'json'])
     expect(await stdout.line(/^console/)).toMatch(/\/ \(to know its token, use --console-token-file\)$/)
   })

@@ -120,7 +120,7 @@ describe('serve --metrics', () => {
     await expect(access(file)).rejects.toThrow('ENOENT')
   })
 
-  it('names the flag when the port is taken, before the store opens', async () => {
+  it('`serve --metrics` names the flag when the port is taken, before the store opens', async () => {
     const data = await scratch('data')
     const port = String(await listen(createServer()))
     const { code, stderr } = await execute([...ANY_PORT, '--data', data, '--metrics', port])

@@ -16,7 +16,7 @@ describe('set', () => {
     execute([...args, '--url', store.url], world)
   const stored = async (key: string): Promise<string> => (await cli(['get', key, '--hex'])).stdout.trim()
 
-  it('writes a text and prints its version', async () => {
+  it('`set` writes a text and prints its version', async () => {
     const { code, stdout, stderr } = await cli(['set', 'k', 'ä b'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.trim()).toMatch(VERSION)

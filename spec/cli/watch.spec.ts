@@ -35,7 +35,7 @@ describe('watch', () => {
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
   })
 
-  it('watches all keys that match a glob, including keys created later', async () => {
+  it('`watch` watches all keys that match a glob, including keys created later', async () => {
     const store = await openStore()
     const { url } = store
     for (const key of ['sensor/1', 'other']) await execute(['set', key, 'v', '--url', url])
@@ -69,7 +69,7 @@ describe('watch', () => {
     expect(code).not.toBe(0)
   })
 
-  it('watches a key that contains an asterisk with --literal', async () => {
+  it('`watch` watches a key that contains an asterisk with --literal', async () => {
     const store = await openStore()
     const { stdout } = start(['watch', '*', '--literal', '--url', store.url])
     await stdout.line(/ '\*' {2}absent/)

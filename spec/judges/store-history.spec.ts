@@ -97,7 +97,7 @@ describe('the judge of writes', () => {
     expect(await violationsOf([written(1, FIRST)], [])).toMatch(/reached a store but was never sent/)
   })
 
-  it('the judge rejects a response whose version differs from the store's version', async () => {
+  it('the judge rejects a response whose version differs from the version in the store', async () => {
     const wrong = ended(FIRST, 'applied', { version: 'v9' })
     expect(await violationsOf([written(1, FIRST)], [wrong])).toMatch(/does not have version v9/)
   })

@@ -21,7 +21,7 @@ describe('a diagnostics channel', () => {
 })
 
 describe('a channel without diagnostics_channel', () => {
-  it('calls its listeners in order with message and name until they unsubscribe', () => {
+  it('a channel without diagnostics_channel calls its listeners in order with message and name until they unsubscribe', () => {
     const channel = createLocalChannel('a')
     const calls: unknown[] = []
     const first = (message: unknown, name: string | symbol): void => void calls.push(['first', message, name])

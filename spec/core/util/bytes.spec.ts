@@ -167,7 +167,7 @@ describe('sameBytes', () => {
 })
 
 describe('concatBytes', () => {
-  it('joins the parts in order', () => {
+  it('concatBytes joins the parts in order', () => {
     fc.assert(
       fc.property(fc.array(anyBytes), parts => {
         expect([...concatBytes(parts)]).toEqual(parts.flatMap(part => [...part]))

@@ -142,7 +142,7 @@ describe('an error message', () => {
     expect(error.message).toBe(message)
   })
 
-  it('names the key even if the store rejected the request', () => {
+  it('an error message names the key even if the store rejected the request', () => {
     const properties = { __stat: '400', __stMsg: 'no such property' }
     const { store } = fakeStore(() => of({ payload: '', properties }))
     const messages: string[] = []

@@ -10,7 +10,7 @@ import { openStore } from '../../support/open-store.js'
 import { openMetrics, scrape } from './exposition.js'
 
 describe('the metric of an alert moves', () => {
-  it('when a client aborts its TLS handshake', async () => {
+  it('the metric of the alert moves when a client aborts its TLS handshake', async () => {
     const { store } = await openStore({ clock: systemClock, tls: new Authority('/CN=Plant').issue('/CN=store') })
     const metrics = await openMetrics(store)
     const sample = 'rx_statestore_handshakes_failed_total{listener="mqtts"}'
@@ -23,7 +23,7 @@ describe('the metric of an alert moves', () => {
     expect((await scrape(metrics)).value(sample)).toBe(1)
   })
 
-  it('when the clock of a client is ahead', async () => {
+  it('the metric of the alert moves when the clock of a client is ahead', async () => {
     const { store } = await openStore({ clock: systemClock })
     const metrics = await openMetrics(store)
     const client = openClient(store.url, { clock: { ...systemClock, now: () => Date.now() + 600_000 } })
@@ -31,14 +31,14 @@ describe('the metric of an alert moves', () => {
     expect((await scrape(metrics)).value('rx_statestore_request_errors_total{error="clock-skew"}')).toBe(1)
   })
 
-  it('when a snapshot cannot be written', async () => {
+  it('the metric of the alert moves when a snapshot cannot be written', async () => {
     const { store } = await openStore()
     const metrics = await openMetrics(store)
     logChannel.publish({ type: 'snapshot-failed', error: new Error('ENOSPC') })
     expect((await scrape(metrics)).value('rx_statestore_log_snapshots_failed_total')).toBe(1)
   })
 
-  it('when the clock of the store is set back', async () => {
+  it('the metric of the alert moves when the clock of the store is set back', async () => {
     const { store, clock } = await openStore()
     const metrics = await openMetrics(store)
     await store.load([{ key: 'a', value: '1' }])
@@ -47,7 +47,7 @@ describe('the metric of an alert moves', () => {
     expect((await scrape(metrics)).value('rx_statestore_clock_drift_seconds')).toBeGreaterThan(60)
   })
 
-  it('when a frozen store is not ready, as /readyz says', async () => {
+  it('the metric of the alert moves when a frozen store is not ready, as /readyz says', async () => {
     const { store } = await openStore({ clock: systemClock })
     const metrics = await openMetrics(store)
     expect((await scrape(metrics)).value('rx_statestore_ready')).toBe(1)
