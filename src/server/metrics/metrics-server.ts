@@ -148,7 +148,8 @@ export class MetricsServer implements AsyncDisposable {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = ''] = (request.url ?? '').split('?')
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw new HttpProblem(405, 'method', 'only GET and HEAD')
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      throw new HttpProblem(405, 'method', 'unsupported method: use GET or HEAD')
     if (!this.#isKnownHost(request))
       throw new HttpProblem(403, 'host', 'unknown host name: use an address or localhost')
     if (path === '/metrics' || path === '/healthz') {
