@@ -4,8 +4,6 @@ import { eventually } from '../../support/eventually.js'
 import { openScriptedHub, openShippedHub, texts } from '../support/behaviour.js'
 import { PROTOCOLS } from '../support/scripted-hub.js'
 
-const tcpSockets = (): number => process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
-
 describe.each(PROTOCOLS)('%s', protocol => {
   it('a client reports the reason with which the application closed its connection', async () => {
     const { hub, open } = await openShippedHub(protocol)
@@ -44,17 +42,5 @@ describe.each(PROTOCOLS)('%s', protocol => {
     const any = Uint8Array.of(0x0a, 1, 0x78)
     await lastValueFrom(client.group('g').send(any, { dataType: 'protobuf' }))
     expect([states(), hub.connections.length]).toEqual([['connecting', 'connected'], 1])
-  })
-
-  it('a client that closes at an unresponsive hub leaves no socket that keeps the process alive', async () => {
-    const { hub, clock, client, reached } = await openScriptedHub(protocol)
-    const peer = (await hub.peer(1)).greet()
-    await reached('connected')
-    peer.socket.pause()
-    const before = tcpSockets()
-    const closed = client.close()
-    clock.advance(2_000)
-    await closed
-    await eventually(() => tcpSockets() < before)
   })
 })

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.js'
+import { openScriptedHub } from '../support/behaviour.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
+import { PROTOCOLS } from '../support/scripted-hub.js'
+
+const tcpSockets = (): number => process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
 
 /** Opens a connected client with a request timeout of one second. */
 function open(): FakeSetting {
@@ -62,5 +67,19 @@ describe('a group that receives messages before its join is acknowledged', () =>
     setting.socket.ack(setting.socket.of('joinGroup').at(-1)?.['ackId'])
     setting.socket.publish(2)
     expect(setting.log).toEqual(['line: 1', 'gap', 'line: 1', 'line: 2'])
+  })
+})
+
+describe.each(PROTOCOLS)('a hub that does not answer a close, in %s', protocol => {
+  it('a client that closes at an unresponsive hub leaves no socket that keeps the process alive', async () => {
+    const { hub, clock, client, reached } = await openScriptedHub(protocol)
+    const peer = (await hub.peer(1)).greet()
+    await reached('connected')
+    peer.socket.pause()
+    const before = tcpSockets()
+    const closed = client.close()
+    clock.advance(2_000)
+    await closed
+    await eventually(() => tcpSockets() < before)
   })
 })

@@ -4,7 +4,6 @@ import { PubSubRefusedError } from '../../../src/pubsub/client/index.js'
 import { eventually } from '../../support/eventually.js'
 import { record } from '../../support/open-client.js'
 import { openScriptedHub, openShippedHub, texts, upTo, watch } from '../support/behaviour.js'
-import { CodecClient } from '../support/codec-client.js'
 import { PROTOCOLS } from '../support/scripted-hub.js'
 
 /** A connection that is lost after this time is followed by an immediate reconnect, in ms. */
@@ -141,30 +140,6 @@ describe.each(PROTOCOLS)('%s', protocol => {
       expect(statuses.at(-1)).toMatchObject({ connectionId: 'c2' })
     },
   )
-
-  it('22. After its retention, a session is rejected with 1008 even with a valid token; a wrong token, id or hub is rejected and does not affect the live session.', async () => {
-    const { hub, server, clock, attached, sessionLog } = await openShippedHub(protocol)
-    const url = `${server.url}/client/hubs/chat`
-    const reader = await CodecClient.join(url, protocol)
-    const attempts = [
-      reader.recover({ token: 'wrong' }),
-      reader.recover({ id: 'somebody' }),
-      reader.recover({ url: `${server.url}/client/hubs/other` }),
-    ]
-    expect(await Promise.all(attempts.map(attempt => attempt.closed()))).toEqual([1008, 1008, 1008])
-    hub.sendToGroup('g', 1)
-    expect(await reader.received(1)).toEqual([1n])
-    reader.cut()
-    await attached(false)
-    clock.advance(59_999)
-    const recovered = reader.recover()
-    expect(await recovered.received(1)).toEqual([1n])
-    recovered.cut()
-    await attached(false)
-    clock.advance(60_000)
-    expect(await reader.recover().closed()).toBe(1008)
-    expect(sessionLog).toEqual(['connected ann', 'disconnected ann: expired'])
-  })
 
   it('23. A recovery takes over from a socket that is still open, and no message is lost or duplicated.', async () => {
     const { hub, link, open, joined, sessionLog } = await openShippedHub(protocol)

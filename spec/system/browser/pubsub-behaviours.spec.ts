@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { type Browser, chromium } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, inject, vi } from 'vitest'
 import { SEED } from '../../support/effort.js'
 import { socketsOf } from './support/page-socket.js'
 
@@ -22,6 +22,8 @@ beforeAll(async () => {
 beforeEach(async () => {
   const address = site.address()
   if (browser === undefined || address === null || typeof address === 'string') throw new Error('There is no site')
+  // A page stays open until the next test, because clients close after the hooks of their test.
+  for (const context of browser.contexts()) await context.close()
   const page = await browser.newPage()
   await page.goto(`http://127.0.0.1:${address.port}`)
   vi.stubGlobal('WebSocket', await socketsOf(page, () => opened++))
@@ -29,12 +31,8 @@ beforeEach(async () => {
   vi.stubGlobal('navigator', undefined)
 }, PATIENCE)
 
-afterEach(async () => {
-  vi.unstubAllGlobals()
-  for (const context of browser?.contexts() ?? []) await context.close()
-})
-
 afterAll(async () => {
+  vi.unstubAllGlobals()
   await browser?.close()
   site.closeAllConnections()
   site.close()
