@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { lastValueFrom } from 'rxjs'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -10,12 +9,10 @@ import { layLink } from '../../support/link.js'
 import { openClient } from '../../support/open-client.js'
 import { bundle, servePage } from '../../support/serve-page.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
-import { compilers } from '../frameworks/compilers.js'
 import { PAGES, WRITABLE } from '../frameworks/programs.js'
-import { projectOf } from '../frameworks/snippets.js'
 import { BODY, recipes } from '../optimistic/support/recipes.js'
 import { describeInBrowser } from './support/browser.js'
-import { blocksOf, bundled, documented, filesOf } from './support/documents.js'
+import { blocksOf, bundled, documented, programOf } from './support/documents.js'
 import { NO_SOCKET } from './support/guard.js'
 import { builtPackage } from './support/package.js'
 import { serveStatic } from './support/static-site.js'
@@ -196,9 +193,7 @@ describeInBrowser('Through an outage of 15 s', open => {
   it.each(Object.entries(PAGES))('the component for %s continues after the outage', async (name, main) => {
     const { client, wsUrl, outage } = await openWorld()
     await client.key(SET_POINT, number).set(20)
-    const folder = projectOf([...filesOf(name, wsUrl), { file: 'main.ts', code: main }])
-    const program = await bundle(join(folder, 'main.ts'), { plugins: compilers(false) })
-    const page = await openPage(await servePage(program))
+    const page = await openPage(await servePage(await programOf(name, main, wsUrl)))
     const output = page.locator('output')
     const shows = (text: string) => async () => (await output.innerText()) === text
     await until(page, shows('20 °C'))
@@ -211,8 +206,7 @@ describeInBrowser('Through an outage of 15 s', open => {
   it('the writing React component recovers after the outage', async () => {
     const { client, wsUrl, outage, stored } = await openWorld()
     await client.key(SET_POINT, number).set(20)
-    const folder = projectOf([...filesOf('Writing', wsUrl), { file: 'main.ts', code: WRITABLE }])
-    const page = await openPage(await servePage(await bundle(join(folder, 'main.ts'))))
+    const page = await openPage(await servePage(await programOf('Writing', WRITABLE, wsUrl)))
     const press = () => page.getByRole('button', { name: 'warmer' }).click()
     await until(page, async () => (await page.locator('output').innerText()) === '20 °C')
     await outage(page, press)

@@ -12,7 +12,7 @@ import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
-import { filesOf } from '../browser/support/documents.js'
+import { filesOf, programOf } from '../browser/support/documents.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
 import { has, reads } from '../browser/support/waiting.js'
 import { compilers } from './compilers.js'
@@ -30,14 +30,6 @@ async function open() {
   const setPoint = openClient(store.url, { clientId: 'spec' }).key(KEY, number)
   await firstValueFrom(setPoint.set(20))
   return { store, setPoint, requests: requestsOf(store, clientId => clientId !== 'spec') }
-}
-
-/**
- * Creates a project from the files of a section and the shared file, with the address of the store, and a program that
- * uses them. Returns its folder.
- */
-function project(section: string, url: string, main: string): string {
-  return projectOf([...filesOf(section, url), { file: 'main.ts', code: main }])
 }
 
 const inTime = (condition: () => boolean) => expect.poll(condition, { timeout: 20_000, interval: 20 }).toBe(true)
@@ -73,8 +65,7 @@ describeInBrowser('In a browser, the component for', openPage => {
     async (name, main) => {
       const { store, setPoint, requests } = await open()
       const link = await layLink(store.wsUrl)
-      const folder = project(name, link.url.replace('mqtt:', 'ws:'), main)
-      const program = await bundle(join(folder, 'main.ts'), { plugins: compilers(false) })
+      const program = await programOf(name, main, link.url.replace('mqtt:', 'ws:'))
       const { page } = await openPage(await servePage(program), { allow: [NO_SOCKET] })
       const output = page.locator('output')
       await reads(output, '20 °C')
@@ -105,10 +96,7 @@ describeInBrowser('In a browser, the component for', openPage => {
     async ({ name, thrown, ...expected }) => {
       const { store } = await open()
       const clients = record(store.requests$.pipe(map(({ clientId }) => clientId)))
-      const program = await bundle(join(project(name, store.wsUrl, PAGES[name]), 'main.ts'), {
-        plugins: compilers(false),
-      })
-      const { page, guard } = await openPage(await servePage(program))
+      const { page, guard } = await openPage(await servePage(await programOf(name, PAGES[name], store.wsUrl)))
       await reads(page.locator('output'), '20 °C')
       // A client with the same id closes the connection of the component permanently.
       openClient(store.url, { clientId: clients.values[0] ?? '' })
@@ -122,8 +110,7 @@ describeInBrowser('In a browser, the component for', openPage => {
 
   it('the React component for writing writes its key', async () => {
     const { store } = await open()
-    const program = await bundle(join(project('React', store.wsUrl, PAGES.React), 'main.ts'))
-    const { page } = await openPage(await servePage(program))
+    const { page } = await openPage(await servePage(await programOf('React', PAGES.React, store.wsUrl)))
     await reads(page.locator('output'), '20 °C')
     await page.getByRole('button', { name: 'warmer' }).click()
     await reads(page.locator('output'), '20.5 °C')
@@ -138,7 +125,7 @@ describe('Server rendering', () => {
   }
 
   async function serverOf(section: keyof typeof SERVERS, { wsUrl }: StoreServer): Promise<Rendering> {
-    const folder = project(section, wsUrl, SERVERS[section])
+    const folder = projectOf([...filesOf(section, wsUrl), { file: 'main.ts', code: SERVERS[section] }])
     const code = await bundle(join(folder, 'main.ts'), { plugins: compilers(true), isServer: true })
     writeFileSync(join(folder, 'server.mjs'), code)
     const rendering: Rendering = await import(join(folder, 'server.mjs'))

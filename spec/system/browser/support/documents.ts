@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { rolldown } from 'rolldown'
 import { expect } from 'vitest'
-import { snippets } from '../../frameworks/snippets.js'
+import { bundle } from '../../../support/serve-page.js'
+import { compilers } from '../../frameworks/compilers.js'
+import { projectOf, snippets } from '../../frameworks/snippets.js'
 import { builtPackage } from './package.js'
 
 const run = promisify(execFile)
@@ -39,8 +41,24 @@ export async function bundled(code: string, external: readonly string[] = []) {
   return { page: page ?? '', later: later.join('') }
 }
 
+const ADDRESS = 'ws://localhost:8083'
+const programs = new Map<string, string>()
+
+/**
+ * Returns a page that uses the files of a section of docs/frameworks.md, with the address of the store. The address is
+ * inserted into the bundle, which is built once, since this takes longer than most tests.
+ */
+export async function programOf(section: string, main: string, url: string): Promise<string> {
+  const built = programs.get(main)
+  if (built !== undefined) return built.replaceAll(ADDRESS, url)
+  const folder = projectOf([...filesOf(section, ADDRESS), { file: 'main.ts', code: main }])
+  const program = await bundle(join(folder, 'main.ts'), { plugins: compilers(false) })
+  programs.set(main, program)
+  return program.replaceAll(ADDRESS, url)
+}
+
 /** Returns the files of a section of docs/frameworks.md and the shared file, with the address of the store. */
 export const filesOf = (section: string, url: string): readonly { readonly file: string; readonly code: string }[] =>
   snippets()
     .filter(snippet => snippet.section === section || snippet.file === 'store.ts')
-    .map(({ file, code }) => ({ file, code: code.replaceAll('ws://localhost:8083', url) }))
+    .map(({ file, code }) => ({ file, code: code.replaceAll(ADDRESS, url) }))
