@@ -73,7 +73,7 @@ export default defineConfig(async ({ mode }) => {
     project('isolated', ISOLATED, ['spec/system/**'], true),
   ]
   const pages = project('pages', PAGES, missing, false)
-  const attacks = project('attacks', ATTACKS, missing, true)
+  const attacks = project('attacks', ATTACKS, missing, false)
   const oldest = project('oldest mqtt.js', ['spec/client/{session,connect}/*.spec.ts'], ISOLATED, false)
   const full = [
     project('isolated', [...ISOLATED, ...SIMULATIONS], missing, true),

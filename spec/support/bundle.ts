@@ -1,41 +1,30 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { mkdir, rename } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { afterAll, beforeAll } from 'vitest'
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-// The folder is not below node_modules, where a package cannot import itself by name.
-const CACHE = join(ROOT, 'target')
-
-/** A program that is bundled from sources, to run in a separate process. */
-export interface Program extends AsyncDisposable {
-  readonly path: string
-}
+import { beforeAll } from 'vitest'
+import { programFolder, ROOT } from './temporary-folder.js'
 
 /**
  * Bundles a program and all its imports into one file, which starts in a third of the time that the separate modules
- * take.
+ * take. All files of a run that use the program share the bundle. Returns a function that returns its path.
  */
-export async function bundle(source: URL): Promise<Program> {
-  await mkdir(CACHE, { recursive: true })
-  const folder = await mkdtemp(join(CACHE, 'rx-statestore-program-'))
-  const path = join(folder, `${basename(source.pathname, '.ts')}.mjs`)
-  const build = await rolldown({ input: fileURLToPath(source), platform: 'node', logLevel: 'warn' })
-  await build.write({ file: path, format: 'esm', codeSplitting: false })
-  await build.close()
-  return { path, [Symbol.asyncDispose]: async () => rm(folder, { recursive: true }) }
+export function bundledProgram(source: URL): () => string {
+  const input = fileURLToPath(source)
+  const path = join(programFolder(), `${relative(ROOT, input).replaceAll('/', '-')}.mjs`)
+  beforeAll(async () => {
+    if (!existsSync(path)) await bundle(input, path)
+  })
+  return () => path
 }
 
-/** Bundles a program before the tests of a file, and removes it after them. Returns a function that returns its path. */
-export function bundledProgram(source: URL): () => string {
-  let program: Program | undefined
-  beforeAll(async () => {
-    program = await bundle(source)
-  })
-  afterAll(async () => program?.[Symbol.asyncDispose]())
-  return () => {
-    if (program === undefined) throw new Error(`${source} is not bundled before the tests begin`)
-    return program.path
-  }
+async function bundle(input: string, path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  const build = await rolldown({ input, platform: 'node', logLevel: 'warn' })
+  // Another worker may bundle the same program at the same time.
+  const unfinished = `${path}.${process.pid}`
+  await build.write({ file: unfinished, format: 'esm', codeSplitting: false })
+  await build.close()
+  await rename(unfinished, path)
 }
