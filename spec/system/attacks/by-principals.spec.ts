@@ -23,6 +23,8 @@ prepareScenes()
 const KIB = 1024
 const MIB = 1024 * KIB
 const { responseTopic, sessionExpiry, willDelay } = PROPERTY
+/** The memory of the hub for waiting messages, which is less than the attacker sends at 4 MiB/s. */
+const MAX_WAITING_BYTES = nightly(32, 4) * MIB
 
 /** Whether a hub session may join and send to all groups. */
 type HubRights = 'all' | 'nothing'
@@ -154,7 +156,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, hubRights: HubRights) => P
     }
     const sender = await open()
     const data = 'x'.repeat(60 * KIB)
-    for (let round = 0; round < 8; round++)
+    for (let round = 0; round < nightly(8, 3); round++)
       for (const n of members.keys())
         sender.send(
           JSON.stringify({ type: 'sendToGroup', group: `g${n}`, dataType: 'text', data, ackId: 1_000 * round + n }),
@@ -164,6 +166,9 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, hubRights: HubRights) => P
       sender.on('message', text => String(text).includes('99999') && resolve())
       sender.once('close', () => resolve())
     })
+    const waitingBytes = (await store.hubStats())?.waitingBytes ?? 0
+    expect(waitingBytes).toBeLessThanOrEqual(MAX_WAITING_BYTES)
+    expect(waitingBytes > MAX_WAITING_BYTES / 2).toBe(hubRights === 'all')
     for (const socket of [...members, sender]) socket.terminate()
   },
   'occupies the console': async scene =>
@@ -183,7 +188,7 @@ describe('an attacker', () => {
         policy,
         maxBytes: 32 * MIB,
         maxBufferedBytes: 64 * MIB,
-        hub: true,
+        hub: { maxWaitingBytes: MAX_WAITING_BYTES },
         console: true,
       })
       await scene.runAttack(

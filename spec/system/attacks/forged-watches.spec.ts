@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { type Clock, systemClock } from '../../../src/core/util/clock.js'
+import { nightly } from '../../support/effort.js'
 import { eventually } from '../../support/eventually.js'
 import { accessRules, Mosquitto } from '../../support/mosquitto.js'
 import { openAttached } from '../../support/open-attached.js'
@@ -13,7 +14,7 @@ import { preparedInnocent } from './support/innocent.js'
 
 const MAX_WATCHES = 100
 
-const FORGED_REQUESTS = 20_000
+const FORGED_REQUESTS = nightly(20_000, 5_000)
 const MAX_WATCHERS_OF_KEY = 1_000
 
 const startInnocent = preparedInnocent()

@@ -2,13 +2,14 @@ import { connect as connectTls } from 'node:tls'
 import { beforeAll, expect, it } from 'vitest'
 import type { TlsMaterial } from '../../../src/node/net/tls.js'
 import { Authority } from '../../support/certificates.js'
+import { nightly } from '../../support/effort.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 
 prepareScenes()
 
-/** The number of handshakes, which would exhaust the connections of an address if they stayed open. */
-const HANDSHAKES = 1_010
 const AT_ONCE = 101
+/** The number of handshakes, which would exhaust the connections of the store if they stayed open. */
+const HANDSHAKES = nightly(10, 4) * AT_ONCE
 /** The first bytes of a ClientHello. */
 const HALF_HELLO = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, 1, 2, 3)
 
@@ -38,7 +39,7 @@ const ABORTED: Readonly<Record<string, (scene: Scene, url: string) => Promise<un
 it.each(Object.entries(ABORTED))(
   'Handshakes %s are closed without affecting other clients',
   async (_, abort) => {
-    const scene = await openScene({ tls, console: true })
+    const scene = await openScene({ tls, console: true, maxConnections: 3 * AT_ONCE })
     const { url, wsUrl, console: page } = scene.store.addresses
     await scene.runAttack(
       async () => {

@@ -25,9 +25,9 @@ export interface ChildOptions extends Omit<ServeOptions, 'clock' | 'authenticate
   /**
    * Whether a hub runs in the same process, behind a local proxy. `?user=` names the user, `&may=all` permits joining
    * and sending to groups, and `&slow` never gets a decision. With `key`, the hub accepts tokens signed with this key
-   * instead.
+   * instead. The default of `maxWaitingBytes` is 32 MiB.
    */
-  readonly hub?: boolean | { readonly key: string }
+  readonly hub?: boolean | { readonly key?: string; readonly maxWaitingBytes?: number }
   /** The keys of valid tokens, for a store with a policy. Passwords that reverse the user name are valid as well. */
   readonly jwks?: string
 }

@@ -1,6 +1,6 @@
 // A store in a separate process. It may crash, and its memory and CPU time are measured separately.
 
-import { servePubSub } from '../../../../src/pubsub/hub/index.js'
+import { type ServePubSubOptions, servePubSub } from '../../../../src/pubsub/hub/index.js'
 import { ConsoleServer } from '../../../../src/server/console/console-server.js'
 import { firstOf, serve, Tokens } from '../../../../src/server/index.js'
 import { backwards } from '../../../support/backwards.js'
@@ -22,18 +22,17 @@ const page = withConsole
   ? await ConsoleServer.start(store, { host: '127.0.0.1', port: 0, seed: undefined, version: '' })
   : undefined
 const GROUPS = ['webpubsub.joinLeaveGroup', 'webpubsub.sendToGroup']
+const { key, maxWaitingBytes = 32 * 1024 * 1024 } = Object(withHub)
+const authenticate: ServePubSubOptions['authenticate'] = ({ query }) =>
+  query.has('slow')
+    ? new Promise(() => undefined)
+    : { userId: query.get('user') ?? '', roles: query.get('may') === 'all' ? GROUPS : [] }
 const hub = withHub
   ? await servePubSub({
       port: 0,
-      maxWaitingBytes: 32 * 1024 * 1024,
+      maxWaitingBytes,
       publicUrl: 'ws://hub.example',
-      authenticate:
-        typeof withHub === 'object'
-          ? withHub
-          : ({ query }) =>
-              query.has('slow')
-                ? new Promise(() => undefined)
-                : { userId: query.get('user') ?? '', roles: query.get('may') === 'all' ? GROUPS : [] },
+      authenticate: key === undefined ? authenticate : { key },
     })
   : undefined
 
