@@ -64,7 +64,7 @@ describe('logins of one address', () => {
   })
 
   it('queued logins with long names that differ only at the end cost no more than others', {
-    timeout: 2_000,
+    timeout: 5_000,
   }, async () => {
     const { rejected, startHanging, pass } = open()
     const longName = (n: number): string => Buffer.from('x'.repeat(30_000) + n).toString()

@@ -38,9 +38,10 @@ describe('RetainedMessages', () => {
           else model.set(topic, text)
         }
         const expected = [...model].filter(([topic]) => matchesByTheRules(filter, topic))
-        const found = retained
-          .match(filter, 0)
-          .map(({ topic, content }) => [topic, new TextDecoder().decode(content.payload)])
+        const found = Array.from(retained.match(filter, 0), ({ topic, content }) => [
+          topic,
+          new TextDecoder().decode(content.payload),
+        ])
         expect(found.sort()).toEqual(expected.sort())
         expect(retained.count).toBe(model.size)
         expect(budget.used).toBe(
@@ -51,6 +52,16 @@ describe('RetainedMessages', () => {
       }),
       { numRuns: effort(1_000, 200) },
     )
+  })
+
+  it('match omits messages that are stored or deleted while its result is taken', () => {
+    const { retained } = open()
+    for (const topic of ['a', 'b', 'c/d', 'c/e']) retained.set(messageOf(topic), 0)
+    const matching = retained.match('#', 0)
+    expect(matching.next().value?.topic).toBe('a')
+    for (const topic of ['b', 'c/f', 'g']) retained.set(messageOf(topic, { text: 'new' }), 0)
+    retained.delete('c/d')
+    expect(Array.from(matching, ({ topic }) => topic)).toEqual(['c/e'])
   })
 
   it('the budget counts the memory of topics with many levels', () => {
@@ -65,8 +76,8 @@ describe('RetainedMessages', () => {
     const { retained, budget } = open()
     retained.set(messageOf('a', { expiresAt: 1_000 }), 0)
     retained.set(messageOf('b'), 0)
-    expect(retained.match('+', 999)).toHaveLength(2)
-    expect(retained.match('+', 1_000).map(({ topic }) => topic)).toEqual(['b'])
+    expect([...retained.match('+', 999)]).toHaveLength(2)
+    expect(Array.from(retained.match('+', 1_000), ({ topic }) => topic)).toEqual(['b'])
     expect(retained.count).toBe(1)
     expect(budget.used).toBe(retainedBytesOf(messageOf('b')))
   })
@@ -104,8 +115,8 @@ describe('RetainedMessages', () => {
     retained.set(messageOf('a'), 0)
     retained.set(messageOf('b', { expiresAt: 100 }), 0)
     retained.set(messageOf('b', { expiresAt: 300 }), 0)
-    expect(retained.match('#', 200)).toHaveLength(2)
-    expect(retained.match('#', 300)).toHaveLength(1)
+    expect([...retained.match('#', 200)]).toHaveLength(2)
+    expect([...retained.match('#', 300)]).toHaveLength(1)
   })
 
   it('a retained message beyond the memory budget is rejected, and the previous message is kept', () => {
@@ -113,7 +124,7 @@ describe('RetainedMessages', () => {
     expect(retained.set(messageOf('a'), 0)).toBe(true)
     expect(retained.set(messageOf('a', { text: 'longer' }), 0)).toBe(false)
     expect(retained.set(messageOf('b'), 0)).toBe(false)
-    expect(retained.match('#', 0).map(({ topic }) => topic)).toEqual(['a'])
+    expect(Array.from(retained.match('#', 0), ({ topic }) => topic)).toEqual(['a'])
     expect(budget.isExceeded).toBe(false)
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import type { Delivery } from '../../../../src/server/broker/routing/delivery.js'
 import { DeliveryQueue, type Sender } from '../../../../src/server/broker/session/delivery-queue.js'
@@ -150,16 +151,39 @@ describe('DeliveryQueue', () => {
     expect(given).toEqual(['a', 'c'])
   })
 
-  it('the delivery queue charges all messages until they are acknowledged, except retained messages', () => {
+  it('the delivery queue charges all messages until they are acknowledged, and counts retained messages separately', () => {
     const { queue, wire, budget } = setUp(1)
     queue.deliver(deliveryOf('a'), true)
     const one = budget.used
     queue.deliver(deliveryOf('b', { isReplay: true }), true)
-    expect([budget.used, queue.bytes, queue.replayedCount]).toEqual([one, one, 1])
+    expect([budget.used, queue.bytes, queue.length]).toEqual([2 * one, 2 * one, 1])
     queue.puback(wire.sent[0]?.packetId ?? 0)
-    expect([budget.used, queue.bytes]).toEqual([0, 0])
+    expect([budget.used, queue.bytes, queue.length]).toEqual([one, one, 0])
     queue.puback(wire.sent[1]?.packetId ?? 0)
-    expect(queue.replayedCount).toBe(0)
+    expect([budget.used, queue.bytes]).toEqual([0, 0])
+    queue.deliver(deliveryOf('c', { isReplay: true }), true)
+    queue.clear()
+    expect([budget.used, queue.bytes]).toEqual([0, 0])
+  })
+
+  it('the delivery queue is full of retained messages when their number or their bytes reach a limit', () => {
+    const usual = { ...LIMIT }
+    Object.assign(LIMIT, { replayedMessages: 3 })
+    try {
+      const { queue, wire } = setUp(9)
+      const replay = (text: string): boolean => {
+        queue.deliver(deliveryOf(text, { isReplay: true }), true)
+        return queue.isReplayFull
+      }
+      queue.deliver(deliveryOf('a'), true)
+      expect([replay('a'), replay('b'), replay('c')]).toEqual([false, false, true])
+      queue.puback(wire.sent[1]?.packetId ?? 0)
+      expect([queue.isReplayFull, queue.isFull]).toEqual([false, false])
+      Object.assign(LIMIT, { replayedBytes: queue.bytes })
+      expect(replay('d')).toBe(true)
+    } finally {
+      Object.assign(LIMIT, usual)
+    }
   })
 
   it('the delivery queue does not store a message that will never be retransmitted', () => {

@@ -109,8 +109,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     return this.#deferredTasks.run(() => this.router.route(message, from))
   }
 
-  retainedMessages(filter: string): Message[] {
-    return this.#sysTopics?.match(filter) ?? this.retained.match(filter, this.now())
+  retainedMessages(filter: string): Iterator<Message> {
+    return this.#sysTopics?.match(filter)?.values() ?? this.retained.match(filter, this.now())
   }
 
   gauges(): BrokerGauges {
@@ -293,7 +293,6 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   #unsubscribe(session: Session, filter: string): void {
     const subscription = session.unsubscribe(filter)
     if (subscription === undefined) return
-    session.replays.delete(subscription)
     this.router.remove(subscription)
     releaseSubscription(session, filter, this)
   }

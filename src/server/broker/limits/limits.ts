@@ -25,9 +25,14 @@ export const LIMIT = {
   /** The limits on the unacknowledged messages and bytes of one session. Beyond a limit, the session ends. */
   queuedMessages: 10_000,
   queuedBytes: 8 * 1024 * 1024,
-  /** The limit on retained messages, and on retained messages queued for one client. */
   retainedMessages: 100_000,
   retainedBytes: 256 * 1024 * 1024,
+  /**
+   * The unacknowledged retained messages and bytes of one session at which a subscription sends no further retained
+   * messages until the client acknowledges some.
+   */
+  replayedMessages: 1_000,
+  replayedBytes: 1024 * 1024,
   inboundAliases: 16,
   outboundAliases: 64,
   /** The unsent bytes at which a connection is closed, so that a slow client does not affect others. */

@@ -20,8 +20,8 @@ export interface Delivery extends Message {
   /** The identifiers of the matching subscriptions (MQTT 5.0, section 3.3.2.3.8). */
   readonly subscriptionIds: readonly number[]
   /**
-   * Whether the message is a retained message for a new subscription. Such a message is not charged, because it takes
-   * no further memory.
+   * Whether the message is a retained message for a new subscription. Such a message does not count towards the limits
+   * of the queue, because a subscription pauses before it exceeds a limit of its own.
    */
   readonly isReplay?: boolean | undefined
   /**

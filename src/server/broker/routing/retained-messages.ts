@@ -7,6 +7,8 @@ import { MAX_HASHED_LENGTH } from './filter-trie.js'
 
 interface Node {
   message: Message | undefined
+  /** The number of the message in the order of storing. */
+  sequence: number
   account: QuotaAccount | undefined
   deadline: Deadline<string> | undefined
   children: Map<string, Node> | undefined
@@ -34,6 +36,7 @@ export class RetainedMessages {
   readonly #root: Node = emptyNode()
   #count = 0
   #bytes = 0
+  #lastSequence = 0
   /** The topics by message expiry, so that expired messages release their quota before a new message is rejected. */
   readonly #deadlines = new DeadlineQueue<string>()
 
@@ -79,6 +82,7 @@ export class RetainedMessages {
     this.#bytes += addedBytes
     const node = this.#ensureNode(levels)
     node.message = message
+    node.sequence = ++this.#lastSequence
     node.account = account
     this.#schedule(node, message)
     return true
@@ -106,15 +110,14 @@ export class RetainedMessages {
   }
 
   /**
-   * Returns the retained messages that match a filter.
+   * Returns the retained messages that match a filter, looked up as they are taken. Omits messages stored after this
+   * call, because the subscriber receives them when they are published.
    *
    * @param now - ms of the monotonic clock
    */
-  match(filter: string, now: number): Message[] {
+  match(filter: string, now: number): IterableIterator<Message> {
     this.#removeExpired(now)
-    const hits: Message[] = []
-    collect(this.#root, filter.split('/'), 0, hits)
-    return hits
+    return collect(this.#root, filter.split('/'), 0, this.#lastSequence)
   }
 
   #removeExpired(now: number): void {
@@ -148,6 +151,7 @@ export class RetainedMessages {
 
 const emptyNode = (): Node => ({
   message: undefined,
+  sequence: 0,
   account: undefined,
   deadline: undefined,
   children: undefined,
@@ -179,31 +183,36 @@ function refund(account: QuotaAccount | undefined, bytes: number): void {
 export const retainedBytesOf = (message: Message): number =>
   sizeOf(message) + LEVEL_BYTES * message.topic.split('/').length
 
-function collect(node: Node, filter: readonly string[], depth: number, hits: Message[]): void {
+function* collect(
+  node: Node,
+  filter: readonly string[],
+  depth: number,
+  lastSequence: number,
+): Generator<Message, void> {
   const level = filter[depth]
   if (level === undefined) {
-    if (node.message) hits.push(node.message)
+    if (node.message && node.sequence <= lastSequence) yield node.message
     return
   }
   if (level === '#') {
-    collectAll(node, depth === 0, hits)
+    yield* collectAll(node, depth === 0, lastSequence)
     return
   }
   if (level !== '+') {
     const child = node.children?.get(level)
-    if (child) collect(child, filter, depth + 1, hits)
+    if (child) yield* collect(child, filter, depth + 1, lastSequence)
     return
   }
   for (const [name, child] of node.children ?? []) {
     // A wildcard at the first level does not match topics that start with `$` (MQTT 5.0, section 4.7.2).
-    if (depth > 0 || !name.startsWith('$')) collect(child, filter, depth + 1, hits)
+    if (depth > 0 || !name.startsWith('$')) yield* collect(child, filter, depth + 1, lastSequence)
   }
 }
 
-function collectAll(node: Node, isTopLevel: boolean, hits: Message[]): void {
-  if (node.message) hits.push(node.message)
+function* collectAll(node: Node, isTopLevel: boolean, lastSequence: number): Generator<Message, void> {
+  if (node.message && node.sequence <= lastSequence) yield node.message
   for (const [name, child] of node.children ?? []) {
-    if (!isTopLevel || !name.startsWith('$')) collectAll(child, false, hits)
+    if (!isTopLevel || !name.startsWith('$')) yield* collectAll(child, false, lastSequence)
   }
 }
 

@@ -7,12 +7,13 @@ import { isTopicFilter } from '../../../core/mqtt5/topic.js'
 import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
-import { lowerQos } from '../routing/delivery.js'
+import { lowerQos, type Message } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
 import { isShared, type Subscription, sharedFilter, subscriptionBytes, subscriptionOf } from '../routing/router.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { Session } from './session.js'
 
+const DONE = { value: undefined } as const
 const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
 
 /** Processes SUBSCRIBE and UNSUBSCRIBE of one client (MQTT 5.0, sections 3.8 and 3.10). */
@@ -41,12 +42,19 @@ export class ClientSubscriptions {
     })
   }
 
-  /** Sends the retained messages of the next subscription in {@link Session.replays}. */
+  /** Sends the next retained message of the first subscription in {@link Session.replays}. */
   replayNext(): void {
-    const [next] = this.#session.replays
-    if (next === undefined) return
-    this.#session.replays.delete(next)
-    this.#sendRetained(next)
+    const { replays } = this.#session
+    for (const [subscription, messages] of replays) {
+      // A subscription that was replaced and then removed is still in the map.
+      const isSubscribed = this.#session.subscriptions.has(subscription.filter)
+      const { value: message } = isSubscribed ? messages.next() : DONE
+      if (message !== undefined) {
+        this.#sendRetained(message, subscription)
+        return
+      }
+      replays.delete(subscription)
+    }
   }
 
   /** Removes subscriptions, and returns one reason code per filter. Throws `PacketError` for a malformed filter. */
@@ -81,23 +89,21 @@ export class ClientSubscriptions {
     router.add(subscription)
     const { retainHandling } = request
     const sendsRetained = retainHandling === 0 || (retainHandling === 1 && previous === undefined)
-    if (sendsRetained && !isShared(subscription)) this.#session.replays.add(subscription)
+    if (!sendsRetained || isShared(subscription)) return
+    const { replays } = this.#session
+    // Otherwise the map would grow with each SUBSCRIBE of a client that acknowledges nothing.
+    if (previous && replays.size >= LIMIT.subscriptionsPerClient) replays.delete(previous)
+    replays.set(subscription, this.#host.retainedMessages(subscription.filter))
   }
 
-  #sendRetained({ qos, id, filter }: Subscription): void {
-    const messages = this.#host.retainedMessages(filter)
-    // Otherwise more than all retained messages would be queued, for a client that subscribes repeatedly without
-    // reading.
-    if (this.#session.deliveryQueue.replayedCount + messages.length > LIMIT.retainedMessages) return
-    for (const message of messages) {
-      this.#session.deliver({
-        ...message,
-        qos: lowerQos(qos, message.qos),
-        retain: true,
-        subscriptionIds: id === undefined ? [] : [id],
-        isReplay: true,
-      })
-    }
+  #sendRetained(message: Message, { qos, id }: Subscription): void {
+    this.#session.deliver({
+      ...message,
+      qos: lowerQos(qos, message.qos),
+      retain: true,
+      subscriptionIds: id === undefined ? [] : [id],
+      isReplay: true,
+    })
   }
 }
 

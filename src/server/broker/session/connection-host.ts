@@ -58,6 +58,6 @@ export interface ConnectionHost<C> {
    * limit.
    */
   publish(message: Message, publisher: Session | undefined): number | undefined
-  /** Returns the retained messages that match a filter. */
-  retainedMessages(filter: string): Message[]
+  /** Returns the retained messages that match a filter, without messages that are stored later. */
+  retainedMessages(filter: string): Iterator<Message>
 }

@@ -135,6 +135,11 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     }
   }
 
+  /** See {@link PacketHandler.canInterleave}. */
+  get canInterleave(): boolean {
+    return this.#packetHandler?.canInterleave ?? false
+  }
+
   /** Marks the end of input, because the client has closed its side of the connection. */
   endInput(): void {
     this.#packetHandler?.endInput()
@@ -283,7 +288,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.#publishOpened(connect, sessionPresent)
     host.handler.onConnected(this)
     session.resume(outbound, connect.receiveMaximum)
-    if (early.length > 0) this.#link.wake()
+    if (early.length > 0 || session.canReplay) this.#link.wake()
   }
 
   #onKeepAliveTimeout(): void {

@@ -57,15 +57,16 @@ export class DeliveryQueue {
     this.#sessionUsage = new SessionUsage(budget)
   }
 
-  get replayedCount(): number {
-    return this.#sessionUsage.replayedCount
+  /** Whether no further retained messages may be queued. */
+  get isReplayFull(): boolean {
+    return this.#sessionUsage.isReplayFull
   }
 
   get bytes(): number {
     return this.#sessionUsage.bytes
   }
 
-  /** The number of messages that take memory. */
+  /** The number of messages, without retained messages. */
   get length(): number {
     return this.#sessionUsage.messages
   }
@@ -291,20 +292,20 @@ export class PendingDeliveries {
 export class SessionUsage {
   readonly #budget: BrokerMemoryBudget
   #messages = 0
-  #replayedCount = 0
   #bytes = 0
+  #replayedMessages = 0
+  #replayedBytes = 0
 
   constructor(budget: BrokerMemoryBudget) {
     this.#budget = budget
   }
 
-  /** The number of queued retained messages, which take no further memory. */
-  get replayedCount(): number {
-    return this.#replayedCount
+  get isReplayFull(): boolean {
+    return this.#replayedMessages >= LIMIT.replayedMessages || this.#replayedBytes >= LIMIT.replayedBytes
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.#bytes + this.#replayedBytes
   }
 
   get messages(): number {
@@ -320,23 +321,27 @@ export class SessionUsage {
   }
 
   add(delivery: Delivery): void {
-    if (delivery.isReplay) this.#replayedCount++
-    else this.#adjust(1, sizeOf(delivery))
+    this.#adjust(delivery, 1)
   }
 
   remove(delivery: Delivery): void {
-    if (delivery.isReplay) this.#replayedCount--
-    else this.#adjust(-1, -sizeOf(delivery))
+    this.#adjust(delivery, -1)
   }
 
   clear(): void {
-    this.#adjust(-this.#messages, -this.#bytes)
-    this.#replayedCount = 0
+    this.#budget.release(this.bytes)
+    this.#messages = this.#bytes = this.#replayedMessages = this.#replayedBytes = 0
   }
 
-  #adjust(messages: number, bytes: number): void {
-    this.#messages += messages
-    this.#bytes += bytes
+  #adjust(delivery: Delivery, sign: 1 | -1): void {
+    const bytes = sign * sizeOf(delivery)
+    if (delivery.isReplay) {
+      this.#replayedMessages += sign
+      this.#replayedBytes += bytes
+    } else {
+      this.#messages += sign
+      this.#bytes += bytes
+    }
     this.#budget.adjust(bytes)
   }
 }

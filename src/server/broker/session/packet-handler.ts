@@ -92,7 +92,7 @@ export class PacketHandler {
 
   /** Processes one queued item if possible. Returns whether an item was processed. */
   processNext(): boolean {
-    if (this.session.replays.size > 0) {
+    if (this.#canReplay) {
       this.#clientSubscriptions.replayNext()
       return true
     }
@@ -104,6 +104,14 @@ export class PacketHandler {
     const frame = this.#isThrottled ? undefined : this.#deferredPackets.shift()
     if (frame !== undefined) this.#handle(frame)
     return frame !== undefined
+  }
+
+  /**
+   * Whether the next packet may be received although retained messages remain to be sent. Otherwise PINGREQ would wait
+   * for all of them.
+   */
+  get canInterleave(): boolean {
+    return this.#canReplay && this.#deferredPackets.size < LIMIT.deferredBytes
   }
 
   /** Returns whether a DISCONNECT with reason code 0 was received, which discards the will. */
@@ -144,7 +152,11 @@ export class PacketHandler {
   }
 
   get #hasEarlierWork(): boolean {
-    return this.#deferredPackets.length > 0 || this.session.replays.size > 0 || this.#isThrottled
+    return this.#deferredPackets.length > 0 || this.#canReplay || this.#isThrottled
+  }
+
+  get #canReplay(): boolean {
+    return this.session.canReplay && this.#pendingDisconnect === undefined
   }
 
   /** Returns whether the client must first read or acknowledge earlier messages. */

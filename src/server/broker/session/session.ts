@@ -2,7 +2,7 @@ import type { Qos } from '../../../core/mqtt5/packets.js'
 import { StringMap } from '../../../core/util/string-map.js'
 import type { BrokerMemoryBudget, Evictable } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
-import type { Delivery } from '../routing/delivery.js'
+import type { Delivery, Message } from '../routing/delivery.js'
 import { FilterTrie, matchesFilter } from '../routing/filter-trie.js'
 import { isShared, type Subscriber, type Subscription, subscriptionBytes } from '../routing/router.js'
 import { DeliveryQueue, type Sender } from './delivery-queue.js'
@@ -33,8 +33,8 @@ export class Session implements Subscriber, Evictable {
   readonly deliveryQueue: DeliveryQueue
   /** The subscriptions by filter as sent by the client. See {@link subscribe}. */
   readonly subscriptions = new StringMap<Subscription>()
-  /** The subscriptions that await retained messages, which are sent for one subscription at a time. */
-  readonly replays = new Set<Subscription>()
+  /** The retained messages to send by subscription. They are sent for one subscription at a time. */
+  readonly replays = new Map<Subscription, Iterator<Message>>()
   expirySeconds = 0
   /** The owner, or `undefined` without authentication. */
   owner: SessionOwner | undefined
@@ -79,6 +79,11 @@ export class Session implements Subscriber, Evictable {
 
   evict(): void {
     this.#host.evictSession(this)
+  }
+
+  /** Whether retained messages can be sent before the client acknowledges others. */
+  get canReplay(): boolean {
+    return this.replays.size > 0 && !this.deliveryQueue.isReplayFull
   }
 
   get isPersistent(): boolean {
@@ -155,6 +160,7 @@ export class Session implements Subscriber, Evictable {
     this.#cachedTopic = undefined
     if (subscription === undefined) return undefined
     this.subscriptions.delete(filter)
+    this.replays.delete(subscription)
     this.#subscriptionBytes -= subscriptionBytes(filter)
     this.#filterTrie?.remove(filter, subscription)
     return subscription

@@ -184,13 +184,12 @@ export class SocketLink implements Link {
           continue
         }
         if (isLate || frameCount >= packetAllowance) return 'more'
-        if (!connection.processNext()) {
-          const frame = this.#receiveBuffer.next()
-          if (frame !== undefined) {
-            frameCount++
-            connection.receive(frame)
-          } else if (!this.#receiveBuffer.feed()) return 'done'
-        }
+        const hasProcessed = connection.processNext()
+        const frame = hasProcessed && !connection.canInterleave ? undefined : this.#receiveBuffer.next()
+        if (frame !== undefined) {
+          frameCount++
+          connection.receive(frame)
+        } else if (!hasProcessed && !this.#receiveBuffer.feed()) return 'done'
         isLate = this.#host.clock.monotonic() >= deadlineMs
       }
     } catch (error) {

@@ -1,0 +1,198 @@
+import type { IPublishPacket } from 'mqtt-packet'
+import { afterEach, describe, expect, it } from 'vitest'
+import { LIMIT } from '../../../src/server/broker/limits/limits.js'
+import { openBroker } from '../../support/open-broker.js'
+import { TestClient } from '../../support/test-client.js'
+import { openCore, type ScriptedClient } from './scripted-client.js'
+
+const USUAL = { ...LIMIT }
+const PERSISTENT = { clean: false, properties: { sessionExpiryInterval: 60 } }
+
+afterEach(() => {
+  Object.assign(LIMIT, USUAL)
+})
+
+describe('retained messages that exceed the send buffer', () => {
+  /** Exceeds the unsent bytes at which the broker drops messages with QoS 0 and closes connections. */
+  const COUNT = 40
+  const PAYLOAD = Buffer.alloc(500_000, 'x')
+
+  it.each([0, 1, 2] as const)('a new subscription with QoS %d receives all of them', async qos => {
+    const broker = await openBroker()
+    const url = `mqtt://127.0.0.1:${broker.port}`
+    const writer = await TestClient.connect(url, 'writer')
+    for (let id = 1; id <= COUNT; id++)
+      writer.send({
+        cmd: 'publish',
+        topic: `a/${id}`,
+        payload: PAYLOAD,
+        qos: 2,
+        messageId: id,
+        retain: true,
+        dup: false,
+      })
+    await writer.settled()
+    const reader = await TestClient.connect(url, 'reader', PERSISTENT)
+    reader.onPacket = packet => {
+      reader.packets.push(packet)
+      const { messageId = 0 } = packet
+      if (packet.cmd === 'publish' && packet.qos > 0) reader.send({ cmd: qos === 1 ? 'puback' : 'pubrec', messageId })
+      if (packet.cmd === 'pubrel') reader.send({ cmd: 'pubcomp', messageId })
+    }
+    reader.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/#', qos }] })
+    await reader.until(() => reader.publishes.length >= COUNT)
+    expect(reader.publishes.map(({ topic }) => topic)).toEqual(Array.from({ length: COUNT }, (_, n) => `a/${n + 1}`))
+  })
+
+  it('PINGREQ is answered before all of them are sent', async () => {
+    const broker = await openBroker()
+    const url = `mqtt://127.0.0.1:${broker.port}`
+    const writer = await TestClient.connect(url, 'writer')
+    for (let id = 1; id <= COUNT; id++)
+      writer.send({ cmd: 'publish', topic: `a/${id}`, payload: 'x', qos: 1, messageId: id, retain: true, dup: false })
+    await writer.settled()
+    const reader = await TestClient.connect(url, 'reader')
+    await reader.send(
+      { cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/#', qos: 0 }] },
+      { cmd: 'pingreq' },
+      { cmd: 'publish', topic: 'b', payload: '', qos: 1, messageId: 2, retain: false, dup: false },
+    )
+    await reader.until(() => reader.packets.some(({ cmd }) => cmd === 'puback'))
+    const commands = reader.packets.map(({ cmd }) => cmd)
+    expect(commands.indexOf('pingresp')).toBeLessThan(commands.lastIndexOf('publish'))
+    expect(commands.indexOf('puback')).toBeGreaterThan(commands.lastIndexOf('publish'))
+  })
+})
+
+describe('retained messages that a client does not acknowledge', () => {
+  const LIMIT_MESSAGES = 3
+
+  function open(count = 10) {
+    Object.assign(LIMIT, { replayedMessages: LIMIT_MESSAGES })
+    const scene = openCore({
+      authenticate: ({ clientId }) =>
+        clientId === 'slow login' ? Promise.resolve({ type: 'accepted' }) : { type: 'accepted' },
+    })
+    const writer = scene.connect('writer')
+    const retain = (n: number, text = 'old'): unknown => writer.publish(`a/${n}`, text, { retain: true })
+    for (let n = 0; n < count; n++) retain(n)
+    return { ...scene, writer, retain }
+  }
+  const namesOf = ({ messages }: ScriptedClient): string[] =>
+    messages.map(({ topic, payload }) => `${topic} ${String(payload)}`)
+  const acknowledge = (client: ScriptedClient, ...messages: readonly IPublishPacket[]): unknown =>
+    client.say(...messages.map(({ messageId = 0 }) => ({ cmd: 'puback', messageId }) as const))
+  const subscribe = (client: ScriptedClient, rh: number, qos: 0 | 1 = 1): unknown =>
+    client.say({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/+', qos, rh, nl: false, rap: false }] })
+
+  it('further ones wait, and other packets do not', () => {
+    const { connect } = open()
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    expect(namesOf(reader)).toEqual(['a/0 old', 'a/1 old', 'a/2 old'])
+    expect(reader.publish('b', '')).toMatchObject([{ cmd: 'puback' }])
+    acknowledge(reader, ...reader.messages.slice(0, 2))
+    expect(namesOf(reader).slice(3)).toEqual(['a/3 old', 'a/4 old'])
+  })
+
+  it('the broker keeps none that is no longer retained beyond the limit', () => {
+    const { core, connect, retain, writer } = open(100)
+    const before = core.budget.used
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    reader.say({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: ['a/+'] })
+    for (let n = 0; n < 100; n++) retain(n, 'new')
+    const held = core.budget.used - before
+    expect(held).toBe(core.gauges().storedBytes - core.retained.bytes)
+    reader.lose()
+    expect(connect('reader', PERSISTENT).messages).toHaveLength(LIMIT_MESSAGES)
+    expect(writer.ended).toBe(false)
+  })
+
+  it('a message published in the meantime is received once, and its predecessor is not', () => {
+    const { connect, retain } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    retain(4, 'new')
+    acknowledge(reader, ...reader.messages)
+    expect(namesOf(reader).slice(3)).toEqual(['a/4 new', 'a/3 old'])
+  })
+
+  it('the rest is sent after a reconnect that resumes the session', () => {
+    const { connect } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    reader.lose()
+    const resumed = connect('reader', PERSISTENT)
+    acknowledge(resumed, ...resumed.messages)
+    expect(namesOf(resumed)).toEqual(['a/0 old', 'a/1 old', 'a/2 old', 'a/3 old', 'a/4 old'])
+  })
+
+  it('they are sent when a session is resumed by a login that takes time', async () => {
+    const { connect } = open(5)
+    const login = async (): Promise<ScriptedClient> => {
+      const client = connect('slow login', PERSISTENT)
+      await new Promise(resolve => setImmediate(resolve))
+      return client
+    }
+    const reader = await login()
+    reader.sayAndVanish({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/+', qos: 1 }] })
+    expect([reader.messages, (await login()).messages.length]).toEqual([[], LIMIT_MESSAGES])
+  })
+
+  it('UNSUBSCRIBE cancels the rest', () => {
+    const { connect } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    reader.say({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: ['a/+'] })
+    acknowledge(reader, ...reader.messages)
+    expect(reader.messages).toHaveLength(LIMIT_MESSAGES)
+  })
+
+  it.each([
+    [0, ['a/3 old', 'a/4 old', 'a/0 old']],
+    [1, ['a/3 old', 'a/4 old']],
+    [2, ['a/3 old', 'a/4 old']],
+  ])('a repeated SUBSCRIBE with retain handling %d does not cancel the rest', (retainHandling, expected) => {
+    const { connect } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    subscribe(reader, retainHandling)
+    acknowledge(reader, ...reader.messages)
+    expect(namesOf(reader).slice(3)).toEqual(expected)
+  })
+
+  it('UNSUBSCRIBE cancels the rest of repeated subscriptions', () => {
+    const { connect } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    for (let n = 0; n < 3; n++) reader.subscribe('a/+')
+    reader.say({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: ['a/+'] })
+    acknowledge(reader, ...reader.messages)
+    expect(reader.messages).toHaveLength(LIMIT_MESSAGES)
+  })
+
+  it('beyond a thousand pending subscriptions, a repeated SUBSCRIBE replaces the former one', () => {
+    Object.assign(LIMIT, { subscriptionsPerClient: 4 })
+    const { connect } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    for (let n = 0; n < 100; n++) reader.subscribe('a/+')
+    for (let read = 0; read < reader.messages.length; ) {
+      const next = reader.messages.slice(read)
+      read += next.length
+      acknowledge(reader, ...next)
+    }
+    expect(reader.messages).toHaveLength(4 * 5)
+  })
+
+  it('DISCONNECT is processed immediately, and the rest is sent when the session is resumed', () => {
+    const { connect } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    Object.assign(LIMIT, { readPauseBytes: 1 })
+    reader.subscribe('a/+')
+    expect(reader.messages).toEqual([])
+    Object.assign(LIMIT, { readPauseBytes: USUAL.readPauseBytes })
+    reader.say({ cmd: 'disconnect', reasonCode: 0 })
+    expect([reader.ended, reader.messages]).toEqual([true, []])
+    expect(connect('reader', PERSISTENT).messages).toHaveLength(LIMIT_MESSAGES)
+  })
+})
