@@ -17,7 +17,7 @@ export interface ConnectionHealth {
   readonly feed: FeedEvent | undefined
   readonly status: Status
   readonly frozenUntil: number | undefined
-  /** Why an attached store is not active. */
+  /** Why an attached store is not active, or a node does not answer. */
   readonly why?: string | undefined
 }
 
@@ -60,11 +60,14 @@ export const watchHealth = (
   return combineLatest([feed$.pipe(startWith(undefined)), status$, pulse$]).pipe(
     scan<readonly [FeedEvent | undefined, Status, StatsSample | undefined], Health>(
       (before, [feed, status, pulse]) =>
-        healthOf({ feed, status, frozenUntil: pulse?.frozenUntil, why: pulse?.attached?.why }, before, now()),
+        healthOf({ feed, status, frozenUntil: pulse?.frozenUntil, why: absenceOf(pulse) }, before, now()),
       { state: 'connecting' },
     ),
     distinctUntilChanged(sameHealth),
   )
 }
+
+const absenceOf = (pulse: StatsSample | undefined): string | undefined =>
+  pulse?.isWaitingForLog ? 'The node cannot reach its log' : pulse?.attached?.why
 
 const sameHealth = (a: Health, b: Health): boolean => JSON.stringify(a) === JSON.stringify(b)

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { linesOf } from '../../../src/node/dump/codec.js'
 import type { StreamLine } from '../../../src/server/console/contract.js'
 import { StoreClient } from '../../support/store-client.js'
@@ -94,6 +94,19 @@ describe('GET /api/stream', () => {
     const pulse = await stream.next()
     expect(pulse).toMatchObject({ type: 'pulse' })
     expect(pulse).not.toHaveProperty('drift')
+  })
+
+  it('every pulse of a node that cannot reach its log says so', async () => {
+    const open = await openConsole()
+    const storage = vi.spyOn(open.store, 'storage', 'get')
+    storage.mockReturnValue({ state: 'waiting', error: undefined })
+    const stream = await read(open)
+    expect(await stream.next()).toMatchObject({ type: 'pulse', isWaitingForLog: true })
+    storage.mockReturnValue({ state: 'kept', error: undefined })
+    open.clock.advance(1_000)
+    const [, pulse] = [await stream.next(), await stream.next()]
+    expect(pulse).toMatchObject({ type: 'pulse' })
+    expect(pulse).not.toHaveProperty('isWaitingForLog')
   })
 
   it('the stream reports freezes and restarts, and continues', async () => {

@@ -10,6 +10,7 @@ type AnyStoreMembers =
   | 'keyspace'
   | 'drift'
   | 'cluster'
+  | 'storage'
   | 'clients'
   | 'requests$'
   | 'peek'

@@ -63,6 +63,8 @@ export interface StatsSample {
    */
   readonly startedAt?: number
   readonly attached?: AttachedFacts
+  /** Whether a serving node cannot reach the log, so that requests wait and its keys may be outdated. */
+  readonly isWaitingForLog?: true
   /** The end of the freeze, if the store is frozen. */
   readonly frozenUntil?: number
   /** The time in ms by which versions are ahead of the store's clock after the clock was set back. */

@@ -86,12 +86,13 @@ const countsSince = (previous: Stats, now: Stats): SecondCounts => ({
 })
 
 function sampleOf(store: ConsoleStore, counts: SecondCounts, clients: number, at: number): StatsSample {
-  const { startedAt, drift, keyspace, cluster, stats } = store
+  const { startedAt, drift, keyspace, cluster, stats, storage } = store
   const { keys, watches } = stats
   return {
     type: 'pulse',
     at,
     ...(startedAt !== undefined && { startedAt }),
+    ...(startedAt !== undefined && storage.state === 'waiting' && { isWaitingForLog: true as const }),
     ...(drift > 0 && { drift }),
     keys,
     watches,

@@ -1,8 +1,10 @@
+import { from, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../console/src/api/api.js'
 import type { FeedEvent } from '../../../../console/src/api/feed.js'
-import { type ConnectionHealth, type Health, healthOf } from '../../../../console/src/state/health.js'
+import { type ConnectionHealth, type Health, healthOf, watchHealth } from '../../../../console/src/state/health.js'
 import { ClosedError, ConnectionLostError, ConnectionRefusedError } from '../../../../src/core/util/errors.js'
+import type { StatsSample } from '../../../../src/server/console/contract.js'
 
 const LIVE: Health = { state: 'live' }
 const CONNECTING: Health = { state: 'connecting' }
@@ -73,6 +75,15 @@ describe('Health', () => {
     expect(healthAfter(well, { ...reconnecting, why })).toEqual({ state: 'stale', since: 2_000, why })
     expect(healthAfter({ ...well, why })).toEqual({ state: 'connecting', why })
     expect(healthAfter(well, { ...well, why }, well)).toEqual(LIVE)
+  })
+
+  it('the health is stale while the node that serves the page cannot reach its log', () => {
+    const sample = { type: 'pulse', at: 0, keys: 0, watches: 0, connections: 1, keyspace: 0 } as const
+    const pulse: StatsSample = { ...sample, requests: 0, errors: 0, notifications: 0 }
+    const pulses$ = from([pulse, { ...pulse, isWaitingForLog: true } as const, pulse])
+    const healths: Health[] = []
+    watchHealth(of(lineEvent), of({ state: 'connected' }), pulses$, () => 2_000).subscribe(each => healths.push(each))
+    expect(healths).toEqual([LIVE, { state: 'stale', since: 2_000, why: 'The node cannot reach its log' }, LIVE])
   })
 
   it('the health stays refused after a rejected token', () => {
