@@ -12,8 +12,9 @@ import { StateMark, UNKNOWN, useIsCurrent } from './state-mark.js'
 import { useCell } from './use-cell.js'
 
 export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }): JSX.Element {
-  const { facts$, health$, now$ } = useConsole()
+  const { facts$, health$, now$, route$ } = useConsole()
   const facts = useCell(facts$)
+  const { view } = useCell(route$)
   return (
     <header class="header">
       <Brand />
@@ -21,7 +22,8 @@ export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }):
       <HealthMark health={useCell(health$)} now={useCell(now$)}>
         <LiveNodes />
       </HealthMark>
-      <Pulse />
+      {/* The store view shows the same rates. */}
+      {view === 'store' || <Pulse />}
       <ThemeSwitch theme$={theme$} />
     </header>
   )

@@ -121,7 +121,7 @@ describeInBrowser('The store on the console', open => {
     await reads(ui.cell('c', 'ttl'), /^9m/)
   })
 
-  it('the header shows the request rate', async () => {
+  it('the header shows the request rate, except beside the rates of the Store view', async () => {
     const { store, server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
@@ -135,6 +135,12 @@ describeInBrowser('The store on the console', open => {
       clearInterval(writing)
     }
     expect(await chart.locator('.spark-line').getAttribute('d')).toMatch(/^M.*L/)
+    await ui.goTo('Store')
+    await chart.waitFor({ state: 'detached' })
+    await page
+      .getByRole('main')
+      .getByRole('img', { name: /^Requests per second/ })
+      .waitFor()
   })
 
   it('the page is stale while the server is unreachable', async () => {
