@@ -1,5 +1,6 @@
 import { type ConnectOptions, connect as writeConnect } from '../../../support/packets.js'
 import type { TestClient } from '../../../support/test-client.js'
+import { isForeign } from './broker-under-test.js'
 
 // In most of these cases, Mosquitto 2.0 closes the connection without a response. It accepts acknowledgements, PINGRESP
 // and PINGREQ with wrong flags or reasons, SUBACK and UNSUBACK, DUP with QoS 0, a subscription identifier in PUBLISH,
@@ -9,10 +10,14 @@ import type { TestClient } from '../../../support/test-client.js'
 export type Answer = `${'connack' | 'disconnect' | 'suback' | 'unsuback'} 0x${string}` | 'closed'
 export type Row = readonly [what: string, section: string, bytes: Uint8Array, ...answers: Answer[]]
 
+/** Returns test cases. Our broker gives the first of the permitted responses. */
 export const cases = (
   rows: readonly Row[],
 ): [what: string, section: string, rest: { bytes: Uint8Array; answers: Answer[] }][] =>
-  rows.map(([what, section, bytes, ...answers]) => [what, section, { bytes, answers }])
+  rows.map(([what, section, bytes, ...permitted]) => {
+    const answers = isForeign ? permitted : permitted.slice(0, 1)
+    return [what, section, { bytes, answers }]
+  })
 
 let clients = 0
 /** Encodes an MQTT 5 CONNECT with a clean start and the given fields. All other fields are valid. */

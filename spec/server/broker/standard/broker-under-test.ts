@@ -11,6 +11,7 @@ export interface BrokerUnderTest {
 
 /** The value of `BROKER_PORT`. `BROKER_PORT=1883` runs these specs in real time against the broker on that port. */
 const FOREIGN = process.env['BROKER_PORT']
+export const isForeign = FOREIGN !== undefined
 
 /** Opens our broker on a manual clock, or connects to the broker on `BROKER_PORT`. */
 export function brokerUnderTest(): BrokerUnderTest {
@@ -19,7 +20,7 @@ export function brokerUnderTest(): BrokerUnderTest {
   let close = async (): Promise<void> => undefined
 
   beforeAll(async () => {
-    if (FOREIGN !== undefined) return
+    if (isForeign) return
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     const store = await serve({ port: 0, wsPort: 0 })
     ;({ url } = store)
@@ -37,7 +38,7 @@ export function brokerUnderTest(): BrokerUnderTest {
     },
     name: stem => `${stem}-${++names}`,
     async elapse(seconds) {
-      if (FOREIGN === undefined) vi.advanceTimersByTime(seconds * 1_000)
+      if (!isForeign) vi.advanceTimersByTime(seconds * 1_000)
       else await new Promise(resolve => setTimeout(resolve, seconds * 1_000 + 900))
     },
   }
