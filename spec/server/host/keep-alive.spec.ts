@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { requestPacket } from '../../support/packets.js'
 import { TestClient } from '../../support/test-client.js'
@@ -48,14 +47,5 @@ describe('the keep-alive timeout', () => {
       for (let turns = 0; turns < 3; turns++) await (await TestClient.connect(store.url, 'observer')).settled()
     }
     expect(store.clientIds).toContain('alice')
-  })
-
-  it('the keep-alive timeout ends the connection of a silent client', async () => {
-    const { store, client } = await connect()
-    client.send(requestPacket('alice', command('GET k'), 1))
-    await client.came('publish')
-    vi.advanceTimersByTime(2 * A_WHILE)
-    await client.closed
-    await eventually(() => store.clientIds.length === 0)
   })
 })

@@ -16,9 +16,6 @@ async function disconnectAbruptly(client: StoreClient): Promise<void> {
   await client.cut()
 }
 
-const will = (topic: string, payload: string, retain = false) =>
-  ({ will: { topic, payload: Buffer.from(payload), qos: 1, retain } }) as const
-
 async function read(store: StoreServer, key: string): Promise<string> {
   const reader = await StoreClient.ready(store.url, 'reader')
   const { text } = await reader.request(command(`GET ${key}`))
@@ -47,57 +44,6 @@ describe('the broker of a store', () => {
     },
   )
 
-  it('the broker of a store retains messages for later subscribers until they are cleared', async () => {
-    const { store } = await openStore()
-    const publisher = await StoreClient.connect(store.url, 'publisher')
-    await publisher.publish('weather', 'rain', { retain: true })
-    await publisher.publish('weather', 'sun', { retain: true })
-    const late = await StoreClient.connect(store.url, 'late')
-    await late.subscribe('weather')
-    await late.arrived(1)
-    expect(late.inbox.map(({ text, packet }) => [text, packet.retain])).toEqual([['sun', true]])
-    await publisher.publish('weather', '', { retain: true })
-    const later = await StoreClient.connect(store.url, 'later')
-    await later.subscribe('weather')
-    await later.subscribe('marker')
-    await publisher.publish('marker', 'end')
-    await later.arrived(1)
-    expect(textsOf(later)).toEqual(['end'])
-  })
-
-  it('the broker of a store forwards MQTT 5 properties', async () => {
-    const { store } = await openStore()
-    const client = await StoreClient.connect(store.url, 'client')
-    await client.subscribe('news')
-    const properties = {
-      contentType: 'text/plain',
-      responseTopic: 'answers',
-      correlationData: Buffer.from('7'),
-      userProperties: { who: ['me', 'you'] },
-    }
-    await client.publish('news', 'hello', { properties })
-    const [message] = await client.arrived(1)
-    expect(message?.packet.properties).toMatchObject({ contentType: 'text/plain', responseTopic: 'answers' })
-    expect(message?.packet.properties?.correlationData).toEqual(Buffer.from('7'))
-    expect(message?.property('who')).toEqual(['me', 'you'])
-  })
-
-  it('the broker of a store publishes a last will only if its client ends without DISCONNECT', async () => {
-    const { store } = await openStore()
-    const subscriber = await StoreClient.connect(store.url, 'heir')
-    await subscriber.subscribe('wills/#')
-    const polite = await StoreClient.connect(store.url, 'polite', will('wills/polite', 'never'))
-    const sudden = await StoreClient.connect(store.url, 'sudden', will('wills/sudden', 'goodbye'))
-    const cut = await StoreClient.connect(store.wsUrl, 'cut', will('wills/cut', 'farewell'))
-    await polite.disconnect()
-    await disconnectAbruptly(sudden)
-    await subscriber.arrived(1)
-    store.cut('cut')
-    await cut.closed
-    await subscriber.arrived(2)
-    expect(textsOf(subscriber)).toEqual(['goodbye', 'farewell'])
-  })
-
   it('the broker of a store loses neither messages nor responses when both arrive together', async () => {
     const { store } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
@@ -114,34 +60,9 @@ describe('the broker of a store', () => {
     const counts = ['noise/zero', 'noise/one'].map(topic => alice.inbox.filter(one => one.topic === topic).length)
     expect(counts).toEqual([200, 200])
   })
-
-  it('the broker of a store queues messages of a session until its client reconnects', async () => {
-    const { store } = await openStore()
-    const before = await StoreClient.connect(store.url, 'alice', PERSISTENT)
-    await before.subscribe('news')
-    await before.disconnect()
-    const publisher = await StoreClient.connect(store.url, 'publisher')
-    for (const text of ['one', 'two']) await publisher.publish('news', text)
-    const after = await StoreClient.connect(store.url, 'alice', PERSISTENT)
-    await publisher.publish('news', 'three')
-    expect((await after.arrived(3)).map(({ text }) => text)).toEqual(['one', 'two', 'three'])
-  })
 })
 
 describe('MQTT 3.1.1 clients', () => {
-  it('MQTT 3.1.1 clients exchange messages with MQTT 5 clients', async () => {
-    const { store } = await openStore()
-    const old = await StoreClient.connect(store.url, 'old', MQTT_3_1_1)
-    const modern = await StoreClient.connect(store.url, 'modern')
-    for (const client of [old, modern]) await client.subscribe('news')
-    await old.publish('news', 'from the old one')
-    await modern.publish('news', 'from the modern one', { properties: { userProperties: { a: 'b' } } })
-    for (const client of [old, modern]) {
-      await client.arrived(2)
-      expect(textsOf(client)).toEqual(['from the old one', 'from the modern one'])
-    }
-  })
-
   it('MQTT 3.1.1 clients cannot send requests, and their attempts are not forwarded', async () => {
     const { store } = await openStore()
     const old = await StoreClient.connect(store.url, 'old', MQTT_3_1_1)

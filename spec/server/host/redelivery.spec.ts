@@ -1,5 +1,5 @@
 import type { IConnectPacket, IPublishPacket } from 'mqtt-packet'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { StoreServer } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
@@ -11,7 +11,6 @@ import { command, textOf } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
 const PERSISTENT: Partial<IConnectPacket> = { clean: false, properties: { sessionExpiryInterval: 60 } }
-const TAKEN_OVER = 142
 
 /** Connects a client that watches `k` and has acknowledged all messages. */
 async function connectWatcher(store: StoreServer, options: Partial<IConnectPacket> = PERSISTENT): Promise<TestClient> {
@@ -36,23 +35,12 @@ async function write(store: StoreServer, ...values: string[]): Promise<void> {
 const writtenValue = ({ payload }: IPublishPacket): string | undefined =>
   textOf(Buffer.from(payload)).split('\r\n').at(-2)
 const valuesOf = (client: TestClient): (string | undefined)[] => client.publishes.map(writtenValue)
-const awaitDisconnect = async (store: StoreServer, clientId = 'alice'): Promise<void> =>
-  eventually(() => !store.clientIds.includes(clientId))
-
-/** Opens a store and a client that disconnects after it has received each value, without acknowledging any. */
-async function leaveUnacknowledged(values: readonly string[], session?: Partial<IConnectPacket>): Promise<StoreServer> {
-  const { store } = await openStore()
-  const client = await connectWatcher(store, session)
-  await write(store, ...values)
-  await client.came('publish', values.length)
-  await client.cut()
-  await awaitDisconnect(store)
-  return store
-}
+const awaitDisconnect = async (store: StoreServer): Promise<void> =>
+  eventually(() => !store.clientIds.includes('alice'))
 
 /** Connects the client again. Resolves when the client has received everything that the store sends at once. */
-async function reconnect(store: StoreServer, session: Partial<IConnectPacket> = PERSISTENT): Promise<TestClient> {
-  const client = await TestClient.connect(store.url, 'alice', session)
+async function reconnect(store: StoreServer): Promise<TestClient> {
+  const client = await TestClient.connect(store.url, 'alice', PERSISTENT)
   await client.settled()
   return client
 }
@@ -81,59 +69,6 @@ describe('an unacknowledged message', () => {
     expect((await reconnect(store)).publishes).toEqual([])
   })
 
-  it('an unacknowledged message is redelivered on every reconnect until it is acknowledged', async () => {
-    const store = await leaveUnacknowledged(['a', 'b'])
-    for (let times = 0; times < 3; times++) {
-      const after = await reconnect(store)
-      expect(valuesOf(after)).toEqual(['a', 'b'])
-      await after.cut()
-      await awaitDisconnect(store)
-    }
-  })
-
-  it.each([
-    ['the client starts clean', PERSISTENT, { ...PERSISTENT, clean: true }],
-    ['the session ended with the connection', { clean: true }, PERSISTENT],
-    ['the resumed session ended with the connection', { clean: false }, PERSISTENT],
-  ] as const)('an unacknowledged message is dropped when %s', async (_, session, next) => {
-    const store = await leaveUnacknowledged(['a', 'b'], session)
-    expect((await reconnect(store, next)).publishes).toEqual([])
-  })
-
-  it('an unacknowledged message is dropped if the client ends the session in DISCONNECT', async () => {
-    const { store } = await openStore()
-    const before = await connectWatcher(store)
-    await write(store, 'a')
-    await before.came('publish', 1)
-    before.send({ cmd: 'disconnect', reasonCode: 0, properties: { sessionExpiryInterval: 0 } })
-    await before.closed
-    await awaitDisconnect(store)
-    const [after, { sessionPresent }] = await TestClient.greet(store.url, 'alice', PERSISTENT)
-    await after.settled()
-    expect([sessionPresent, after.publishes]).toEqual([false, []])
-  })
-
-  it('an unacknowledged message is dropped if the resumed session ends with its connection', async () => {
-    const store = await leaveUnacknowledged(['a'])
-    const once = await reconnect(store, { clean: false })
-    expect(valuesOf(once)).toEqual(['a'])
-    await once.cut()
-    await awaitDisconnect(store)
-    expect((await reconnect(store)).publishes).toEqual([])
-  })
-
-  it('an unacknowledged message is redelivered to the connection that takes over the session', async () => {
-    const { store } = await openStore()
-    const before = await connectWatcher(store)
-    await write(store, 'a', 'b')
-    await before.came('publish', 2)
-    const after = await TestClient.connect(store.url, 'alice', PERSISTENT)
-    await before.closed
-    await after.came('publish', 2)
-    expect([valuesOf(after), before.all('disconnect')[0]?.reasonCode]).toEqual([['a', 'b'], TAKEN_OVER])
-    expect(after.publishes.every(({ dup }) => dup)).toBe(true)
-  })
-
   it('an unacknowledged response or notification is redelivered', async () => {
     const { store } = await openStore()
     const before = await connectWatcher(store)
@@ -149,40 +84,6 @@ describe('an unacknowledged message', () => {
       before.publishes.map(({ properties }) => properties?.userProperties),
     )
   })
-
-  it('an unacknowledged message with QoS 0 is not redelivered', async () => {
-    const { store } = await openStore()
-    const before = await connectWatcher(store)
-    await before.subscribe({ topic: notificationTopicOf('alice'), qos: 0 })
-    await write(store, 'a')
-    const [first] = await before.came('publish', 1)
-    expect([first?.qos, first?.messageId]).toEqual([0, undefined])
-    await before.cut()
-    await awaitDisconnect(store)
-    expect((await reconnect(store)).publishes).toEqual([])
-  })
-})
-
-describe('messages queued for an offline client', () => {
-  afterEach(() => {
-    vi.useRealTimers()
-  })
-
-  it.each([
-    [59_000, true, ['a']],
-    [60_000, false, []],
-  ])(
-    'messages queued for an offline client are dropped when the session expires: after %i of 60,000 ms, session present is %s',
-    async (ms, sessionPresent, values) => {
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-      const store = await leaveUnacknowledged(['a'])
-      vi.advanceTimersByTime(ms)
-      const [after, connack] = await TestClient.greet(store.url, 'alice', PERSISTENT)
-      await after.settled()
-      expect(connack).toMatchObject({ sessionPresent })
-      expect(valuesOf(after)).toEqual(values)
-    },
-  )
 })
 
 describe('packet ids', () => {
@@ -231,18 +132,6 @@ describe('packet ids', () => {
     await client.cut()
     await awaitDisconnect(store)
     expect((await reconnect(store)).publishes).toEqual([])
-  })
-
-  it('acknowledgements with an unknown packet id, and repeated acknowledgements, have no effect', async () => {
-    const { store } = await openStore()
-    const client = await connectWatcher(store)
-    await write(store, 'a')
-    const [publish] = await client.came('publish', 1)
-    for (const messageId of [2, 30_000, 65_535]) client.send({ cmd: 'puback', messageId, reasonCode: 0 })
-    for (let times = 0; times < 3; times++) if (publish) client.acknowledge(publish)
-    await write(store, 'b')
-    await client.came('publish', 2)
-    expect(valuesOf(client)).toEqual(['a', 'b'])
   })
 })
 

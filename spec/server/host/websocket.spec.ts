@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { openStore } from '../../support/open-store.js'
-import { connect, PINGREQ, publish } from '../../support/packets.js'
+import { connect } from '../../support/packets.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { openSecured, turnedAway } from '../../support/secured.js'
 import { StoreClient } from '../../support/store-client.js'
@@ -35,17 +35,6 @@ describe('the WebSocket port', () => {
     await expectUnharmed(observer)
   })
 
-  it('the WebSocket port supports the subprotocol mqtt', async () => {
-    const { store } = await open()
-    const raw = await RawSocket.open(store.wsUrl)
-    await raw.send(UPGRADE)
-    await raw.send(webSocketFrame(CONNECT))
-    const head = 'Sec-WebSocket-Protocol: mqtt'
-    expect((await raw.first(150)).toString()).toContain(head)
-    await raw.send(webSocketFrame(PINGREQ))
-    expect((await raw.first(170)).toString('latin1')).toMatch(/^HTTP\/1\.1 101 /)
-  })
-
   const NONSENSE: Record<string, readonly (string | Buffer)[]> = {
     'bytes that are no HTTP': [Buffer.from(Array.from({ length: 200 }, (_, i) => (i * 37 + 128) % 256))],
     'MQTT without WebSocket': [CONNECT],
@@ -66,16 +55,6 @@ describe('the WebSocket port', () => {
     for (const chunk of chunks) await raw.send(chunk)
     await raw.closed
     await expectUnharmed(observer)
-  })
-
-  it('the WebSocket port accepts packets split into a frame per byte', async () => {
-    const { store, observer } = await open()
-    await observer.subscribe('news')
-    const raw = await RawSocket.open(store.wsUrl)
-    await raw.send(UPGRADE)
-    const whole = Buffer.concat([CONNECT, publish('news', 'hello')])
-    for (const byte of whole) await raw.send(webSocketFrame(Buffer.from([byte])))
-    expect((await observer.arrived(1)).map(({ text }) => text)).toEqual(['hello'])
   })
 })
 

@@ -7,32 +7,12 @@ import { openCore } from '../scripted-client.js'
 const AUTH = { properties: { authenticationMethod: 'riddles', authenticationData: Buffer.from('hello') } }
 
 describe('a connection', () => {
-  it('a connection closes without a response unless it starts with CONNECT', () => {
-    const client = openCore().open()
-    expect(client.say({ cmd: 'pingreq' })).toEqual([])
-    expect(client.ended).toBe(true)
-  })
-
   it('a connection ends if CONNECT does not arrive in time', () => {
     const { open, clock } = openCore()
     const client = open()
     clock.advance(LIMIT.connectTimeoutMs)
     expect(client.ended).toBe(true)
     expect(client.got).toEqual([])
-  })
-
-  it('a connection ends on a second CONNECT', () => {
-    const client = openCore().connect('ann')
-    client.connect('ann')
-    expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.protocolError })
-  })
-
-  it('a connection receives a generated client id in CONNACK if CONNECT has none', () => {
-    const client = openCore().connect('')
-    expect(client.last).toMatchObject({
-      cmd: 'connack',
-      properties: { assignedClientIdentifier: expect.stringMatching(/./) },
-    })
   })
 
   it('a connection receives the maximum keep-alive in CONNACK, and the maximum applies', () => {
@@ -76,12 +56,6 @@ describe('a connection', () => {
     const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const client = connect('ann', { will: { topic: 'a', payload: Buffer.from('1'), qos: 1, retain: false } })
     expect(client.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.notAuthorized })
-  })
-
-  it('a connection cannot set a session expiry in DISCONNECT if CONNECT set none', () => {
-    const client = openCore().connect('ann', { properties: { sessionExpiryInterval: 0 } })
-    client.say({ cmd: 'disconnect', properties: { sessionExpiryInterval: 5 } })
-    expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.protocolError })
   })
 })
 
@@ -219,18 +193,6 @@ describe('a message', () => {
     expect(sizes.flat().filter(size => size === 24)).toHaveLength(2)
   })
 
-  it('a message with QoS 2 is retransmitted even if it expires after the first transmission [4.3.3-7]', () => {
-    const { connect, clock } = openCore()
-    const kept = { clean: false, properties: { sessionExpiryInterval: 100 } }
-    const ann = connect('ann', kept)
-    ann.subscribe('a', 2)
-    connect('ben').publish('a', '1', { qos: 2, properties: { messageExpiryInterval: 1 } })
-    expect(ann.messages).toHaveLength(1)
-    ann.lose()
-    clock.advance(5_000)
-    expect(connect('ann', kept).messages).toMatchObject([{ dup: true, messageId: ann.messages[0]?.messageId }])
-  })
-
   it('a message with QoS 2 that is rejected frees its packet id [4.3.3-9]', () => {
     const usual = { ...LIMIT }
     Object.assign(LIMIT, { retainedMessages: 0 })
@@ -251,29 +213,6 @@ describe('a message', () => {
     const ann = openCore().connect('ann')
     ann.publish('a/'.repeat(LIMIT.topicLevels), '1', { qos: 2 })
     expect(ann.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.topicNameInvalid })
-  })
-
-  it('a message without subscribers is acknowledged with the code "no matching subscribers"', () => {
-    const ann = openCore().connect('ann')
-    expect(ann.publish('a', '1')).toMatchObject([{ cmd: 'puback', reasonCode: REASON.noMatchingSubscribers }])
-  })
-
-  it('a queued message keeps its properties, except that its expiry interval is reduced by the waiting time', () => {
-    const { connect, clock } = openCore()
-    const ann = connect('ann', { clean: false, properties: { sessionExpiryInterval: 100 } })
-    ann.subscribe('a')
-    ann.lose()
-    const properties = {
-      payloadFormatIndicator: true,
-      contentType: 'text/plain',
-      responseTopic: 'b',
-      correlationData: Buffer.from('7'),
-      userProperties: { one: ['1', '2'] },
-    }
-    connect('ben').publish('a', '1', { properties: { ...properties, messageExpiryInterval: 10 } })
-    clock.advance(3_500)
-    const back = connect('ann', { clean: false, properties: { sessionExpiryInterval: 100 } })
-    expect(back.messages).toMatchObject([{ properties: { ...properties, messageExpiryInterval: 7 } }])
   })
 })
 
