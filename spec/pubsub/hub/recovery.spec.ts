@@ -94,15 +94,6 @@ describe('a client that lost its connection', () => {
     expect(received).toEqual(upTo(20))
   })
 
-  it('an expired session cannot be recovered', async () => {
-    const { hub, reader, disconnect, clock, sessionLog } = await openReader()
-    await disconnect()
-    clock.advance(60_000)
-    expect(sessionLog.at(-1)).toBe('disconnected anonymous: expired')
-    const recovered = await RawPubSubClient.recover(hub.url, reader)
-    expect(await recovered.closed).toEqual(GONE)
-  })
-
   it('a session can be recovered until it expires', async () => {
     const { hub, reader, disconnect, clock, send } = await openReader({ retention: 5_000 })
     await disconnect()
@@ -143,32 +134,6 @@ describe('a client that lost its connection', () => {
     send(1, 1)
     expect(await recovered.received(1)).toHaveLength(1)
     expect(hub.connections).toHaveLength(1)
-  })
-})
-
-describe('a sequence ack', () => {
-  it('an ack releases all messages up to its id', async () => {
-    const { hub, reader, send } = await openReader()
-    send(1, 10)
-    await reader.received(10)
-    for (const sequenceId of [6, 2, 0, 6]) reader.send({ type: 'sequenceAck', sequenceId })
-    await reader.settled()
-    const recovered = await RawPubSubClient.recover(hub.url, reader)
-    await recovered.received(4)
-    expect(recovered.sequenceIds).toEqual([7, 8, 9, 10])
-  })
-
-  it('an ack of an unsent message has no effect', async () => {
-    const { hub, reader, send } = await openReader()
-    send(1, 3)
-    await reader.received(3)
-    for (const id of ['4', '1000', '9007199254740993', '18446744073709551615']) {
-      reader.send(`{"type":"sequenceAck","sequenceId":${id}}`)
-    }
-    await reader.settled()
-    const recovered = await RawPubSubClient.recover(hub.url, reader)
-    await recovered.received(3)
-    expect(recovered.sequenceIds).toEqual([1, 2, 3])
   })
 })
 

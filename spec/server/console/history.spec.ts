@@ -1,6 +1,3 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { HistoryResponse, MetricsSample } from '../../../src/server/console/contract.js'
 import { attach } from '../../../src/server/index.js'
@@ -9,6 +6,7 @@ import { ManualClock } from '../../support/manual-clock.js'
 import { untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command } from '../../support/words.js'
 import { type OpenConsole, openConsole, openConsoleOf } from './open-console.js'
 
@@ -106,7 +104,7 @@ describe('GET /api/history', () => {
   })
 
   it('a store with a directory reports how long flushes take', async () => {
-    const open = await openConsole({ serve: { data: await mkdtemp(join(tmpdir(), 'history-')) } })
+    const open = await openConsole({ serve: { data: temporaryFolder() } })
     const { store, clock } = open
     const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: now() })

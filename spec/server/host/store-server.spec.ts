@@ -1,6 +1,3 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { config } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { subscribe } from '../../../src/core/diagnostics/index.js'
@@ -8,6 +5,7 @@ import type { RequestReport } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command, textOf } from '../../support/words.js'
 
 const NOW = '1696374425000:0:CLIENT'
@@ -96,7 +94,7 @@ describe('a running store', () => {
   })
 
   it('a running store reports no duration of a request that arrived before requests were observed', async () => {
-    const { store } = await openStore({ data: await mkdtemp(join(tmpdir(), 'durations-')) })
+    const { store } = await openStore({ data: temporaryFolder() })
     const durations: (number | undefined)[] = []
     const alice = await StoreClient.ready(store.url, 'alice')
     // A write to the disk is answered later than the end of the call that appends it.

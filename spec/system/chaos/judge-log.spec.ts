@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { judgeLog } from '../../../chaos/cluster/judge-log.js'
 import { type Observation, Recorder } from '../../../chaos/recorder.js'
 import { type Entry, Hlc } from '../../../src/client/index.js'
@@ -12,6 +10,7 @@ import { encodeEntry } from '../../../src/server/log/entry-codec.js'
 import type { LogRecord } from '../../judges/replay.js'
 import { Violations } from '../../judges/violations.js'
 import { START } from '../../support/manual-clock.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { bytes, resp3 } from '../../support/words.js'
 
 const KEY = 'chaos/1'
@@ -62,8 +61,7 @@ function stored(value: string, second: number): Entry<string> {
 }
 
 describe('the judge of several nodes under chaos', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'rx-statestore-judge-'))
-  afterAll(() => rmSync(directory, { recursive: true }))
+  const directory = temporaryFolder()
 
   /** Writes a log of one node with these commands, at intervals of a second. */
   function logOf(commands: readonly EntryCommand[]): AsyncIterable<LogRecord> {
