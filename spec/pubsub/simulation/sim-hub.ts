@@ -87,10 +87,6 @@ export class SimHub {
     return this.#limits.signs
   }
 
-  get hasTimer(): boolean {
-    return this.#disarm !== undefined
-  }
-
   hasSession(connectionId: string): boolean {
     return this.engine.sessionIndex.get(connectionId) !== undefined
   }

@@ -135,14 +135,6 @@ describe('a running store', () => {
     expect(store.clientIds).toEqual(['bob'])
   })
 
-  it('a running store lists a client once after a session takeover', async () => {
-    const { store } = await openStore()
-    const first = await StoreClient.connect(store.url, 'alice')
-    await StoreClient.connect(store.url, 'alice')
-    await first.closed
-    expect(store.clientIds).toEqual(['alice'])
-  })
-
   it.each(['url', 'wsUrl'] as const)(
     'a running store cuts the connection of one client without DISCONNECT (%s)',
     async transport => {

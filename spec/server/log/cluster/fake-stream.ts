@@ -1,4 +1,4 @@
-import { concat, defer, EMPTY, from, NEVER, Observable, of } from 'rxjs'
+import { defer, EMPTY, from, ignoreElements, Observable } from 'rxjs'
 import type { Clock } from '../../../../src/core/util/clock.js'
 import {
   type Publication,
@@ -219,16 +219,6 @@ export class FakeStream implements Stream {
   }
 
   #done(task: () => unknown): Observable<never> {
-    return concat(
-      this.#answer(() => task()),
-      EMPTY,
-    ).pipe(
-      source =>
-        new Observable<never>(subscriber =>
-          source.subscribe({ error: e => subscriber.error(e), complete: () => subscriber.complete() }),
-        ),
-    )
+    return this.#answer(task).pipe(ignoreElements())
   }
 }
-
-export const neverResponds = (): Observable<never> => concat(of(), NEVER)
