@@ -219,7 +219,7 @@ describe('the architecture', () => {
     },
   )
 
-  it('reads time only in the clock and random numbers only in the backoff', () => {
+  it('the architecture permits reading time only in the clock and random numbers only in the backoff', () => {
     const clocks =
       /\b(Date\.now|new Date\(\)|performance\.now|(?<!socket\.)setTimeout|setInterval|setImmediate|queueMicrotask)\b/
     const offenders = files.filter(

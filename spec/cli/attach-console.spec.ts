@@ -88,7 +88,7 @@ describe('attach --console', () => {
     })
   })
 
-  it('writes requests to the audit log with --audit', async () => {
+  it('`attach --console` writes requests to the audit log with --audit', async () => {
     const { args } = await atBroker()
     const running = start([...args, '--audit'])
     const link = await linkOf(running)

@@ -127,7 +127,7 @@ describe('dump', () => {
     expect(await readdir(dirname(file))).toEqual(['keys.ndjson'])
   })
 
-  it('writes through links and to devices', async () => {
+  it('`dump` writes through links and to devices', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const file = await scratch('keys.ndjson')

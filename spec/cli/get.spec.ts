@@ -93,7 +93,7 @@ describe('get', () => {
     expect(await readFile(file)).toEqual(Buffer.from(BINARY))
   })
 
-  it('writes exact bytes with --file -, even to a terminal', async () => {
+  it('`get` writes exact bytes with --file -, even to a terminal', async () => {
     await set('k', BINARY)
     const { bytes } = await execute(['get', 'k', '--file', '-', ...url], { columns: 80 })
     expect(bytes).toEqual(Buffer.from(BINARY))

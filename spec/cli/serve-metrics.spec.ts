@@ -67,7 +67,7 @@ describe('serve --metrics', () => {
     },
   )
 
-  it('writes wrong tokens to the audit log', async () => {
+  it('`serve --metrics` writes wrong tokens to the audit log', async () => {
     const [token, audit] = [await scratch('token'), await scratch('audit')]
     const { stdout } = start([...ANY_PORT, '--metrics', '0', '--metrics-token-file', token, '--audit', audit, '--json'])
     const { metrics } = Object(jsonOf(await stdout.line(/./)))

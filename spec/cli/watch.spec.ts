@@ -52,7 +52,7 @@ describe('watch', () => {
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
   })
 
-  it('watches globs and keys together', async () => {
+  it('`watch` watches globs and keys together', async () => {
     const { url } = await openStore()
     for (const key of ['a/1', 'line-1']) await execute(['set', key, 'v', '--url', url])
     const { stdout, stderr } = start(['watch', 'a/[0-9]', 'line-?', 'b', 'c', '--url', url])
@@ -76,7 +76,7 @@ describe('watch', () => {
     expect(Array.from(store.watchedBy(store.clientIds[0] ?? ''))).toEqual([utf8('*')])
   })
 
-  it('watches keys that it reads from standard input', async () => {
+  it('`watch` watches keys that it reads from standard input', async () => {
     const { url } = await openStore()
     for (const key of ['s/1', 's/2', 'other']) await execute(['set', key, 'v', '--url', url])
     const { stdout: stdin } = await execute(['keys', 's/*', '--url', url])

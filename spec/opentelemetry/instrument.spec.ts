@@ -71,7 +71,7 @@ describe('instrument', () => {
     expect(log?.parentSpanContext?.spanId).toBe(server?.spanContext().spanId)
   })
 
-  it('names keys and globs only on request, and never values', async () => {
+  it('instrument() names keys and globs only on request, and never values', async () => {
     const { spans } = openTelemetry({ keys: true })
     const { writer } = await open()
     await writer.key('a', text).set('secret')
