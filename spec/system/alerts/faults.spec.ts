@@ -120,14 +120,15 @@ describe('the alert rules at a real Prometheus', { tags: 'slow', timeout: 60_000
     const nats = await NatsCluster.start()
     onTestFinished(async () => nats.stop())
     const { store, instance } = await monitored({
-      log: jetStreamLog({ servers: nats.servers, name: 'spec', nodeId: 'a' }),
+      // An election takes up to ten seconds, and longer on a busy machine.
+      log: jetStreamLog({ servers: nats.servers, name: 'spec', nodeId: 'a', stallTimeout: 30_000 }),
     })
     const key = openClient(store.url).key('k', text)
     await key.set('before')
     await eventually(() => store.cluster?.leader !== undefined)
     const leader = Number(store.cluster?.leader?.slice(1))
     await nats.kill(leader)
-    await key.set('after', { timeout: 20_000 })
+    await key.set('after', { timeout: 30_000 })
     await expectOnly('StateStoreLogDegraded', instance)
   })
 

@@ -13,6 +13,8 @@ import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient, record } from '../../support/open-client.js'
 
 const PATIENCE = 60_000
+/** The options for an election among NATS servers, which takes up to ten seconds, and longer on a busy machine. */
+const ELECTION = { stallTimeout: 30_000 }
 /** The clock of a node that checks its log five times as often as usual. */
 const HASTY_CLOCK: Clock = { ...systemClock, schedule: (delayMs, task) => systemClock.schedule(delayMs / 5, task) }
 
@@ -132,7 +134,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
 
   it('nodes keep running and report the problem while a server of the log is down or a message is missing', async () => {
     const name = newName()
-    const a = await node(logOf(name, 'a'), { clock: HASTY_CLOCK })
+    const a = await node(logOf(name, 'a', ELECTION), { clock: HASTY_CLOCK })
     const states = record(a.storage$)
     const client = openClient(a.url)
     await client.key('x', text).set('before')
@@ -141,7 +143,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(states.values.at(-1)?.error).toMatchObject({
       message: expect.stringContaining('unreachable or incomplete: n2'),
     })
-    await client.key('x', text).set('meanwhile', { timeout: 20_000 })
+    await client.key('x', text).set('meanwhile', { timeout: 30_000 })
     await nats.run(2)
     await states.until(({ values }) => values.at(-1)?.state === 'kept')
     const { streams } = await managerOf(nats)
@@ -152,15 +154,15 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
 
   it('nodes keep running when the leader of the stream is killed', async () => {
     const name = newName()
-    const a = await node(logOf(name, 'a'))
-    const b = await node(logOf(name, 'b'))
+    const a = await node(logOf(name, 'a', ELECTION))
+    const b = await node(logOf(name, 'b', ELECTION))
     const client = openClient(a.url)
     const watch = record(openClient(b.url).key('x', text).value$)
     await client.key('x', text).set('0')
     await eventually(() => a.cluster?.leader !== undefined)
     const leader = Number(a.cluster?.leader?.slice(1))
     await nats.kill(leader)
-    await client.key('x', text).set('1', { timeout: 20_000 })
+    await client.key('x', text).set('1', { timeout: 30_000 })
     await watch.until(({ values }) => values.at(-1) === '1')
     await nats.run(leader)
     expect(dumpOf(a)).toBe(dumpOf(b))
