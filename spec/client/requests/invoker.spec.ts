@@ -260,6 +260,29 @@ describe('flow control', () => {
   })
 })
 
+describe('a request that is bound to its connection', () => {
+  const bound = { isBoundToConnection: true }
+
+  it('a bound request fails when the connection is lost before it is sent, and other requests wait', () => {
+    up({ receiveMaximum: 1 })
+    send('a', bound)
+    send('b', bound)
+    send('c')
+    invoker.disconnected(LOST)
+    expect(log).toEqual(['b: connection-lost'])
+    up({ sessionPresent: true })
+    expect(sent()).toEqual(['a', 'c'])
+  })
+
+  it('a bound request fails immediately without a connection', () => {
+    send('a', bound)
+    invoker.disconnected(LOST)
+    send('b', bound)
+    up()
+    expect({ sent: sent(), log }).toEqual({ sent: [], log: ['a: connection-lost', 'b: connection-lost'] })
+  })
+})
+
 describe('the error of a timeout', () => {
   it('the error of a timeout while disconnected contains the cause of the disconnect', () => {
     const failures: StateStoreError[] = []

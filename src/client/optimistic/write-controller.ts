@@ -54,6 +54,7 @@ export class WriteController<T> implements WatchObserver {
       applied: (write, value, version) => this.#onApplied(write, value, version),
       outdated: write => this.#onOutdated(write),
       lost: (write, error) => this.#onLost(write, error),
+      unsent: write => this.#onUnsent(write),
       refused: (write, error) => this.#onRefused(write, error),
     })
   }
@@ -217,6 +218,14 @@ export class WriteController<T> implements WatchObserver {
     this.#keyTracker.requestRead()
     this.#queuedWrite.requeue(write)
     if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
+    this.#advance()
+  }
+
+  #onUnsent(write: UserWrite<T>): void {
+    this.#queuedWrite.requeue(write)
+    if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
+    // The status follows the lost request.
+    this.#onConnectionChanged(false)
     this.#advance()
   }
 

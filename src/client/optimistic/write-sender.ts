@@ -5,7 +5,7 @@ import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
 import type { WriteResult } from '../requests/commands.js'
 import { isSameValue, type Position, type StoreValue } from './confirmed-state.js'
-import { ConflictError } from './errors.js'
+import { ConflictError, OfflineError } from './errors.js'
 import { canWait, type Merge, type OptimisticSettings } from './options.js'
 import type { Seen, UserWrite } from './user-write.js'
 
@@ -14,13 +14,15 @@ const MAX_MERGES = 16
 /** Errors after which a write may have been applied: the response was lost or unreadable. */
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown', 'payload', 'hlc', 'service-unknown'])
 
-/** The outcomes of a sent write, exactly one of which occurs. */
+/** The outcomes of a write, exactly one of which occurs. */
 export interface WriteSenderListener<T> {
   /** @param value - the written value, or the result of the merge */
   applied(write: UserWrite<T>, value: T, version: Hlc | undefined): void
   /** Called when the merge was based on an outdated value. */
   outdated(write: UserWrite<T>): void
   lost(write: UserWrite<T>, error: StateStoreError): void
+  /** Called when the connection was lost before the write was sent, for a write that may wait for the next one. */
+  unsent(write: UserWrite<T>): void
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
@@ -51,7 +53,9 @@ export class WriteSender<T> {
       write.sentAfter ??= age
       write.sentPosition = position
       const timeoutMs = write.isLate && canWait(offline) ? timeout : Math.max(1, Math.ceil(timeout - age))
-      const options = { condition, px, persist, fencingToken: host.fencingToken }
+      // With a policy, an outage applies even to a write that waits for room among the requests in flight.
+      const isBoundToConnection = offline !== undefined
+      const options = { condition, px, persist, fencingToken: host.fencingToken, isBoundToConnection }
       host.store.set(key, write.bytes, options, timeoutMs).subscribe({
         next: written => this.#onResponse(write, value, written),
         error: error => this.#onError(write, error),
@@ -81,7 +85,15 @@ export class WriteSender<T> {
   #onError(write: UserWrite<T>, error: StateStoreError): void {
     this.#active = undefined
     if (UNCERTAIN.has(error.code)) this.#listener.lost(write, error)
+    else if (error.code === 'connection-lost') this.#onUnsent(write, error)
     else this.#listener.refused(write, error)
+  }
+
+  #onUnsent(write: UserWrite<T>, cause: StateStoreError): void {
+    write.sentAfter = undefined
+    if (canWait(this.#settings.offline)) this.#listener.unsent(write)
+    else
+      this.#listener.refused(write, new OfflineError('the connection was lost first', this.#source.key.text, { cause }))
   }
 }
 

@@ -50,9 +50,11 @@ export interface WriteOptions {
   readonly fencingToken?: Hlc | undefined
   /** Whether the broker persists the key to disk. */
   readonly persist?: boolean | undefined
+  /** Whether the write fails with `connection-lost` if the connection is lost before the write is sent. */
+  readonly isBoundToConnection?: boolean | undefined
 }
 
-interface CommandOptions extends Pick<WriteOptions, 'fencingToken' | 'persist'> {
+interface CommandOptions extends Pick<WriteOptions, 'fencingToken' | 'persist' | 'isBoundToConnection'> {
   /** The key of a command for a single key. */
   readonly key?: KeyName
   readonly timeout: number
@@ -116,9 +118,9 @@ export class StoreCommands {
 
   /** SET: emits an unmet condition as a result, not as an error. */
   set(key: KeyName, value: Uint8Array, options: WriteOptions, timeout: number): Observable<WriteResult> {
-    const { condition, px, fencingToken, persist } = options
+    const { condition, px, ...commandOptions } = options
     const command = { verb: 'SET', key: key.bytes, value, condition, px } as const
-    return this.#invoke(command, { key, timeout, fencingToken, persist }, (payload, version) => {
+    return this.#invoke(command, { key, timeout, ...commandOptions }, (payload, version) => {
       const applied = readConditional(payload, key.text) === 'applied'
       if (applied && version) this.#onAssigned(version)
       return { applied, version }
@@ -179,6 +181,7 @@ export class StoreCommands {
         payload: encodeCommand(command),
         timeout,
         isRepeatable,
+        isBoundToConnection: options.isBoundToConnection,
         subject: key?.id,
         inquiry: key && !isRepeatable ? () => this.#createInquiry(key) : undefined,
         commonProperties: this.#commonProperties,

@@ -14,6 +14,7 @@ import { Correlation } from './correlation.js'
 import {
   NoStoreError,
   notEncodableError,
+  notSentError,
   outcomeUnknown,
   type PendingRequest,
   type RpcRequest,
@@ -99,6 +100,10 @@ export class Invoker {
       request.failed(this.#closeError)
       return () => undefined
     }
+    if (request.isBoundToConnection && this.#connection === undefined) {
+      request.failed(notSentError(request, this.#disconnectCause))
+      return () => undefined
+    }
     if (this.pending >= this.#limit) {
       request.failed(new OverflowError('The queue of requests', this.#limit))
       return () => undefined
@@ -144,6 +149,8 @@ export class Invoker {
       toResend.push(pending)
     }
     this.#queued = new Set([...toResend, ...this.#queued])
+    for (const pending of Array.from(this.#queued))
+      if (pending.request.isBoundToConnection) this.#fail(pending, notSentError(pending.request, cause))
   }
 
   /** Fails unsent requests with `error`, and sent writes with an unknown outcome. */

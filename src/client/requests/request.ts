@@ -1,6 +1,7 @@
 import type { Deadline } from '../../core/util/deadlines.js'
 import {
   ArgumentError,
+  ConnectionLostError,
   forKey,
   OutcomeUnknownError,
   reason,
@@ -26,6 +27,11 @@ export interface RpcRequest {
   readonly timeout: number
   /** Whether the request may be sent again after a lost connection, as reads may and writes must not. */
   readonly isRepeatable: boolean
+  /**
+   * Whether the request fails with `connection-lost` instead of waiting for another connection. Has no effect once the
+   * request is sent.
+   */
+  readonly isBoundToConnection?: boolean | undefined
   /** Requests for the same subject get their responses in the order of sending. */
   readonly subject?: string | undefined
   /**
@@ -59,6 +65,9 @@ export const outcomeUnknown = ({ request }: PendingRequest, why: string): Outcom
 
 const IS_THERE_A_STORE = 'is a state store running at this broker?'
 const IS_IT_REACHABLE = 'the broker did not acknowledge the request: is the network cut?'
+
+export const notSentError = ({ key }: RpcRequest, cause: StateStoreError | undefined): ConnectionLostError =>
+  new ConnectionLostError(`The connection was lost before the request${forKey(key)} was sent`, cause && { cause })
 
 export function timeoutError(pending: PendingRequest, connection: StateStoreError | undefined): StateStoreError {
   const { request, id, isAcknowledged } = pending
