@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Hlc } from '../../../src/core/hlc/hlc.js'
+import { MAX_TIME_MS } from '../../../src/core/util/clock.js'
 import {
   type DumpLine,
   DumpReader,
@@ -32,6 +33,11 @@ const readDumpLine = (line: DumpLine | string, number: number): DumpRecord | und
 }
 
 describe('A dump line', () => {
+  it('an expiry later than a date can be becomes the latest date', () => {
+    const read = new DumpReader().read({ key: 'k', value: 'v', expiresAt: Number.MAX_SAFE_INTEGER })
+    expect(read?.expiresAt).toBe(MAX_TIME_MS)
+  })
+
   it('a dump line encodes a text value as text, and any other value as Base64', () => {
     expect(toDumpLine(record(bytes('k'), new TextEncoder().encode('21 °C')))).toEqual({ key: 'k', value: '21 °C' })
     expect(toDumpLine(record(bytes('\xff\x00'), bytes('\xfe')))).toEqual({ keyBytes: '/wA=', bytes: '/g==' })
@@ -62,7 +68,7 @@ describe('A dump line', () => {
       ),
       version: hlc,
       fencingToken: hlc,
-      expiresAt: fc.option(fc.maxSafeNat(), { nil: undefined }),
+      expiresAt: fc.option(fc.integer({ min: 0, max: MAX_TIME_MS }), { nil: undefined }),
     })
     const plain = ({ key, value, version, fencingToken, expiresAt }: DumpRecord) => ({
       key: [...key],

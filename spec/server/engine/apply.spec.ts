@@ -118,6 +118,13 @@ describe('apply', () => {
     )
   })
 
+  it('a key never expires later than a date can be', () => {
+    const write: RecordCommand = { verb: 'SET', key, value: key, condition: undefined, px: Number.MAX_SAFE_INTEGER }
+    const context = { now: NOW, next: new Hlc(NOW, 0, 'StateStore'), fencingToken: undefined }
+    const { expiresAt = 0 } = apply(undefined, write, context).record ?? {}
+    expect(new Date(expiresAt).toISOString()).toBe('+275760-09-13T00:00:00.000Z')
+  })
+
   it('the time to live starts at the time passed to apply', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1e9 }), fc.nat(), (ttl, now) => {

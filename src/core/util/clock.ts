@@ -16,6 +16,9 @@ export interface Clock {
   afterInput?(task: () => void): void
 }
 
+/** The latest time of a `Date`, ms since the Unix epoch. Programs cannot format a later time. */
+export const MAX_TIME_MS = 8.64e15
+
 /** Runs a task after the event loop has processed the data that it has read; without Node, after the current task. */
 export const afterIo: (task: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { Hlc } from '../../core/hlc/hlc.js'
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
+import { MAX_TIME_MS } from '../../core/util/clock.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /**
@@ -210,7 +211,8 @@ function readClock(name: string, text: unknown): Hlc | undefined {
 }
 
 function readTime(time: unknown): number | undefined {
-  if (time === undefined || (typeof time === 'number' && Number.isSafeInteger(time) && time >= 0)) return time
+  if (time === undefined) return undefined
+  if (typeof time === 'number' && Number.isSafeInteger(time) && time >= 0) return Math.min(time, MAX_TIME_MS)
   throw new ArgumentError(
     `its \`expiresAt\` is not a time in ms since the Unix epoch: ${formatValue(time).slice(0, 80)}`,
   )

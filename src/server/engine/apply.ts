@@ -4,6 +4,7 @@ import type { Notification } from '../../core/protocol/notifications.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import type { KnownServiceErrorCode } from '../../core/protocol/service-errors.js'
 import { sameBytes } from '../../core/util/bytes.js'
+import { MAX_TIME_MS } from '../../core/util/clock.js'
 
 export interface StoredRecord {
   readonly value: Uint8Array
@@ -62,7 +63,7 @@ function applySet(record: StoredRecord | undefined, command: SetCommand, context
     value: command.value,
     version: context.next,
     fencingToken: newerToken(record?.fencingToken, context.fencingToken),
-    expiresAt: command.px === undefined ? undefined : context.now + command.px,
+    expiresAt: command.px === undefined ? undefined : Math.min(context.now + command.px, MAX_TIME_MS),
     volatile: context.volatile,
     owner: context.owner,
   }
