@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
-import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
+import type { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
+import { LIMIT, OVERHEAD_BYTES } from '../../../../src/server/broker/limits/limits.js'
 import { openCore } from '../scripted-client.js'
 
 const AUTH = { properties: { authenticationMethod: 'riddles', authenticationData: Buffer.from('hello') } }
+
+const heldBytesOf = ({ connections }: BrokerCore, clientId: string): number =>
+  Array.from(connections).find(connection => connection.clientId === clientId)?.heldBytes ?? 0
 
 describe('a connection', () => {
   it('a connection ends if CONNECT does not arrive in time', () => {
@@ -178,6 +182,35 @@ describe('a message', () => {
       ['', 1],
       ['b', undefined],
       ['b', undefined],
+    ])
+  })
+
+  it('the topics of aliases are charged to the memory budget until the connection ends', () => {
+    const { core, connect } = openCore()
+    const writer = connect('writer')
+    const client = connect('ann', { properties: { topicAliasMaximum: 2 } })
+    client.subscribe('#', 0)
+    const before = [core.budget.used, heldBytesOf(core, 'ann')]
+    for (const level of ['a', 'a', 'b', 'c']) writer.publish(level.repeat(1_000), '1', { qos: 0 })
+    const added = 2 * (1_000 + OVERHEAD_BYTES)
+    expect([core.budget.used, heldBytesOf(core, 'ann')]).toEqual(before.map(bytes => bytes + added))
+    client.lose()
+    writer.lose()
+    expect(core.budget.used).toBe(0)
+  })
+
+  it('a message is sent without a topic alias if the memory budget is exhausted', () => {
+    const { connect } = openCore({}, { memoryBudget: 5_000 })
+    const client = connect('ann', { properties: { topicAliasMaximum: 9 } })
+    client.subscribe('#', 0)
+    for (const level of ['a', 'b', 'c', 'a', 'c']) client.publish(level.repeat(2_000), '1', { qos: 0 })
+    const aliases = client.messages.map(({ topic, properties }) => [topic?.[0], properties?.topicAlias])
+    expect(aliases).toEqual([
+      ['a', 1],
+      ['b', undefined],
+      ['c', undefined],
+      [undefined, 1],
+      ['c', undefined],
     ])
   })
 

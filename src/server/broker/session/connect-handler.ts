@@ -50,7 +50,7 @@ export class ConnectHandler {
   }
 
   get heldBytes(): number {
-    return this.#connectBytes + this.early.size
+    return this.#connectBytes + this.early.size + (this.#pendingClient?.outbound.aliasBytes ?? 0)
   }
 
   /** Processes a packet of an unauthenticated client. Throws {@link PacketError} to end the connection. */
@@ -71,6 +71,7 @@ export class ConnectHandler {
 
   close(): void {
     this.#pendingClient?.authentication.close()
+    this.#pendingClient?.outbound.close()
     this.early.clear()
     this.#host.budget.release(this.#connectBytes)
     this.#connectBytes = 0

@@ -3,7 +3,7 @@ import type { ServerDropEvent } from '../../../core/diagnostics/server-events.js
 import { encodePacket } from '../../../core/mqtt5/encode.js'
 import type { Connect, Envelope, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
-import { LIMIT } from '../limits/limits.js'
+import { LIMIT, OVERHEAD_BYTES } from '../limits/limits.js'
 import type { Delivery } from '../routing/delivery.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { Sender } from './delivery-queue.js'
@@ -25,9 +25,10 @@ export class PacketWriter implements Sender {
   readonly #version: Version
   readonly #sendsReasons: boolean
   readonly #maximumPacketSize: number
-  readonly #aliasMaximum: number
+  #aliasMaximum: number
   /** The topic aliases by topic (MQTT 5.0, section 3.3.2.3.4). */
   #aliases: Map<string, number> | undefined
+  #aliasBytes = 0
 
   constructor(link: Link, host: ConnectionHost<never>, peer: PacketWriterPeer, client: Connect) {
     this.#link = link
@@ -37,6 +38,18 @@ export class PacketWriter implements Sender {
     this.#version = client.version
     this.#maximumPacketSize = client.maximumPacketSize ?? Number.POSITIVE_INFINITY
     this.#aliasMaximum = Math.min(client.topicAliasMaximum, LIMIT.outboundAliases)
+  }
+
+  /** The bytes of the topic aliases, which are charged to the memory budget. */
+  get aliasBytes(): number {
+    return this.#aliasBytes
+  }
+
+  /** Forgets the topic aliases. Later messages have none. */
+  close(): void {
+    this.#host.budget.release(this.#aliasBytes)
+    this.#aliasBytes = this.#aliasMaximum = 0
+    this.#aliases = undefined
   }
 
   send(packet: ServerPacket): void {
@@ -104,10 +117,12 @@ export class PacketWriter implements Sender {
       return
     }
     const withAlias = { ...options, topicAlias: this.#aliases.size + 1 }
-    if (!this.#fitsClientLimit(topic, delivery, withAlias)) {
+    const bytes = topic.length + OVERHEAD_BYTES
+    if (!this.#fitsClientLimit(topic, delivery, withAlias) || !this.#host.budget.tryReserve(bytes)) {
       this.#write(topic, delivery, options)
       return
     }
+    this.#aliasBytes += bytes
     this.#aliases.set(topic, withAlias.topicAlias)
     this.#write(topic, delivery, withAlias)
   }
