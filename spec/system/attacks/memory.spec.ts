@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { INVOKE_TOPIC } from '../../../src/core/protocol/topics.js'
 import { nightly } from '../../support/effort.js'
 import { connect, PROPERTY, properties, publish, request, subscribe, variable } from '../../support/packets.js'
 import type { RawSocket } from '../../support/raw-socket.js'
-import { resp3 } from '../../support/words.js'
+import { command, resp3 } from '../../support/words.js'
 import { openScene, prepareScenes } from './support/scene.js'
 
 prepareScenes()
@@ -122,6 +123,25 @@ describe('memory limits of a store', () => {
         )
       }
     }, BOUNDS)
+  })
+
+  it('sessions keep no long response topics', async () => {
+    const scene = await openScene(LIMITS)
+    await scene.runAttack(
+      async () => {
+        for (let n = 0; n < 1_000; n++) {
+          const attacker = await scene.connect(
+            connect(`sleeper-${n}`, { properties: properties(PROPERTY.sessionExpiry(3_600)) }),
+          )
+          const topic = PROPERTY.responseTopic(`${n}/`.padEnd(60_000, 'x'))
+          const own = properties(topic, PROPERTY.correlationData(Buffer.of(1)))
+          await attacker.send(publish(INVOKE_TOPIC, command('GET key'), { qos: 1, id: 1, properties: own }))
+          await attacker.settled()
+          attacker.hangUp()
+        }
+      },
+      { maxHeldBytes: 32 * MIB, mustComplete: true, maxAttackMs: 50_000 },
+    )
   })
 
   it('the store limits sessions of MQTT 3.1.1, which have no expiry', async () => {

@@ -99,6 +99,9 @@ export function responseTopicRejection(clientId: string, topic: string): string 
   return isResponseTopic(topic) ? 'this is the response topic of another client' : publishRejection(topic)
 }
 
+/** The length above which a topic is not remembered, because no budget counts it. */
+const MAX_CACHED_TOPIC_LENGTH = 1_024
+
 /** Remembers each client's last accepted response topic, because most clients use one topic for all requests. */
 export class ResponseTopics {
   readonly #allowed = new WeakMap<object, string>()
@@ -106,7 +109,7 @@ export class ResponseTopics {
   rejectionOf(client: { readonly clientId: string }, topic: string): string | undefined {
     if (this.#allowed.get(client) === topic) return undefined
     const rejection = responseTopicRejection(client.clientId, topic)
-    if (rejection === undefined) this.#allowed.set(client, topic)
+    if (rejection === undefined && topic.length <= MAX_CACHED_TOPIC_LENGTH) this.#allowed.set(client, topic)
     return rejection
   }
 }

@@ -18,6 +18,7 @@ const NO_IDS: readonly number[] = []
 /** The number of filters up to which all filters are compared one by one. Beyond this number, a trie is used. */
 const MAX_LINEAR_FILTERS = 8
 const PACKET_ID_BYTES = 32
+const MAX_CACHED_TOPIC_LENGTH = 1_024
 
 export interface SessionHost {
   readonly budget: BrokerMemoryBudget
@@ -136,6 +137,8 @@ export class Session implements Subscriber, Evictable {
   }
 
   grant(topic: string): Grant | undefined {
+    // Each of many sessions would keep a long topic, which no budget counts.
+    if (topic.length > MAX_CACHED_TOPIC_LENGTH) return this.#match(topic)
     if (topic !== this.#cachedTopic) {
       this.#cachedGrant = this.#match(topic)
       this.#cachedTopic = topic
