@@ -14,6 +14,9 @@ export interface PacketWriterPeer {
   disconnectSlowClient(): void
 }
 
+/** The share of the memory budget that may be in use when a new alias is assigned. No client needs aliases. */
+const ALIAS_BUDGET_SHARE = 1 / 2
+
 /** The packets that carry a reason string even if the client requests none (MQTT 5.0, section 3.1.2.11.7). */
 const ALWAYS_EXPLAINED: ReadonlySet<string> = new Set(['connack', 'disconnect'])
 
@@ -118,11 +121,14 @@ export class PacketWriter implements Sender {
     }
     const withAlias = { ...options, topicAlias: this.#aliases.size + 1 }
     const bytes = topic.length + OVERHEAD_BYTES
-    if (!this.#fitsClientLimit(topic, delivery, withAlias) || !this.#host.budget.tryReserve(bytes)) {
+    const { budget } = this.#host
+    const hasMemory = budget.used + bytes <= ALIAS_BUDGET_SHARE * budget.limit
+    if (!hasMemory || !this.#fitsClientLimit(topic, delivery, withAlias)) {
       this.#write(topic, delivery, options)
       return
     }
     this.#aliasBytes += bytes
+    budget.adjust(bytes)
     this.#aliases.set(topic, withAlias.topicAlias)
     this.#write(topic, delivery, withAlias)
   }
