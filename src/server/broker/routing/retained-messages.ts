@@ -117,7 +117,7 @@ export class RetainedMessages {
    */
   match(filter: string, now: number): IterableIterator<Message> {
     this.#removeExpired(now)
-    return collect(this.#root, filter.split('/'), 0, this.#lastSequence)
+    return matching(this.#root, filter, this.#lastSequence)
   }
 
   #removeExpired(now: number): void {
@@ -182,6 +182,11 @@ function refund(account: QuotaAccount | undefined, bytes: number): void {
 /** Returns the bytes that a retained message takes if it shares no branch with other topics. */
 export const retainedBytesOf = (message: Message): number =>
   sizeOf(message) + LEVEL_BYTES * message.topic.split('/').length
+
+/** Splits the filter when the first message is taken, because many subscriptions of a client may be waiting. */
+function* matching(root: Node, filter: string, lastSequence: number): Generator<Message, void> {
+  yield* collect(root, filter.split('/'), 0, lastSequence)
+}
 
 function* collect(
   node: Node,
