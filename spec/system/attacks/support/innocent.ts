@@ -8,6 +8,8 @@ const MAX_SLOWDOWN = 3
 const MIN_QUIET = { p50: 1, p99: 10 }
 /** The steps of a round: to the server, back, and to the server again. The machine may delay each of them. */
 const STEPS = 3
+/** The delay of a ready process in ms from which the machine is too busy for a 99th percentile, so the median decides. */
+const BUSY_MS = 20
 /** The number of rounds that warm up the code, and the number after an attack. */
 const ROUNDS = 20
 /** The number of rounds for a 99th percentile, or to observe that nothing happens. */
@@ -87,7 +89,9 @@ export class Innocent {
     const isStarved = durations.worst > maxRoundMs + STEPS * noise.worst
     const limit = (at: 'p50' | 'p99', late: number): number =>
       MAX_SLOWDOWN * Math.max(quiet[at], MIN_QUIET[at]) + STEPS * late
-    const isSlowed = durations.p50 > limit('p50', noise.p50) || durations.p99 > limit('p99', noise.worst)
+    const isP99Judged = noise.worst < BUSY_MS
+    const isSlowed =
+      durations.p50 > limit('p50', noise.p50) || (isP99Judged && durations.p99 > limit('p99', noise.worst))
     expect({ complaints, isStarved, isSlowed }, words).toEqual({ complaints: [], isStarved: false, isSlowed: false })
     return words
   }
