@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { firstValueFrom } from 'rxjs'
 import { expect, it } from 'vitest'
-import { number, text } from '../../../src/client/index.js'
+import { number, systemClock, text } from '../../../src/client/index.js'
 import { openClient, record } from '../../support/open-client.js'
 import { expectAccessibleInBothThemes } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
-import { ConsolePage, startConsole } from './support/console.js'
+import { ConsolePage, serveConsoleOf, startConsole } from './support/console.js'
 import { NO_SOCKET } from './support/guard.js'
 import { reads } from './support/waiting.js'
 
@@ -122,7 +122,8 @@ describeInBrowser('The store on the console', open => {
   })
 
   it('the header shows the request rate, except beside the rates of the Store view', async () => {
-    const { store, server } = await startConsole(SEED)
+    const { store } = await startConsole(SEED)
+    const server = await serveConsoleOf(store, { clock: systemClock })
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
     await ui.row('a').waitFor()

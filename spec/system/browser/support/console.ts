@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { Locator, Page } from 'playwright-core'
 import { inject, onTestFinished } from 'vitest'
+import { type Clock, systemClock } from '../../../../src/client/index.js'
 import { type ConsoleOptions, ConsoleServer } from '../../../../src/server/console/console-server.js'
 import {
   type AttachedStore,
@@ -12,6 +13,9 @@ import {
 
 /** Returns the URL of the console page, which is built from the current sources. */
 const page = (): URL => pathToFileURL(`${inject('page')}/`)
+
+/** The system clock with faster timers, because the page shows many changes of the store after its next sample. */
+const FAST_SAMPLES: Clock = { ...systemClock, schedule: (ms, task) => systemClock.schedule(ms / 4, task) }
 
 export interface RunningConsole {
   readonly store: StoreServer
@@ -34,7 +38,7 @@ export async function serveConsoleOf(
   store: StoreServer | AttachedStore,
   options: Partial<ConsoleOptions>,
 ): Promise<ConsoleServer> {
-  const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3', page: page() }
+  const defaults = { host: '127.0.0.1', port: 0, seed: undefined, version: '1.2.3', page: page(), clock: FAST_SAMPLES }
   const server = await ConsoleServer.start(store, { ...defaults, ...options })
   onTestFinished(async () => server.close())
   return server
