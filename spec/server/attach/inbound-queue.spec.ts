@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { InboundMessage } from '../../../src/client/session/session.js'
 import { InboundQueue } from '../../../src/server/attach/inbound-queue.js'
 
+const MAX_QUEUED_BYTES = 128 * 1024 * 1024
+
 const messageOf = (packetId: number, bytes = 1): InboundMessage => ({
   topic: String(packetId),
   payload: new Uint8Array(bytes),
@@ -40,6 +42,26 @@ describe('the inbound queue', () => {
     inbound.push(messageOf(0))
     done(0)
     expect(acknowledged).toEqual([])
+  })
+
+  it('the inbound queue counts correlation data and user properties of the messages that it keeps', () => {
+    const { inbound, acknowledged, handled, gate } = open()
+    gate.isOpen = false
+    const large = 'x'.repeat(60_000)
+    const correlationData = new Uint8Array(60_000)
+    const userProperties = { one: large, many: [large, large] }
+    const MESSAGES = 1_000
+    for (let id = 1; id <= MESSAGES; id++) inbound.push({ ...messageOf(id), correlationData, userProperties })
+    gate.isOpen = true
+    inbound.resume()
+    expect(acknowledged).toEqual([])
+    expect(handled.size * 240_000).toBeLessThanOrEqual(MAX_QUEUED_BYTES)
+    expect((handled.size + 2) * 240_000).toBeGreaterThan(MAX_QUEUED_BYTES)
+    gate.isOpen = false
+    inbound.push({ ...messageOf(MESSAGES + 1), correlationData, userProperties })
+    gate.isOpen = true
+    inbound.resume()
+    expect([...handled.keys()].at(-1)).toBe(String(MESSAGES + 1))
   })
 
   it('the inbound queue keeps messages in order while it is closed', () => {

@@ -39,6 +39,17 @@ function open() {
 const MiB = 1024 * 1024
 
 describe('the outbound queue', () => {
+  it('the outbound queue is busy with large topics and correlation data as with large payloads', () => {
+    const { outbound } = open()
+    const correlationData = new Uint8Array(60_000)
+    const push = (count: number): boolean => {
+      for (let n = 0; n < count; n++)
+        outbound.push({ ...messageOf('t'.repeat(4_000)), correlationData }, () => undefined)
+      return outbound.isBusy
+    }
+    expect([push(500), push(50)]).toEqual([false, true])
+  })
+
   it("the outbound queue sends messages once it is connected, within the broker's receive maximum", () => {
     const { connect, push, topics, sent, outcomes } = open()
     for (const topic of ['a', 'b', 'c']) push(topic)

@@ -1,9 +1,16 @@
 import type { InboundMessage } from '../../client/session/session.js'
 import { Fifo } from '../../core/util/collections.js'
+import { messageSize } from './message-size.js'
 
 interface InboundEntry {
   readonly packetId: number
   isDone: boolean
+}
+
+interface QueuedMessage {
+  readonly message: InboundMessage
+  readonly bytes: number
+  readonly done: () => void
 }
 
 /** The limit on queued messages. Messages beyond the limit are dropped. */
@@ -17,7 +24,7 @@ export class InboundQueue {
   readonly #acknowledge: (packetId: number) => void
   readonly #isOpen: () => boolean
   readonly #handle: (message: InboundMessage, done: () => void) => void
-  readonly #queued = new Fifo<{ readonly message: InboundMessage; readonly done: () => void }>()
+  readonly #queued = new Fifo<QueuedMessage>()
   #unacknowledged = new Fifo<InboundEntry>()
   #bytes = 0
   #onIdle: (() => void) | undefined
@@ -34,12 +41,17 @@ export class InboundQueue {
 
   push(message: InboundMessage): void {
     const done = this.#track(message)
-    if (this.#queued.length === 0 && this.#isOpen()) this.#handle(message, done)
-    else if (this.#bytes + message.payload.length > MAX_QUEUED_BYTES) done()
-    else {
-      this.#bytes += message.payload.length
-      this.#queued.push({ message, done })
+    if (this.#queued.length === 0 && this.#isOpen()) {
+      this.#handle(message, done)
+      return
     }
+    const bytes = messageSize(message)
+    if (this.#bytes + bytes > MAX_QUEUED_BYTES) {
+      done()
+      return
+    }
+    this.#bytes += bytes
+    this.#queued.push({ message, bytes, done })
   }
 
   skip(message: InboundMessage): void {
@@ -50,7 +62,7 @@ export class InboundQueue {
     while (this.#isOpen()) {
       const next = this.#queued.shift()
       if (next === undefined) return
-      this.#bytes -= next.message.payload.length
+      this.#bytes -= next.bytes
       this.#handle(next.message, next.done)
     }
   }

@@ -5,6 +5,7 @@ import type { Publish } from '../../core/mqtt5/packets.js'
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
+import { messageSize } from './message-size.js'
 
 export interface Handling {
   readonly retain?: boolean
@@ -37,8 +38,6 @@ interface PendingMessage extends Required<Handling> {
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024
 /** The limit on notifications in flight. More of them would delay responses in the connection and at the broker. */
 const MAX_NOTIFICATIONS_IN_FLIGHT = 256
-/** A generous estimate of the memory that a message takes in addition to its payload. */
-const MESSAGE_OVERHEAD_BYTES = 500
 /** The number of consecutive losses after which a message is assumed to be their cause. */
 const MAX_LOSSES = 3
 /** The reason code of a PUBACK for a message without a receiver (MQTT 5.0, section 3.4.2.1). */
@@ -98,7 +97,7 @@ export class OutboundQueue {
 
   /** Queues a message. Calls `done` on PUBACK, or when the message is dropped. */
   push(message: Publish, done: Done, handling: Handling = {}): void {
-    const bytes = message.payload.length + MESSAGE_OVERHEAD_BYTES
+    const bytes = messageSize(message)
     if (this.#poison.has(message)) {
       done(undefined)
       return
