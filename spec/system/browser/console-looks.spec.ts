@@ -161,7 +161,7 @@ describeInBrowser('The looks of the console', open => {
     await ui.row('session/1').waitFor()
     await firstValueFrom(openClient(store.url).key('zz/last', text).set('new'))
     await ui.row('zz/last').waitFor()
-    store.freeze(600_000)
+    store.freeze(6_000)
     await reads(ui.health, 'frozen')
     store.freeze(0)
     await reads(ui.health, 'live')
