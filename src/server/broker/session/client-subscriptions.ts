@@ -13,7 +13,6 @@ import { isShared, type Subscription, sharedFilter, subscriptionBytes, subscript
 import type { ConnectionHost } from './connection-host.js'
 import type { Session } from './session.js'
 
-const DONE = { value: undefined } as const
 const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
 
 /** Processes SUBSCRIBE and UNSUBSCRIBE of one client (MQTT 5.0, sections 3.8 and 3.10). */
@@ -44,16 +43,16 @@ export class ClientSubscriptions {
 
   /** Sends the next retained message of the first subscription in {@link Session.replays}. */
   replayNext(): void {
-    const { replays } = this.#session
-    for (const [subscription, messages] of replays) {
-      // A subscription that was replaced and then removed is still in the map.
-      const isSubscribed = this.#session.subscriptions.has(subscription.filter)
-      const { value: message } = isSubscribed ? messages.next() : DONE
-      if (message !== undefined) {
+    const { replays, subscriptions } = this.#session
+    for (const [filter, { messages, isRepeated }] of replays) {
+      const subscription = subscriptions.get(filter)
+      const { value: message } = messages.next()
+      if (subscription !== undefined && message !== undefined) {
         this.#sendRetained(message, subscription)
         return
       }
-      replays.delete(subscription)
+      replays.delete(filter)
+      if (isRepeated) this.#startReplay(filter)
     }
   }
 
@@ -87,13 +86,18 @@ export class ClientSubscriptions {
     const previous = this.#session.subscribe(subscription)
     if (previous) router.remove(previous)
     router.add(subscription)
-    const { retainHandling } = request
+    const { filter, retainHandling } = request
     const sendsRetained = retainHandling === 0 || (retainHandling === 1 && previous === undefined)
     if (!sendsRetained || isShared(subscription)) return
     const { replays } = this.#session
-    // Otherwise the map would grow with each SUBSCRIBE of a client that acknowledges nothing.
-    if (previous && replays.size >= LIMIT.subscriptionsPerClient) replays.delete(previous)
-    replays.set(subscription, this.#host.retainedMessages(subscription.filter))
+    const rest = replays.get(filter)
+    // One repetition is enough, and more would take memory that no budget counts.
+    if (rest) replays.set(filter, { ...rest, isRepeated: true })
+    else this.#startReplay(filter)
+  }
+
+  #startReplay(filter: string): void {
+    this.#session.replays.set(filter, { messages: this.#host.retainedMessages(filter), isRepeated: false })
   }
 
   #sendRetained(message: Message, { qos, id }: Subscription): void {

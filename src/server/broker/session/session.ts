@@ -14,6 +14,12 @@ export interface Grant {
   readonly subscriptionIds: readonly number[]
 }
 
+interface Replay {
+  readonly messages: Iterator<Message>
+  /** Whether all messages are sent once more, because the client repeated SUBSCRIBE before the last one was sent. */
+  readonly isRepeated: boolean
+}
+
 const NO_IDS: readonly number[] = []
 /** The number of filters up to which all filters are compared one by one. Beyond this number, a trie is used. */
 const MAX_LINEAR_FILTERS = 8
@@ -34,8 +40,8 @@ export class Session implements Subscriber, Evictable {
   readonly deliveryQueue: DeliveryQueue
   /** The subscriptions by filter as sent by the client. See {@link subscribe}. */
   readonly subscriptions = new StringMap<Subscription>()
-  /** The retained messages to send by subscription. They are sent for one subscription at a time. */
-  readonly replays = new Map<Subscription, Iterator<Message>>()
+  /** The retained messages to send by filter. They are sent for one subscription at a time. */
+  readonly replays = new StringMap<Replay>()
   expirySeconds = 0
   /** The owner, or `undefined` without authentication. */
   owner: SessionOwner | undefined
@@ -163,7 +169,7 @@ export class Session implements Subscriber, Evictable {
     this.#cachedTopic = undefined
     if (subscription === undefined) return undefined
     this.subscriptions.delete(filter)
-    this.replays.delete(subscription)
+    this.replays.delete(filter)
     this.#subscriptionBytes -= subscriptionBytes(filter)
     this.#filterTrie?.remove(filter, subscription)
     return subscription
