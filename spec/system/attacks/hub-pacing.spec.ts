@@ -35,7 +35,8 @@ describe('a group member that acknowledges late', () => {
     const attack = async (): Promise<void> => {
       const [member, accomplice] = await scene.connectAll(2, n => ({ user: `mallory-${n}`, mayAll: true }))
       if (member === undefined || accomplice === undefined) return
-      await send(member, { type: 'joinGroup', group: 'own' }, { type: 'joinGroup', group: 'innocent' })
+      await send(member, { type: 'joinGroup', group: 'own' }, { type: 'joinGroup', group: 'innocent', ackId: 1 })
+      await member.until(() => String(member.last).includes('"ackId":1'))
       const message = jsonFrame({ type: 'sendToGroup', group: 'own', data: 1, dataType: 'json' })
       let acknowledged = 0
       for (let round = 1; round <= 5; round++) {
