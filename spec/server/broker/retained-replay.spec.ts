@@ -17,21 +17,18 @@ describe('retained messages that exceed the send buffer', () => {
   const COUNT = 40
   const PAYLOAD = Buffer.alloc(500_000, 'x')
 
-  it.each([0, 1, 2] as const)('a new subscription with QoS %d receives all of them', async qos => {
+  async function open(payload: string | Buffer = PAYLOAD): Promise<string> {
     const broker = await openBroker()
     const url = `mqtt://127.0.0.1:${broker.port}`
     const writer = await TestClient.connect(url, 'writer')
     for (let id = 1; id <= COUNT; id++)
-      writer.send({
-        cmd: 'publish',
-        topic: `a/${id}`,
-        payload: PAYLOAD,
-        qos: 2,
-        messageId: id,
-        retain: true,
-        dup: false,
-      })
+      writer.send({ cmd: 'publish', topic: `a/${id}`, payload, qos: 2, messageId: id, retain: true, dup: false })
     await writer.settled()
+    return url
+  }
+
+  it.each([0, 1, 2] as const)('a new subscription with QoS %d receives all of them', async qos => {
+    const url = await open()
     const reader = await TestClient.connect(url, 'reader', PERSISTENT)
     reader.onPacket = packet => {
       reader.packets.push(packet)
@@ -45,12 +42,7 @@ describe('retained messages that exceed the send buffer', () => {
   })
 
   it('PINGREQ is answered before all of them are sent', async () => {
-    const broker = await openBroker()
-    const url = `mqtt://127.0.0.1:${broker.port}`
-    const writer = await TestClient.connect(url, 'writer')
-    for (let id = 1; id <= COUNT; id++)
-      writer.send({ cmd: 'publish', topic: `a/${id}`, payload: 'x', qos: 1, messageId: id, retain: true, dup: false })
-    await writer.settled()
+    const url = await open('x')
     const reader = await TestClient.connect(url, 'reader')
     await reader.send(
       { cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/#', qos: 0 }] },
@@ -61,6 +53,17 @@ describe('retained messages that exceed the send buffer', () => {
     const commands = reader.packets.map(({ cmd }) => cmd)
     expect(commands.indexOf('pingresp')).toBeLessThan(commands.lastIndexOf('publish'))
     expect(commands.indexOf('puback')).toBeGreaterThan(commands.lastIndexOf('publish'))
+  })
+
+  it('PINGREQ that follows the first of them is answered before the last of them is sent', async () => {
+    const url = await open()
+    const reader = await TestClient.connect(url, 'reader')
+    reader.onPacket = packet => {
+      if (reader.packets.push(packet) === 2) reader.send({ cmd: 'pingreq' })
+    }
+    reader.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/#', qos: 0 }] })
+    await reader.until(() => reader.packets.some(({ cmd }) => cmd === 'pingresp'))
+    expect(reader.publishes.length).toBeLessThan(COUNT)
   })
 })
 

@@ -46,6 +46,8 @@ export class SocketLink implements Link {
   #state: LinkState = 'new'
   /** Whether a slice is running or queued. */
   #isWorking = false
+  /** Whether work waits until the client takes sent data. */
+  #isStalling = false
   #isPaused = false
   #closeDeadline: Deadline<() => void> | undefined
 
@@ -142,7 +144,7 @@ export class SocketLink implements Link {
   }
 
   #onDrained(): void {
-    if (this.#isPaused || this.#state === 'half-closed') this.wake()
+    if (this.#isPaused || this.#isStalling || this.#state === 'half-closed') this.wake()
   }
 
   wake(): void {
@@ -162,7 +164,10 @@ export class SocketLink implements Link {
     this.#sendBuffer.release()
     this.#receiveBuffer.settle(stop !== 'more')
     const isPausing = stop !== 'over' && this.#readThrottle.chargeAndPause(connection.account)
-    this.#setPaused(isPausing || stop === 'more' || stop === 'stalled')
+    this.#isStalling = stop === 'stalled'
+    // Otherwise packets that follow SUBSCRIBE would be read only after all retained messages are sent.
+    const canRead = connection.canInterleave && this.#receiveBuffer.heldBytes === 0
+    this.#setPaused(isPausing || ((stop === 'more' || stop === 'stalled') && !canRead))
     this.#isWorking = stop === 'more' && !isPausing
     // Reading is paused, so a lack of packets does not mean that the client is inactive.
     if (isPausing || stop === 'more') connection.recordActivity()
