@@ -21,6 +21,7 @@ const CONNECT = bytesOf({
 const publish = (payload: string) => bytesOf({ cmd: 'publish', topic: 'a', payload, qos: 0, dup: false, retain: false })
 const CONNACK = 0x20
 const DISCONNECT = 0xe0
+const PINGRESP = Buffer.of(0xd0, 0)
 
 function setUp(memoryBudget = 1e9) {
   const clock = new ManualClock()
@@ -135,6 +136,25 @@ describe('SocketLink', () => {
     expect(link.heldBytes).toBeGreaterThanOrEqual(400_000)
     await receive(bytes.subarray(400_000))
     expect([held, link.heldBytes]).toEqual([0, 0])
+  })
+
+  it('the link reads at most one chunk ahead while it sends retained messages', async () => {
+    const { receive, core, clock, stream, written } = setUp()
+    await receive(CONNECT)
+    const content = { payload: new Uint8Array(1), userProperties: {} }
+    core.retainedMessages = function* () {
+      for (;;) {
+        // Each message takes a whole slice.
+        clock.advance(100)
+        yield { topic: 'b', content, qos: 0, retain: true, expiresAt: undefined }
+      }
+    }
+    await receive(bytesOf({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'b', qos: 0 }] }))
+    const pings = Buffer.alloc(2_000, bytesOf({ cmd: 'pingreq' }))
+    for (let n = 0; n < 10; n++) stream.push(pings)
+    expect(stream.readableLength).toBe(9 * pings.length)
+    await turn()
+    expect(Buffer.concat(written).includes(PINGRESP)).toBe(true)
   })
 
   it('a link that an eviction destroys holds no memory, not even for unsent data', async () => {

@@ -140,7 +140,9 @@ export class SocketLink implements Link {
     this.#receiveBuffer.push(chunk)
     this.#readThrottle.bytes += chunk.length
     this.#host.traffic.bytesReceived += chunk.length
-    this.wake()
+    // Many chunks could arrive before a queued slice runs.
+    if (this.#isWorking) this.#setPaused(true)
+    else this.wake()
   }
 
   #onDrained(): void {
