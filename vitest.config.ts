@@ -59,7 +59,7 @@ export default defineConfig(async ({ mode }) => {
       hookTimeout: 20_000,
       expect: { poll: { timeout: 10_000 } },
       // Specs cause these warnings on purpose. They are not printed, but specs still receive them.
-      execArgv: ['--disable-warning=RX_STATESTORE_ANONYMOUS', '--disable-warning=RX_STATESTORE_STRAY_FILE'],
+      execArgv: ['--disable-warning=RX_STATESTORE_SECURITY', '--disable-warning=RX_STATESTORE_STRAY_FILE'],
       env: {
         SEED: String(seed),
         EFFORT: process.env['EFFORT'] ?? (isFull ? 'full' : 'quick'),
