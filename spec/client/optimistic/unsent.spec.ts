@@ -164,3 +164,37 @@ describe('a write that waits for room among the requests in flight when the conn
     expect({ writes: writes(), errors }).toMatchObject({ writes: [], errors: [{ code: 'offline' }] })
   })
 })
+
+describe('a write that is not sent while the outcome of an earlier write is unknown', () => {
+  function openUnknown() {
+    const session = new FakeSession()
+    const clock = new ManualClock()
+    const client = new StateStore(session, { clock, timeout: 10_000, maxQueued: 100, stopDelay: 0 })
+    const view = optimistic(client.key('k', text), { offline: 'drop' })
+    const states = record(view.state$)
+    session.connect({ receiveMaximum: 1 })
+    const headers = { __stat: '200', __ts: '5:0:S' }
+    for (const payload of ['+OK\r\n', '$1\r\na\r\n']) {
+      const published = session.at(session.published.length - 1)
+      published.acknowledge()
+      session.reply(published, utf8(payload), headers)
+    }
+    record(view.set('earlier'))
+    session.at(2).acknowledge()
+    clock.advance(10_000)
+    record(client.key('other', text).set('x'))
+    const write = record(view.set('later'))
+    return { session, clock, write, states }
+  }
+
+  it.each([
+    ['offline', ({ session }: ReturnType<typeof openUnknown>) => session.disconnect(LOST)],
+    ['timeout', ({ clock }: ReturnType<typeof openUnknown>) => clock.advance(10_000)],
+  ])('the write fails with `%s`, and the earlier write is shown again', (code, end) => {
+    const scene = openUnknown()
+    end(scene)
+    expect(scene.write.error).toMatchObject({ code })
+    expect(scene.states.values.map(({ value, state }) => `${value} ${state}`)).not.toContain('a refused')
+    expect(scene.states.values.at(-1)).toMatchObject({ value: 'earlier', state: 'unknown' })
+  })
+})

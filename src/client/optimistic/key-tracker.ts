@@ -35,6 +35,8 @@ export class KeyTracker<T> {
   readonly #clock: Clock
   #confirmedState = UNKNOWN_STATE
   #echo: (() => void) | undefined
+  /** The unresolved write that the last write replaced. */
+  #forgotten: Pick<UnresolvedWrite<T>, 'write' | 'error'> | undefined
   needsRead = false
 
   constructor(source: KeySource<T>, timeout: number, listener: KeyTrackerListener<T>) {
@@ -84,7 +86,16 @@ export class KeyTracker<T> {
 
   /** Forgets the unresolved write: a newer write was sent, so the outcome of the previous one no longer matters. */
   onSent(): void {
+    const { write, error } = this.#unresolvedWrite
+    this.#forgotten = write && { write, error }
     this.#unresolvedWrite.end()
+  }
+
+  /** Tracks the forgotten write again, because the newer write did not reach a store. */
+  onUnsent(isConnected: boolean): void {
+    const { write, error } = this.#forgotten ?? {}
+    this.#forgotten = undefined
+    if (write) this.trackUnresolved(write, error, isConnected)
   }
 
   trackUnresolved(write: UserWrite<T>, error: StateStoreError | undefined, isConnected: boolean): void {
@@ -108,6 +119,7 @@ export class KeyTracker<T> {
     this.#keyReader.setConnected(false)
     this.#keyReader.stop()
     this.#unresolvedWrite.end()
+    this.#forgotten = undefined
     this.#scheduleEchoRead(false, 0)
     this.#confirmedState = UNKNOWN_STATE
     this.needsRead = false

@@ -54,7 +54,7 @@ export class WriteController<T> implements WatchObserver {
       applied: (write, value, version) => this.#onApplied(write, value, version),
       outdated: write => this.#onOutdated(write),
       lost: (write, error) => this.#onLost(write, error),
-      unsent: write => this.#onUnsent(write),
+      unsent: (write, error) => this.#onUnsent(write, error),
       refused: (write, error) => this.#onRefused(write, error),
     })
   }
@@ -221,7 +221,12 @@ export class WriteController<T> implements WatchObserver {
     this.#advance()
   }
 
-  #onUnsent(write: UserWrite<T>): void {
+  #onUnsent(write: UserWrite<T>, error: StateStoreError | undefined): void {
+    this.#keyTracker.onUnsent(this.#isConnected)
+    if (error) {
+      this.#onRefused(write, error)
+      return
+    }
     this.#queuedWrite.requeue(write)
     if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
     // The status follows the lost request.

@@ -14,6 +14,9 @@ const MAX_MERGES = 16
 /** Errors after which a write may have been applied: the response was lost or unreadable. */
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['outcome-unknown', 'payload', 'hlc', 'service-unknown'])
 
+/** Errors of a write that did not reach a store. */
+const UNSENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['timeout', 'overflow', 'argument', 'closed', 'no-store'])
+
 /** The outcomes of a write, exactly one of which occurs. */
 export interface WriteSenderListener<T> {
   /** @param value - the written value, or the result of the merge */
@@ -21,8 +24,12 @@ export interface WriteSenderListener<T> {
   /** Called when the merge was based on an outdated value. */
   outdated(write: UserWrite<T>): void
   lost(write: UserWrite<T>, error: StateStoreError): void
-  /** Called when the connection was lost before the write was sent, for a write that may wait for the next one. */
-  unsent(write: UserWrite<T>): void
+  /**
+   * Called when the write did not reach a store.
+   *
+   * @param error - why the write fails; `undefined` if it may wait for the next connection
+   */
+  unsent(write: UserWrite<T>, error: StateStoreError | undefined): void
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
@@ -62,7 +69,8 @@ export class WriteSender<T> {
       })
     } catch (error) {
       if (!(error instanceof StateStoreError)) throw error
-      this.#onError(write, error)
+      this.#active = undefined
+      this.#listener.unsent(write, error)
     }
   }
 
@@ -85,15 +93,16 @@ export class WriteSender<T> {
   #onError(write: UserWrite<T>, error: StateStoreError): void {
     this.#active = undefined
     if (UNCERTAIN.has(error.code)) this.#listener.lost(write, error)
-    else if (error.code === 'connection-lost') this.#onUnsent(write, error)
+    else if (error.code === 'connection-lost') this.#onConnectionLost(write, error)
+    else if (UNSENT.has(error.code)) this.#listener.unsent(write, error)
     else this.#listener.refused(write, error)
   }
 
-  #onUnsent(write: UserWrite<T>, cause: StateStoreError): void {
+  #onConnectionLost(write: UserWrite<T>, cause: StateStoreError): void {
     write.sentAfter = undefined
-    if (canWait(this.#settings.offline)) this.#listener.unsent(write)
-    else
-      this.#listener.refused(write, new OfflineError('the connection was lost first', this.#source.key.text, { cause }))
+    const isWaiting = canWait(this.#settings.offline)
+    const why = 'the connection was lost first'
+    this.#listener.unsent(write, isWaiting ? undefined : new OfflineError(why, this.#source.key.text, { cause }))
   }
 }
 
