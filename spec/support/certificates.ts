@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { bitString, integer, object, octets, sequence, setOf, tagged, time, trueValue, utf8String } from './der.js'
 import { temporaryFolder } from './temporary-folder.js'
 
 /** A certificate with its key, in PEM format. */
@@ -9,50 +10,28 @@ export interface Pair {
   readonly key: string
 }
 
-/** An authority that issues certificates with `openssl`. */
+/** An authority that issues certificates with keys of the curve P-256 (RFC 5280, section 4.1). */
 export class Authority implements Pair {
   readonly folder = temporaryFolder()
   readonly cert: string
   readonly key: string
+  /** The path of the authority's own certificate. */
+  readonly file: string
+  readonly #subject: string
   #count = 0
 
   /** @param subject - for example `/CN=Contoso Root CA Cert/OU=Engineering/C=US` */
   constructor(subject: string, issuer?: Authority) {
-    const pair = issuer ? issuer.issue(subject, { authority: true }) : this.#selfSigned(subject)
+    const pair = issuer ? issuer.issue(subject, { authority: true }) : certificate({ subject, authority: true })
     this.cert = pair.cert
     this.key = pair.key
-    this.#write('ca.pem', this.cert)
-    this.#write('ca.key', this.key)
-  }
-
-  /** The path of the authority's own certificate. */
-  get file(): string {
-    return join(this.folder, 'ca.pem')
+    this.file = this.#write('ca.pem', this.cert)
+    this.#subject = subject
   }
 
   /** Issues a certificate for a subject and for `localhost` and 127.0.0.1. */
   issue(subject: string, { days = 2, authority = false } = {}): Pair {
-    const name = `issued-${++this.#count}`
-    const extensions = authority
-      ? 'basicConstraints=critical,CA:TRUE'
-      : 'basicConstraints=CA:FALSE\nsubjectAltName=DNS:localhost,IP:127.0.0.1'
-    this.#write(`${name}.ext`, extensions)
-    this.#run('req', '-new', ...NEW_KEY, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', subject)
-    const ca = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial']
-    this.#run(
-      'x509',
-      '-req',
-      '-in',
-      `${name}.csr`,
-      ...ca,
-      '-days',
-      String(days),
-      '-extfile',
-      `${name}.ext`,
-      '-out',
-      `${name}.pem`,
-    )
-    return { cert: this.#read(`${name}.pem`), key: this.#read(`${name}.key`) }
+    return certificate({ subject, days, authority, issuer: { subject: this.#subject, key: this.key } })
   }
 
   /** Writes a certificate and its key to files, and returns the paths. */
@@ -61,23 +40,85 @@ export class Authority implements Pair {
     return { cert: this.#write(`${name}.pem`, cert), key: this.#write(`${name}.key`, key) }
   }
 
-  #selfSigned(subject: string): Pair {
-    this.#run('req', '-x509', ...NEW_KEY, '-keyout', 'self.key', '-out', 'self.pem', '-days', '2', '-subj', subject)
-    return { cert: this.#read('self.pem'), key: this.#read('self.key') }
-  }
-
-  #run(...args: string[]): void {
-    execFileSync('openssl', args, { cwd: this.folder, stdio: 'pipe' })
-  }
-
-  #read(name: string): string {
-    return readFileSync(join(this.folder, name), 'utf8')
-  }
-
   #write(name: string, content: string): string {
-    writeFileSync(join(this.folder, name), content)
-    return join(this.folder, name)
+    const path = join(this.folder, name)
+    writeFileSync(path, content)
+    return path
   }
 }
 
-const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+const DAY_MS = 86_400_000
+const ECDSA_WITH_SHA256 = sequence(object('2a8648ce3d040302'))
+const BASIC_CONSTRAINTS = object('551d13')
+const ALTERNATIVE_NAME = object('551d11')
+const SUBJECT_KEY = object('551d0e')
+const AUTHORITY_KEY = object('551d23')
+const LOCALHOST = sequence(tagged(0x82, Buffer.from('localhost')), tagged(0x87, Buffer.of(127, 0, 0, 1)))
+const ATTRIBUTES = new Map([
+  ['CN', '550403'],
+  ['O', '55040a'],
+  ['OU', '55040b'],
+  ['C', '550406'],
+])
+
+interface CertificateOptions {
+  readonly subject: string
+  /** Default: the certificate signs itself. */
+  readonly issuer?: { readonly subject: string; readonly key: string }
+  readonly authority: boolean
+  /** The days until the certificate expires. Default 2. */
+  readonly days?: number
+}
+
+function certificate({ subject, issuer, authority, days = 2 }: CertificateOptions): Pair {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+  const now = Date.now()
+  const signingKey = issuer?.key ?? privateKey
+  const extensions = [
+    authority
+      ? sequence(BASIC_CONSTRAINTS, trueValue, octets(sequence(trueValue)))
+      : sequence(ALTERNATIVE_NAME, octets(LOCALHOST)),
+    sequence(SUBJECT_KEY, octets(octets(identifierOf(privateKey)))),
+    sequence(AUTHORITY_KEY, octets(sequence(tagged(0x80, identifierOf(signingKey))))),
+  ]
+  const content = sequence(
+    // Version 3.
+    tagged(0xa0, integer(Buffer.of(2))),
+    integer(Buffer.concat([Buffer.of(1), randomBytes(15)])),
+    ECDSA_WITH_SHA256,
+    nameOf(issuer?.subject ?? subject),
+    sequence(time(now), time(now + days * DAY_MS)),
+    nameOf(subject),
+    publicKey,
+    tagged(0xa3, sequence(...extensions)),
+  )
+  const signature = sign('sha256', content, signingKey)
+  const lines = sequence(content, ECDSA_WITH_SHA256, bitString(signature))
+    .toString('base64')
+    .replace(/.{64}(?=.)/g, '$&\n')
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
+    key: privateKey,
+  }
+}
+
+/** Returns what distinguishes the key from that of another authority with the same name. */
+const identifierOf = (key: string): Buffer =>
+  createHash('sha1')
+    .update(createPublicKey(key).export({ type: 'spki', format: 'der' }))
+    .digest()
+
+/** Returns the encoded name of a subject such as `/CN=Contoso/C=US`. */
+function nameOf(subject: string): Buffer {
+  const parts = subject.slice(1).split('/')
+  return sequence(
+    ...parts.map(part => {
+      const [type = '', value = ''] = part.split(/=(.*)/s)
+      return setOf(sequence(object(ATTRIBUTES.get(type) ?? ''), utf8String(value)))
+    }),
+  )
+}

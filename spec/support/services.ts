@@ -59,7 +59,10 @@ export const SERVICES = {
     present: exists('mosquitto'),
     files: [
       'spec/server/broker/differential/*.spec.ts',
+      'spec/system/attacks/{forged-watches,retained-poison}.spec.ts',
+      'spec/system/attacks/untimed/{forged-life,poison}.spec.ts',
       'spec/system/broker/foreign/mosquitto-*.spec.ts',
+      'spec/system/browser/console-attached.spec.ts',
       'spec/system/interop/mosquitto*.spec.ts',
       'spec/system/retained/*.spec.ts',
     ],
@@ -105,25 +108,10 @@ export const SERVICES = {
     files: ['spec/system/proxy/nginx.spec.ts', 'spec/system/packaging/compose.spec.ts'],
   },
   openssl: {
-    suite: 'TLS: certificates, and what rests on them',
+    suite: 'the documents: commands that create certificates and secrets',
     needs: 'openssl',
     present: exists('openssl'),
-    // These files create certificates while they load.
-    files: [
-      'spec/system/alerts/*.spec.ts',
-      'spec/system/attacks/untimed/strangers.spec.ts',
-      'spec/system/broker/foreign/mosquitto-tls.spec.ts',
-      'spec/system/cli/authentication.spec.ts',
-      'spec/system/cli/ten-commands.spec.ts',
-      'spec/system/console/tls.spec.ts',
-      'spec/system/packaging/image.spec.ts',
-      'spec/system/packaging/service.spec.ts',
-      'spec/system/proxy/nginx.spec.ts',
-      'spec/system/pubsub/hub/tls.spec.ts',
-      'spec/system/server/several-tls.spec.ts',
-      'spec/system/server/stolen-certificates.spec.ts',
-      'spec/system/server/tls.spec.ts',
-    ],
+    files: ['spec/system/cli/ten-commands.spec.ts'],
   },
   nats: {
     suite: 'jetstream: several nodes on three NATS servers',

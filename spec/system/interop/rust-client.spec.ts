@@ -108,43 +108,39 @@ describe('the official Rust client', () => {
     70_000,
   )
 
-  it.skipIf(!SERVICES.openssl.present)(
-    'the official Rust client authenticates with a certificate or a service account token',
-    async () => {
-      const [servers, clients] = [new Authority('/CN=Servers'), new Authority('/CN=Clients')]
-      const subject = 'system:serviceaccount:default:client'
-      const { publicKey, privateKey } = await generateKeyPair('RS256')
-      const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256' }] })
-      await using store = await serve({
-        port: 0,
-        wsPort: 0,
-        tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
-        authenticate: firstOf([certificates(), new Tokens({ jwks, audiences: ['rx'] }).method]),
-        policy: `
+  it('the official Rust client authenticates with a certificate or a service account token', async () => {
+    const [servers, clients] = [new Authority('/CN=Servers'), new Authority('/CN=Clients')]
+    const subject = 'system:serviceaccount:default:client'
+    const { publicKey, privateKey } = await generateKeyPair('RS256')
+    const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256' }] })
+    await using store = await serve({
+      port: 0,
+      wsPort: 0,
+      tls: { ...servers.issue('/CN=localhost'), clientCa: clients.cert },
+      authenticate: firstOf([certificates(), new Tokens({ jwks, audiences: ['rx'] }).method]),
+      policy: `
 - principals: { usernames: [client, "${subject}"] }
   brokerResources: [{ method: Connect }]
   stateStoreResources: [{ method: ReadWrite, keyType: Pattern, keys: ["*"] }]`,
-      })
-      const logins: AuditEvent[] = []
-      store.audit$.subscribe(event => logins.push(event))
-      const { cert, key } = clients.files(clients.issue('/CN=client'))
-      const token = await new SignJWT({ sub: subject, aud: 'rx' })
-        .setProtectedHeader({ alg: 'RS256' })
-        .setExpirationTime('1h')
-        .sign(privateKey)
-      const sat = `${cert}.sat`
-      writeFileSync(sat, token)
-      const ca = ['--ca', servers.file]
-      const runs = [
-        runChecks(NEXT, store.url, ...ca, '--cert', cert, '--key', key),
-        runChecks(RELEASED, store.url, ...ca, '--sat', sat),
-      ]
-      expect(await Promise.all(runs)).toEqual(ALL_PASSED)
-      const accepted = logins.filter(({ event }) => event === 'login')
-      expect(accepted).toHaveLength(2)
-      for (const username of ['client', subject])
-        expect(accepted).toContainEqual(expect.objectContaining({ outcome: 'accepted', username, listener: 'mqtts' }))
-    },
-    140_000,
-  )
+    })
+    const logins: AuditEvent[] = []
+    store.audit$.subscribe(event => logins.push(event))
+    const { cert, key } = clients.files(clients.issue('/CN=client'))
+    const token = await new SignJWT({ sub: subject, aud: 'rx' })
+      .setProtectedHeader({ alg: 'RS256' })
+      .setExpirationTime('1h')
+      .sign(privateKey)
+    const sat = `${cert}.sat`
+    writeFileSync(sat, token)
+    const ca = ['--ca', servers.file]
+    const runs = [
+      runChecks(NEXT, store.url, ...ca, '--cert', cert, '--key', key),
+      runChecks(RELEASED, store.url, ...ca, '--sat', sat),
+    ]
+    expect(await Promise.all(runs)).toEqual(ALL_PASSED)
+    const accepted = logins.filter(({ event }) => event === 'login')
+    expect(accepted).toHaveLength(2)
+    for (const username of ['client', subject])
+      expect(accepted).toContainEqual(expect.objectContaining({ outcome: 'accepted', username, listener: 'mqtts' }))
+  }, 140_000)
 })

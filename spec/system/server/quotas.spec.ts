@@ -5,12 +5,11 @@ import { type ServeOptions, serve } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
 import { as, now, openSecured, turnedAway } from '../../support/secured.js'
-import { SERVICES } from '../../support/services.js'
 import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
 
 describe('a store with a quota', () => {
-  it.each(SERVICES.openssl.present ? ['with TLS', 'without'] : ['without'])(
+  it.each(['with TLS', 'without'])(
     'a quota of connections closes further connections, even before CONNECT, %s',
     async how => {
       const authority = how === 'without' ? undefined : new Authority('/CN=Servers')

@@ -8,7 +8,6 @@ import { RawPubSubClient } from '../../../pubsub/support/raw-pubsub-client.js'
 import { openConsole } from '../../../server/console/open-console.js'
 import { Authority } from '../../../support/certificates.js'
 import { nightly } from '../../../support/effort.js'
-import { SERVICES } from '../../../support/services.js'
 import { TEXT, webSocketFrame } from '../../../support/web-socket.js'
 
 const RUNS = nightly(600, 120)
@@ -70,9 +69,7 @@ async function sendBytes(url: string, pieces: readonly Uint8Array[], ca: string 
 }
 
 describe('arbitrary HTTP input', () => {
-  const ways = SERVICES.openssl.present ? ['plain', 'TLS'] : ['plain']
-
-  it.each(ways)(
+  it.each(['plain', 'TLS'])(
     'arbitrary HTTP input affects neither the console nor the hub (%s)',
     async way => {
       const authority = way === 'TLS' ? new Authority('/CN=Servers') : undefined
