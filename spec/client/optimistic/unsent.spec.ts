@@ -126,6 +126,18 @@ describe('a write that waits for room among the requests in flight when the conn
     expect(write.values).toMatchObject([{ outcome: 'applied' }])
   })
 
+  it('a write that its caller has withdrawn is not sent after the reconnect', () => {
+    const { view, write, lose, reconnect, writes } = open({ offline: 'latest' })
+    view.set('withdrawn').subscribe().unsubscribe()
+    write.unsubscribe()
+    lose()
+    reconnect()
+    expect({ writes: writes(), state: view.state }).toMatchObject({
+      writes: [],
+      state: { value: 'a', state: 'confirmed' },
+    })
+  })
+
   it('a write of a view whose watch has ended fails and is not sent later', () => {
     const session = new FakeSession()
     const clock = new ManualClock()

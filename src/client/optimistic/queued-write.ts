@@ -87,6 +87,7 @@ export class QueuedWrite<T> {
 
   withdraw(write: UserWrite<T>): void {
     write.observer = undefined
+    write.isWithdrawn = true
     if (this.#userWrite === write) this.#remove()
   }
 

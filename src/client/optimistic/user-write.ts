@@ -28,6 +28,8 @@ export class UserWrite<T> {
   /** Whether the write found no connection, or lost the connection before it was sent. */
   isLate = false
   isApproved = false
+  /** Whether the caller has unsubscribed from the result. */
+  isWithdrawn = false
   isStored = false
   mergeAttempts = 0
   sentPosition: Position | undefined

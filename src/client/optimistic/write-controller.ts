@@ -227,7 +227,8 @@ export class WriteController<T> implements WatchObserver {
       this.#onRefused(write, error)
       return
     }
-    this.#queuedWrite.requeue(write)
+    // A newer write is based on this one, even if this one is withdrawn.
+    if (!write.isWithdrawn || this.#queuedWrite.write) this.#queuedWrite.requeue(write)
     if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
     // The status follows the lost request.
     this.#onConnectionChanged(false)
