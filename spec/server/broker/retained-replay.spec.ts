@@ -65,6 +65,17 @@ describe('retained messages that exceed the send buffer', () => {
     await reader.until(() => reader.packets.some(({ cmd }) => cmd === 'pingresp'))
     expect(reader.publishes.length).toBeLessThan(COUNT)
   })
+
+  it('a subscriber that closes its side of the connection receives all of them', async () => {
+    const url = await open()
+    const reader = await TestClient.connect(url, 'reader')
+    reader.onPacket = packet => {
+      if (reader.packets.push(packet) === 2) reader.socket.end()
+    }
+    reader.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/#', qos: 0 }] })
+    await reader.closed
+    expect(reader.publishes).toHaveLength(COUNT)
+  })
 })
 
 describe('retained messages that a client does not acknowledge', () => {

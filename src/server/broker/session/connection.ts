@@ -85,7 +85,9 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   }
 
   get isStalled(): boolean {
-    return this.#link.unsentBytes > LIMIT.readPauseBytes && !this.#packetHandler?.hasInputEnded
+    // A client that has closed its side of the connection may still read retained messages.
+    const awaitsClient = !this.#packetHandler?.hasInputEnded || this.canInterleave
+    return this.#link.unsentBytes > LIMIT.readPauseBytes && awaitsClient
   }
 
   get accountName(): string | undefined {
