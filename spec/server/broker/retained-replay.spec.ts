@@ -200,6 +200,19 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(reader.messages).toHaveLength(2 * 5)
   })
 
+  it('each repetition has the QoS of its SUBSCRIBE', () => {
+    const { connect } = open(1)
+    const reader = connect('reader')
+    const filter = { topic: 'a/+', nl: false, rap: false } as const
+    const subscriptions = [
+      { ...filter, qos: 0, rh: 0 },
+      { ...filter, qos: 1, rh: 0 },
+      { ...filter, qos: 0, rh: 2 },
+    ] as const
+    reader.say({ cmd: 'subscribe', messageId: 1, subscriptions: [...subscriptions] })
+    expect(reader.messages.map(({ qos }) => qos)).toEqual([0, 1])
+  })
+
   it('DISCONNECT is processed immediately, and the rest is sent when the session is resumed', () => {
     const { connect } = open(5)
     const reader = connect('reader', PERSISTENT)

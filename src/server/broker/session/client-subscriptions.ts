@@ -9,9 +9,9 @@ import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import { lowerQos, type Message } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
-import { isShared, type Subscription, sharedFilter, subscriptionBytes, subscriptionOf } from '../routing/router.js'
+import { isShared, sharedFilter, subscriptionBytes, subscriptionOf } from '../routing/router.js'
 import type { ConnectionHost } from './connection-host.js'
-import type { Session } from './session.js'
+import type { ReplayOptions, Session } from './session.js'
 
 const GRANTED = [REASON.success, REASON.grantedQos1, REASON.grantedQos2] as const
 
@@ -43,16 +43,15 @@ export class ClientSubscriptions {
 
   /** Sends the next retained message of the first subscription in {@link Session.replays}. */
   replayNext(): void {
-    const { replays, subscriptions } = this.#session
-    for (const [filter, { messages, isRepeated }] of replays) {
-      const subscription = subscriptions.get(filter)
+    const { replays } = this.#session
+    for (const [filter, { messages, options, repetition }] of replays) {
       const { value: message } = messages.next()
-      if (subscription !== undefined && message !== undefined) {
-        this.#sendRetained(message, subscription)
+      if (message !== undefined) {
+        this.#sendRetained(message, options)
         return
       }
       replays.delete(filter)
-      if (isRepeated) this.#startReplay(filter)
+      if (repetition !== undefined) this.#startReplay(filter, repetition)
     }
   }
 
@@ -86,21 +85,22 @@ export class ClientSubscriptions {
     const previous = this.#session.subscribe(subscription)
     if (previous) router.remove(previous)
     router.add(subscription)
-    const { filter, retainHandling } = request
+    const { filter, qos, retainHandling } = request
     const sendsRetained = retainHandling === 0 || (retainHandling === 1 && previous === undefined)
     if (!sendsRetained || isShared(subscription)) return
     const { replays } = this.#session
     const rest = replays.get(filter)
     // One repetition is enough, and more would take memory that no budget counts.
-    if (rest) replays.set(filter, { ...rest, isRepeated: true })
-    else this.#startReplay(filter)
+    if (rest) replays.set(filter, { ...rest, repetition: { qos, id } })
+    else this.#startReplay(filter, { qos, id })
   }
 
-  #startReplay(filter: string): void {
-    this.#session.replays.set(filter, { messages: this.#host.retainedMessages(filter), isRepeated: false })
+  #startReplay(filter: string, options: ReplayOptions): void {
+    const messages = this.#host.retainedMessages(filter)
+    this.#session.replays.set(filter, { messages, options, repetition: undefined })
   }
 
-  #sendRetained(message: Message, { qos, id }: Subscription): void {
+  #sendRetained(message: Message, { qos, id }: ReplayOptions): void {
     this.#session.deliver({
       ...message,
       qos: lowerQos(qos, message.qos),

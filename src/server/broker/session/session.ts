@@ -14,10 +14,14 @@ export interface Grant {
   readonly subscriptionIds: readonly number[]
 }
 
+/** The options of a SUBSCRIBE with which retained messages are sent. */
+export type ReplayOptions = Pick<Subscription, 'qos' | 'id'>
+
 interface Replay {
   readonly messages: Iterator<Message>
-  /** Whether all messages are sent once more, because the client repeated SUBSCRIBE before the last one was sent. */
-  readonly isRepeated: boolean
+  readonly options: ReplayOptions
+  /** With which all messages are sent once more, because the client repeated SUBSCRIBE before the last one was sent. */
+  readonly repetition: ReplayOptions | undefined
 }
 
 const NO_IDS: readonly number[] = []
