@@ -45,7 +45,7 @@ describe('an attacker that sends as fast as it can', () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       const [attacker] = await connectAttackers(scene, 1)
-      for (let n = 0; n < nightly(50_000, 10_000); n += 1_000) {
+      for (let n = 0; n < 50_000; n += 1_000) {
         const batch = Array.from({ length: 1_000 }, (_, at) =>
           publish(`r${n + at}`, Buffer.from('x'), { retain: true }),
         )

@@ -41,18 +41,22 @@ export class ClientSubscriptions {
     })
   }
 
-  /** Sends the next retained message of the first subscription in {@link Session.replays}. */
+  /**
+   * Sends the next retained message of the first subscription in {@link Session.replays}, or ends its replay. Searches
+   * for one subscription at a time, because a search may visit all retained messages.
+   */
   replayNext(): void {
     const { replays } = this.#session
-    for (const [filter, { messages, options, repetition }] of replays) {
-      const { value: message } = messages.next()
-      if (message !== undefined) {
-        this.#sendRetained(message, options)
-        return
-      }
-      replays.delete(filter)
-      if (repetition !== undefined) this.#startReplay(filter, repetition)
+    const [first] = replays
+    if (first === undefined) return
+    const [filter, { messages, options, repetition }] = first
+    const { value: message } = messages.next()
+    if (message !== undefined) {
+      this.#sendRetained(message, options)
+      return
     }
+    replays.delete(filter)
+    if (repetition !== undefined) this.#startReplay(filter, repetition)
   }
 
   /** Removes subscriptions, and returns one reason code per filter. Throws `PacketError` for a malformed filter. */
