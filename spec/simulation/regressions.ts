@@ -170,6 +170,13 @@ export const REGRESSIONS: readonly Regressions[] = [
     },
   },
   {
+    suite: 'optimistic',
+    generator: 3,
+    lessons: {
+      'a client whose storage is too slow while it closes cancels all requests to it': [1_463_374_131, 542_844_307],
+    },
+  },
+  {
     suite: 'cluster',
     generator: 1,
     lessons: {

@@ -110,7 +110,7 @@ export class WriteStorageQueue {
 
   #enqueue<R>(request: (storage: WriteStorage) => ObservableInput<R>, { done, failed }: RequestListener<R>): void {
     const storage = this.#storage
-    if (storage === undefined) return
+    if (storage === undefined || this.#queue.closed) return
     const result$ = this.#withTimeout(() => request(storage)).pipe(
       tap(result => done?.(result)),
       catchError(cause => {
@@ -138,6 +138,7 @@ export class WriteStorageQueue {
         this.#host.report(new StateStoreError('damaged', `The write storage failed: ${why}; ${what}`))
         // Cancels all pending requests, which would keep the process alive.
         this.#queue.unsubscribe()
+        this.#host.closeHooks.delete(this.#closeHook)
       }),
     )
     return this.#idle$.pipe(take(1), takeUntil(timeout$))
