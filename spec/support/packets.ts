@@ -111,6 +111,9 @@ export function publish(topic: string, payload: string | Uint8Array, options: Pu
 export const subscribe = (filters: readonly string[], id = 1, options = 0): Buffer =>
   packet(0x82, uint16(id), properties(), ...filters.map(filter => join(text(filter), [options])))
 
+export const unsubscribe = (filters: readonly string[], id = 1): Buffer =>
+  packet(0xa2, uint16(id), properties(), ...filters.map(text))
+
 /** Encodes an AUTH. 0x19 re-authenticates, and 0x18 continues. */
 export const auth = (method: string, data: string, reasonCode = 0x19): Buffer => {
   const { authenticationMethod, authenticationData } = PROPERTY
@@ -120,7 +123,6 @@ export const auth = (method: string, data: string, reasonCode = 0x19): Buffer =>
 export const acknowledge = (id: number): Buffer => packet(0x40, uint16(id))
 export const disconnect = (...own: readonly Bytes[]): Buffer => packet(0xe0, [0], properties(...own))
 export const PINGREQ = packet(0xc0)
-export const PINGRESP = packet(0xd0)
 
 /** Encodes a request to the store. */
 export function request(clientId: string, payload: Uint8Array, id = 1, ...more: readonly Bytes[]): Buffer {

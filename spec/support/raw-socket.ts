@@ -1,11 +1,15 @@
 import { connect, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import { PINGREQ, PINGRESP } from './packets.js'
+import { unsubscribe } from './packets.js'
 import { bytes } from './words.js'
 
 /** The maximum number of recorded bytes. */
 const MAX_KEPT_BYTES = 1_048_576
+
+/** An UNSUBSCRIBE of a filter that no test uses, and its UNSUBACK with the reason code `noSubscriptionExisted`. */
+const LAST_REQUEST = unsubscribe(['never subscribed'], 0xffff)
+const LAST_RESPONSE = Buffer.of(0xb0, 4, 0xff, 0xff, 0, 0x11)
 
 /** Opens a TCP connection. */
 export function connectTcp(url: string): Socket {
@@ -91,11 +95,14 @@ export class RawSocket {
     await this.until(() => this.received > before)
   }
 
-  /** Resolves when the broker has processed everything that was sent, or has ended the connection. */
+  /**
+   * Resolves when the broker has processed everything that was sent and has sent the retained messages, or has ended
+   * the connection. A PINGREQ would not show this, because the broker answers it immediately.
+   */
   async settled(): Promise<void> {
     this.last = Buffer.alloc(0)
-    await this.send(PINGREQ)
-    await this.until(() => this.last.subarray(-2).equals(PINGRESP))
+    await this.send(LAST_REQUEST)
+    await this.until(() => this.last.subarray(-LAST_RESPONSE.length).equals(LAST_RESPONSE))
   }
 
   /** Stops reading. */
