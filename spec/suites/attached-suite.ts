@@ -8,7 +8,7 @@ import { openAttached, untilState } from '../support/open-attached.js'
 import { openClient, record, words } from '../support/open-client.js'
 import { StoreClient } from '../support/store-client.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
-import { notificationTopicOf, responseTopicOf } from '../support/topics.js'
+import { INVOKE_TOPIC, notificationTopicOf, responseTopicOf } from '../support/topics.js'
 import { command } from '../support/words.js'
 
 const NOW = (): string => `${Date.now()}:0:C`
@@ -122,6 +122,21 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       const other = await alice.request(command('SET once v NX'), { ...request, timestamp: `${Date.now() + 1}:1:C` })
       expect([first, again, other].map(({ text }) => text)).toEqual(['+OK\r\n', '+OK\r\n', ':-1\r\n'])
       expect(again.version).toBe(first.version)
+    })
+
+    it('executes a retained request once, although the broker sends it again after a reconnect', async () => {
+      const link = await layLink(url())
+      const store = await openAttached(link.url)
+      const alice = await StoreClient.ready(url(), 'alice')
+      onTestFinished(async () => void (await alice.publishAcknowledged(INVOKE_TOPIC, '', { retain: true })))
+      const answer = await alice.request(command('DEL a'), { retain: true })
+      await alice.request(command('SET a kept'), { timestamp: NOW() })
+      link.cut()
+      await untilState(store, 'reconnecting')
+      link.restore()
+      await untilState(store, 'serving')
+      const read = await alice.request(command('GET a'))
+      expect([answer.text, read.text]).toEqual([':0\r\n', '$4\r\nkept\r\n'])
     })
 
     it('ends the watches of an absent client with the first undeliverable change, but not those of a client that has reconnected', async () => {

@@ -293,11 +293,15 @@ export class ActiveService {
       return
     }
     const disconnectedClient = this.#disconnectEvents?.clientOf(message.topic)
-    if (message.topic !== INSTANCE_TOPIC && disconnectedClient === undefined) {
+    const isRequest = message.topic !== INSTANCE_TOPIC && disconnectedClient === undefined
+    // The broker sends a retained request again after every subscription, when its client expects no response.
+    const isReplayed = message.retain === true && message.topic !== INSTANCE_TOPIC
+    if (isRequest && !isReplayed) {
       this.#inbound.push(message)
       return
     }
     this.#inbound.skip(message)
+    if (isReplayed) return
     if (disconnectedClient !== undefined) this.handler.onClientDisconnected(disconnectedClient)
     else this.#onAnnouncement(displayText(message.payload), message.retain === true)
   }
