@@ -1,6 +1,6 @@
 import { firstValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { connect, text } from '../../../src/client/index.js'
+import { type Credentials, connect, text } from '../../../src/client/index.js'
 import type { Authenticate } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
@@ -23,6 +23,7 @@ async function open() {
   const credentials = () => {
     calls++
     if (has.token === '') throw new Error('the file is not there')
+    if (has.token === 'never') return new Promise<Credentials>(() => undefined)
     return { authentication: { method: 'K8S-SAT', data: Buffer.from(has.token), expiresAt: has.expiresAt } }
   }
   const client = connect(store.url, { clock, clientId: 'c', credentials })
@@ -42,10 +43,10 @@ async function open() {
 describe('a client whose token expires', () => {
   it('the client sends newer tokens over the same connection', async () => {
     const { tokens, has, clock, advance, isSame } = await open()
-    for (const token of ['second', 'third']) {
-      Object.assign(has, { token, expiresAt: clock.now() + 2 * HOUR })
-      await advance(0.8 * 2 * HOUR)
-    }
+    Object.assign(has, { token: 'second', expiresAt: clock.now() + 3 * HOUR })
+    await advance(0.8 * HOUR)
+    Object.assign(has, { token: 'third', expiresAt: clock.now() + 6 * HOUR })
+    await advance(0.8 * 2.2 * HOUR)
     expect(tokens).toEqual(['first', 'second', 'third'])
     expect(isSame()).toBe(true)
   })
@@ -60,5 +61,16 @@ describe('a client whose token expires', () => {
     Object.assign(has, { token: 'second', expiresAt: clock.now() + HOUR })
     await advance(0.04 * HOUR)
     expect(tokens).toEqual(['first', 'second'])
+  })
+
+  it('the client requests credentials again when a renewal does not settle within the connect timeout', async () => {
+    const { tokens, has, clock, advance, isSame } = await open()
+    Object.assign(has, { token: 'never' })
+    await advance(0.8 * HOUR)
+    Object.assign(has, { token: 'second', expiresAt: clock.now() + HOUR })
+    clock.advance(10_000)
+    await advance(0.16 * HOUR)
+    expect(tokens).toEqual(['first', 'second'])
+    expect(isSame()).toBe(true)
   })
 })

@@ -7,7 +7,8 @@ import {
   ConnectionManager,
   type ReconnectSettings,
 } from '../../../src/client/session/connection-manager.js'
-import { ConnectionLostError, ConnectionRefusedError } from '../../../src/core/util/errors.js'
+import type { Credentials } from '../../../src/client/session/mqttjs-options.js'
+import { ConnectionLostError, ConnectionRefusedError, type StateStoreError } from '../../../src/core/util/errors.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
 const LOST: ConnectionLoss = {
@@ -159,6 +160,34 @@ describe('rounds of addresses', () => {
     manager.start()
     await vi.waitFor(() => expect(waits).toEqual([{ attempt: 1, wait: 75 }]))
     expect(credentials).toHaveBeenCalledTimes(1)
+  })
+
+  it('credentials that do not settle within the connect timeout fail, are requested again, and are ignored later', async () => {
+    const pending: ((credentials: Credentials) => void)[] = []
+    const credentials = () => new Promise<Credentials>(resolve => pending.push(resolve))
+    const causes: StateStoreError[] = []
+    const strategy = (_round: number, cause: StateStoreError) => {
+      causes.push(cause)
+      return 100
+    }
+    const { manager, clock, attempts, waits, route } = createManager(['mqtt://a'], { credentials, strategy })
+    manager.start()
+    await vi.waitFor(() => expect(pending).toHaveLength(1))
+    clock.advance(9_999)
+    expect(waits).toEqual([])
+    clock.advance(1)
+    expect(waits).toEqual([{ attempt: 1, wait: 100 }])
+    expect(causes[0]?.message).toBe(
+      'Cannot get credentials: `credentials` has not settled within 10000 ms: check the service that it waits for',
+    )
+    clock.advance(100)
+    await vi.waitFor(() => expect(pending).toHaveLength(2))
+    pending[0]?.({ username: 'late' })
+    pending[1]?.({ username: 'timely' })
+    await vi.waitFor(() => expect(attempts).toHaveLength(1))
+    expect(route.client.options.username).toBe('timely')
+    clock.advance(60_000)
+    expect(waits).toHaveLength(1)
   })
 })
 

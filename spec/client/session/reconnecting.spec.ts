@@ -111,6 +111,20 @@ describe('credentials', () => {
     expect(status.values[1]).toMatchObject({ cause: { message: expect.stringContaining('being written') } })
   })
 
+  it('the status reports credentials that never settle, and the client connects with the next ones', async () => {
+    const { store } = await openStore(real)
+    let calls = 0
+    const credentials = (): Promise<Credentials> =>
+      ++calls === 1 ? new Promise(() => undefined) : Promise.resolve({ username: 'me' })
+    const status = record(openClient(store.url, { credentials, connectTimeout: 500 }).status$)
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+    expect(status.values[1]).toMatchObject({
+      state: 'reconnecting',
+      attempt: 1,
+      cause: { code: 'connection-lost', message: expect.stringContaining('has not settled within 500 ms') },
+    })
+  })
+
   it('close does not wait for pending credentials', async () => {
     const client = openClient(NOWHERE, { credentials: () => new Promise(() => undefined) })
     const status = record(client.status$)

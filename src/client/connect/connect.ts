@@ -73,8 +73,9 @@ export interface ConnectOptions extends ClientOptions {
   /** Discards a session that an earlier process with this client id left at the broker. Default `false`. */
   readonly cleanStart?: boolean | undefined
   /**
-   * Timeout of an attempt to connect, ms. Default 10,000. With several addresses, the timeout is at most 1,500 ms in
-   * the first round and doubles in each further round, so that an unresponsive broker does not block the others.
+   * Timeout of an attempt to connect, and of a call of `credentials`, ms. Default 10,000. With several addresses, the
+   * timeout of an attempt is at most 1,500 ms in the first round and doubles in each further round, so that an
+   * unresponsive broker does not block the others.
    */
   readonly connectTimeout?: number | undefined
   /**
@@ -101,8 +102,8 @@ export interface ConnectOptions extends ClientOptions {
   readonly authentication?: Authentication | undefined
   /**
    * Returns the user name, password and authentication. Called before every attempt to connect, and before an
-   * authentication with `expiresAt` expires, to renew it over the same connection (AUTH). If the call fails, it is
-   * repeated later.
+   * authentication with `expiresAt` expires, to renew it over the same connection (AUTH). If the call fails, or does
+   * not settle within `connectTimeout`, it is repeated later.
    */
   readonly credentials?: (() => Credentials | Promise<Credentials>) | undefined
 }

@@ -56,6 +56,11 @@ export class AddressRouter {
     return this.#addressRotation.count
   }
 
+  /** Timeout of an attempt to connect, apart from the shorter ones at several addresses, ms. */
+  get connectTimeout(): number {
+    return this.#options.connectTimeout
+  }
+
   next(): void {
     this.#addressRotation.next()
   }

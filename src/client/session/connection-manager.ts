@@ -9,6 +9,7 @@ import {
 } from '../../core/util/errors.js'
 import type { AddressRouter } from './addresses.js'
 import type { ConnectionLoss } from './connection-loss.js'
+import { type CredentialsSource, requestCredentials } from './credentials-request.js'
 import { changeOptions } from './mqttjs-internals.js'
 import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
 import { isFatalReason, isLoginRefusal, isRedirect, TAKEN_OVER } from './reasons.js'
@@ -31,7 +32,7 @@ export const backoffStrategy =
 export interface ReconnectSettings {
   readonly strategy: ReconnectStrategy
   /** Returns the credentials. Called before every attempt to connect. Default: the credentials of the options. */
-  readonly credentials: (() => Credentials | Promise<Credentials>) | undefined
+  readonly credentials: CredentialsSource | undefined
   /** Whether to reconnect after another client has taken over the client id. Default: never. */
   readonly shouldReclaimClientId?: () => boolean
   /**
@@ -88,7 +89,8 @@ export class ConnectionManager {
     this.#events = events
     const { credentials } = settings
     this.#reauthenticator =
-      credentials && new Reauthenticator(credentials, clock, packet => router.client.stream.write(packet))
+      credentials &&
+      new Reauthenticator(credentials, clock, router.connectTimeout, packet => router.client.stream.write(packet))
   }
 
   /** Whether an attempt was made. Otherwise mqtt.js cannot end the client. */
@@ -230,22 +232,15 @@ export class ConnectionManager {
     }
   }
 
-  #fetchCredentials(credentials: () => Credentials | Promise<Credentials>): void {
-    let isCancelled = false
-    this.#cancel = () => {
-      isCancelled = true
-    }
-    const failed = (cause: unknown): void => {
+  #fetchCredentials(source: CredentialsSource): void {
+    this.#cancel = requestCredentials(source, this.#clock, this.#router.connectTimeout, {
+      received: credentials => {
+        this.#authentication = credentials.authentication
+        this.#attemptConnect(credentials)
+      },
       // Credentials are the same for all addresses, so the round ends here.
-      if (!isCancelled) this.#endRound(new ConnectionLostError(`Cannot get credentials: ${reason(cause)}`, { cause }))
-    }
-    const connect = (fresh: Credentials): void => {
-      if (isCancelled) return
-      this.#authentication = fresh.authentication
-      this.#attemptConnect(fresh)
-    }
-    // Synchronous throws and malformed credentials are handled like rejections.
-    Promise.resolve().then(credentials).then(connect).catch(failed)
+      failed: cause => this.#endRound(new ConnectionLostError(`Cannot get credentials: ${reason(cause)}`, { cause })),
+    })
   }
 
   #attemptConnect(credentials?: Credentials): void {

@@ -1,6 +1,7 @@
 import { concatBytes, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import type { Authentication, Credentials } from './mqttjs-options.js'
+import { type CredentialsSource, requestCredentials } from './credentials-request.js'
+import type { Authentication } from './mqttjs-options.js'
 
 /**
  * Fraction of the remaining lifetime after which credentials are requested. Kubernetes has renewed its tokens by then.
@@ -14,14 +15,16 @@ const MAX_WAIT_MS = 86_400_000
  * credentials the broker ends the connection, and the reconnect requests them again.
  */
 export class Reauthenticator {
-  readonly #credentials: () => Credentials | Promise<Credentials>
+  readonly #credentials: CredentialsSource
   readonly #clock: Clock
+  readonly #timeoutMs: number
   readonly #send: (packet: Uint8Array) => void
   #cancel: () => void = () => undefined
 
-  constructor(credentials: () => Credentials | Promise<Credentials>, clock: Clock, send: (packet: Uint8Array) => void) {
+  constructor(credentials: CredentialsSource, clock: Clock, timeoutMs: number, send: (packet: Uint8Array) => void) {
     this.#credentials = credentials
     this.#clock = clock
+    this.#timeoutMs = timeoutMs
     this.#send = send
   }
 
@@ -40,23 +43,16 @@ export class Reauthenticator {
   }
 
   #renew(current: Authentication, expiresAt: number): void {
-    let cancelled = false
-    this.#cancel = () => {
-      cancelled = true
-    }
     const apply = (fresh: Authentication | undefined): void => {
-      if (cancelled) return
       const isNewer = fresh?.method === current.method && (fresh.expiresAt ?? Number.POSITIVE_INFINITY) > expiresAt
       if (isNewer) this.#send(encodeReauthentication(fresh.method, fresh.data))
       this.connected(isNewer ? fresh : current)
     }
-    // On failure, retries later as if the credentials were unchanged.
-    Promise.resolve()
-      .then(this.#credentials)
-      .then(
-        ({ authentication }) => apply(authentication),
-        () => apply(undefined),
-      )
+    this.#cancel = requestCredentials(this.#credentials, this.#clock, this.#timeoutMs, {
+      received: ({ authentication }) => apply(authentication),
+      // Retries later as if the credentials were unchanged.
+      failed: () => apply(undefined),
+    })
   }
 }
 
