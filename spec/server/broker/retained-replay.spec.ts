@@ -88,7 +88,8 @@ describe('retained messages that a client does not acknowledge', () => {
         clientId === 'slow login' ? Promise.resolve({ type: 'accepted' }) : { type: 'accepted' },
     })
     const writer = scene.connect('writer')
-    const retain = (n: number, text = 'old'): unknown => writer.publish(`a/${n}`, text, { retain: true })
+    const retain = (n: number, text = 'old', qos: 0 | 1 = 1): unknown =>
+      writer.publish(`a/${n}`, text, { retain: true, qos })
     for (let n = 0; n < count; n++) retain(n)
     return { ...scene, writer, retain }
   }
@@ -96,6 +97,13 @@ describe('retained messages that a client does not acknowledge', () => {
     messages.map(({ topic, payload }) => `${topic} ${String(payload)}`)
   const acknowledge = (client: ScriptedClient, ...messages: readonly IPublishPacket[]): unknown =>
     client.say(...messages.map(({ messageId = 0 }) => ({ cmd: 'puback', messageId }) as const))
+  const acknowledgeAll = (client: ScriptedClient): void => {
+    for (let read = 0; read < client.messages.length; ) {
+      const next = client.messages.slice(read)
+      read += next.length
+      acknowledge(client, ...next)
+    }
+  }
   const subscribe = (client: ScriptedClient, rh: number, qos: 0 | 1 = 1): unknown =>
     client.say({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/+', qos, rh, nl: false, rap: false }] })
 
@@ -140,6 +148,28 @@ describe('retained messages that a client does not acknowledge', () => {
     const resumed = connect('reader', PERSISTENT)
     acknowledge(resumed, ...resumed.messages)
     expect(namesOf(resumed)).toEqual(['a/0 old', 'a/1 old', 'a/2 old', 'a/3 old', 'a/4 old'])
+  })
+
+  it.each([0, 1] as const)('a message published with QoS %d while the subscriber is offline is received once', qos => {
+    const { connect, retain } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    reader.lose()
+    retain(4, 'new', qos)
+    const resumed = connect('reader', PERSISTENT)
+    acknowledgeAll(resumed)
+    expect(namesOf(resumed).sort()).toEqual(['a/0 old', 'a/1 old', 'a/2 old', 'a/3 old', 'a/4 new'])
+  })
+
+  it('a message with QoS 0 that was dropped because the subscriber reads too slowly is sent later', () => {
+    const { connect, retain } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    Object.assign(LIMIT, { qos0BacklogBytes: -1 })
+    retain(4, 'new', 0)
+    Object.assign(LIMIT, { qos0BacklogBytes: USUAL.qos0BacklogBytes })
+    acknowledge(reader, ...reader.messages)
+    expect(namesOf(reader).slice(3)).toEqual(['a/3 old', 'a/4 new'])
   })
 
   it('they are sent when a session is resumed by a login that takes time', async () => {
@@ -192,11 +222,7 @@ describe('retained messages that a client does not acknowledge', () => {
       subscribe(reader, 0)
       subscribe(reader, 2)
     }
-    for (let read = 0; read < reader.messages.length; ) {
-      const next = reader.messages.slice(read)
-      read += next.length
-      acknowledge(reader, ...next)
-    }
+    acknowledgeAll(reader)
     expect(reader.messages).toHaveLength(2 * 5)
   })
 

@@ -47,6 +47,7 @@ describe('OfflineSessions', () => {
     const host = {
       budget,
       now: () => clock.monotonic(),
+      lastRetainedSequence: 0,
       evictSession: () => undefined,
       onMemoryExceeded: () => undefined,
     }

@@ -9,7 +9,13 @@ import { matchesByTheRules } from '../../../support/reference-filter.js'
 
 const setUp = (limit = 1e9) => {
   const budget = new BrokerMemoryBudget(limit)
-  const host = { budget, now: () => 0, evictSession: () => undefined, onMemoryExceeded: () => undefined }
+  const host = {
+    budget,
+    lastRetainedSequence: 0,
+    now: () => 0,
+    evictSession: () => undefined,
+    onMemoryExceeded: () => undefined,
+  }
   const session = new Session('ann', host)
   const subscribe = (filter: string, qos: 0 | 1 | 2, id?: number) => {
     const options = { noLocal: false, retainAsPublished: false, retainHandling: 0 as const }

@@ -11,7 +11,7 @@ import { admitConnection, type BrokerQuotas, NO_QUOTAS, QuotaAccounts } from '..
 import { Traffic } from '../limits/traffic.js'
 import { copyContentIfSparse, type Message } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
-import { DEFAULT_RETAINED_LIMITS, RetainedMessages } from '../routing/retained-messages.js'
+import { DEFAULT_RETAINED_LIMITS, type MessageTest, RetainedMessages } from '../routing/retained-messages.js'
 import { Router, sharedFilter } from '../routing/router.js'
 import { releaseSubscription } from '../session/client-subscriptions.js'
 import { willSize } from '../session/connect-handler.js'
@@ -109,8 +109,12 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     return this.#deferredTasks.run(() => this.router.route(message, from))
   }
 
-  retainedMessages(filter: string): Iterator<Message> {
-    return this.#sysTopics?.match(filter)?.values() ?? this.retained.match(filter, this.now())
+  get lastRetainedSequence(): number {
+    return this.retained.lastSequence
+  }
+
+  retainedMessages(filter: string, isLost: MessageTest): Iterator<Message> {
+    return this.#sysTopics?.match(filter)?.values() ?? this.retained.match(filter, this.now(), isLost)
   }
 
   gauges(): BrokerGauges {

@@ -14,6 +14,9 @@ interface Node {
   children: Map<string, Node> | undefined
 }
 
+/** A condition on a retained message and its number in the order of storing. */
+export type MessageTest = (message: Message, sequence: number) => boolean
+
 export interface RetainedLimits {
   readonly retained: number
   readonly retainedBytes: number
@@ -51,6 +54,11 @@ export class RetainedMessages {
 
   get bytes(): number {
     return this.#bytes
+  }
+
+  /** The number of the message that was stored last. */
+  get lastSequence(): number {
+    return this.#lastSequence
   }
 
   /**
@@ -114,10 +122,12 @@ export class RetainedMessages {
    * call, because the subscriber receives them when they are published.
    *
    * @param now - ms of the monotonic clock
+   * @param isLost - returns whether the subscriber did not receive a message that was stored after this call
    */
-  match(filter: string, now: number): IterableIterator<Message> {
+  match(filter: string, now: number, isLost: MessageTest = () => false): IterableIterator<Message> {
     this.#removeExpired(now)
-    return matching(this.#root, filter, this.#lastSequence)
+    const lastSequence = this.#lastSequence
+    return matching(this.#root, filter, (message, sequence) => sequence <= lastSequence || isLost(message, sequence))
   }
 
   #removeExpired(now: number): void {
@@ -184,40 +194,35 @@ export const retainedBytesOf = (message: Message): number =>
   sizeOf(message) + LEVEL_BYTES * message.topic.split('/').length
 
 /** Splits the filter when the first message is taken, because many subscriptions of a client may be waiting. */
-function* matching(root: Node, filter: string, lastSequence: number): Generator<Message, void> {
-  yield* collect(root, filter.split('/'), 0, lastSequence)
+function* matching(root: Node, filter: string, isDue: MessageTest): Generator<Message, void> {
+  yield* collect(root, filter.split('/'), 0, isDue)
 }
 
-function* collect(
-  node: Node,
-  filter: readonly string[],
-  depth: number,
-  lastSequence: number,
-): Generator<Message, void> {
+function* collect(node: Node, filter: readonly string[], depth: number, isDue: MessageTest): Generator<Message, void> {
   const level = filter[depth]
   if (level === undefined) {
-    if (node.message && node.sequence <= lastSequence) yield node.message
+    if (node.message && isDue(node.message, node.sequence)) yield node.message
     return
   }
   if (level === '#') {
-    yield* collectAll(node, depth === 0, lastSequence)
+    yield* collectAll(node, depth === 0, isDue)
     return
   }
   if (level !== '+') {
     const child = node.children?.get(level)
-    if (child) yield* collect(child, filter, depth + 1, lastSequence)
+    if (child) yield* collect(child, filter, depth + 1, isDue)
     return
   }
   for (const [name, child] of node.children ?? []) {
     // A wildcard at the first level does not match topics that start with `$` (MQTT 5.0, section 4.7.2).
-    if (depth > 0 || !name.startsWith('$')) yield* collect(child, filter, depth + 1, lastSequence)
+    if (depth > 0 || !name.startsWith('$')) yield* collect(child, filter, depth + 1, isDue)
   }
 }
 
-function* collectAll(node: Node, isTopLevel: boolean, lastSequence: number): Generator<Message, void> {
-  if (node.message && node.sequence <= lastSequence) yield node.message
+function* collectAll(node: Node, isTopLevel: boolean, isDue: MessageTest): Generator<Message, void> {
+  if (node.message && isDue(node.message, node.sequence)) yield node.message
   for (const [name, child] of node.children ?? []) {
-    if (!isTopLevel || !name.startsWith('$')) yield* collectAll(child, false, lastSequence)
+    if (!isTopLevel || !name.startsWith('$')) yield* collectAll(child, false, isDue)
   }
 }
 

@@ -100,7 +100,9 @@ export class ClientSubscriptions {
   }
 
   #startReplay(filter: string, options: ReplayOptions): void {
-    const messages = this.#host.retainedMessages(filter)
+    const messages = this.#host.retainedMessages(filter, (message, sequence) =>
+      this.#session.isLost(message, sequence, options),
+    )
     this.#session.replays.set(filter, { messages, options, repetition: undefined })
   }
 

@@ -6,6 +6,7 @@ import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Traffic } from '../limits/traffic.js'
 import type { Message } from '../routing/delivery.js'
+import type { MessageTest } from '../routing/retained-messages.js'
 import type { Router } from '../routing/router.js'
 import type { BrokerHandler, SessionOwner } from './handler.js'
 import type { Session } from './session.js'
@@ -58,6 +59,10 @@ export interface ConnectionHost<C> {
    * limit.
    */
   publish(message: Message, publisher: Session | undefined): number | undefined
-  /** Returns the retained messages that match a filter, without messages that are stored later. */
-  retainedMessages(filter: string): Iterator<Message>
+  /**
+   * Returns the retained messages that match a filter. Omits messages that are stored later, unless they are lost.
+   *
+   * @param isLost - returns whether the subscriber did not receive a message when it was published
+   */
+  retainedMessages(filter: string, isLost: MessageTest): Iterator<Message>
 }

@@ -2,7 +2,7 @@ import type { Qos } from '../../../core/mqtt5/packets.js'
 import { StringMap } from '../../../core/util/string-map.js'
 import type { BrokerMemoryBudget, Evictable } from '../limits/memory-evictor.js'
 import type { QuotaAccount } from '../limits/quota-accounts.js'
-import type { Delivery, Message } from '../routing/delivery.js'
+import { type Delivery, lowerQos, type Message } from '../routing/delivery.js'
 import { FilterTrie, matchesFilter } from '../routing/filter-trie.js'
 import { isShared, type Subscriber, type Subscription, subscriptionBytes } from '../routing/router.js'
 import { DeliveryQueue, type Sender } from './delivery-queue.js'
@@ -32,6 +32,8 @@ const MAX_CACHED_TOPIC_LENGTH = 1_024
 
 export interface SessionHost {
   readonly budget: BrokerMemoryBudget
+  /** The number of the retained message that was stored last. */
+  readonly lastRetainedSequence: number
   /** Returns the time in ms of the monotonic clock. */
   now(): number
   evictSession(session: Session): void
@@ -64,6 +66,8 @@ export class Session implements Subscriber, Evictable {
   #cachedTopic: string | undefined
   #cachedGrant: Grant | undefined
   #subscriptionBytes = 0
+  /** The number of the last retained message that may not have reached the client because its QoS is 0. */
+  #lastLostSequence = 0
 
   constructor(clientId: string, host: SessionHost) {
     this.clientId = clientId
@@ -120,6 +124,7 @@ export class Session implements Subscriber, Evictable {
   resume(sender: Sender, receiveMaximum: number): void {
     this.#sender = sender
     this.#updateOfflineBytes()
+    this.#recordLoss()
     this.deliveryQueue.resume(sender, receiveMaximum)
   }
 
@@ -132,7 +137,7 @@ export class Session implements Subscriber, Evictable {
   /** Sends or queues a message. Messages with QoS 0 are never queued. */
   deliver(delivery: Delivery): void {
     if (delivery.qos === 0) {
-      this.#sender?.publish(delivery, 0, false)
+      if (this.#sender?.publish(delivery, 0, false) === false) this.#recordLoss()
       return
     }
     if (!this.isConnected && !this.isPersistent) return
@@ -144,6 +149,14 @@ export class Session implements Subscriber, Evictable {
     this.deliveryQueue.deliver(delivery, this.isPersistent)
     if (!this.isConnected) this.#updateOfflineBytes()
     if (this.#host.budget.isExceeded) this.#host.onMemoryExceeded()
+  }
+
+  /**
+   * Returns whether a retained message that was stored during a replay must be sent by the replay. A message with QoS 0
+   * may have been published while the client was offline, or lost with an earlier connection.
+   */
+  isLost(message: Message, sequence: number, { qos }: ReplayOptions): boolean {
+    return sequence <= this.#lastLostSequence && lowerQos(qos, message.qos) === 0
   }
 
   grant(topic: string): Grant | undefined {
@@ -219,6 +232,10 @@ export class Session implements Subscriber, Evictable {
 
   get #exceedsOfflineQuota(): boolean {
     return !this.isConnected && this.#quotaAccount !== undefined && this.#quotaAccount.waitingBytes.isFull
+  }
+
+  #recordLoss(): void {
+    this.#lastLostSequence = this.#host.lastRetainedSequence
   }
 
   #updateOfflineBytes(): void {
