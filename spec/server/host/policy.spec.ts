@@ -238,6 +238,40 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
+  it('messages of a shared group go to another member when their receiver loses the subscription', async () => {
+    const { store, client } = await open()
+    const reader = await StoreClient.connect(store.url, 'reader-1', {
+      ...as('reader'),
+      properties: { receiveMaximum: 1 },
+    })
+    const panel = await client('panel')
+    reader.isAcknowledging = false
+    await reader.subscribe('$share/group/news/panel')
+    // The first message is sent, and the others are queued.
+    for (const text of ['one', 'two', 'three']) await panel.publishAcknowledged('news/panel', text)
+    await panel.subscribe('$share/group/news/panel')
+    store.reload({ policy: rule('panel') + rule('reader').replace('news/+', 'other') })
+    await panel.arrived(3)
+    expect(panel.inbox.map(({ text }) => text)).toEqual(['one', 'two', 'three'])
+  })
+
+  it('a client whose subscription ends receives no message that the same policy change releases', async () => {
+    const { store, client } = await open()
+    const writer = await client('writer')
+    const will = { topic: 'news/panel', payload: Buffer.from('will'), qos: 1, retain: false } as const
+    const panel = await StoreClient.connect(store.url, 'panel-1', { ...as('panel'), will })
+    const reader = await client('reader')
+    panel.isAcknowledging = false
+    await panel.subscribe('$share/group/news/writer')
+    await writer.publishAcknowledged('news/writer', 'shared')
+    await reader.subscribe('$share/group/news/writer')
+    await reader.subscribe('news/panel')
+    const panelMayPublish = rule('panel').replace(/.*method: Connect.*\n/, '')
+    store.reload({ policy: panelMayPublish + rule('reader').replace('news/+', 'other') })
+    expect(await reader.dismissed()).toBe(ADMINISTRATIVE)
+    expect(reader.inbox).toEqual([])
+  })
+
   it('a replaced policy ends sessions of clients that may no longer connect', async () => {
     const { store, client } = await open()
     const reader = await client('reader')

@@ -17,7 +17,7 @@ import { releaseSubscription } from '../session/client-subscriptions.js'
 import { willSize } from '../session/connect-handler.js'
 import { Connection } from '../session/connection.js'
 import type { AuthenticatedClient, ConnectionHost, SessionAssignment } from '../session/connection-host.js'
-import type { BrokerHandler } from '../session/handler.js'
+import type { BrokerHandler, SessionOwner } from '../session/handler.js'
 import type { Link } from '../session/link.js'
 import { Session, type SessionHost } from '../session/session.js'
 import { OfflineSessions, type OfflineSessionsHost } from './offline-sessions.js'
@@ -170,7 +170,10 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     session.expirySeconds = Math.min(connect.sessionExpiry, LIMIT.sessionExpirySeconds)
     session.owner = owner
     session.setAccount(account)
-    if (resumed) this.#revokeSubscriptions(resumed)
+    if (resumed) {
+      this.#revokeSubscriptions(resumed)
+      discardForbidden(resumed)
+    }
     this.#sessions.set(clientId, session)
     this.#connections.set(session, connection)
     this.traffic.maxConnections = Math.max(this.traffic.maxConnections, this.connectionCount)
@@ -239,20 +242,20 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
    * Affected clients are disconnected and may reconnect.
    */
   revalidateSessions(): void {
-    for (const session of Array.from(this.#sessions.values())) this.revalidateSession(session)
+    // First all subscriptions end. Otherwise, a message of a shared group could go to a client that must no longer
+    // receive it. For the same reason, wills are deferred.
+    const revoked = Array.from(this.#sessions.values(), session => ({
+      session,
+      hasRevoked: this.#revokeSubscriptions(session),
+    }))
+    this.#deferredTasks.run(() => {
+      for (const { session, hasRevoked } of revoked) this.#applyRights(session, hasRevoked)
+    })
   }
 
-  revalidateSession(session: Session, owner = session.owner): void {
+  revalidateSession(session: Session, owner: SessionOwner | undefined): void {
     session.owner = owner
-    const connection = this.#connections.get(session)
-    if (session.owner?.canConnect === false) {
-      session.expirySeconds = 0
-      if (connection) connection.disconnect(REASON.notAuthorized, 'the policy no longer permits this client to connect')
-      else this.end(session)
-    } else if (this.#revokeSubscriptions(session))
-      connection?.disconnect(REASON.administrativeAction, 'the policy no longer permits a subscription of this client')
-    else if (connection && this.handler.hasForbiddenWatch?.(connection))
-      connection.disconnect(REASON.administrativeAction, 'the policy no longer permits a watch of this client')
+    this.#applyRights(session, this.#revokeSubscriptions(session))
   }
 
   /** Disconnects all clients. Discards the wills, because no subscriber remains to receive them. */
@@ -280,18 +283,31 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     }
   }
 
-  /**
-   * Ends the subscriptions that are no longer permitted, and discards their messages. Returns whether any subscription
-   * ended.
-   */
+  /** Ends the subscriptions that are no longer permitted. Returns whether any subscription ended. */
   #revokeSubscriptions(session: Session): boolean {
     const { owner } = session
     if (owner === undefined) return false
-    session.discard(({ topic }) => !owner.canReceive(topic))
+    const { canConnect } = owner
     const filters = Array.from(session.subscriptions.keys())
-    const revoked = filters.filter(filter => !owner.maySubscribe(sharedFilter(filter) ?? filter))
+    const revoked = filters.filter(filter => !canConnect || !owner.maySubscribe(sharedFilter(filter) ?? filter))
     for (const filter of revoked) this.#unsubscribe(session, filter)
     return revoked.length > 0
+  }
+
+  /** Discards the messages that a client may no longer receive, and disconnects the client if it lost a right. */
+  #applyRights(session: Session, hasRevoked: boolean): void {
+    const connection = this.#connections.get(session)
+    if (session.owner?.canConnect === false) {
+      session.expirySeconds = 0
+      if (connection) connection.disconnect(REASON.notAuthorized, 'the policy no longer permits this client to connect')
+      else this.end(session)
+      return
+    }
+    discardForbidden(session)
+    if (hasRevoked)
+      connection?.disconnect(REASON.administrativeAction, 'the policy no longer permits a subscription of this client')
+    else if (connection && this.handler.hasForbiddenWatch?.(connection))
+      connection.disconnect(REASON.administrativeAction, 'the policy no longer permits a watch of this client')
   }
 
   #unsubscribe(session: Session, filter: string): void {
@@ -300,6 +316,12 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     this.router.remove(subscription)
     releaseSubscription(session, filter, this)
   }
+}
+
+/** Discards the queued messages that the owner of a session may no longer receive. */
+function discardForbidden(session: Session): void {
+  const { owner } = session
+  if (owner) session.discard(({ topic }) => !owner.canReceive(topic))
 }
 
 /**

@@ -45,7 +45,7 @@ export interface ConnectionHost<C> {
    *
    * @param owner - replaces the session's owner
    */
-  revalidateSession(session: Session, owner?: SessionOwner): void
+  revalidateSession(session: Session, owner: SessionOwner | undefined): void
   /** Removes a connection, authenticated or not. */
   removeConnection(connection: C): void
   /**

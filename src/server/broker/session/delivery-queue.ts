@@ -123,10 +123,22 @@ export class DeliveryQueue {
     return !this.isFull
   }
 
-  /** Discards matching unsent messages, and cancels the retransmission of matching sent messages. */
+  /**
+   * Discards matching unsent messages, and cancels the retransmission of matching sent messages. Passes messages of
+   * shared subscriptions to other members, as {@link clear} does.
+   */
   discard(matches: (delivery: Delivery) => boolean): void {
-    this.#pendingDeliveries.extract(matches, delivery => this.#sessionUsage.remove(delivery))
-    for (const item of this.#inFlight.values) if (item.delivery && matches(item.delivery)) this.#releaseDelivery(item)
+    const undelivered: Delivery[] = []
+    for (const item of this.#inFlight.values.sort((a, b) => a.sequence - b.sequence)) {
+      if (item.delivery === undefined || !matches(item.delivery)) continue
+      if (item.qos === 1) undelivered.push(item.delivery)
+      this.#releaseDelivery(item)
+    }
+    this.#pendingDeliveries.extract(matches, delivery => {
+      undelivered.push(delivery)
+      this.#sessionUsage.remove(delivery)
+    })
+    for (const delivery of undelivered) delivery.reassign?.(delivery)
   }
 
   /** Handles a PUBACK. Returns whether its packet id was awaiting PUBACK. */
