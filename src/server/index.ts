@@ -59,7 +59,7 @@ export type { RecoveryProgress, StorageOptions } from './storage/storage-options
  */
 export async function serve(options: ServeOptions = {}): Promise<StoreServer> {
   const checked = checkOptions(options)
-  const store = await LocalStoreServer.start(checked)
+  // An exception of `warn` rejects while nothing is open.
   warnIfInsecure(checked)
-  return store
+  return LocalStoreServer.start(checked)
 }

@@ -9,11 +9,13 @@ import { systemClock } from '../../../src/core/util/clock.js'
 import { type Authenticate, firstOf, type LoginRequest, serve } from '../../../src/server/index.js'
 import { Authority } from '../../support/certificates.js'
 import { eventually } from '../../support/eventually.js'
+import { freePort } from '../../support/free-port.js'
 import { openStore } from '../../support/open-store.js'
 import { connect as connectPacket, publish } from '../../support/packets.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { as, openSecured, turnedAway } from '../../support/secured.js'
 import { StoreClient } from '../../support/store-client.js'
+import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command } from '../../support/words.js'
 
 const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 0x87, 0x8c, 0x88, 0x9f]
@@ -284,6 +286,28 @@ describe('anonymous access', () => {
     expect(warnings).toEqual([warning])
     store.reload({ tls: expired })
     expect(warnings).toEqual([warning, warning])
+  })
+
+  it('a store is not started if `warn` throws, and its directory and ports stay free', async () => {
+    const warn = (words: string): void => {
+      throw new Error(words)
+    }
+    const options = { host: '0.0.0.0', allowAnonymous: true, data: temporaryFolder(), port: await freePort() }
+    await expect(openStore({ ...options, warn })).rejects.toThrow('anonymous clients on 0.0.0.0 have full access')
+    await openStore({ ...options, warn: () => undefined })
+  })
+
+  it('a reload changes nothing if `warn` throws', async () => {
+    const warn = (words: string): void => {
+      throw new Error(words)
+    }
+    const authority = new Authority('/CN=Contoso Root CA')
+    const [expired, valid] = [authority.issue('/CN=localhost', { days: -1 }), authority.issue('/CN=localhost')]
+    const { store } = await openStore({ warn, tls: valid })
+    const before = store.certificateExpiresAt
+    expect(() => store.reload({ tls: expired })).toThrow(/expired/)
+    expect(store.certificateExpiresAt).toBe(before)
+    expect(() => store.reload({ tls: expired })).toThrow(/expired/)
   })
 
   it('a store without authentication does not accept a policy later', async () => {

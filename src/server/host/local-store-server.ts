@@ -253,11 +253,10 @@ export class LocalStoreServer implements StoreServer {
   #setTls(tls: TlsMaterial): void {
     const { tls: previous, warn } = this.#options
     checkTlsReplacement(previous, tls)
+    if (tls.cert !== previous?.cert) warnIfInvalid(tls, warn)
     this.#instances.options = { ...this.#options, tls }
     this.#instance.broker.setTls(tls)
-    if (tls.cert === previous?.cert) return
     this.certificateExpiresAt = expiryOf(tls)
-    warnIfInvalid(tls, warn)
   }
 
   #checkOpen(): void {

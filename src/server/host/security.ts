@@ -34,7 +34,8 @@ export interface SecurityOptions {
   /**
    * Called with a warning when `allowAnonymous` lets other machines connect without credentials, when other machines log
    * in without `tls`, and when the certificate is outside of its validity. Default: a process warning
-   * (`process.emitWarning`, code `RX_STATESTORE_SECURITY`).
+   * (`process.emitWarning`, code `RX_STATESTORE_SECURITY`). If `warn` throws, `serve` rejects with this error and starts
+   * no store, and `reload` throws it and changes nothing.
    */
   readonly warn?: ((words: string) => void) | undefined
 }
