@@ -37,6 +37,16 @@ describe('Malformed HTTP', () => {
     await expectUnharmed(open)
   })
 
+  it('two Host headers are rejected with 400, even if they are equal', async () => {
+    const open = await openConsole()
+    const hosts = 'host: localhost\r\nhost: localhost\r\n'
+    const token = `authorization: Bearer ${open.server.token}\r\n`
+    for (const path of ['/', '/api/store'])
+      expect(await send(open, `GET ${path} HTTP/1.1\r\n${hosts}${token}connection: close\r\n\r\n`)).toMatch(
+        /^HTTP\/1\.1 400 /,
+      )
+  })
+
   it('HTTP/1.0 without a host is rejected', async () => {
     const open = await openConsole()
     expect(await send(open, 'GET / HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 403 /)

@@ -35,6 +35,14 @@ describe('the WebSocket port', () => {
     await expectUnharmed(observer)
   })
 
+  it('the WebSocket port rejects a request with two Host headers', async () => {
+    const { store } = await open()
+    const raw = await RawSocket.open(store.wsUrl)
+    await raw.send(UPGRADE.replace('Host: localhost\r\n', '$&$&'))
+    await raw.closed
+    expect((await raw.first()).toString()).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
   const NONSENSE: Record<string, readonly (string | Buffer)[]> = {
     'bytes that are no HTTP': [Buffer.from(Array.from({ length: 200 }, (_, i) => (i * 37 + 128) % 256))],
     'MQTT without WebSocket': [CONNECT],

@@ -132,6 +132,14 @@ describe('serveMetrics', () => {
     expect([await status('livez'), await status('readyz'), await status('other')]).toEqual([200, 200, 404])
   })
 
+  it('serveMetrics rejects a request with two Host headers', async () => {
+    const { store } = await openStore()
+    const { hostname, port } = new URL((await openMetrics(store)).url)
+    const socket = connect(Number(port), hostname)
+    socket.end('GET /metrics HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+    expect(await readText(socket)).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
   it('serveMetrics requires a token for other machines, and rejects host names that could be rebound', async () => {
     const { store } = await openStore({ clock: systemClock })
     await expect(serveMetrics(store, { host: '0.0.0.0', port: 0 })).rejects.toThrow('other machines can reach 0.0.0.0')

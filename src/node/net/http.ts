@@ -56,6 +56,9 @@ export function isBelow(path: string, { url = '' }: IncomingMessage): boolean {
   return requestPath === path || requestPath.startsWith(`${path}/`)
 }
 
+/** Returns whether a request names several hosts, which servers must reject with 400 (RFC 9112, section 3.2). */
+export const hasSeveralHosts = ({ headersDistinct: { host = [] } }: IncomingMessage): boolean => host.length > 1
+
 /** Maximum time for the head of an HTTP request, counted from the start of the connection, ms. */
 const HEAD_TIMEOUT_MS = 10_000
 /** Interval at which Node checks for overdue heads, ms. The default of Node is 30 s. */

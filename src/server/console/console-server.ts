@@ -183,7 +183,7 @@ export class ConsoleServer implements AsyncDisposable {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const hostName = this.#authorizer.checkHost(request.headers)
+    const hostName = this.#authorizer.checkHost(request)
     const headers = securityHeaders(replaceWildcardHost(this.#brokerUrl, hostName))
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     const [whole = ''] = (request.url ?? '').split('?')

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isAddress, nameOf } from '../../core/util/host-name.js'
+import { hasSeveralHosts } from '../../node/net/http.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
 
 /**
@@ -27,8 +28,9 @@ export class RequestAuthorizer {
    * Returns the host name of a request. Rejects foreign names, because a page at such a name would share the console's
    * origin (DNS rebinding). Any IP address is accepted.
    */
-  checkHost({ host = '' }: IncomingHttpHeaders): string {
-    const name = nameOf(host)
+  checkHost(request: IncomingMessage): string {
+    if (hasSeveralHosts(request)) throw new HttpProblem(400, 'host', 'The request has more than one Host header')
+    const name = nameOf(request.headers.host ?? '')
     if (name !== undefined && this.#isAllowedHost(name)) return name
     throw new HttpProblem(
       403,

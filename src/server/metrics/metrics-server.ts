@@ -8,7 +8,7 @@ import { afterIo, type Clock, scheduleUnref, systemClock } from '../../core/util
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import { HEAD_TIMEOUTS } from '../../node/net/http.js'
+import { HEAD_TIMEOUTS, hasSeveralHosts } from '../../node/net/http.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
 import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
@@ -150,6 +150,7 @@ export class MetricsServer implements AsyncDisposable {
     const [path = ''] = (request.url ?? '').split('?')
     if (request.method !== 'GET' && request.method !== 'HEAD')
       throw new HttpProblem(405, 'method', 'unsupported method: use GET or HEAD')
+    if (hasSeveralHosts(request)) throw new HttpProblem(400, 'host', 'the request has more than one Host header')
     if (!this.#isKnownHost(request))
       throw new HttpProblem(403, 'host', 'unknown host name: use an address or localhost')
     if (path === '/metrics' || path === '/healthz') {

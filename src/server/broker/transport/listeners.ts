@@ -11,7 +11,7 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
 import type { Disconnection } from '../../../node/net/audit.js'
 import { ConnectionLimiter, type ConnectionLimits, clientAddress } from '../../../node/net/connection-limiter.js'
-import { HEAD_TIMEOUTS } from '../../../node/net/http.js'
+import { HEAD_TIMEOUTS, hasSeveralHosts } from '../../../node/net/http.js'
 import { Origins } from '../../../node/net/origins.js'
 import { TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
@@ -102,7 +102,10 @@ export class Listeners {
       noServer: true,
       maxPayload: listenersHost.maxFrameBytes,
       handleProtocols: protocols => (protocols.has('mqtt') ? 'mqtt' : false),
-      verifyClient: ({ req }: { req: IncomingMessage }, done) => done(origins.allow(req.headers), 403, 'Forbidden'),
+      verifyClient: ({ req }: { req: IncomingMessage }, done) => {
+        if (hasSeveralHosts(req)) done(false, 400, 'Bad Request')
+        else done(origins.allow(req.headers), 403, 'Forbidden')
+      },
     })
     this.#http.on('upgrade', (request, _socket, head) => this.#upgrade(request, head))
   }
