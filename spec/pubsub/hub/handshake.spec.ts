@@ -127,6 +127,16 @@ describe('the handshake', () => {
     }
     await RawPubSubClient.connect(hub.url)
   })
+
+  it('a handshake with two Host headers is rejected', async () => {
+    const { server } = await openHub()
+    const raw = await RawSocket.open(server.url)
+    await raw.send(
+      'GET /client/hubs/chat HTTP/1.1\r\nHost: x\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
+    )
+    await raw.closed
+    expect(String(await raw.first())).toMatch(/^HTTP\/1\.1 400 [\s\S]*more than one Host header/)
+  })
 })
 
 describe('an access token', () => {

@@ -5,6 +5,7 @@ import { KeyedRateLimiter } from '../../node/limits/rate.js'
 import { LoginThrottle } from '../../node/limits/throttle.js'
 import { Audit } from '../../node/net/audit.js'
 import { clientAddress } from '../../node/net/connection-limiter.js'
+import { hasSeveralHosts } from '../../node/net/http.js'
 import type { Origins } from '../../node/net/origins.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { protobufHubCodec } from '../wire/protobuf-hub-codec.js'
@@ -67,6 +68,7 @@ export class HandshakeValidator {
   }
 
   read(request: IncomingMessage): HandshakeRequest | HandshakeRefusal {
+    if (hasSeveralHosts(request)) return { status: 400, text: 'The request has more than one Host header' }
     const handshake = readHandshake(request.url ?? '', request.headers, this.#options.path)
     if ('status' in handshake) return handshake
     if (!this.#options.origins.allow(request.headers)) {
