@@ -1,5 +1,6 @@
 import { jetstream, jetstreamManager, RetentionPolicy, type StreamConfig } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
+import { firstValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { type StoreServer, serve } from '../../../src/server/index.js'
@@ -83,6 +84,29 @@ describe('NATS resources found by a node', { timeout: PATIENCE }, () => {
     const writer = openClient(store.url)
     for (let at = 0; (await parts()).some(part => part.endsWith('.killed')); at++)
       await writer.key(`k${at % 7}`, text).set(String(at))
+  })
+
+  it('a removed stream is not created again while running nodes have the keys, which can be saved', async () => {
+    const name = newName()
+    const { streams } = await atNats()
+    const store = await node(name)
+    await openClient(store.url).key('a', text).set('kept')
+    await streams.delete(`rxss_${name}`)
+    const waiting = firstValueFrom(store.storage$)
+    const log = jetStreamLog({ servers: nats.servers, name, replicas: 1, nodeId: 'b', connectTimeout: 100 })
+    await expect(serve({ port: 0, wsPort: 0, log })).rejects.toMatchObject({
+      code: 'connection-lost',
+      message: expect.stringMatching(`stream rxss_${name} was removed.*save the keys of a running node`),
+    })
+    expect(await waiting).toMatchObject({
+      state: 'waiting',
+      error: { message: expect.stringMatching(/removed|not found/) },
+    })
+    const dump = [...store.dump()]
+    await store.close()
+    await streams.delete(`OBJ_rxss_${name}`)
+    const empty = await node(name)
+    expect(await empty.load(dump)).toMatchObject({ loaded: 1, versionsKept: 1 })
   })
 
   it('a bucket that was removed is created again before the next snapshot', async () => {

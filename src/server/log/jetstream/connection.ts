@@ -90,11 +90,21 @@ export async function prepareStream(
   const names = natsNames(name)
   const manager = await jetstream.jetstreamManager(nats)
   const storage = jetstream.StorageType.File
-  try {
-    checkStream(await manager.streams.info(names.stream), names.subject, max_payload, replicas)
-  } catch (error) {
-    const isMissing = error instanceof jetstream.JetStreamApiError && error.code === STREAM_NOT_FOUND
-    if (!isMissing) throw error
+  const find = async (stream: string): Promise<StreamInfo | undefined> => {
+    try {
+      return await manager.streams.info(stream)
+    } catch (error) {
+      if (error instanceof jetstream.JetStreamApiError && error.code === STREAM_NOT_FOUND) return undefined
+      throw error
+    }
+  }
+  // Nodes create the stream before the bucket. So if only the bucket exists, the stream was removed.
+  const bucket = await find(`OBJ_${names.bucket}`)
+  const stream = await find(names.stream)
+  if (bucket !== undefined) checkRetention(bucket, replicas)
+  if (stream !== undefined) checkStream(stream, names.subject, max_payload, replicas)
+  else if (bucket !== undefined) throw streamRemovedError(names)
+  else
     await manager.streams.add({
       name: names.stream,
       subjects: [names.subject],
@@ -105,14 +115,21 @@ export async function prepareStream(
       // Nodes detect later duplicates by themselves.
       duplicate_window: 120 * 1e9,
     })
-  }
   const openBucket = async (): Promise<ObjectStore> =>
     new objects.Objm(nats).create(names.bucket, { storage, replicas })
-  const snapshots = await openBucket()
-  // An existing bucket keeps its configuration, so it must be suitable.
-  checkRetention((await snapshots.status()).streamInfo, replicas)
-  return { nats, manager, names, snapshots, openBucket }
+  return { nats, manager, names, snapshots: await openBucket(), openBucket }
 }
+
+/**
+ * Returns the error for a removed stream. A node must not create the stream again, because the other nodes would then
+ * stop and lose their keys.
+ */
+const streamRemovedError = ({ stream, bucket }: NatsNames): StreamError =>
+  new StreamError(
+    'lost',
+    `the stream ${stream} was removed, but not the bucket OBJ_${bucket}: save the keys of a running node with ` +
+      '`rx-statestore dump`, stop all nodes, remove the bucket, start the nodes and load the keys',
+  )
 
 /** Returns whether only the operator can fix an error, so that retrying is pointless. */
 export const isPermanentError = (error: unknown): boolean =>
@@ -168,8 +185,12 @@ const REFUSED_ERRORS = new Set(['InvalidArgumentError', 'PermissionViolationErro
 export function streamError(message: string, cause: unknown): StreamError {
   if (cause instanceof StreamError) return cause
   const isRefused = cause instanceof Error && REFUSED_ERRORS.has(cause.name)
-  return new StreamError(isRefused ? 'refused' : 'lost', `${message}: ${reason(cause)}`, { cause })
+  const why = cause instanceof Error && cause.name === 'JetStreamNotEnabled' ? NO_RESPONDER : reason(cause)
+  return new StreamError(isRefused ? 'refused' : 'lost', `${message}: ${why}`, { cause })
 }
+
+/** The NATS client reports only `jetstream is not enabled`. */
+const NO_RESPONDER = 'no NATS server accepts it; the stream was removed, JetStream is disabled, or its disk is full'
 
 /**
  * Runs a task on subscription and emits its result.
