@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { createWebSocketStream, WebSocket } from 'ws'
+import { text } from '../../../src/client/index.js'
+import { systemClock } from '../../../src/core/util/clock.js'
+import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { connect, publish } from '../../support/packets.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
+import { openMetrics, scrape } from '../metrics/exposition.js'
 
 const NOW = '1696374425000:0:CLIENT'
 const TOO_LARGE = 149
@@ -26,6 +30,70 @@ async function open() {
 async function expectUnharmed(observer: StoreClient): Promise<void> {
   expect((await observer.request(command('GET key'))).text).toBe('$-1\r\n')
 }
+
+describe('the maximum packet size of a client', () => {
+  const MAX_BYTES = 1_000
+  const LARGE = 'x'.repeat(MAX_BYTES)
+
+  async function openSmall() {
+    const { store } = await openStore({ clock: systemClock })
+    await store.load([
+      { key: 'large', value: LARGE },
+      { key: 'small', value: 'v' },
+    ])
+    return { store, client: openClient(store.url, { maxPacketSize: MAX_BYTES }) }
+  }
+
+  it.each([
+    ['a value', 'GET large', 1_009],
+    ['a page of keys', 'SCAN *', 2_000],
+  ])('%s that exceeds it is answered with an error that says so', async (_, words, replyBytes) => {
+    const { store } = await openSmall()
+    await store.load(Array.from({ length: 400 }, (_, i) => ({ key: `k${i}`, value: '' })))
+    const client = await StoreClient.ready(store.url, 'client', { properties: { maximumPacketSize: MAX_BYTES } })
+    const { text: reply, packet } = await client.request(command(words), { timestamp: NOW })
+    const [, bytes] =
+      /^-ERR the reply of (\d+) bytes exceeds the maximum packet size of the client, 1000 bytes\r\n$/.exec(reply) ?? []
+    expect(Number(bytes)).toBeGreaterThanOrEqual(replyBytes)
+    expect(packet.properties?.userProperties).toMatchObject({ __stat: '200' })
+    expect((await client.request(command('GET small'))).text).toBe('$1\r\nv\r\n')
+  })
+
+  it('a response of exactly this size is received', async () => {
+    const { store } = await openSmall()
+    const client = await StoreClient.ready(store.url, 'client', { properties: { maximumPacketSize: MAX_BYTES } })
+    let received = 0
+    for (let length = MAX_BYTES - 250; length < MAX_BYTES; length++) {
+      await store.load([{ key: 'a', value: 'x'.repeat(length) }])
+      const { text: reply, packet } = await client.request(command('GET a'), { timestamp: NOW })
+      if (reply.startsWith('-ERR')) break
+      received = 3 + (packet.length ?? 0)
+    }
+    expect(received).toBe(MAX_BYTES)
+  })
+
+  it('a client that reads a larger value learns both sizes', async () => {
+    const { client } = await openSmall()
+    await expect(client.key('large', text).get()).rejects.toMatchObject({
+      code: 'service-unknown',
+      text: 'the reply of 1009 bytes exceeds the maximum packet size of the client, 1000 bytes',
+    })
+  })
+
+  it('a notification that exceeds it is dropped and counted, and a client that verifies its values learns of it', async () => {
+    const { store } = await openSmall()
+    const metrics = await openMetrics(store)
+    const client = openClient(store.url, { maxPacketSize: MAX_BYTES, verifyEvery: 1 })
+    const errors = record(client.errors$)
+    const watched = record(client.key('small', text).value$)
+    await watched.until(({ values }) => values.length === 1)
+    await store.load([{ key: 'small', value: LARGE }])
+    await errors.until(({ values }) => values.length > 0)
+    expect(errors.values[0]).toMatchObject({ code: 'service-unknown', text: expect.stringMatching(/ 1000 bytes$/) })
+    expect(watched.values).toHaveLength(1)
+    expect((await scrape(metrics)).value('rx_statestore_too_large_messages_total')).toBe(1)
+  })
+})
 
 describe('the maximum packet size', () => {
   it('the maximum packet size is announced in CONNACK', async () => {

@@ -20,6 +20,11 @@ export interface Client {
    * memory.
    */
   deliver(topic: string, content: Content): void
+  /**
+   * Returns the client's maximum packet size in bytes if {@link deliver} would drop the message because of it (MQTT 5.0,
+   * section 3.1.2.11.4). Default: no message is too large.
+   */
+  exceededPacketSize?(topic: string, content: Content): number | undefined
 }
 
 /** Why a PUBLISH is rejected. With a `disconnect` reason code, the connection is also closed. */

@@ -26,6 +26,8 @@ export type Reply =
   | { readonly type: 'refused' }
   | (ScanPage & { readonly type: 'page' })
   | { readonly type: 'error'; readonly code: KnownServiceErrorCode }
+  /** An error that the protocol does not name. */
+  | { readonly type: 'error'; readonly code: 'service-unknown'; readonly text: string }
 
 // These constants are annotated as pure, so that clients, which only read replies, do not bundle them.
 const OK = /* @__PURE__ */ encodeSimple('OK')
@@ -53,7 +55,9 @@ export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Arra
     case 'page':
       return encodeNested([encodeArray(reply.keys), ...(reply.token ? [encodeBlob(reply.token)] : [])])
     case 'error':
-      return encodeError(SPELLING[dialect].errorPrefix + SERVICE_ERRORS[reply.code])
+      return encodeError(
+        SPELLING[dialect].errorPrefix + (reply.code === 'service-unknown' ? reply.text : SERVICE_ERRORS[reply.code]),
+      )
   }
 }
 

@@ -23,7 +23,7 @@ export interface CommandResult {
   readonly position?: Hlc | undefined
   readonly changes: readonly KeyChange[]
   /** The cost of a SCAN page: the bytes of compared keys times the words of the globs. Default: 0. */
-  readonly work?: number
+  readonly work?: number | undefined
   /** Whether this repeats the reply to an earlier delivery of the same request. Default: false. */
   readonly repeated?: true
 }

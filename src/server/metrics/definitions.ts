@@ -107,6 +107,11 @@ export const METRICS = {
     { labels: ['category', 'direction'] },
   ),
   aio_broker_store_expired_messages: counter('Clients', DROP, 'Messages that expired before they were delivered.'),
+  rx_statestore_too_large_messages_total: counter(
+    'Clients',
+    DROP,
+    'Messages that were dropped because they exceed the maximum packet size of the client.',
+  ),
   aio_broker_authentication_successes: counter('Clients', ACCESS, 'Accepted logins.', { labels: ['category'] }),
   aio_broker_authentication_deny: counter('Clients', ACCESS, 'Rejected logins. Their category is not known.', {
     labels: ['category'],

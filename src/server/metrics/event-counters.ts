@@ -65,6 +65,7 @@ export class EventCounters {
   #keynotifyRequests = 0
   #rejectedLogins = 0
   #expiredMessages = 0
+  #tooLargeMessages = 0
   #writtenBytes = 0
   #snapshots = 0
   #failedSnapshots = 0
@@ -126,6 +127,7 @@ export class EventCounters {
         ({ name, dropped }) => [dropped, { category: name, direction: 'outgoing' }] as const,
       ),
       aio_broker_store_expired_messages: one(this.#expiredMessages),
+      rx_statestore_too_large_messages_total: one(this.#tooLargeMessages),
       aio_broker_authentication_successes: by(({ logins }) => logins),
       aio_broker_authentication_deny: [[this.#rejectedLogins, { category: NO_CATEGORY }]],
       aio_broker_authorization_deny: by(({ denied }) => denied),
@@ -192,7 +194,8 @@ export class EventCounters {
 
   #onDrop({ reason, clientId }: ServerDropEvent): void {
     if (reason === 'expired') this.#expiredMessages++
-    else if (reason === 'slow-client') this.#countsOf(clientId).dropped++
+    else if (reason === 'too-large') this.#tooLargeMessages++
+    else this.#countsOf(clientId).dropped++
   }
 
   #onAccess({ event, outcome, action, reason, clientId }: ServerAccessEvent): void {

@@ -95,6 +95,17 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
     }
   }
 
+  /** Returns the response to a read whose reply the client does not accept. */
+  tooLargeResponse({ payload, work }: InvokeResponse, maxPacketBytes: number): InvokeResponse {
+    const text = `the reply of ${payload.length} bytes exceeds the maximum packet size of the client, ${maxPacketBytes} bytes`
+    return this.respond({
+      reply: { type: 'error', code: 'service-unknown', text },
+      version: undefined,
+      changes: [],
+      work,
+    })
+  }
+
   failureResponse({ problem }: Pick<LogFailure, 'problem'>): InvokeResponse {
     if (problem === 'broken') return DISK_FAILED
     if (problem === 'closed') return STOPPING

@@ -4,11 +4,8 @@ import type { ServerChangeEvent, ServerRequestTrace } from '../../core/diagnosti
 import type { Content, Incoming, Publish } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
 import { userPropertyFilter } from '../../core/mqtt5/user-properties.js'
-import { encodeNotification } from '../../core/protocol/notifications.js'
-import { CONTENT_TYPE, type GoneReason, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
+import { CONTENT_TYPE } from '../../core/protocol/properties.js'
 import type { Dialect, Reply } from '../../core/protocol/replies.js'
-import { notificationPrefix } from '../../core/protocol/topics.js'
-import { toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { Engine, EntryResult, KeyChange, RestoreResult } from '../engine/engine.js'
 import type { LoggedWrite, Owner, RestoredRecord } from '../engine/entry.js'
@@ -17,7 +14,8 @@ import type { Job } from './batch.js'
 import { CommitLoop, type CommitLoopHost } from './commit-loop.js'
 import { type InvokeResponse, type ParsedRequest, RequestProcessor, type VolatileRule } from './request-processor.js'
 import { settleTrace, traceOf } from './request-trace.js'
-import { isResponseTopic, isTopicName, type TopicRights, TopicRules } from './topic-rules.js'
+import { isResponseTopic, type TopicRights, TopicRules } from './topic-rules.js'
+import { WatchNotifier } from './watch-notifier.js'
 
 /** The outcome of a request, for operators. */
 export interface RequestReport {
@@ -194,8 +192,9 @@ export class StoreService implements CommitLoopHost {
     this.#options.onError(error)
   }
 
-  #respond(job: RequestJob, response: InvokeResponse): void {
+  #respond(job: RequestJob, result: InvokeResponse): void {
     const { owner: connection, message, trace } = job
+    const response = this.#fitToClient(job, result)
     // A will is published after the connection of its client has closed. It may change keys, but its client receives no
     // notifications.
     if (!connection.open) this.#engine.watchers.removeConnection(connection)
@@ -211,6 +210,21 @@ export class StoreService implements CommitLoopHost {
         this.#answer(connection, message, response)
         this.onChanges(changes, this.#filterProperties(trace.notificationProperties))
       })
+  }
+
+  /**
+   * Replaces a reply that exceeds the client's maximum packet size by an error, because the client would otherwise wait
+   * until its timeout. Only reads have large replies.
+   */
+  #fitToClient({ owner, message }: RequestJob, response: InvokeResponse): InvokeResponse {
+    const { responseTopic } = message
+    const type = response.reply?.type
+    if (responseTopic === undefined || (type !== 'value' && type !== 'page')) return response
+    // Otherwise, the response goes to other clients.
+    if (!owner.subscribes(responseTopic)) return response
+    const maxPacketBytes = owner.exceededPacketSize?.(responseTopic, contentOf(message, response))
+    if (maxPacketBytes === undefined) return response
+    return this.#requestHost.processor.tooLargeResponse(response, maxPacketBytes)
   }
 
   #report({ owner: connection, message, arrivedAt }: RequestJob, { reply, repeated }: InvokeResponse): void {
@@ -233,13 +247,7 @@ export class StoreService implements CommitLoopHost {
   #answer(connection: Client, message: Incoming, response: InvokeResponse): void {
     const { responseTopic, correlationData } = message
     if (responseTopic === undefined || correlationData === undefined) return
-    const content: Content = {
-      payload: response.payload,
-      correlationData,
-      contentType: CONTENT_TYPE,
-      userProperties: response.userProperties,
-      commonProperties: response.commonProperties,
-    }
+    const content = contentOf(message, response)
     if (this.#options.sendResponse) this.#options.sendResponse(connection, message, content)
     else if (connection.subscribes(responseTopic)) connection.deliver(responseTopic, content)
     // If a client has not subscribed to its own response topic, other clients must not receive the response.
@@ -249,6 +257,14 @@ export class StoreService implements CommitLoopHost {
     }
   }
 }
+
+const contentOf = ({ correlationData }: Incoming, response: InvokeResponse): Content => ({
+  payload: response.payload,
+  correlationData,
+  contentType: CONTENT_TYPE,
+  userProperties: response.userProperties,
+  commonProperties: response.commonProperties,
+})
 
 const REQUEST_OVERHEAD_BYTES = 200
 
@@ -333,57 +349,4 @@ class RequestJob implements Job {
 function changeType({ notification, isExpired, isNew }: KeyChange): ServerChangeEvent['type'] {
   if (notification.op === 'delete') return isExpired ? 'expired' : 'deleted'
   return isNew ? 'inserted' : 'modified'
-}
-
-const NOTIFICATION_PROPERTIES = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
-
-export class WatchNotifier {
-  readonly #dialect: Dialect
-  readonly #onlySubscribed: boolean
-  readonly #prefixes = new WeakMap<Client, string>()
-
-  /** @param onlySubscribed - whether only clients that also subscribe to the topic are notified */
-  constructor(dialect: Dialect, onlySubscribed: boolean) {
-    this.#dialect = dialect
-    this.#onlySubscribed = onlySubscribed
-  }
-
-  /** Notifies the watchers of a change. Returns the number of notified clients. */
-  notify(change: KeyChange, watchers: Iterable<Client>, properties?: Readonly<Record<string, string>>): number {
-    let notified = 0
-    let content: Content | undefined
-    let key: string | undefined
-    for (const watcher of watchers) {
-      key ??= toHex(change.key)
-      const topic = this.#prefixOf(watcher) + key
-      // The topic of a long key exceeds the MQTT limit.
-      if (!isTopicName(topic) || (this.#onlySubscribed && !watcher.subscribes(topic))) continue
-      content ??= this.#contentOf(change, properties)
-      watcher.deliver(topic, content)
-      notified++
-    }
-    return notified
-  }
-
-  #prefixOf(watcher: Client): string {
-    const cachedPrefix = this.#prefixes.get(watcher)
-    if (cachedPrefix !== undefined) return cachedPrefix
-    const prefix = notificationPrefix(watcher.clientId)
-    this.#prefixes.set(watcher, prefix)
-    return prefix
-  }
-
-  #contentOf({ notification, version, isExpired }: KeyChange, properties?: Readonly<Record<string, string>>): Content {
-    const reason: GoneReason = isExpired ? 'expired' : 'deleted'
-    return {
-      payload: encodeNotification(notification, this.#dialect),
-      contentType: CONTENT_TYPE,
-      userProperties: {
-        ...properties,
-        [PROPERTY.timestamp]: String(version),
-        ...(notification.op === 'delete' && { [PROPERTY.reason]: reason }),
-      },
-      commonProperties: NOTIFICATION_PROPERTIES,
-    }
-  }
 }

@@ -25,6 +25,7 @@ import type { Accepted, Verdict } from './handler.js'
 import { CredentialExpiry, KeepAlive } from './keep-alive.js'
 import { type Link, listenerName } from './link.js'
 import { PacketHandler, type PacketHandlerPeer } from './packet-handler.js'
+import type { Grant } from './session.js'
 
 const LIMITS: ReadonlyMap<ReasonCode, ConnectionLimit> = new Map([
   [REASON.receiveMaximumExceeded, 'receive-maximum'],
@@ -35,6 +36,9 @@ const LIMITS: ReadonlyMap<ReasonCode, ConnectionLimit> = new Map([
 
 /** The user property of CONNECT that groups clients in metrics, as in Azure IoT Operations. */
 const CATEGORY_PROPERTY = 'metriccategory'
+
+/** The grant for a message to a client without a subscription. See {@link Connection.deliver}. */
+const NO_GRANT: Grant = { qos: 1, subscriptionIds: [] }
 
 /** The end of a connection, as reported in events. */
 interface Ending {
@@ -222,6 +226,11 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
 
   deliver(topic: string, content: Content): void {
     this.#packetHandler?.deliver(topic, content)
+  }
+
+  exceededPacketSize(topic: string, content: Content): number | undefined {
+    const grant = this.#packetHandler?.session.grant(topic) ?? NO_GRANT
+    return this.#connectHandler.pendingClient?.outbound.exceededPacketSize(topic, content, grant)
   }
 
   send(packet: ServerPacket): void {

@@ -1,13 +1,14 @@
 import { serverDropChannel, serverPublishChannel } from '../../../core/diagnostics/server-channels.js'
 import type { ServerDropEvent } from '../../../core/diagnostics/server-events.js'
 import { encodePacket } from '../../../core/mqtt5/encode.js'
-import type { Connect, Envelope, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
+import type { Connect, Content, Envelope, ServerPacket, Version } from '../../../core/mqtt5/packets.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import { LIMIT, OVERHEAD_BYTES } from '../limits/limits.js'
 import type { Delivery } from '../routing/delivery.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { Sender } from './delivery-queue.js'
 import type { Link } from './link.js'
+import type { Grant } from './session.js'
 
 export interface PacketWriterPeer {
   readonly clientId: string
@@ -16,6 +17,12 @@ export interface PacketWriterPeer {
 
 /** The share of the memory budget that may be in use when a new alias is assigned. No client needs aliases. */
 const ALIAS_BUDGET_SHARE = 1 / 2
+
+/**
+ * Upper bound of the size of a message of the store without its payload, bytes: a few texts of at most 65,535 bytes
+ * each, and the identifiers of the subscriptions.
+ */
+const MAX_OVERHEAD_BYTES = 1024 * 1024
 
 /** The packets that carry a reason string even if the client requests none (MQTT 5.0, section 3.1.2.11.7). */
 const ALWAYS_EXPLAINED: ReadonlySet<string> = new Set(['connack', 'disconnect'])
@@ -83,7 +90,7 @@ export class PacketWriter implements Sender {
     const messageExpiry = remainingSeconds && Math.max(0, remainingSeconds)
     const options = { packetId, qos, dup, retain, messageExpiry, subscriptionIds, topicAlias: undefined, version }
     // A message that is too large for the client counts as delivered (MQTT 5.0, section 3.1.2.11.4).
-    if (!this.#fitsClientLimit(topic, delivery, options)) return this.#drop('too-large', qos)
+    if (!this.#fitsClientLimit(topic, delivery.content, options)) return this.#drop('too-large', qos)
     if (this.#aliasMaximum === 0) this.#write(topic, delivery, options)
     else this.#writeAliased(delivery, options)
     const payloadBytes = delivery.content.payload.length
@@ -94,6 +101,24 @@ export class PacketWriter implements Sender {
       serverPublishChannel.publish({ direction: 'sent', clientId: this.#peer.clientId, qos, payloadBytes })
     }
     return true
+  }
+
+  /** Returns the client's maximum packet size in bytes if a message exceeds it. */
+  exceededPacketSize(topic: string, content: Content, { qos, subscriptionIds }: Grant): number | undefined {
+    const limit = this.#maximumPacketSize
+    // Only messages that might exceed the limit are measured.
+    if (content.payload.length + MAX_OVERHEAD_BYTES <= limit) return undefined
+    const envelope: Envelope = {
+      packetId: qos === 0 ? 0 : 1,
+      qos,
+      dup: false,
+      retain: false,
+      messageExpiry: undefined,
+      subscriptionIds,
+      topicAlias: undefined,
+      version: this.#version,
+    }
+    return this.#fitsClientLimit(topic, content, envelope) ? undefined : limit
   }
 
   #drop(reason: ServerDropEvent['reason'], qos: 0 | 1 | 2): false {
@@ -123,7 +148,7 @@ export class PacketWriter implements Sender {
     const bytes = topic.length + OVERHEAD_BYTES
     const { budget } = this.#host
     const hasMemory = budget.used + bytes <= ALIAS_BUDGET_SHARE * budget.limit
-    if (!hasMemory || !this.#fitsClientLimit(topic, delivery, withAlias)) {
+    if (!hasMemory || !this.#fitsClientLimit(topic, delivery.content, withAlias)) {
       this.#write(topic, delivery, options)
       return
     }
@@ -133,7 +158,7 @@ export class PacketWriter implements Sender {
     this.#write(topic, delivery, withAlias)
   }
 
-  #fitsClientLimit(topic: string, { content }: Delivery, options: Envelope): boolean {
+  #fitsClientLimit(topic: string, content: Content, options: Envelope): boolean {
     const limit = this.#maximumPacketSize
     return limit === Number.POSITIVE_INFINITY || this.#host.encoder.sizeOf(topic, content, options) <= limit
   }
