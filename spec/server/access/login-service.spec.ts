@@ -7,7 +7,7 @@ import {
   type LoginResult,
   type ProofOf,
 } from '../../../src/server/access/login.js'
-import { LoginService } from '../../../src/server/access/login-service.js'
+import { LoginService, MAX_USERNAME_LENGTH } from '../../../src/server/access/login-service.js'
 import { Passwords } from '../../../src/server/access/passwords.js'
 import { Tokens } from '../../../src/server/access/tokens.js'
 import { ManualClock } from '../../support/manual-clock.js'
@@ -47,6 +47,22 @@ function open(nameOf: (username: string | undefined) => string | undefined) {
 }
 
 describe('the login service', () => {
+  it.each(['guessable', 'verifiable'] as const)(
+    'a user name over the maximum length is rejected before a %s login is checked',
+    proof => {
+      let checked = 0
+      const authenticate = (): LoginResult => {
+        checked++
+        return { principal: {} }
+      }
+      const logins = new LoginService(Object.assign(authenticate, { proofOf: () => proof }), new ManualClock())
+      const rejectionOf = (length: number) => logins.rejectionFor(requestOf({ username: 'x'.repeat(length) }))
+      expect(rejectionOf(MAX_USERNAME_LENGTH)).toBeUndefined()
+      expect(rejectionOf(MAX_USERNAME_LENGTH + 1)).toMatchObject({ refused: 'credentials' })
+      expect(checked).toBe(0)
+    },
+  )
+
   it('failed guesses at other names do not delay a user name that has logged in from the same address', async () => {
     const { login, guess, isThrottled } = open(username => username)
     await login('panel')

@@ -40,6 +40,12 @@ describe('a store with authentication', () => {
     expect(second?.clientId).not.toBe('')
   })
 
+  it('a store with authentication rejects a user name of more than 4,096 characters', async () => {
+    const { store } = await openStore({ authenticate: ({ username = '' }) => ({ principal: { username } }) })
+    await StoreClient.ready(store.url, 'c', as('x'.repeat(4_096)))
+    expect(await turnedAway(store.url, 'd', as('x'.repeat(4_097)))).toBe(BAD_CREDENTIALS)
+  })
+
   it.each([
     ['a wrong password', { username: 'alice', password: 'wrong' }, BAD_CREDENTIALS],
     ['a client without credentials', {}, NOT_AUTHORIZED],

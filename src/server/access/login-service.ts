@@ -18,6 +18,16 @@ const TURN_REJECTIONS: Readonly<Record<TurnRejection, RejectedResult>> = {
 }
 
 const MAX_CONCURRENT_CHECKS = 4
+/**
+ * The maximum length of a user name, in UTF-16 code units. {@link LoginQueue} would serve names last that are too long
+ * for V8 to hash their content.
+ */
+export const MAX_USERNAME_LENGTH = 4_096
+
+const NAME_TOO_LONG: RejectedResult = {
+  refused: 'credentials',
+  reason: `the user name has more than ${MAX_USERNAME_LENGTH} characters`,
+}
 
 /** Schedules logins per address, and throttles addresses with too many failed logins. */
 export class LoginService {
@@ -45,8 +55,9 @@ export class LoginService {
    * Returns why a login is rejected without a check. Callers check this first, so that a throttled login takes no slot.
    */
   rejectionFor(request: LoginRequest): RejectedResult | undefined {
-    if (this.#isVerifiable(request)) return undefined
     const { remoteAddress = '', username } = request
+    if (username !== undefined && username.length > MAX_USERNAME_LENGTH) return NAME_TOO_LONG
+    if (this.#isVerifiable(request)) return undefined
     const pause = this.#throttle.pause(remoteAddress, username)
     if (pause === 0) return undefined
     return { refused: 'rate', reason: `too many failed logins; try again in ${Math.ceil(pause / 1_000)} s` }
