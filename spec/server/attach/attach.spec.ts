@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
+import { fromUtf8 } from '../../../src/core/util/bytes.js'
 import { type Clock, systemClock } from '../../../src/core/util/clock.js'
 import { attach } from '../../../src/server/index.js'
 import { openAttached, untilState } from '../../support/open-attached.js'
@@ -202,6 +203,26 @@ describe('attach', () => {
       expect(after).not.toEqual(before)
       const announced = (await listener.arrived(2)).map(({ text }) => text)
       expect(announced).toEqual([before, after].map(state => state?.state === 'serving' && state.life))
+    })
+
+    it('a client that ignores instances keeps the watches that a new policy permits', async () => {
+      const url = await brokerUrl()
+      const policy = (keys: string): string => POLICY.replace('panel/*', keys)
+      const store = await openAttached(url, { policy: policy('[ab]'), identityProperty: 'client_id' })
+      const panel = await StoreClient.ready(url, 'panel-7')
+      const ask = async (words: string): Promise<string> => {
+        const userProperties = { client_id: 'panel-7' }
+        return String((await panel.request(command(words), { timestamp: NOW(), userProperties })).payload).trim()
+      }
+      for (const key of ['a', 'b']) expect(await ask(`KEYNOTIFY ${key}`)).toBe('+OK')
+      store.reload({ policy: policy('b') })
+      expect(Array.from(store.watchedBy('panel-7'), fromUtf8)).toEqual(['b'])
+      await store.load([
+        { key: 'a', value: 'hidden' },
+        { key: 'b', value: 'shown' },
+      ])
+      const [notification] = await panel.arrived(1)
+      expect(notification?.text).toContain('shown')
     })
 
     it('a new policy ends the watches of clients that watch globs and may read other keys', async () => {

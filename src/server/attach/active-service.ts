@@ -11,12 +11,12 @@ import {
   type StateStoreError,
 } from '../../core/util/errors.js'
 import type { OpenedStorage } from '../storage/storage.js'
-import { AttachedRequestHandler, type RequestHandlerEvents } from './attached-request-handler.js'
+import { AttachedRequestHandler, type ChangedRights, type RequestHandlerEvents } from './attached-request-handler.js'
 import { InboundQueue } from './inbound-queue.js'
 import { InstanceAnnouncer, OwnInstanceIds } from './instance-announcer.js'
 import type { DisconnectTopicFilter, Settings } from './options.js'
 import { DropReporter, OutboundQueue } from './outbound-queue.js'
-import { PresenceSweep, type RemoteClient } from './remote-clients.js'
+import { PresenceSweep } from './remote-clients.js'
 import { RivalProbe } from './service-probe.js'
 
 /** The events of an active service. No event follows `onEnded`. */
@@ -138,9 +138,12 @@ export class ActiveService {
     return this.#hasReceivedOwnAnnouncement && (mayServe || (current.state === 'confirming' && !current.isContested))
   }
 
-  /** Ends the watches of some clients. If there are any, a new instance id has all clients register again. */
-  endWatches(isAffected: (client: RemoteClient) => boolean): void {
-    if (!this.handler.endWatches(isAffected)) return
+  /**
+   * Ends the watches that changed rights no longer permit. If there are any, a new instance id has all clients of this
+   * package register again.
+   */
+  endWatches(rights: ChangedRights): void {
+    if (!this.handler.endWatches(rights)) return
     this.handler.instanceId = this.#instanceIds.next()
     if (this.#state.state !== 'serving') return
     this.#announce(() => undefined)

@@ -6,7 +6,7 @@ import { NO_USER_PROPERTIES } from '../../core/mqtt5/properties.js'
 import { isPublishable } from '../../core/mqtt5/topic.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
-import { concatBytes, putAscii, toHex, utf8 } from '../../core/util/bytes.js'
+import { concatBytes, fromBinaryString, putAscii, toHex, utf8 } from '../../core/util/bytes.js'
 import { type RequestReport, StoreService } from '../service/store-service.js'
 import { isTopicName, responseTopicRejection } from '../service/topic-rules.js'
 import type { OpenedStorage } from '../storage/storage.js'
@@ -29,6 +29,13 @@ export interface RequestHandlerEvents {
    * @param clientId - the requester, if known
    */
   onUnanswered(clientId: string | undefined, responseTopic: string): void
+}
+
+/** The rights of clients after a change of the policy. */
+export interface ChangedRights {
+  canRead(client: Client, key: Uint8Array): boolean
+  /** Returns whether a client may read the same patterns of keys as before. */
+  canReadSame(client: Client): boolean
 }
 
 interface PendingRequest {
@@ -129,11 +136,25 @@ export class AttachedRequestHandler {
     this.clients.onDisconnected(clientId)
   }
 
-  /** Ends the watches of the clients to which `isAffected` applies. Returns whether there are any. */
-  endWatches(isAffected: (client: RemoteClient) => boolean): boolean {
-    const affected = Array.from(this.clients.watchingClients()).filter(isAffected)
-    for (const client of affected) this.engine.watchers.removeConnection(client)
-    return affected.length > 0
+  /**
+   * Ends the watches of keys that their clients may no longer read, and all globs of clients that may read other keys
+   * than before. Returns whether there are any. The other watches remain, because clients of other vendors do not
+   * register again.
+   */
+  endWatches({ canRead, canReadSame }: ChangedRights): boolean {
+    const { watchers } = this.engine
+    let hasEnded = false
+    for (const client of Array.from(this.clients.watchingClients())) {
+      for (const key of Array.from(watchers.keysOf(client))) {
+        if (canRead(client, fromBinaryString(key))) continue
+        watchers.remove(client, key)
+        hasEnded = true
+      }
+      if (watchers.globs.countOf(client) === 0 || canReadSame(client)) continue
+      watchers.removeGlobs(client)
+      hasEnded = true
+    }
+    return hasEnded
   }
 
   get #identityProperty(): string | undefined {

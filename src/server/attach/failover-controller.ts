@@ -100,7 +100,7 @@ export class FailoverController {
   }
 
   /**
-   * Applies a new policy. Ends the watches of clients that watch keys that they must no longer read, or globs and may
+   * Applies a new policy. Ends the watches of keys that clients must no longer read, and the globs of clients that may
    * read other keys than before. Throws {@link ArgumentError} for a store without a policy, and {@link ClosedError}.
    */
   setPolicy(policy: Policy): void {
@@ -109,13 +109,7 @@ export class FailoverController {
     if (rights === undefined) throw new ArgumentError('The store was attached without a policy; attach it with one')
     const canReadSame = rights.setPolicy(policy)
     if (this.#role.role !== 'active') return
-    const { service } = this.#role
-    const { engine } = service.handler
-    service.endWatches(
-      client =>
-        !rights.mayReadAll(client, engine.watchedBy(client)) ||
-        (engine.watchers.globs.countOf(client) > 0 && !canReadSame(client)),
-    )
+    this.#role.service.endWatches({ canRead: (client, key) => rights.canRead(client, key), canReadSame })
   }
 
   close(): Promise<void> {

@@ -186,10 +186,9 @@ export class RemoteClientRights implements KeyRights<Client> {
     return client => this.#rightsOf(client).canReadSamePatterns(rightsBy(previous, client))
   }
 
-  /** Returns whether a client may read all keys. */
-  mayReadAll(client: Client, keys: Iterable<Uint8Array>): boolean {
-    const rights = this.#rightsOf(client)
-    return Array.from(keys).every(key => rights.allows({ type: 'read', key }))
+  /** Returns the same as {@link mayRead} without reporting a denial. */
+  canRead(client: Client, key: Uint8Array): boolean {
+    return this.#rightsOf(client).allows({ type: 'read', key })
   }
 
   #check(client: Client, type: 'read' | 'write', key: Uint8Array): boolean {

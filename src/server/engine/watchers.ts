@@ -155,9 +155,14 @@ export class Watchers<C> {
     if (globs > 0) this.#addCount(connection, -WATCHES_PER_GLOB * globs)
   }
 
-  removeConnection(connection: C): void {
+  /** Removes all globs of a connection. */
+  removeGlobs(connection: C): void {
     const globs = this.#globs.removeConnection(connection)
     if (globs > 0) this.#addCount(connection, -WATCHES_PER_GLOB * globs)
+  }
+
+  removeConnection(connection: C): void {
+    this.removeGlobs(connection)
     const keys = this.#byConnection.get(connection)
     this.#byConnection.delete(connection)
     if (keys !== undefined) this.#addCount(connection, -keys.size)
