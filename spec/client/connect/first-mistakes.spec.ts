@@ -174,7 +174,7 @@ describe('common mistakes', () => {
     const client = openClient(store.url)
     await expect(client.key('a', number).get({ timeout: 200 })).rejects.toMatchObject({
       code: 'timeout',
-      message: expect.stringMatching(/not connected: .*ECONNREFUSED 127\.0\.0\.1:\d+/),
+      message: expect.stringMatching(/has not connected to mqtt:\/\/127\.0\.0\.1:\d+ yet: check .*ECONNREFUSED 127/),
       cause: { code: 'connection-lost' },
     })
   })

@@ -177,6 +177,20 @@ describe('a write that waits for room among the requests in flight when the conn
   })
 })
 
+describe('a write before the first connection', () => {
+  it('a write without a policy fails with a timeout that says that the client has not connected', () => {
+    const session = new FakeSession()
+    const clock = new ManualClock()
+    const client = new StateStore(session, { clock, timeout: 10_000, maxQueued: 100, stopDelay: 0 })
+    const write = record(optimistic(client.key('k', text)).set('b'))
+    clock.advance(10_000)
+    expect(write.error).toMatchObject({
+      code: 'timeout',
+      message: expect.stringContaining('(the client has not connected to the broker yet: '),
+    })
+  })
+})
+
 describe('a write that is not sent while the outcome of an earlier write is unknown', () => {
   function openUnknown() {
     const session = new FakeSession()

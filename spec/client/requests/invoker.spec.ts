@@ -4,12 +4,7 @@ import type { RpcRequest } from '../../../src/client/requests/request.js'
 import type { ConnectionInfo } from '../../../src/client/session/session.js'
 import { INVOKE_TOPIC } from '../../../src/core/protocol/topics.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
-import {
-  ClosedError,
-  ConnectionLostError,
-  RequestRejectedError,
-  type StateStoreError,
-} from '../../../src/core/util/errors.js'
+import { ClosedError, ConnectionLostError, RequestRejectedError } from '../../../src/core/util/errors.js'
 import { CONNECTION, FakeSession } from '../../support/fake-session.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { loggedRequest, openInvoker, RESPONSE_TOPIC } from './open-invoker.js'
@@ -280,31 +275,6 @@ describe('a request that is bound to its connection', () => {
     send('b', bound)
     up()
     expect({ sent: sent(), log }).toEqual({ sent: [], log: ['a: connection-lost', 'b: connection-lost'] })
-  })
-})
-
-describe('the error of a timeout', () => {
-  it('the error of a timeout while disconnected contains the cause of the disconnect', () => {
-    const failures: StateStoreError[] = []
-    invoker.disconnected(new ConnectionLostError('connect ECONNREFUSED 127.0.0.1:1884'))
-    send('a', { failed: error => failures.push(error) })
-    clock.advance(10_000)
-    expect(failures).toMatchObject([
-      {
-        code: 'timeout',
-        message: expect.stringContaining('(not connected: connect ECONNREFUSED 127.0.0.1:1884)'),
-        cause: { code: 'connection-lost' },
-      },
-    ])
-  })
-
-  it('the error of a timeout while connected mentions no connection error', () => {
-    const failures: StateStoreError[] = []
-    invoker.disconnected(LOST)
-    up()
-    send('a', { isRepeatable: true, failed: error => failures.push(error) })
-    clock.advance(10_000)
-    expect(failures).toMatchObject([{ code: 'timeout', message: expect.not.stringContaining('connected') }])
   })
 })
 

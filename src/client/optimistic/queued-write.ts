@@ -1,6 +1,6 @@
 import { defaultIfEmpty, defer, map, type Observable, type Subscription, take } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
-import { reason, StateStoreError, TimeoutError } from '../../core/util/errors.js'
+import { reason, StateStoreError } from '../../core/util/errors.js'
 import type { KeySource } from '../keys/source.js'
 import { OfflineError, offlineTimeout } from './errors.js'
 import { canWait, type LateWrite, maxAgeOf, type OptimisticSettings } from './options.js'
@@ -154,7 +154,8 @@ export class QueuedWrite<T> {
 
   #timeoutError(write: UserWrite<T>): StateStoreError {
     const limit = maxAgeOf(this.#settings, write)
-    return write.isLate && this.#canWait ? offlineTimeout(limit, this.#name) : new TimeoutError(limit, this.#name)
+    const { host, key } = this.#source
+    return write.isLate && this.#canWait ? offlineTimeout(limit, key.text) : host.store.unsentError(key, limit)
   }
 
   #onDisconnected(write: UserWrite<T>): void {

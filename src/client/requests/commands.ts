@@ -100,6 +100,11 @@ export class StoreCommands {
     this.#hlc = new HlcClock(this.#nodeId)
   }
 
+  /** Returns the error of a request that was not sent within `timeout` ms, with the state of the connection. */
+  unsentError(key: KeyName, timeout: number): StateStoreError {
+    return this.#invoker.unsentError(timeout, key.text)
+  }
+
   /** GET: emits the value, or `undefined` if the key does not exist. */
   get(key: KeyName, timeout: number): Observable<StoredValue | undefined> {
     return this.#invoke({ verb: 'GET', key: key.bytes }, { key, timeout }, (payload, version) => {

@@ -7,19 +7,22 @@ import {
   OverflowError,
   RequestRejectedError,
   type StateStoreError,
+  TimeoutError,
 } from '../../core/util/errors.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } from '../session/session.js'
 import { Correlation } from './correlation.js'
+import { EarlierWrites } from './earlier-writes.js'
 import {
   NoStoreError,
+  neverConnected,
   notEncodableError,
   notSentError,
   outcomeUnknown,
   type PendingRequest,
   type RpcRequest,
-  timeoutError,
   tooLargeError,
+  unansweredError,
 } from './request.js'
 
 interface InvokerOptions {
@@ -69,6 +72,7 @@ export class Invoker {
   #measuredAt = 0
   #roundTrip: number | undefined
   #connection: ConnectionInfo | undefined
+  #hasConnected = false
   #epoch = 0
   #disconnectCause: StateStoreError | undefined
   #closeError: StateStoreError | undefined
@@ -92,6 +96,13 @@ export class Invoker {
 
   get pending(): number {
     return this.#queued.size + this.#sent.size - this.#inquiries.size
+  }
+
+  /** Returns the error of a request that was not sent within `timeout` ms, with the state of the connection. */
+  unsentError(timeout: number, key: string | undefined): TimeoutError {
+    const cause = this.#disconnectCause
+    const why = this.#hasConnected ? undefined : neverConnected(this.url, cause)
+    return new TimeoutError(timeout, key, cause, why)
   }
 
   /** Sends a request. Returns a function that drops it, but cannot recall a message on the wire. */
@@ -127,6 +138,7 @@ export class Invoker {
 
   ready(info: ConnectionInfo): void {
     this.#connection = info
+    this.#hasConnected = true
     this.#disconnectCause = undefined
     this.#queueInquiries()
     this.#flush()
@@ -232,7 +244,7 @@ export class Invoker {
    */
   #onTimeout(pending: PendingRequest): void {
     const now = this.#clock.monotonic()
-    if (pending.id === undefined) this.#fail(pending, timeoutError(pending, this.#disconnectCause))
+    if (pending.id === undefined) this.#failUnsent(pending)
     else this.#awaitInput(pending, 2 * now - pending.expiresAt)
   }
 
@@ -247,11 +259,10 @@ export class Invoker {
   }
 
   #onUnanswered(pending: PendingRequest): void {
-    const isSent = pending.id !== undefined
-    const error = timeoutError(pending, this.#disconnectCause)
-    if (!this.#remove(pending)) return
-    pending.request.failed(error)
-    if (isSent && this.#connection) this.#session.verifyConnection()
+    // The connection may have been lost in the meantime, which makes a repeatable request wait again.
+    if (pending.id === undefined) this.#failUnsent(pending)
+    else if (this.#fail(pending, unansweredError(pending, this.#disconnectCause)) && this.#connection)
+      this.#session.verifyConnection()
   }
 
   /** Returns the sent requests in the order of sending. */
@@ -279,7 +290,7 @@ export class Invoker {
     const now = this.#clock.monotonic()
     // A blocked event loop may read from the broker before it runs the overdue timer.
     if (now >= pending.expiresAt) {
-      this.#fail(pending, timeoutError(pending, this.#disconnectCause))
+      this.#failUnsent(pending)
       return
     }
     const id = ++this.#lastId
@@ -339,8 +350,16 @@ export class Invoker {
     }
   }
 
-  #fail(pending: PendingRequest, error: StateStoreError): void {
-    if (this.#remove(pending)) pending.request.failed(error)
+  #failUnsent(pending: PendingRequest): void {
+    const { timeout, key } = pending.request
+    this.#fail(pending, this.unsentError(timeout, key))
+  }
+
+  /** Returns whether the request was pending. */
+  #fail(pending: PendingRequest, error: StateStoreError): boolean {
+    const isPending = this.#remove(pending)
+    if (isPending) pending.request.failed(error)
+    return isPending
   }
 
   #remove(pending: PendingRequest): boolean {
@@ -354,37 +373,3 @@ export class Invoker {
     return true
   }
 }
-
-/**
- * Writes without a response from an earlier connection, by subject. Their responses may still arrive in a resumed
- * session. Requests for one subject are processed in order and messages of one topic are delivered in order, so no
- * response to such a write follows once a later request for the subject has its response.
- */
-class EarlierWrites {
-  #writes = new Map<string, PendingRequest[]>()
-
-  get subjects(): readonly [subject: string, writes: readonly PendingRequest[]][] {
-    return Array.from(this.#writes)
-  }
-
-  reset(sent: readonly PendingRequest[]): void {
-    this.#writes = new Map()
-    for (const pending of sent) {
-      const { subject } = pending.request
-      if (subject === undefined) continue
-      const others = this.#writes.get(subject)
-      if (others) others.push(pending)
-      else this.#writes.set(subject, [pending])
-    }
-  }
-
-  /** Removes and returns the writes for a subject that will not get a response. */
-  removeWrites(subject: string | undefined): readonly PendingRequest[] {
-    if (subject === undefined || this.#writes.size === 0) return NONE
-    const writes = this.#writes.get(subject)
-    this.#writes.delete(subject)
-    return writes ?? NONE
-  }
-}
-
-const NONE: readonly PendingRequest[] = []

@@ -3,6 +3,7 @@ import {
   ArgumentError,
   ConnectionLostError,
   forKey,
+  notConnected,
   OutcomeUnknownError,
   reason,
   StateStoreError,
@@ -69,15 +70,20 @@ const IS_IT_REACHABLE = 'the broker did not acknowledge the request: is the netw
 export const notSentError = ({ key }: RpcRequest, cause: StateStoreError | undefined): ConnectionLostError =>
   new ConnectionLostError(`The connection was lost before the request${forKey(key)} was sent`, cause && { cause })
 
-export function timeoutError(pending: PendingRequest, connection: StateStoreError | undefined): StateStoreError {
-  const { request, id, isAcknowledged } = pending
+/** Returns the error of a sent request. @param connection - why the client is not connected */
+export function unansweredError(pending: PendingRequest, connection: StateStoreError | undefined): StateStoreError {
+  const { request, isAcknowledged } = pending
   const { timeout, key, isRepeatable } = request
   // Not all brokers report missing subscribers. An unacknowledged request says nothing about the store.
   const question = isAcknowledged ? IS_THERE_A_STORE : IS_IT_REACHABLE
-  if (id === undefined) return new TimeoutError(timeout, key, connection)
-  if (isRepeatable) return new TimeoutError(timeout, key, connection, question)
-  const why = connection ? `not connected: ${connection.message}` : question
+  const why = connection ? notConnected(connection) : question
+  if (isRepeatable) return new TimeoutError(timeout, key, connection, why)
   return outcomeUnknown(pending, `no response within ${timeout} ms (${why})`)
+}
+
+export function neverConnected(url = 'the broker', cause?: StateStoreError): string {
+  const last = cause ? `; last error: ${cause.message}` : ''
+  return `the client has not connected to ${url} yet: check the address, the network and the credentials${last}`
 }
 
 export const tooLargeError = ({ key }: RpcRequest, size: number, maximum: number): ArgumentError =>

@@ -94,8 +94,13 @@ export class TimeoutError extends StateStoreError {
   override readonly name = 'TimeoutError'
   readonly key: string | undefined
 
-  constructor(timeout: number, key?: string, connection?: StateStoreError, question?: string) {
-    const why = connection === undefined ? question : `not connected: ${connection.message}`
+  /** @param why - replaces the message of `connection`, which is why the client is not connected */
+  constructor(
+    timeout: number,
+    key?: string,
+    connection?: StateStoreError,
+    why = connection && notConnected(connection),
+  ) {
     super(
       'timeout',
       `No answer within ${timeout} ms${forKey(key)}${why === undefined ? '' : ` (${why})`}; the request changed nothing and may be repeated`,
@@ -104,6 +109,8 @@ export class TimeoutError extends StateStoreError {
     this.key = key
   }
 }
+
+export const notConnected = ({ message }: StateStoreError): string => `not connected: ${message}`
 
 export interface UncertainSubject {
   readonly what: string
