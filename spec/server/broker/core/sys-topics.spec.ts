@@ -94,6 +94,16 @@ describe('The $SYS topics', () => {
     expect(connect('a', lasting).messages).toEqual([])
   })
 
+  it('a session that is resumed before it received the values receives the values of that time', () => {
+    const { clock, connect } = open()
+    const lasting = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
+    const client = connect('a', lasting)
+    client.sayAndVanish({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: '$SYS/broker/+', qos: 0 }] })
+    clock.advance(3 * INTERVAL_MS)
+    const resumed = connect('a', lasting)
+    expect(valuesOf(resumed)).toEqual({ version: VERSION, uptime: '30 seconds' })
+  })
+
   it('the broker rejects a shared subscription to the $SYS topics, because one client could be in thousands of groups', () => {
     const { core, clock, connect } = open()
     const client = connect('a')

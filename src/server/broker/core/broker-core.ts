@@ -114,7 +114,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   }
 
   retainedMessages(filter: string, isLost: MessageTest): Iterator<Message> {
-    return this.#sysTopics?.match(filter)?.values() ?? this.retained.match(filter, this.now(), isLost)
+    return this.#sysTopics?.match(filter) ?? this.retained.match(filter, this.now(), isLost)
   }
 
   gauges(): BrokerGauges {

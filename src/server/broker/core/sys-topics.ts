@@ -84,12 +84,21 @@ export class SysTopics {
     this.#cancelTick = this.#scheduleTick()
   }
 
-  /** Returns the retained messages that match a filter, or undefined for a filter of other topics. */
-  match(filter: string): Message[] | undefined {
-    if (!filter.startsWith(PREFIX)) return undefined
-    this.#published ??= this.#values()
-    const matching = Array.from(this.#published).filter(([topic]) => matchesFilter(filter, topic))
-    return matching.map(([topic, value]) => messageOf(topic, value))
+  /**
+   * Returns the retained messages that match a filter, created as they are taken, because many subscriptions may be
+   * waiting. Returns undefined for a filter of other topics.
+   */
+  match(filter: string): Iterator<Message> | undefined {
+    return filter.startsWith(PREFIX) ? this.#matching(filter) : undefined
+  }
+
+  *#matching(filter: string): Generator<Message, void> {
+    for (const topic of this.#topics) {
+      if (!matchesFilter(filter, topic)) continue
+      this.#published ??= this.#values()
+      const value = this.#published.get(topic)
+      if (value !== undefined) yield messageOf(topic, value)
+    }
   }
 
   stop(): void {
