@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { type ServePubSubOptions, servePubSub } from '../../../src/pubsub/hub/index.js'
+import { freePort } from '../../support/free-port.js'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL } from '../support/raw-pubsub-client.js'
 
@@ -61,6 +62,16 @@ describe('origins of a hub', () => {
     expect(warnings).toEqual([])
     await (await servePubSub({ ...options, warn, allowAnonymous: true })).close()
     expect(warnings).toEqual(['anonymous clients on 0.0.0.0 have full access'])
+  })
+
+  it('servePubSub rejects with the error that `warn` throws, and frees the port', async () => {
+    const warn = (words: string): void => {
+      throw new Error(words)
+    }
+    const port = await freePort()
+    const options = { host: '0.0.0.0', port, authenticate: 'anonymous', allowAnonymous: true } as const
+    await expect(servePubSub({ ...options, warn })).rejects.toThrow('anonymous clients on 0.0.0.0 have full access')
+    await (await servePubSub({ ...options, warn: () => undefined })).close()
   })
 
   it('servePubSub warns when a given server with anonymous access listens beyond loopback', async () => {

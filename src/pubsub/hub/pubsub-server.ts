@@ -31,7 +31,7 @@ export class PubSubServer implements AsyncDisposable {
   readonly #upgrades: Upgrades
   readonly #http: GivenServer
   readonly #unmount: () => void
-  readonly #stopWarning: () => void
+  #stopWarning: () => void = () => undefined
   readonly #loginGuard: LoginGuard
   readonly #senderRateLimiter: SenderRateLimiter
   readonly #tlsHandshakes = new TlsHandshakes()
@@ -59,7 +59,6 @@ export class PubSubServer implements AsyncDisposable {
     this.#connectionLimiter = createConnectionLimiter(options, loginGuard.audit)
     this.#http =
       options.server ?? createHttpServer(options, this.#connectionLimiter, this.#tlsHandshakes, unauthenticated)
-    this.#stopWarning = options.authenticate === 'anonymous' ? warnIfExposed(this.#http, options.warn) : () => undefined
     this.#unmount = mountOn(this.#http, 'upgrade', {
       isOurs: request => options.server === undefined || isBelow(path, request),
       ours: (request, stream: Duplex, head: Buffer) => this.#upgrades.handle(request, stream, head),
@@ -74,10 +73,17 @@ export class PubSubServer implements AsyncDisposable {
   static async start(options: ServePubSubOptions): Promise<PubSubServer> {
     const server = new PubSubServer(checkServeOptions(options))
     const { port, host } = server.#options
-    if (options.server !== undefined) return server
-    server.#http.listen(port, host)
-    await once(server.#http, 'listening')
-    return server
+    if (options.server === undefined) {
+      server.#http.listen(port, host)
+      await once(server.#http, 'listening')
+    }
+    try {
+      server.#warnIfAnonymous()
+      return server
+    } catch (error) {
+      await server.close()
+      throw error
+    }
   }
 
   get port(): number {
@@ -146,6 +152,11 @@ export class PubSubServer implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  #warnIfAnonymous(): void {
+    const { authenticate, warn } = this.#options
+    if (authenticate === 'anonymous') this.#stopWarning = warnIfExposed(this.#http, warn)
   }
 
   async #close(): Promise<void> {

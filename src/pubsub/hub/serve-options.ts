@@ -91,7 +91,8 @@ export interface ServePubSubOptions {
   readonly publicUrl?: string | undefined
   /**
    * Called with a warning when `authenticate: 'anonymous'` is reachable from other machines, including through a given
-   * `server`. Default: a function that emits a process warning (`process.emitWarning`, code `RX_STATESTORE_SECURITY`).
+   * `server`. Default: a function that emits a process warning (`process.emitWarning`, code `RX_STATESTORE_SECURITY`). If
+   * `warn` throws, `servePubSub` rejects with this error, unless `server` begins to listen later.
    */
   readonly warn?: ((words: string) => void) | undefined
   /** The clock. Default: the system clock. */
