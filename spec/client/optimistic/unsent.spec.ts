@@ -54,6 +54,11 @@ function open(options: OptimisticOptions<string>) {
     states,
     commands,
     occupy,
+    /** Makes room for another request in flight. */
+    makeRoom: () => {
+      session.at(session.published.length - 1).acknowledge()
+      answer()
+    },
     /** Ends the connection before the write is sent. */
     lose: () => {
       answered = session.published.length
@@ -174,6 +179,39 @@ describe('a write that waits for room among the requests in flight when the conn
     lose()
     reconnect()
     expect({ writes: writes(), errors }).toMatchObject({ writes: [], errors: [{ code: 'offline' }] })
+  })
+})
+
+describe('a write that waits for room among the requests in flight when its caller withdraws it', () => {
+  it.each([{}, { offline: 'latest' }, { conflict: 'refuse' }] as const)(
+    'the write is not sent, and the view shows the stored value again: %j',
+    options => {
+      const { view, write, makeRoom, writes } = open(options)
+      expect(view.state).toMatchObject({ value: 'b', state: 'pending' })
+      write.unsubscribe()
+      expect(view.state).toMatchObject({ value: 'a', state: 'confirmed' })
+      makeRoom()
+      expect(writes()).toEqual([])
+    },
+  )
+
+  it('a newer write is sent in its place, based on the value that the user saw first', () => {
+    const { view, write, makeRoom, writes } = open({ conflict: (mine, current, base) => `${base}-${current}-${mine}` })
+    const newer = record(view.set('c'))
+    write.unsubscribe()
+    expect(view.state).toMatchObject({ value: 'c', state: 'pending' })
+    makeRoom()
+    expect(writes()).toEqual(['SET k c IFVER'])
+    expect(newer.values).toMatchObject([{ outcome: 'applied', value: 'c' }])
+  })
+
+  it('a write that the client has sent stays unaffected', () => {
+    const { session, view, write, makeRoom } = open({})
+    session.at(session.published.length - 1).acknowledge()
+    write.unsubscribe()
+    expect(view.state).toMatchObject({ value: 'b', state: 'pending' })
+    makeRoom()
+    expect(view.state).toMatchObject({ value: 'b', state: 'confirmed' })
   })
 })
 

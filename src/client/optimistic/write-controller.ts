@@ -81,6 +81,7 @@ export class WriteController<T> implements WatchObserver {
       write.observer = subscriber
       subscriber.add(() => {
         this.#queuedWrite.withdraw(write)
+        if (this.#writeSender.tryWithdraw(write)) this.#requeue(write)
         this.#advance()
       })
       this.#enqueue(write)
@@ -222,17 +223,23 @@ export class WriteController<T> implements WatchObserver {
   }
 
   #onUnsent(write: UserWrite<T>, error: StateStoreError | undefined): void {
-    this.#keyTracker.onUnsent(this.#isConnected)
     if (error) {
+      this.#keyTracker.onUnsent(this.#isConnected)
       this.#onRefused(write, error)
       return
     }
-    // A newer write is based on this one, even if this one is withdrawn.
-    if (!write.isWithdrawn || this.#queuedWrite.write) this.#queuedWrite.requeue(write)
-    if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
+    this.#requeue(write)
     // The status follows the lost request.
     this.#onConnectionChanged(false)
     this.#advance()
+  }
+
+  /** Requeues a write that was not sent, unless it is withdrawn. */
+  #requeue(write: UserWrite<T>): void {
+    this.#keyTracker.onUnsent(this.#isConnected)
+    // A newer write is based on this one, even if this one is withdrawn.
+    if (!write.isWithdrawn || this.#queuedWrite.write) this.#queuedWrite.requeue(write)
+    if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
   }
 
   #onLost(write: UserWrite<T>, error: StateStoreError): void {

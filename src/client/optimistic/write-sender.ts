@@ -1,3 +1,4 @@
+import type { Unsubscribable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { SetCondition } from '../../core/protocol/commands.js'
 import { ArgumentError, DecodeError, type ErrorCode, reason, StateStoreError } from '../../core/util/errors.js'
@@ -33,11 +34,18 @@ export interface WriteSenderListener<T> {
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
+interface ActiveWrite<T> {
+  readonly write: UserWrite<T>
+  isSent: boolean
+  /** The request; `undefined` until the call that sends it has returned. */
+  request: Unsubscribable | undefined
+}
+
 export class WriteSender<T> {
   readonly #source: KeySource<T>
   readonly #settings: OptimisticSettings<T>
   readonly #listener: WriteSenderListener<T>
-  #active: UserWrite<T> | undefined
+  #active: ActiveWrite<T> | undefined
 
   constructor(source: KeySource<T>, settings: OptimisticSettings<T>, listener: WriteSenderListener<T>) {
     this.#source = source
@@ -46,14 +54,24 @@ export class WriteSender<T> {
   }
 
   get active(): UserWrite<T> | undefined {
-    return this.#active
+    return this.#active?.write
+  }
+
+  /** Drops the request of a write that still waits for room among the requests in flight. Returns whether it did. */
+  tryWithdraw(write: UserWrite<T>): boolean {
+    const active = this.#active
+    if (active?.write !== write || active.isSent || active.request === undefined) return false
+    this.#active = undefined
+    active.request.unsubscribe()
+    return true
   }
 
   send(write: UserWrite<T>, known: StoreValue | undefined, position: Position): void {
     const { host, key, codec } = this.#source
     const { expiresIn: px, persist, timeout, offline } = this.#settings
     const age = write.age(host.registry.clock)
-    this.#active = write
+    const active: ActiveWrite<T> = { write, isSent: false, request: undefined }
+    this.#active = active
     try {
       const { value, condition } = contentFor(this.#source, this.#settings, write, known)
       write.bytes = encodeFor(key.text, codec, value)
@@ -62,8 +80,11 @@ export class WriteSender<T> {
       const timeoutMs = write.isLate && canWait(offline) ? timeout : Math.max(1, Math.ceil(timeout - age))
       // With a policy, an outage applies even to a write that waits for room among the requests in flight.
       const isBoundToConnection = offline !== undefined
-      const options = { condition, px, persist, fencingToken: host.fencingToken, isBoundToConnection }
-      host.store.set(key, write.bytes, options, timeoutMs).subscribe({
+      const sent = (): void => {
+        active.isSent = true
+      }
+      const options = { condition, px, persist, fencingToken: host.fencingToken, isBoundToConnection, sent }
+      active.request = host.store.set(key, write.bytes, options, timeoutMs).subscribe({
         next: written => this.#onResponse(write, value, written),
         error: error => this.#onError(write, error),
       })

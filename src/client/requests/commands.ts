@@ -52,9 +52,11 @@ export interface WriteOptions {
   readonly persist?: boolean | undefined
   /** Whether the write fails with `connection-lost` if the connection is lost before the write is sent. */
   readonly isBoundToConnection?: boolean | undefined
+  /** Called when the write leaves the queue of requests, after which unsubscribing cannot recall it. */
+  readonly sent?: (() => void) | undefined
 }
 
-interface CommandOptions extends Pick<WriteOptions, 'fencingToken' | 'persist' | 'isBoundToConnection'> {
+interface CommandOptions extends Pick<WriteOptions, 'fencingToken' | 'persist' | 'isBoundToConnection' | 'sent'> {
   /** The key of a command for a single key. */
   readonly key?: KeyName
   readonly timeout: number
@@ -187,6 +189,7 @@ export class StoreCommands {
         timeout,
         isRepeatable,
         isBoundToConnection: options.isBoundToConnection,
+        sent: options.sent,
         subject: key?.id,
         inquiry: key && !isRepeatable ? () => this.#createInquiry(key) : undefined,
         commonProperties: this.#commonProperties,

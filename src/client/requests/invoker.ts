@@ -299,6 +299,7 @@ export class Invoker {
     pending.slot = slot
     pending.epoch = this.#epoch
     pending.isAcknowledged = false
+    request.sent?.()
     const isSmall = request.payload.length + MAX_OVERHEAD_BYTES <= maximumPacketSize
     try {
       const message = this.#createMessage(pending, slot, id, now)

@@ -44,6 +44,8 @@ export interface RpcRequest {
   readonly commonProperties: Readonly<Record<string, string>>
   /** Returns further user properties when the request is sent, so that timestamps are current. */
   userProperties(): Record<string, string>
+  /** Called when the request leaves the queue, after which it cannot be recalled. */
+  sent?: (() => void) | undefined
   succeeded(reply: RpcResponse): void
   failed(error: StateStoreError): void
 }
