@@ -99,7 +99,7 @@ const REJECTIONS: readonly Mistake[] = [
     "number: set('1')",
     // @ts-expect-error a text
     store => store.key('a', number).set('1'),
-    /does not encode: Expected the value to be a finite number, got `1` \(string\)/,
+    /cannot be encoded: Expected the value to be a finite number, got `1` \(string\)/,
   ],
   ['json: set(new Map())', store => store.key('a', json()).set(new Map()), /JSON has no Map: write it as text/],
   ['json: NaN inside', store => store.key('a', json()).set({ t: [Number.NaN] }), /JSON has no NaN \(at t\[0\]\)/],
@@ -107,13 +107,13 @@ const REJECTIONS: readonly Mistake[] = [
     'bytes: set(21)',
     // @ts-expect-error a number
     store => store.key('a', bytes).set(21),
-    /does not encode: Expected the value to be a Uint8Array, got `21` \(number\); for other values give the key another codec/,
+    /cannot be encoded: Expected the value to be a Uint8Array, got `21` \(number\); for other values give the key another codec/,
   ],
   [
     'set(promise)',
     // @ts-expect-error a promise
     store => store.key('a', number).set(Promise.resolve(21)),
-    /does not encode: it is a promise: await it before the write; in a stream put `mergeMap\(value => value\)`/,
+    /cannot be encoded: it is a promise: await it before the write; in a stream put `mergeMap\(value => value\)`/,
   ],
   [
     "watchAll(['a'])",

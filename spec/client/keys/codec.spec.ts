@@ -208,7 +208,7 @@ describe('encodeFor', () => {
     expect(() => encodeFor('k', returning(encoded), 'x')).toThrow(
       expect.objectContaining({
         code: 'argument',
-        message: `The value for key "k" does not encode: Expected \`encode\` of the codec to return a Uint8Array, got ${words}`,
+        message: `The value for key "k" cannot be encoded: Expected \`encode\` of the codec to return a Uint8Array, got ${words}`,
       }),
     )
   })

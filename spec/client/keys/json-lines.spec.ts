@@ -90,7 +90,7 @@ describe('jsonLines(schema)', () => {
     expect(() => jsonLines(seen).decode(utf8('{"asset":"pump"}\n{"asset":5}'))).toThrow(
       expect.objectContaining({
         code: 'payload',
-        message: 'Line 2: The schema rejects it: asset: Expected a text',
+        message: 'Line 2: The schema rejects the value: asset: Expected a text',
       }),
     )
   })

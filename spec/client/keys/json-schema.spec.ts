@@ -100,7 +100,7 @@ describe('json(schema) with an invalid value', () => {
     },
   ])('the error names $what', ({ issues, says }) => {
     expect(() => json(failing(...issues)).decode(utf8('1'))).toThrow(
-      expect.objectContaining({ code: 'payload', message: `The schema rejects it: ${says}` }),
+      expect.objectContaining({ code: 'payload', message: `The schema rejects the value: ${says}` }),
     )
   })
 

@@ -17,9 +17,9 @@ function open() {
 describe('console warnings', () => {
   it.each([
     ['sensor/', 'the glob `sensor/` matches a single key: for all keys that begin with it write `sensor/*`'],
-    ['sensor/#', '`#` and `+` are no wildcards in the glob `sensor/#`: write `sensor/*`'],
-    ['+/state', '`#` and `+` are no wildcards in the glob `+/state`: write `*/state`'],
-    ['a/+/b/#', '`#` and `+` are no wildcards in the glob `a/+/b/#`: write `a/*/b/*`'],
+    ['sensor/#', '`#` and `+` are not wildcards in the glob `sensor/#`: write `sensor/*`'],
+    ['+/state', '`#` and `+` are not wildcards in the glob `+/state`: write `*/state`'],
+    ['a/+/b/#', '`#` and `+` are not wildcards in the glob `a/+/b/#`: write `a/*/b/*`'],
   ])('the glob %s causes a warning that suggests a correction', (glob, words) => {
     expect(globWarning(glob)).toBe(words)
   })
@@ -45,6 +45,6 @@ describe('console warnings', () => {
     lease(store, 'line', { duration: 10_000 })
     lease(store, 'line', { duration: 10 })
     lease(store, 'line', { duration: 10 })
-    expect(words).toEqual([expect.stringMatching(/^rx-statestore: a lease of 10 ms is lost with any pause/)])
+    expect(words).toEqual([expect.stringMatching(/^rx-statestore: a lease of 10 ms is lost at any pause/)])
   })
 })

@@ -109,7 +109,7 @@ describe('an error message', () => {
     },
     {
       error: new DecodeError(key, '7:1:a', new PayloadError('Not a number: "x"')),
-      message: `The value of ${quoted} (version 7:1:a) does not decode: Not a number: "x"`,
+      message: `The value of ${quoted} (version 7:1:a) cannot be decoded: Not a number: "x"`,
     },
     {
       error: new OverflowError('The queue of requests', 7),
@@ -136,7 +136,7 @@ describe('an error message', () => {
     },
     {
       error: new DecodeError('k', undefined, 'a text that was thrown'),
-      message: 'The value of "k" (version unknown) does not decode: a text that was thrown',
+      message: 'The value of "k" (version unknown) cannot be decoded: a text that was thrown',
     },
   ])('an error message omits unknown details: $error.name', ({ error, message }) => {
     expect(error.message).toBe(message)

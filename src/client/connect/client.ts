@@ -153,11 +153,11 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   /**
-   * Closes the connection. Leases are released, writes that wait for the connection are saved if they have a `storage`,
-   * and watches complete. Requests fail with `closed`, or `outcome-unknown` for a write that awaits its response.
-   * Storages have 10 s to save them; writes not saved by then are reported on {@link errors$}. A client that is not
-   * connected, or loses its connection while closing, does not reconnect. Resolves when the connection has ended. Can
-   * be called repeatedly.
+   * Closes the connection. Leases are released, and watches complete. Requests fail with `closed`, or `outcome-unknown`
+   * for a write that awaits its response. Writes that wait for the connection are saved if they have a `storage`, which
+   * has 10 s to save them; writes not saved by then are reported on {@link errors$}. A client that is not connected, or
+   * loses its connection while closing, does not reconnect. Resolves when the connection has ended. Can be called
+   * repeatedly.
    */
   close(): Promise<void> {
     if (!this.#isClosing) {
@@ -172,8 +172,8 @@ export class StateStore extends StoreView implements AsyncDisposable {
   }
 
   /**
-   * Runs the close hooks, which release leases, so that other candidates need not wait for the expiry, and save waiting
-   * writes.
+   * Runs the close hooks. They save waiting writes and release leases, so that other candidates do not have to wait for
+   * the expiry.
    */
   #runCloseHooks(): void {
     const isConnected = this.#status.state === 'connected'

@@ -216,7 +216,7 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
     return new StateStore(session, settings)
   } catch (cause) {
     session.close()
-    // The options were rejected because certificates and keys are parsed when the session opens.
+    // Some options, such as certificates and keys, are only validated when the session opens.
     throw new ArgumentError(`Cannot connect to ${urls.join(', ')} with these options: ${reason(cause)}`, { cause })
   }
 }

@@ -47,7 +47,7 @@ export function encodeFor<T>(key: string, codec: Pick<Codec<T>, 'encode'>, value
       `Expected \`encode\` of the codec to return a Uint8Array, got \`${formatValue(encoded)}\` (${typeof encoded})`,
     )
   } catch (cause) {
-    throw new ArgumentError(`The value for key ${JSON.stringify(key)} does not encode: ${reason(cause)}`, { cause })
+    throw new ArgumentError(`The value for key ${JSON.stringify(key)} cannot be encoded: ${reason(cause)}`, { cause })
   }
 }
 

@@ -74,7 +74,7 @@ function validate(schema: StandardSchemaV1, value: unknown): unknown {
     result.then(undefined, () => undefined)
     throw new PayloadError('The schema validates asynchronously, which a codec cannot wait for')
   }
-  if (result.issues) throw new PayloadError(`The schema rejects it: ${result.issues.map(formatIssue).join('; ')}`)
+  if (result.issues) throw new PayloadError(`The schema rejects the value: ${result.issues.map(formatIssue).join('; ')}`)
   return result.value
 }
 
@@ -126,7 +126,7 @@ function checkConverted(from: object, converted: unknown, path: string, ancestor
 }
 
 function checkContent(value: object, path: string, ancestors: Set<object>): void {
-  // This check comes first, because Node gives a Promise symbols of its own while async hooks are active.
+  // This check comes first, because Node adds symbols to a Promise while async hooks are active.
   if (ArrayBuffer.isView(value) || LOSSY_TYPES.some(kind => value instanceof kind)) {
     throw lossError(value.constructor.name, path)
   }

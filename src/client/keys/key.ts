@@ -164,7 +164,7 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
 
   /**
    * Writes the value. Subscribe to the result or await it; see {@link StoreRequest}. Errors with `argument` for wrong
-   * options or a value that does not encode, `timeout` or `no-store` (not written), `outcome-unknown` or `aborted`
+   * options or a value that cannot be encoded, `timeout` or `no-store` (not written), `outcome-unknown` or `aborted`
    * (possibly written, if the request was sent), `closed`, or an error of the store.
    */
   set(value: T, options: SetOptions & AbortOptions = {}): StoreRequest<SetResult> {

@@ -118,7 +118,7 @@ export function globWarning(glob: string | Uint8Array): string | undefined {
   // A backslash shows that the caller knows the syntax.
   if (typeof glob !== 'string' || /[*?[\\]/.test(glob)) return undefined
   const corrected = `${glob.replace(/(^|\/)[#+](?=\/|$)/g, '$1*')}`
-  if (corrected !== glob) return `\`#\` and \`+\` are no wildcards in the glob \`${glob}\`: write \`${corrected}\``
+  if (corrected !== glob) return `\`#\` and \`+\` are not wildcards in the glob \`${glob}\`: write \`${corrected}\``
   const prefixGlob = `${glob}*`
   return `the glob \`${glob}\` matches a single key: for all keys that begin with it write \`${prefixGlob}\``
 }

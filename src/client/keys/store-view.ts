@@ -64,7 +64,7 @@ export abstract class StoreView {
     const keys$ = isObservable(keys) ? keys : of(keys)
     const keyOf = (key: string | Uint8Array | Key<T>): Key<T> => {
       if (!(key instanceof Key)) return this.key(key, checkCodec(codec))
-      // Entries only have the name of their key, so keys of two stores could not be told apart.
+      // Entries only have the name of their key, so keys of two stores could not be distinguished.
       if (key[SOURCE].host.registry === this[HOST].registry) return key
       throw new ArgumentError(
         `Expected keys of this store, got ${JSON.stringify(key.name)} of another store: merge a \`watchAll\` of each`,

@@ -35,8 +35,8 @@ export class Lease extends Observable<LeaseState> {
   constructor(key: KeyName, options: LeaseOptions, host: ClientHost) {
     const settings = checkLeaseOptions(options)
     if (settings.duration < MIN_RECOMMENDED_DURATION_MS) {
-      const what = `a lease of ${settings.duration} ms is lost with any pause of the network or the program`
-      host.warn('lease', `${what}: \`duration\` is in ms, and a few thousand are usual`)
+      const what = `a lease of ${settings.duration} ms is lost at any pause of the network or the program`
+      host.warn('lease', `${what}: \`duration\` is in ms, typically a few thousand`)
     }
     super(subscriber => new LeaseCandidate(key, settings, host, subscriber).start())
     this.name = key.text

@@ -138,7 +138,7 @@ export interface WriteContent<T> {
 }
 
 /**
- * Returns the content that a write sends, given the known value. Raises {@link ConflictError}, and
+ * Returns the content that a write sends, given the known value. Throws {@link ConflictError}, and
  * {@link ArgumentError} for a merge that throws.
  */
 export function contentFor<T>(
@@ -175,7 +175,7 @@ function decodeSeen<T>(source: KeySource<T>, seen: Seen | undefined): T | undefi
   }
 }
 
-/** Returns the condition that the key is unchanged. Raises {@link ConflictError} if the condition cannot be checked. */
+/** Returns the condition that the key is unchanged. Throws {@link ConflictError} if the condition cannot be checked. */
 export function conditionFor(seen: Seen | undefined, key: string): SetCondition {
   if (seen === undefined) throw new ConflictError('its `state$` has not emitted a value yet', key)
   if (seen.bytes === undefined) return { type: 'NX' }
@@ -184,7 +184,7 @@ export function conditionFor(seen: Seen | undefined, key: string): SetCondition 
 }
 
 /**
- * Merges the user's value with the known one if the user changed a different one. Raises {@link ArgumentError} for
+ * Merges the user's value with the known one if the user changed a different one. Throws {@link ArgumentError} for
  * anything that `merge` throws.
  *
  * @param decode - returns `undefined` if there is no value

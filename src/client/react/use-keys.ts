@@ -107,7 +107,7 @@ export class KeysWatch<T> {
       this.#snapshot = { ...this.#snapshot, ...change }
       onChange()
     }
-    // The keys may have changed since an earlier subscription, as of a hidden `Activity`.
+    // The keys may have changed since an earlier subscription, such as one that a hidden `Activity` ended.
     this.#snapshot = UNKNOWN
     const subscription = changesOf(this.#source).subscribe({
       next: update,

@@ -293,7 +293,7 @@ const ONLY_QOS_0_MESSAGE =
   'The broker supports only QoS 0 (Maximum QoS in CONNACK), but requests to a state store need QoS 1: allow QoS 1 there'
 
 /**
- * Reads the broker's limits from CONNACK. Raises {@link PayloadError} for an unusable limit, which is a protocol error
+ * Reads the broker's limits from CONNACK. Throws {@link PayloadError} for an unusable limit, which is a protocol error
  * (MQTT 5.0, sections 3.2.2.3.3 and 3.2.2.3.6), and {@link ConnectionRefusedError} for a broker without QoS 1.
  */
 function toConnectionInfo(sessionPresent: boolean, properties: MqttJsServer | undefined): ConnectionInfo {

@@ -62,7 +62,7 @@ export type WatchEvent =
   /** `rejoined`: whether changes that were notified to an earlier watch of the key may still arrive. */
   | { readonly type: 'connected'; readonly rejoined: boolean }
   | { readonly type: 'disconnected' }
-  /** The store must be asked whether it still has the registration. */
+  /** The watch must verify that the store still has the registration. */
   | { readonly type: 'verify' }
   | { readonly type: 'unanswered' }
   /** The first change of the key since the registration of its glob is about to be applied. */

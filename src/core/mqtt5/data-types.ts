@@ -117,7 +117,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Default limit per packet, because a user property costs far more time and memory than its bytes. */
+/** Default limit per packet. A user property costs far more time and memory than its bytes suggest. */
 export const MAX_USER_PROPERTIES = 1_000
 
 /** Reads the data types of MQTT 5.0, section 1.5. Reading past the end throws `malformed`. */

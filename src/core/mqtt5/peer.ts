@@ -16,8 +16,8 @@ export interface Client {
   subscribes(topic: string): boolean
   /**
    * Delivers a message to this client regardless of its subscriptions, with QoS 1, or with QoS 0 if that was granted.
-   * Callers pass the same content object for many clients. Kept bytes are copied if they are a view of much larger
-   * memory.
+   * Callers pass the same content object for many clients. Bytes that are kept are copied if they are a view of a much
+   * larger buffer.
    */
   deliver(topic: string, content: Content): void
   /**

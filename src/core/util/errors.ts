@@ -63,7 +63,7 @@ export class StateStoreError extends Error {
 
 /**
  * The call was invalid, and nothing was sent. The call throws this error, or the operator that received the value
- * raises it.
+ * errors with it.
  */
 export class ArgumentError extends StateStoreError {
   override readonly name = 'ArgumentError'
@@ -207,7 +207,7 @@ export class DecodeError extends StateStoreError {
   constructor(key: string, version: string | undefined, cause: unknown) {
     super(
       'decode',
-      `The value of ${JSON.stringify(key)} (version ${version ?? 'unknown'}) does not decode: ${reason(cause)}`,
+      `The value of ${JSON.stringify(key)} (version ${version ?? 'unknown'}) cannot be decoded: ${reason(cause)}`,
       {
         cause,
       },
@@ -247,7 +247,7 @@ export const forKey = (key: string | undefined): string => (key === undefined ? 
 /** Returns the message of an error, or any other thrown value as text. Never throws. */
 export function reason(cause: unknown): string {
   try {
-    // Node's error for a host with several addresses has no message.
+    // Node reports several failed addresses of a host as an error without a message.
     if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
     return formatValue(cause instanceof Error ? cause.message : cause)
   } catch {
@@ -275,8 +275,8 @@ function objectTag(value: unknown): string {
 const UNPRINTABLE = 'something that cannot be shown as text'
 
 /**
- * Returns the message of the innermost cause of an error. Node reports several failed addresses of a host as an error
- * without a message.
+ * Returns the message of the innermost cause of an error, or all different messages if several addresses of a host
+ * failed.
  */
 export function rootCause(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
