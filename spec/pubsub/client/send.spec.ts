@@ -260,7 +260,7 @@ describe('sends during an outage', () => {
     expect(errors).toEqual([expect.any(OutcomeUnknownError)])
     expect(String(errors[0])).toBe(
       'OutcomeUnknownError: The outcome of a send to group "line" is unknown: the session was lost before its ' +
-        'acknowledgement came; send it again only if it may arrive twice',
+        'acknowledgement arrived; send it again only if it may arrive twice',
     )
     expect(setting.log).toEqual([])
     setting.socket.accept().greet()

@@ -132,7 +132,7 @@ export class Bridge implements Disposable {
       return read(client, key)
     } catch (cause) {
       this.#host.report(
-        new ArgumentError(`\`read\` raised an error for key ${JSON.stringify(key)}: ${reason(cause)}`, { cause }),
+        new ArgumentError(`\`read\` threw an error for key ${JSON.stringify(key)}: ${reason(cause)}`, { cause }),
       )
       return false
     }

@@ -105,7 +105,7 @@ export class KeyWriter {
       return this.#options.write(event, key, operation) === true
     } catch (cause) {
       this.#report(
-        new ArgumentError(`\`write\` raised an error for key ${JSON.stringify(key)}: ${reason(cause)}`, { cause }),
+        new ArgumentError(`\`write\` threw an error for key ${JSON.stringify(key)}: ${reason(cause)}`, { cause }),
       )
       return false
     }

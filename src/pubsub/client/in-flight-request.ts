@@ -53,7 +53,7 @@ export const withoutAckError = (request: InFlightRequest, why: string, error: St
 
 export function timeoutError(request: InFlightRequest): StateStoreError {
   const { timeout } = request.outgoing
-  return withoutAckError(request, `no acknowledgement came within ${timeout} ms`, new TimeoutError(timeout))
+  return withoutAckError(request, `no acknowledgement arrived within ${timeout} ms`, new TimeoutError(timeout))
 }
 
 export interface Cancellable {

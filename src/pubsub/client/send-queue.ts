@@ -170,7 +170,7 @@ export class SendQueue {
     this.suspend()
     const never = Number.POSITIVE_INFINITY
     for (let next = this.#deadlines.takeDue(never); next !== undefined; next = this.#deadlines.takeDue(never)) {
-      this.#fail(next, withoutAckError(next, 'the client was closed before its acknowledgement came', error), now)
+      this.#fail(next, withoutAckError(next, 'the client was closed before its acknowledgement arrived', error), now)
     }
   }
 
@@ -254,7 +254,7 @@ export class SendQueue {
 }
 
 const describeLoss = ({ lostSessions }: InFlightRequest): string =>
-  `${lostSessions === 1 ? 'the session was' : `${lostSessions} sessions were`} lost before its acknowledgement came`
+  `${lostSessions === 1 ? 'the session was' : `${lostSessions} sessions were`} lost before its acknowledgement arrived`
 
 const NO_TIMES = { deadline: undefined, retry: undefined }
 

@@ -17,7 +17,7 @@ export const ALL_ROLES: readonly string[] = PERMISSIONS.map(permission => `webpu
  * | `webpubsub.joinLeaveGroup.<group>`, `webpubsub.sendToGroup.<group>` | that group |
  * | `webpubsub.joinLeaveGroups.<pattern>`, `webpubsub.sendToGroups.<pattern>` | see {@link GroupPattern} |
  *
- * A role with an invalid pattern and any other role grant nothing. (Azure documentation, "Permissions".)
+ * Any other role, and a role with an invalid pattern, grants nothing. (Azure documentation, "Permissions".)
  */
 export class Permissions {
   readonly #grants: Record<Permission, Grants> = { joinLeaveGroup: new Grants(), sendToGroup: new Grants() }

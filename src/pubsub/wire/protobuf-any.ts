@@ -64,7 +64,7 @@ class Fields {
         this.#skip(4)
         break
       default:
-        throw new RangeError('the end of no group')
+        throw new RangeError('an end-group tag without a group')
     }
   }
 
