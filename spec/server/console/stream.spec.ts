@@ -174,7 +174,7 @@ describe('GET /api/stream', () => {
     const response = await open.callApi('api/stream')
     expect([response.status, await response.json()]).toEqual([
       503,
-      { code: 'busy', message: 'At most 16 streams at a time' },
+      { code: 'busy', message: 'At most 16 streams at a time; try again later' },
     ])
     await streams[0]?.leave()
     let again = await open.callApi('api/stream')

@@ -99,7 +99,7 @@ describe('GET /api/dump', () => {
     const open = await openConsole()
     const [first] = await readersOf(open)
     const refused = await open.callApi('api/dump')
-    const problem = { code: 'busy', message: 'At most 4 dumps at a time' }
+    const problem = { code: 'busy', message: 'At most 4 dumps at a time; try again later' }
     expect([refused.status, await refused.json()]).toEqual([503, problem])
     first?.socket.destroy()
     expect((await (await nextDump(open)).text()).split('\n')).toHaveLength(20_003)
@@ -165,7 +165,7 @@ describe('POST /api/load', () => {
     })
     let second = await callApi('api/load', '')
     while (second.status !== 503) second = await callApi('api/load', '')
-    expect(await second.json()).toEqual({ code: 'busy', message: 'At most 1 load at a time' })
+    expect(await second.json()).toEqual({ code: 'busy', message: 'At most 1 load at a time; try again later' })
     socket.resetAndDestroy()
     while (second.status === 503) second = await callApi('api/load', '{"key":"k","value":"v"}')
     expect([second.status, [...store.dump()].map(({ key }) => key)]).toEqual([200, ['k']])

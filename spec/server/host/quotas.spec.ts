@@ -39,8 +39,8 @@ describe('the quotas of a store', () => {
 
   it.each([
     [{ maxMemory: 1 }, 'got `1`'],
-    [{ maxMemory: 100, maxBytes: 100 }, 'got `100` beside `maxBytes` of 100'],
-    [{ maxMemory: 100, maxBufferedBytes: 200 }, 'got `100` beside `maxBufferedBytes` of 200'],
+    [{ maxMemory: 100, maxBytes: 100 }, 'got `100` with `maxBytes` of 100'],
+    [{ maxMemory: 100, maxBufferedBytes: 200 }, 'got `100` with `maxBufferedBytes` of 200'],
   ])('the quotas reject a memory limit that leaves no memory for keys or for buffers: %j', (options, words) => {
     expect(() => checkQuotas(options)).toThrow(
       `Expected \`maxMemory\` to leave memory for keys and for buffers, ${words}`,

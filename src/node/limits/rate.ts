@@ -14,28 +14,28 @@ const BURST_MS = 1_000
  */
 export class RateLimiter {
   readonly #perMs: number
-  /** Time when all charged amounts are paid, ms of the monotonic clock. */
-  #paidAt = Number.NEGATIVE_INFINITY
+  /** Time from which the sender is within its rate again, ms of the monotonic clock. */
+  #readyAt = Number.NEGATIVE_INFINITY
 
   constructor(perSecond: number) {
     this.#perMs = perSecond / 1_000
   }
 
   charge(amount: number, now: number): void {
-    this.#paidAt = Math.max(this.#paidAt, now - BURST_MS) + amount / this.#perMs
+    this.#readyAt = Math.max(this.#readyAt, now - BURST_MS) + amount / this.#perMs
   }
 
   wait(now: number): number {
-    return Math.max(this.#paidAt - now, 0)
+    return Math.max(this.#readyAt - now, 0)
   }
 
   /** Returns the amount that can be charged without a wait. The amount is negative while the sender must wait. */
   available(now: number): number {
-    return (now - Math.max(this.#paidAt, now - BURST_MS)) * this.#perMs
+    return (now - Math.max(this.#readyAt, now - BURST_MS)) * this.#perMs
   }
 
   isIdle(now: number): boolean {
-    return this.#paidAt <= now - BURST_MS
+    return this.#readyAt <= now - BURST_MS
   }
 }
 

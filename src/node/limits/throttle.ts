@@ -3,7 +3,7 @@ import { networkOf } from './network.js'
 
 /** Number of failures per address without a delay, because people mistype. */
 const FREE_FAILURES = 5
-/** Delay after the first failure that is not free, and maximum delay, ms. Each further failure doubles the delay. */
+/** Delay after the first failure beyond that number, and maximum delay, ms. Each further failure doubles the delay. */
 const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
 /** Time after which failures expire, ms. */

@@ -72,7 +72,7 @@ export class TlsHandshakes {
   readonly #sockets = new Map<string, Socket>()
   #isDestroyed = false
 
-  /** @param listener - its name in events */
+  /** @param listener - name of the server in events */
   watch(server: Server, listener: string): void {
     server.on('connection', (socket: Socket) => {
       const name = connectionName(socket)

@@ -304,7 +304,7 @@ export class LoginQueue<T extends QueueEntry> {
   }
 
   /**
-   * Returns the entry to evict in favor of a new entry of this name. That is the oldest entry of the name with the most
+   * Returns the entry to evict in favour of a new entry of this name. That is the oldest entry of the name with the most
    * entries, provided that it has at least two more entries than this name.
    */
   evictionCandidate(name: string): T | undefined {

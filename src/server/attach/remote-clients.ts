@@ -178,7 +178,7 @@ export class RemoteClientRights implements KeyRights<Client> {
     return this.#rightsOf(client).readable
   }
 
-  /** Replaces the policy. Returns a function that tells whether a client may read the same patterns of keys as before. */
+  /** Replaces the policy. Returns a function that checks whether a client may read the same key patterns as before. */
   setPolicy(policy: Policy): (client: Client) => boolean {
     const previous = this.#policy
     this.#policy = policy

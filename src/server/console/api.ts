@@ -189,7 +189,7 @@ class ConcurrencyLimit {
 
   async run<T>(task: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#max)
-      throw new HttpProblem(503, 'busy', `At most ${this.#max} ${this.#subject} at a time`)
+      throw new HttpProblem(503, 'busy', `At most ${this.#max} ${this.#subject} at a time; try again later`)
     this.#running++
     try {
       return await task()

@@ -29,7 +29,7 @@ export class Durations {
  */
 const MAX_MEASURED = 5_000
 
-/** Measures the durations of requests to a store: of the first ones of each second, if there are many. */
+/** Measures the durations of requests to a store, at most the first {@link MAX_MEASURED} of each second. */
 export class RequestDurations {
   readonly durations = new Durations()
   readonly #requests$: Observable<RequestReport>

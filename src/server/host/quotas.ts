@@ -180,8 +180,8 @@ export function checkQuotas(options: QuotaOptions): CheckedQuotas {
 
 function memoryTooSmall({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions): string {
   const [name, given] = maxBytes === undefined ? ['maxBufferedBytes', maxBufferedBytes] : ['maxBytes', maxBytes]
-  const beside = given === undefined ? '' : ` beside \`${name}\` of ${given}`
-  return `Expected \`maxMemory\` to leave memory for keys and for buffers, got \`${maxMemory}\`${beside}`
+  const other = given === undefined ? '' : ` with \`${name}\` of ${given}`
+  return `Expected \`maxMemory\` to leave memory for keys and for buffers, got \`${maxMemory}\`${other}`
 }
 
 function splitMemory({ maxMemory, maxBytes, maxBufferedBytes }: QuotaOptions) {

@@ -34,8 +34,8 @@ interface CategoryCounts {
 }
 
 /**
- * Counts the events of all stores of this process. The counts are plain numbers, because most events are those of every
- * request.
+ * Counts the events of all stores of this process. The counts are plain numbers, because every request causes
+ * several events.
  */
 export class EventCounters {
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -152,7 +152,7 @@ export class EventCounters {
   #onRequestEnd(trace: ServerRequestTrace): void {
     const { verb, outcome, error, startedAt } = trace
     const command = verb ?? 'invalid'
-    // The first requests may have started before this subscribed.
+    // Requests that started before the subscription were not counted as pending.
     if (this.#pendingRequests > 0) this.#pendingRequests--
     this.#durations[command].observe((this.#clock.monotonic() - startedAt) / 1_000)
     this.#requests.add(command, outcome)

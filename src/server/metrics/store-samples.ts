@@ -5,7 +5,7 @@ import { EventLoopDelay } from './event-loop-delay.js'
 import { failuresOf, healthOf, type MonitoredStore, type StoreAtBroker, type StoreWithBroker } from './health.js'
 import type { Sample } from './registry.js'
 
-/** The limit on principals with samples of their own. */
+/** The limit on principals with separate samples. */
 const MAX_PRINCIPALS = 50
 /** The time after its last message for which a node counts as present. A running node sends one every 3 s. */
 const NODE_TIMEOUT_MS = 10_000
@@ -74,7 +74,7 @@ function byResource({
 const samplesOf = (values: Readonly<Record<string, number>>): readonly Sample[] =>
   Object.entries(values).map(([resource, value]) => [value, { resource }])
 
-/** The approximate memory in bytes of an item that has no size of its own. */
+/** The approximate memory in bytes of an item whose size is not counted. */
 const ITEM_BYTES = 600
 
 const weightOf = ({ bytes, retainedBytes, waitingBytes, watches, subscriptions, connections }: Usage): number =>

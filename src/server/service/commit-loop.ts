@@ -218,7 +218,7 @@ export class CommitLoop implements LogListener {
     if (!this.#isStopped) this.#flushOrDelay(batch)
     try {
       if (!this.#isStopped) this.#applyBatch(batch, entry)
-      // This node's messages to other nodes report the entries that it has applied, so the entry is still applied.
+      // A stopped node still applies the entry, because its messages to other nodes report the entries it has applied.
       else if (this.#log.sharing) this.#engine.replay(entry)
     } finally {
       batch.isDone = true

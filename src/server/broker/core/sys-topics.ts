@@ -188,7 +188,7 @@ const messageOf = (topic: string, value: string): Message => ({
   expiresAt: undefined,
 })
 
-/** A rate per minute, averaged with weights that fall exponentially with age, as by Mosquitto. */
+/** A rate per minute, averaged with weights that decrease exponentially with age, as in Mosquitto. */
 class MovingAverage {
   readonly name: string
   readonly #counter: keyof Traffic

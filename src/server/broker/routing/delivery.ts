@@ -21,7 +21,7 @@ export interface Delivery extends Message {
   readonly subscriptionIds: readonly number[]
   /**
    * Whether the message is a retained message for a new subscription. Such a message does not count towards the limits
-   * of the queue, because a subscription pauses before it exceeds a limit of its own.
+   * of the queue, because a subscription pauses at a separate limit.
    */
   readonly isReplay?: boolean | undefined
   /**

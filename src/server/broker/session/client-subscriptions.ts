@@ -74,7 +74,8 @@ export class ClientSubscriptions {
   /** Reserves memory and quota for a subscription. Returns a reason code if the filter is rejected. */
   #reserve({ filter }: SubscriptionRequest): ReasonCode | undefined {
     if (!this.#host.handler.maySubscribe(this.#client, sharedFilter(filter) ?? filter)) return REASON.notAuthorized
-    // One client could have every statistic sent to it thousands of times. Mosquitto sends them to no group either.
+    // Through thousands of groups, one client could receive every statistic thousands of times. Mosquitto also sends no
+    // statistics to groups.
     if (sharedFilter(filter)?.startsWith('$SYS/')) return REASON.topicFilterInvalid
     if (isTooDeep(filter)) return REASON.quotaExceeded
     if (this.#session.subscriptions.has(filter)) return undefined

@@ -20,7 +20,7 @@ export type ReplayOptions = Pick<Subscription, 'qos' | 'id'>
 interface Replay {
   readonly messages: Iterator<Message>
   readonly options: ReplayOptions
-  /** With which all messages are sent once more, because the client repeated SUBSCRIBE before the last one was sent. */
+  /** The options with which all messages are sent again, because the client repeated SUBSCRIBE before the last one. */
   readonly repetition: ReplayOptions | undefined
 }
 
@@ -160,7 +160,7 @@ export class Session implements Subscriber, Evictable {
   }
 
   grant(topic: string): Grant | undefined {
-    // Each of many sessions would keep a long topic, which no budget counts.
+    // A long topic is not cached, because every session could keep one, and no budget counts it.
     if (topic.length > MAX_CACHED_TOPIC_LENGTH) return this.#match(topic)
     if (topic !== this.#cachedTopic) {
       this.#cachedGrant = this.#match(topic)

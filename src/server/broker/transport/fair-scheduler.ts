@@ -96,7 +96,7 @@ export class ReadThrottle {
     this.#host = host
     this.#rateAccounts = rateAccounts
     this.#onResume = onResume
-    // The adjustment keeps these accounts from being swept while they pause this connection.
+    // Counts this connection, so that these accounts are not swept while they pause it.
     for (const account of rateAccounts) account.connections.adjust(1)
   }
 
