@@ -100,7 +100,7 @@ describe('probe', () => {
     expect(await execute(args, { env })).toMatchObject({ code: 0 })
     expect(await execute([...args, '--client-id', 'plant-1'], { env })).toMatchObject({
       code: 2,
-      stdout: expect.stringContaining('must permit this user Connect'),
+      stdout: expect.stringContaining('must permit Connect'),
     })
   })
 
@@ -204,7 +204,7 @@ describe('probe', () => {
   })
 
   it.each([
-    ['connect', { ...RIGHTS, connect: '' }, 'permit this user Connect'],
+    ['connect', { ...RIGHTS, connect: '' }, 'permit Connect'],
     ['message', { ...RIGHTS, publish: '' }, 'permit Publish and Subscribe for the topics rx-statestore/probe/+'],
     ['message', { ...RIGHTS, subscribe: '' }, 'permit Publish and Subscribe for the topics rx-statestore/probe/+'],
     ['set', { ...RIGHTS, keys: '' }, 'permit ReadWrite for the keys rx-statestore/probe/* (keyType: Pattern)'],

@@ -29,7 +29,7 @@ export function checkAuditLog(target: AuditTarget | undefined): void {
   orFailure(() => {
     const stats = statSync(target, { throwIfNoEntry: false })
     if (stats?.isDirectory()) throw new Error(`${target} is a directory`)
-    // The slash at the end has the system reject a file in place of the directory.
+    // Because of the trailing slash, the system rejects a file in place of the directory.
     accessSync(stats === undefined ? `${dirname(target)}/` : target, constants.W_OK)
   })
 }
@@ -37,7 +37,7 @@ export function checkAuditLog(target: AuditTarget | undefined): void {
 /** Creates the file of an audit log, or makes it private. Throws {@link Failure} if the file cannot be written. */
 export function prepareAuditLog(target: AuditTarget | undefined, log: EventLog): void {
   checkAuditLog(target)
-  // A device or pipe keeps its access rights, and to open a pipe would wait for its reader.
+  // A device or pipe keeps its access rights, and opening a pipe would wait for a reader.
   if (typeof target !== 'string' || statSync(target, { throwIfNoEntry: false })?.isFile() === false) return
   orFailure(() => closeSync(openSync(target, 'a', OWNER_ONLY)))
   try {

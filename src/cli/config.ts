@@ -67,7 +67,7 @@ export class Config<F extends ConfigFlags> {
     const inFile = path === undefined ? new Map<string, unknown>() : readSettings(path, settings)
     const inEnvironment = variablesIn(env, settings)
     const merged = { ...Object.fromEntries(inFile), ...Object.fromEntries(inEnvironment), ...given }
-    // A switch that is off is a switch that is not given.
+    // A switch that is off counts as not given.
     for (const [attribute, value] of Object.entries(merged))
       if (value === false) Reflect.deleteProperty(merged, attribute)
     this.flags = merged

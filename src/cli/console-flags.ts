@@ -18,7 +18,7 @@ const CONSOLE_DETAILS = {
   consoleTokenFile: {
     kind: text('<file>'),
     without: 'console-token in the --data directory, else a new token at each start',
-    help: 'file that keeps the token; created if missing',
+    help: 'file that stores the token; created if missing',
   },
 } satisfies OptionTable
 
@@ -28,7 +28,7 @@ export const CONSOLE = {
     preset: '8080',
     // RX_STATESTORE_CONSOLE is the address of a console for other commands.
     variable: 'RX_STATESTORE_CONSOLE_PORT',
-    help: 'serve the web console too, on port 8080 by default',
+    help: 'also serve the web console, on port 8080 by default',
     isCommon: true,
   },
   ...CONSOLE_DETAILS,

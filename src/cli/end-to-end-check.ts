@@ -189,7 +189,7 @@ const NOT_AUTHORIZED = 135
 /** Returns which right is missing, to append to an error that a missing right caused. */
 function adviceFor(step: StepName, error: unknown): string {
   if (error instanceof ConnectionRefusedError && error.reasonCode === NOT_AUTHORIZED)
-    return '; the policy must permit this user Connect with the ids of --client-id and the same with -messages at its end'
+    return '; the policy must permit Connect with the id of --client-id, and with that id followed by -messages'
   if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED && step === 'message')
     return `; the policy must permit Publish and Subscribe for the topics ${PROBE_PREFIX}+`
   if (error instanceof ServiceError && error.code === 'not-authorized')

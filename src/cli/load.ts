@@ -21,11 +21,11 @@ interface LoadFlags extends ConnectionFlags, ConsoleFlags {
 
 const HELP = `
 Reads the output of 'dump' from a file or stdin. A dump without its last line is
-truncated and rejected, as is an empty input; keys written by hand need neither
-the first nor the last line. With --console the load is atomic, and a key keeps
-its version if that is newer than every version of the store, as in an empty
-store. --data does the same in the directory of a stopped store, without its
-quotas. Otherwise the keys are set one by one, at any store, and get new
+truncated and rejected, as is an empty input; a file written by hand needs
+neither the first nor the last line. With --console the load is atomic, and a
+key keeps its version if that is newer than every version of the store, as in an
+empty store. --data does the same in the directory of a stopped store, without
+its quotas. Otherwise the keys are set one by one, at any store, and get new
 versions. All apply expiresAt and fencingToken, and skip keys that have expired.
 Keys that are not in the dump stay, unless --replace deletes them.
 
@@ -115,7 +115,7 @@ async function byDirectory(
   chunks: AsyncIterable<Uint8Array>,
   io: Io,
 ): Promise<LoadResponse> {
-  // Only here: the store's code would delay the start of the command.
+  // Imported on demand, because the store's code would delay the start of the command.
   const { loadDirectory } = await import('../server/host/load-directory.js')
   const report = (error: unknown): unknown => io.stderr.write(`${directory}: ${reason(error)}\n`)
   try {

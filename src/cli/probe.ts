@@ -19,11 +19,11 @@ and key begin with ${PROBE_PREFIX} and have a random name. The key
 expires after --timeout. Exit codes and output are those of a monitoring plugin
 (Nagios, Icinga): 0 ok, 1 slower than --warn, 2 failed, 3 wrong arguments.
 
-Connects twice: as --client-id (else ${CLIENT_PREFIX} with a random end), and
-with -messages at its end. Clients with the same id disconnect each other, so
-AIO_MQTT_CLIENT_ID, the id of an application, is not used, and checks that run
-at the same time need different ids. If the store has a policy, a user for
-checks needs these rights:
+Connects twice: with the id --client-id (else ${CLIENT_PREFIX} and a random
+part), and with that id followed by -messages. Clients with the same id
+disconnect each other, so AIO_MQTT_CLIENT_ID, the id of an application, is not
+used, and checks that run at the same time need different ids. If the store has
+a policy, a user for checks needs these rights:
   brokerResources:
   - { method: Connect, clientIds: ["${CLIENT_PREFIX}*"] }
   - { method: Publish, topics: ["${PROBE_PREFIX}+"] }

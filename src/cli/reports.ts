@@ -32,7 +32,7 @@ export const driftWords = (drift: number): string =>
   drift === 0
     ? 'the clock of this machine has caught up with the versions'
     : `the clock of this machine was set back: versions are ${Math.round(drift / 1_000)} s ahead of it until it ` +
-      'has caught up, and keys that were written before with a time to live expire as much later'
+      'has caught up, and keys that were written earlier with a time to live expire that much later'
 
 const REPORT_INTERVAL_MS = 10_000
 

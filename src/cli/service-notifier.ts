@@ -4,8 +4,8 @@ import type { Io } from './io.js'
 const PROGRAM = 'systemd-notify'
 
 /**
- * Notifies systemd of readiness and, for its watchdog, of life. Node has no datagram sockets of the file system, so that
- * each notification is sent by the program `systemd-notify`. Without `NOTIFY_SOCKET`, nothing is sent.
+ * Notifies systemd that the store is ready or stopping and, for the watchdog, that it is alive. Node has no Unix
+ * datagram sockets, so the program `systemd-notify` sends each notification. Without `NOTIFY_SOCKET`, nothing is sent.
  */
 export class ServiceNotifier {
   readonly #io: Io
