@@ -19,7 +19,7 @@ const ERROR_TEXTS: Readonly<Record<string, ErrorText>> = {
     advice: 'The lock was acquired again: the key has a newer token.',
   },
   'fencing-token-skew': {
-    title: 'Fencing token from the future',
+    title: 'Fencing token too far ahead',
     advice: 'It is more than a minute ahead of the store’s clock.',
   },
   'clock-skew': {

@@ -36,7 +36,7 @@ export interface MetricChart {
   readonly lines: readonly Line[]
   /** A value that is marked because the store acts on it. */
   readonly mark?: number
-  /** Minimum for the end of the scale. */
+  /** The lowest end of the scale, so that small values do not fill the height. */
   readonly minScale: number
   format(value: number): string
 }

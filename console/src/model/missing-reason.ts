@@ -3,8 +3,8 @@ import type { Entry } from 'rx-statestore'
 export type MissingReason = 'not found' | 'expired' | 'deleted'
 
 /**
- * Returns why a key has no value. A read after a reconnect finds only that the value is gone; the value has expired if its
- * time was over.
+ * Returns why a key has no value. A read after a reconnect does not reveal the reason; the value counts as expired if
+ * its expiry had passed by then.
  *
  * @param expiresAt - expiry of the last value, ms on the store's clock
  */

@@ -6,7 +6,7 @@ import { useIsCurrent } from './state-mark.js'
 
 const WIDTH = 120
 const HEIGHT = 28
-/** Minimum for the end of the scale. */
+/** The lowest end of the scale, so that small values do not fill the height. */
 const MIN_SCALE = 4
 
 export function Sparkline({ of, values }: { readonly of: string; readonly values: readonly number[] }): JSX.Element {

@@ -15,7 +15,7 @@ export interface WriteState<T> {
 
 /**
  * Tracks one write. Closing the dialog unsubscribes, so that a write that waits for the connection is not sent. A write
- * that was sent cannot be recalled, and a message says so.
+ * that was sent cannot be recalled, which a message explains.
  */
 export function useWrite<T>(): WriteState<T> {
   const { store$, toasts } = useConsole()
