@@ -74,7 +74,8 @@ function validate(schema: StandardSchemaV1, value: unknown): unknown {
     result.then(undefined, () => undefined)
     throw new PayloadError('The schema validates asynchronously, which a codec cannot wait for')
   }
-  if (result.issues) throw new PayloadError(`The schema rejects the value: ${result.issues.map(formatIssue).join('; ')}`)
+  if (result.issues)
+    throw new PayloadError(`The schema rejects the value: ${result.issues.map(formatIssue).join('; ')}`)
   return result.value
 }
 
