@@ -72,7 +72,7 @@ export class DumpWriter {
 }
 
 /**
- * Reads a dump line by line, as NDJSON text or parsed. Lines written by hand need no header or trailer, and several
+ * Reads a dump line by line, as NDJSON text or parsed. Input written by hand needs no header or trailer, and several
  * dumps may be concatenated. Every method throws {@link ArgumentError} with the line number.
  */
 export class DumpReader {
