@@ -158,7 +158,7 @@ describe('settingsFromEnv', () => {
       { AIO_SAT_FILE: file('s', 's'), AIO_MQTT_PASSWORD_FILE: file('p', 'p') },
       /one of AIO_SAT_FILE and AIO_MQTT_PASSWORD_FILE/,
     ],
-  ])('throws for %s', (_, env, words) => {
+  ])('settingsFromEnv throws for %s', (_, env, words) => {
     const call = (): unknown => settingsFromEnv({ ...broker, ...env })
     expect(call).toThrow(ArgumentError)
     expect(call).toThrow(words)

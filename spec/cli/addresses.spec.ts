@@ -45,7 +45,7 @@ describe('several broker addresses', () => {
     expect(stderr).toContain('attach takes one broker URL, got several')
   })
 
-  it('let a watch continue at another address when the store at the first address stops', async () => {
+  it('several broker addresses let a watch continue at another address when the store at the first address stops', async () => {
     const stores = [await openStore(), await openStore()]
     const { stderr } = start(['watch', 'k', ...stores.flatMap(({ url }) => ['--url', url])])
     const line = await stderr.line(/connected to mqtt:/)

@@ -33,7 +33,7 @@ describe('attach --console', () => {
     await expect(ask(link, 'api/store')).rejects.toThrow()
   })
 
-  it('`attach --console` prints no token into the journal of systemd, but where the token is', async () => {
+  it('`attach --console` prints the path of the file instead of the token into the journal of systemd', async () => {
     const { args } = await atBroker()
     const file = await scratch('token')
     const { stdout } = start([...args, '--console-token-file', file], { env: { JOURNAL_STREAM: '9:1234' } })

@@ -122,7 +122,7 @@ describe('shortened', () => {
       utf8('😀'.repeat(100)),
       `${'😀'.repeat(16)}… 400 B`,
     ],
-  ])('shows %s', (_, value, expected) => {
+  ])('shortened shows %s', (_, value, expected) => {
     expect(shortened(value, 40)).toBe(expected)
   })
 

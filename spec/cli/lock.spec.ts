@@ -119,8 +119,8 @@ describe('lock', () => {
   })
 })
 
-describe('lock, while another holder has the lock,', () => {
-  it('waits, reports the holder, and acquires the lock next', async () => {
+describe('`lock` beside another holder', () => {
+  it('`lock` beside another holder waits, reports the holder, and acquires the lock next', async () => {
     const { url } = await openStore()
     const first = start(['lock', 'l', '--holder', 'first', '--url', url, ...node(FOREVER)])
     const pid = await pidOf(first)

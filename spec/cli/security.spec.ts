@@ -213,7 +213,7 @@ describe('serve', () => {
     ['in a directory that does not exist', () => '/nowhere/record', /cannot write the file of --audit: ENOENT/],
     ['below a file', () => join(written('file', ''), 'record'), /cannot write the file of --audit: ENOTDIR/],
     ['that is a directory', temporaryFolder, /cannot write the file of --audit: .* is a directory/],
-  ])('rejects an audit log %s, with --check-config and before the store opens', async (_, pathOf, words) => {
+  ])('`serve` rejects an audit log %s, with --check-config and before the store opens', async (_, pathOf, words) => {
     const data = join(temporaryFolder(), 'data')
     const args = ['serve', ...ANY_PORT, '--data', data, '--audit', pathOf()]
     for (const more of [['--check-config'], []])

@@ -70,7 +70,7 @@ describe('serve --console', () => {
     ['as a service of systemd', [], { NOTIFY_SOCKET: '/nowhere' }],
     ['beside a log for machines', ['--log-format', 'json'], {}],
     ['beside a log for machines, as JSON', ['--log-format', 'json', '--json'], {}],
-  ])('prints no token %s, but where the token is', async (_, flags, env) => {
+  ])('`serve --console` prints the path of the file instead of the token %s', async (_, flags, env) => {
     const data = await scratch('state')
     const { stdout, stderr } = start(['serve', ...ANY_PORT, '--console', '0', '--data', data, ...flags], { env })
     const address = /http:\/\/127\.0\.0\.1:\d+\/(?![\w#])/
@@ -87,7 +87,7 @@ describe('serve --console', () => {
     expect([stdout.text, stderr.text].join()).not.toContain('token=')
   })
 
-  it('`serve --console` names the option that keeps the token if a log has no token and no file has one', async () => {
+  it('`serve --console` names the option that keeps the token if the log must not contain it and no file has it', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--log-format', 'json'])
     expect(await stdout.line(/^console/)).toMatch(/\/ \(to know its token, use --console-token-file\)$/)
   })

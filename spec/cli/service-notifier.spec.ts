@@ -17,7 +17,7 @@ async function environment(): Promise<Record<string, string>> {
 }
 
 describe('The notifications of systemd', () => {
-  it('serve notifies that it is ready, that it lives, and that it stops', async () => {
+  it('serve notifies systemd that it is ready, that it is alive, and that it stops', async () => {
     const env = { ...(await environment()), WATCHDOG_USEC: '40000' }
     const { stdout, interrupt, exit } = start(SERVE, { env })
     await stdout.line(/^listening/)
@@ -47,7 +47,7 @@ describe('The notifications of systemd', () => {
     expect(stderr.lines.filter(line => line.startsWith('cannot notify'))).toHaveLength(1)
   })
 
-  it('serve notifies no one without a socket', async () => {
+  it('serve sends no notifications without a socket', async () => {
     const { NOTIFY_SOCKET: _, ...env } = await environment()
     const { stdout, interrupt, exit } = start(SERVE, { env })
     await stdout.line(/^listening/)

@@ -21,7 +21,7 @@ describe('W3C Trace Context in user properties', () => {
     expect(read?.traceState?.serialize()).toBe('vendor=1')
   })
 
-  it('of a later version is read, and its further fields are ignored', () => {
+  it('W3C Trace Context of a later version is read, and its further fields are ignored', () => {
     const read = trace.getSpanContext(readSpanContext(`01-${TRACE}-${SPAN}-01-more`, undefined))
     expect(read).toMatchObject({ traceId: TRACE, spanId: SPAN })
   })

@@ -101,7 +101,7 @@ describe('for await (const entry of key)', () => {
 })
 
 describe('for await (const entry of key.entries({ signal }))', () => {
-  it('aborting throws out of the waiting loop and leaves no watch', async () => {
+  it('aborting ends the waiting loop with an error and leaves no watch', async () => {
     const { store, key, settled } = await open()
     const aborter = new AbortController()
     const seen: string[] = []

@@ -242,7 +242,7 @@ describe('a custom codec', () => {
   it.each([
     ['cannot be converted to a string', throwing],
     ['has a message that throws', Object.setPrototypeOf(throwing, Error.prototype)],
-  ])('an object that a codec throws and that %s causes `argument`', (_, thrown) => {
+  ])('a codec causes `argument` if it throws an object that %s', (_, thrown) => {
     const encode = (): Uint8Array => {
       throw thrown
     }

@@ -174,28 +174,31 @@ describe('invalid options of a key', () => {
     { expiresIn: 0 },
     { fencingToken: 'x' },
     { ifAbsent: true, ifAbsentOrEqual: true },
-  ])('set errors and sends nothing: %o', options => {
+  ])('set emits an error and sends nothing for the invalid options %o', options => {
     const { key: handle, session } = key()
     expect(record(handle.set('x', options)).error).toEqual(argument)
     expect(session.requests).toEqual([])
   })
 
-  it.each<DeleteOptions>([{ timeout: 0 }, { fencingToken: 'x' }])('delete and deleteIf error: %o', options => {
-    expect(record(key().key.delete(options)).error).toEqual(argument)
-    expect(record(key().key.deleteIf('x', options)).error).toEqual(argument)
-  })
+  it.each<DeleteOptions>([{ timeout: 0 }, { fencingToken: 'x' }])(
+    'delete and deleteIf emit an error for the invalid options %o',
+    options => {
+      expect(record(key().key.delete(options)).error).toEqual(argument)
+      expect(record(key().key.deleteIf('x', options)).error).toEqual(argument)
+    },
+  )
 
-  it('get errors for invalid options', () => {
+  it('get emits an error for invalid options', () => {
     expect(record(key().key.get({ timeout: 0 })).error).toEqual(argument)
   })
 
-  it('set and deleteIf error for a value that cannot be encoded', () => {
+  it('set and deleteIf emit an error for a value that cannot be encoded', () => {
     const handle = key().store.key('k', number)
     expect(record(handle.set(Number.NaN)).error).toEqual(argument)
     expect(record(handle.deleteIf(Number.NaN)).error).toEqual(argument)
   })
 
-  it('get, set, delete and deleteIf of the store error', () => {
+  it('get, set, delete and deleteIf of the store emit an error for invalid arguments', () => {
     const { store } = key()
     expect(record(store.get('', text)).error).toEqual(argument)
     expect(record(store.set('k', 'x', text, { expiresIn: 0 })).error).toEqual(argument)

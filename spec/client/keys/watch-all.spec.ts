@@ -141,7 +141,7 @@ describe('watchAll', () => {
     await handles.until(({ values }) => values[0]?.value === 7)
   })
 
-  it.each(['sensor/1', 7, undefined, {}])('watchAll errors for %j instead of keys', async wrong => {
+  it.each(['sensor/1', 7, undefined, {}])('watchAll throws for %j instead of keys', async wrong => {
     const { store } = await openStore(strict)
     expect(() => Reflect.apply(openClient(store.url).watchAll, undefined, [wrong, text])).toThrow('Expected keys')
   })

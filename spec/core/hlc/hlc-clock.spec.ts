@@ -53,7 +53,7 @@ describe('HlcClock', () => {
     expect(clock.last).toBe(reading)
   })
 
-  it('only advances under any sequence of ticks and merges, and does not change on an error', () => {
+  it('HlcClock only advances under any sequence of ticks and merges, and does not change on an error', () => {
     const event = fc.record({ now: anyWall, received: fc.option(anyReading, { nil: undefined }) })
     fc.assert(
       fc.property(fc.array(event, { minLength: 1, maxLength: 40 }), events => {

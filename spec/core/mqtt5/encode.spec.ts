@@ -141,7 +141,7 @@ describe('encodePacket', () => {
     ['DISCONNECT', { type: 'disconnect', reasonCode: 0x8e }, [0xe0, 2, 0x8e, 0], []],
     ['AUTH', { type: 'auth', reasonCode: 0x18, authenticationMethod: 'm' }, [0xf0, 6, 0x18, 4, 0x15, 0, 1, 0x6d], []],
     ['CONNACK', { type: 'connack', sessionPresent: true, reasonCode: 0 }, [0x20, 3, 1, 0, 0], [0x20, 2, 1, 0]],
-  ])('encodes %s for each version', (_name, packet, version5, version4) => {
+  ])('encodePacket encodes %s for each version', (_name, packet, version5, version4) => {
     expect(Array.from(encodePacket(packet, 5))).toEqual(version5)
     expect(Array.from(encodePacket(packet, 4))).toEqual(version4)
   })
@@ -155,7 +155,7 @@ describe('encodePacket', () => {
     [REASON.badUserNameOrPassword, 4],
     [REASON.notAuthorized, 5],
   ])(
-    'encodes reason code %i as return code %i in MQTT 3.1.1, without session present on failure',
+    'encodePacket encodes reason code %i as return code %i in MQTT 3.1.1, without session present on failure',
     (reasonCode, returnCode) => {
       const bytes = encodePacket({ type: 'connack', sessionPresent: true, reasonCode }, 4)
       expect(Array.from(bytes)).toEqual([0x20, 2, returnCode === 0 ? 1 : 0, returnCode])
@@ -184,7 +184,7 @@ describe('encodePacket', () => {
     ['3.11.2-1, 3.11.2-2', { type: 'unsuback', packetId: 1, reasonCodes: [REASON.success] }],
     ['3.14.2-3, 3.14.2-4', { type: 'disconnect', reasonCode: REASON.quotaExceeded }],
     ['3.15.2-2, 3.15.2-3', { type: 'auth', reasonCode: REASON.success, authenticationMethod: 'm' }],
-  ])('never exceeds the packet limit because of fields that only explain the result [%s]', (_, plain) => {
+  ])('encodePacket never exceeds the packet limit because of fields that only explain the result [%s]', (_, plain) => {
     const explained: ServerPacket = { ...plain, reasonString: 'why', userProperties: [['a', 'b'.repeat(20)]] }
     const [least, most] = [plain, explained].map(packet => encodePacket(packet, 5).length)
     expect(most).toBeGreaterThan(Number(least) + 25)

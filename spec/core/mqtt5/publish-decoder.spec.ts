@@ -142,7 +142,7 @@ describe('PublishDecoder', () => {
     ['a length that differs from the size of the packet', REASON.malformedPacket, [0x32, 7, 0, 1, 0x74, 0, 9, 0]],
     ['another packet', REASON.malformedPacket, [0xc0, 0]],
     ['nothing', REASON.malformedPacket, []],
-  ])('rejects %s with reason code %i', (_name, reasonCode, bytes) => {
+  ])('PublishDecoder rejects %s with reason code %i', (_name, reasonCode, bytes) => {
     expect(() => new PublishDecoder().decode(Uint8Array.from(bytes))).toThrow(
       expect.objectContaining({ name: 'PacketError', reasonCode }),
     )

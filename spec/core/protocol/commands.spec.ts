@@ -74,7 +74,7 @@ describe('encodeCommand', () => {
     ],
     [{ verb: 'SCAN', glob: utf8('a*'), token: undefined }, '*2\r\n$4\r\nSCAN\r\n$2\r\na*\r\n'],
     [{ verb: 'SCAN', glob: utf8('a*'), token: utf8('t') }, '*3\r\n$4\r\nSCAN\r\n$2\r\na*\r\n$1\r\nt\r\n'],
-  ])('encodes command %# as the protocol defines', (command, payload) => {
+  ])('encodeCommand encodes command %# as the protocol defines', (command, payload) => {
     expect(fromUtf8(encodeCommand(command))).toBe(payload)
   })
 
@@ -142,7 +142,7 @@ describe('parseCommand', () => {
     ['PX 5 NEX PX', { condition: nex('PX'), px: 5 }],
     ['PX 5 NEX NX', { condition: nex('NX'), px: 5 }],
     ['NEX nx', { condition: nex('nx'), px: undefined }],
-  ])('parses SET k v %s', (options, expected) => {
+  ])('parseCommand parses SET k v %s', (options, expected) => {
     expect(parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toEqual(set(expected))
   })
 

@@ -54,7 +54,7 @@ describe('parseNotification', () => {
     [['NOTIFY', 'SET'], { op: 'set', value: undefined }],
     [['NOTIFY', 'DELETE'], { op: 'delete' }],
     [['NOTIFY', 'DEL'], { op: 'delete' }],
-  ])('parses %j', (words, expected) => {
+  ])('parseNotification parses %j', (words, expected) => {
     expect(parseNotification(notification(...words))).toEqual(expected)
   })
 

@@ -43,11 +43,14 @@ describe('encodeReply', () => {
     ],
     [{ type: 'error', code: 'syntax-error' }, '-ERR syntax error\r\n', '-ERR: syntax error\r\n'],
     [{ type: 'error', code: 'key-empty' }, '-ERR the key length is zero\r\n', '-ERR: the key length is zero\r\n'],
-  ])('encodes %j as %j in the field dialect and as %j in the documented dialect', (reply, field, documented) => {
-    expect(fromUtf8(encodeReply(reply))).toBe(field)
-    expect(fromUtf8(encodeReply(reply, 'field'))).toBe(field)
-    expect(fromUtf8(encodeReply(reply, 'documented'))).toBe(documented)
-  })
+  ])(
+    'encodeReply encodes %j as %j in the field dialect and as %j in the documented dialect',
+    (reply, field, documented) => {
+      expect(fromUtf8(encodeReply(reply))).toBe(field)
+      expect(fromUtf8(encodeReply(reply, 'field'))).toBe(field)
+      expect(fromUtf8(encodeReply(reply, 'documented'))).toBe(documented)
+    },
+  )
 
   it.each(DIALECTS)('encodeReply produces replies that the readers restore in the %s dialect', dialect => {
     const conditional = (reply: Reply): string => readConditional(encodeReply(reply, dialect), 'k')
@@ -216,7 +219,7 @@ describe.each(READERS)('%s', (_, reader) => {
     ['-something else\r\n', 'service-unknown', 'something else'],
     ['-2\r\n', 'service-unknown', '2'],
     ['-\r\n', 'service-unknown', ''],
-  ])('throws ServiceError for %j', (payload, code, text) => {
+  ])('each reader throws ServiceError for %j', (payload, code, text) => {
     const raised = expect.objectContaining({ name: 'ServiceError', code, text, key: 'k' })
     expect(() => read<unknown>(reader, payload)).toThrow(raised)
   })
@@ -225,7 +228,7 @@ describe.each(READERS)('%s', (_, reader) => {
     expect(() => reader(utf8('*0\r\n'), 'panel "7"')).toThrow('"panel \\"7\\""')
   })
 
-  it('either rejects a truncated reply or returns the same result as for the whole reply', () => {
+  it('each reader either rejects a truncated reply or returns the same result as for the whole reply', () => {
     const replies: Reply[] = [
       { type: 'ok' },
       { type: 'value', value: utf8('12\r\n34') },

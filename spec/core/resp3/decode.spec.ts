@@ -156,7 +156,7 @@ describe('decodeReply', () => {
     expect(decodeReply(around.subarray(10, 12))).toEqual(integer(1))
   })
 
-  it('either rejects a prefix of a blob or decodes it as the whole blob', () => {
+  it('decodeReply either rejects a prefix of a blob or decodes it as the whole blob', () => {
     fc.assert(
       fc.property(anyBytes, bytes => {
         const payload = wire({ type: 'blob', bytes })

@@ -56,7 +56,7 @@ describe('fromUtf8', () => {
     expect(() => fromUtf8(new Uint8Array(bytes))).toThrow(PayloadError)
   })
 
-  it('either throws PayloadError or returns text that encodes to the same bytes', () => {
+  it('fromUtf8 either throws PayloadError or returns text that encodes to the same bytes', () => {
     const byteLike = fc.uint8Array({ maxLength: 6 })
     fc.assert(
       fc.property(byteLike, bytes => {

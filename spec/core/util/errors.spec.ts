@@ -117,7 +117,7 @@ describe('an error message', () => {
     },
     { error: new ClosedError(), message: 'The client is closed; connect again to continue' },
     { error: new ConnectionLostError(), message: 'The connection to the broker was lost' },
-  ])('states what happened, for which key, and what to do: $error.name', ({ error, message }) => {
+  ])('an error message states what happened, for which key, and what to do: $error.name', ({ error, message }) => {
     expect(error.message).toBe(message)
   })
 
@@ -166,7 +166,7 @@ describe('an error carries details for its caller', () => {
     expect(new DecodeError('k', undefined, cause).version).toBeUndefined()
   })
 
-  it('the error has the text of the store, even if the text is unknown', () => {
+  it('the error has the text of the store, even if this library does not know the text', () => {
     expect(new ServiceError('service-unknown', 'the moon is full').text).toBe('the moon is full')
   })
 

@@ -29,7 +29,7 @@ async function open() {
 }
 
 describe('A console and a hub on a given server', () => {
-  it('handle only requests below their paths', async () => {
+  it('a console and a hub on a given server handle only requests below their paths', async () => {
     const { console, get, hub, ws } = await open()
     expect(await get('/')).toBe('200 the app')
     expect(await get('/consoles')).toBe('200 the app')
@@ -50,7 +50,7 @@ describe('A console and a hub on a given server', () => {
     await expect(RawPubSubClient.open(`${ws}/client/hubs/chat`)).rejects.toThrow('418')
   })
 
-  it('answer 404 when the server has no other handler', async () => {
+  it('a console and a hub on a given server answer 404 when the server has no other handler', async () => {
     const { store } = await openStore()
     const bare = createServer()
     const console = await serveConsole(store, { server: bare })

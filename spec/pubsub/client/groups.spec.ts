@@ -253,7 +253,7 @@ describe('a rejected join', () => {
     expect(setting.log).toEqual(['again: 1'])
   })
 
-  it('a rejected join without subscribers fails no other subscriber', () => {
+  it('the rejection of a join whose subscriber has left is ignored', () => {
     setting.connect()
     listen().unsubscribe()
     setting.socket.ack(1, 'Forbidden')

@@ -27,21 +27,24 @@ describe('retained messages that exceed the send buffer', () => {
     return url
   }
 
-  it.each([0, 1, 2] as const)('a new subscription with QoS %d receives all of them', async qos => {
-    const url = await open()
-    const reader = await TestClient.connect(url, 'reader', PERSISTENT)
-    reader.onPacket = packet => {
-      reader.packets.push(packet)
-      const { messageId = 0 } = packet
-      if (packet.cmd === 'publish' && packet.qos > 0) reader.send({ cmd: qos === 1 ? 'puback' : 'pubrec', messageId })
-      if (packet.cmd === 'pubrel') reader.send({ cmd: 'pubcomp', messageId })
-    }
-    reader.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/#', qos }] })
-    await reader.until(() => reader.publishes.length >= COUNT)
-    expect(reader.publishes.map(({ topic }) => topic)).toEqual(Array.from({ length: COUNT }, (_, n) => `a/${n + 1}`))
-  })
+  it.each([0, 1, 2] as const)(
+    'a new subscription with QoS %d receives all retained messages, even if they exceed the send buffer',
+    async qos => {
+      const url = await open()
+      const reader = await TestClient.connect(url, 'reader', PERSISTENT)
+      reader.onPacket = packet => {
+        reader.packets.push(packet)
+        const { messageId = 0 } = packet
+        if (packet.cmd === 'publish' && packet.qos > 0) reader.send({ cmd: qos === 1 ? 'puback' : 'pubrec', messageId })
+        if (packet.cmd === 'pubrel') reader.send({ cmd: 'pubcomp', messageId })
+      }
+      reader.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/#', qos }] })
+      await reader.until(() => reader.publishes.length >= COUNT)
+      expect(reader.publishes.map(({ topic }) => topic)).toEqual(Array.from({ length: COUNT }, (_, n) => `a/${n + 1}`))
+    },
+  )
 
-  it('PINGREQ is answered before all of them are sent', async () => {
+  it('PINGREQ is answered before all retained messages are sent', async () => {
     const url = await open('x')
     const reader = await TestClient.connect(url, 'reader')
     await reader.send(
@@ -55,7 +58,7 @@ describe('retained messages that exceed the send buffer', () => {
     expect(commands.indexOf('puback')).toBeGreaterThan(commands.lastIndexOf('publish'))
   })
 
-  it('PINGREQ that follows the first of them is answered before the last of them is sent', async () => {
+  it('PINGREQ that follows the first retained message is answered before the last one is sent', async () => {
     const url = await open()
     const reader = await TestClient.connect(url, 'reader')
     reader.onPacket = packet => {
@@ -66,7 +69,7 @@ describe('retained messages that exceed the send buffer', () => {
     expect(reader.publishes.length).toBeLessThan(COUNT)
   })
 
-  it('a subscriber that closes its side of the connection receives all of them', async () => {
+  it('a subscriber that closes its side of the connection receives all retained messages', async () => {
     const url = await open()
     const reader = await TestClient.connect(url, 'reader')
     reader.onPacket = packet => {
@@ -107,7 +110,7 @@ describe('retained messages that a client does not acknowledge', () => {
   const subscribe = (client: ScriptedClient, rh: number, qos: 0 | 1 = 1): unknown =>
     client.say({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a/+', qos, rh, nl: false, rap: false }] })
 
-  it('further ones wait, and other packets do not', () => {
+  it('retained messages beyond the limit wait for acknowledgements, and other packets do not', () => {
     const { connect } = open()
     const reader = connect('reader', PERSISTENT)
     reader.subscribe('a/+')
@@ -117,7 +120,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(namesOf(reader).slice(3)).toEqual(['a/3 old', 'a/4 old'])
   })
 
-  it('the broker keeps none that is no longer retained beyond the limit', () => {
+  it('beyond the limit, the broker keeps no message that is no longer retained', () => {
     const { core, connect, retain, writer } = open(100)
     const before = core.budget.used
     const reader = connect('reader', PERSISTENT)
@@ -131,7 +134,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(writer.ended).toBe(false)
   })
 
-  it('a message published in the meantime is received once, and its predecessor is not', () => {
+  it('a retained message that is replaced before it is sent is received once, and its predecessor is not', () => {
     const { connect, retain } = open(5)
     const reader = connect('reader', PERSISTENT)
     reader.subscribe('a/+')
@@ -140,7 +143,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(namesOf(reader).slice(3)).toEqual(['a/4 new', 'a/3 old'])
   })
 
-  it('the rest is sent after a reconnect that resumes the session', () => {
+  it('the remaining retained messages are sent after a reconnect that resumes the session', () => {
     const { connect } = open(5)
     const reader = connect('reader', PERSISTENT)
     reader.subscribe('a/+')
@@ -172,7 +175,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(namesOf(reader).slice(3)).toEqual(['a/3 old', 'a/4 new'])
   })
 
-  it('they are sent when a session is resumed by a login that takes time', async () => {
+  it('retained messages are sent when a session is resumed by a login that takes time', async () => {
     const { connect } = open(5)
     const login = async (): Promise<ScriptedClient> => {
       const client = connect('slow login', PERSISTENT)
@@ -184,7 +187,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect([reader.messages, (await login()).messages.length]).toEqual([[], LIMIT_MESSAGES])
   })
 
-  it('UNSUBSCRIBE cancels the rest', () => {
+  it('UNSUBSCRIBE cancels the remaining retained messages', () => {
     const { connect } = open(5)
     const reader = connect('reader', PERSISTENT)
     reader.subscribe('a/+')
@@ -197,16 +200,19 @@ describe('retained messages that a client does not acknowledge', () => {
     [0, ['a/3 old', 'a/4 old', 'a/0 old']],
     [1, ['a/3 old', 'a/4 old']],
     [2, ['a/3 old', 'a/4 old']],
-  ])('a repeated SUBSCRIBE with retain handling %d does not cancel the rest', (retainHandling, expected) => {
-    const { connect } = open(5)
-    const reader = connect('reader', PERSISTENT)
-    reader.subscribe('a/+')
-    subscribe(reader, retainHandling)
-    acknowledge(reader, ...reader.messages)
-    expect(namesOf(reader).slice(3)).toEqual(expected)
-  })
+  ])(
+    'a repeated SUBSCRIBE with retain handling %d does not cancel the remaining retained messages',
+    (retainHandling, expected) => {
+      const { connect } = open(5)
+      const reader = connect('reader', PERSISTENT)
+      reader.subscribe('a/+')
+      subscribe(reader, retainHandling)
+      acknowledge(reader, ...reader.messages)
+      expect(namesOf(reader).slice(3)).toEqual(expected)
+    },
+  )
 
-  it('UNSUBSCRIBE cancels the rest of repeated subscriptions', () => {
+  it('UNSUBSCRIBE cancels the remaining retained messages of repeated subscriptions', () => {
     const { connect } = open(5)
     const reader = connect('reader', PERSISTENT)
     for (let n = 0; n < 3; n++) reader.subscribe('a/+')
@@ -215,7 +221,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(reader.messages).toHaveLength(LIMIT_MESSAGES)
   })
 
-  it('repeated SUBSCRIBE packets add at most one repetition to the rest', () => {
+  it('repeated SUBSCRIBE packets cause at most one repetition of the retained messages', () => {
     const { connect } = open(5)
     const reader = connect('reader', PERSISTENT)
     for (let n = 0; n < 100; n++) {
@@ -226,7 +232,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(reader.messages).toHaveLength(2 * 5)
   })
 
-  it('each repetition has the QoS of its SUBSCRIBE', () => {
+  it('each repetition of retained messages has the QoS of its SUBSCRIBE', () => {
     const { connect } = open(1)
     const reader = connect('reader')
     const filter = { topic: 'a/+', nl: false, rap: false } as const
@@ -239,7 +245,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(reader.messages.map(({ qos }) => qos)).toEqual([0, 1])
   })
 
-  it('DISCONNECT is processed immediately, and the rest is sent when the session is resumed', () => {
+  it('DISCONNECT is processed immediately, and the remaining retained messages are sent when the session is resumed', () => {
     const { connect } = open(5)
     const reader = connect('reader', PERSISTENT)
     Object.assign(LIMIT, { readPauseBytes: 1 })

@@ -13,7 +13,7 @@ const answerOf = async (response: Promise<Response>): Promise<readonly [number, 
 }
 
 describe('GET /api/store', () => {
-  it('the store response contains the addresses and whether the store has a seed', async () => {
+  it('the store response contains the addresses of the store and whether it has a seed', async () => {
     const { store, callApi } = await openConsole()
     const facts = { url: store.url, wsUrl: store.wsUrl, seeded: false, version: '1.2.3' }
     expect(await answerOf(callApi('api/store'))).toEqual([200, facts])

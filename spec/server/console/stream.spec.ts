@@ -96,7 +96,7 @@ describe('GET /api/stream', () => {
     expect(pulse).not.toHaveProperty('drift')
   })
 
-  it('every pulse of a node that cannot reach its log says so', async () => {
+  it('every pulse of a node that cannot reach its log reports that', async () => {
     const open = await openConsole()
     const storage = vi.spyOn(open.store, 'storage', 'get')
     storage.mockReturnValue({ state: 'waiting', error: undefined })

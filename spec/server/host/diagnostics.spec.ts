@@ -29,7 +29,7 @@ authorizationPolicies:
 `
 
 describe('events of a client', () => {
-  it('trace each request from the call to its response, without its value', async () => {
+  it('events of a client trace each request from the call to its response, without its value', async () => {
     const { store } = await openStore({ clock: systemClock })
     const started = listen('tracing:rx-statestore:request:start')
     const ended = listen('tracing:rx-statestore:request:asyncEnd')
@@ -162,7 +162,7 @@ describe('events of a client', () => {
 })
 
 describe('events of a store', () => {
-  it('trace each request from its arrival to its response, with the outcome', async () => {
+  it('events of a store trace each request from its arrival to its response, with the outcome', async () => {
     const { store } = await openStore({ clock: systemClock })
     const ended = listen('tracing:rx-statestore:server:request:asyncEnd')
     const failed = listen('tracing:rx-statestore:server:request:error')

@@ -101,7 +101,7 @@ describe('a request repeated with DUP', () => {
 
 describe('a client that, like the official Rust client, repeats unacknowledged requests in a resumed session', () => {
   it.each(['before', 'after'] as const)(
-    'a client that repeats unacknowledged requests is informed that its SET NX succeeded if the connection broke %s the store executed it',
+    'a repeated SET NX reports success if the connection broke %s the store executed the first one',
     async moment => {
       const { store } = await openStore()
       const session = { clean: false, properties: { sessionExpiryInterval: 60 } }

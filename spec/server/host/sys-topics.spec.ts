@@ -37,14 +37,14 @@ describe('The $SYS topics of a store', () => {
     expect(await sent).toBeGreaterThan(20)
   })
 
-  it('no client may publish to them', async () => {
+  it('no client may publish to the $SYS topics of a store', async () => {
     const { store } = await openStore()
     const client = await StoreClient.ready(store.url, 'a')
     expect(await client.publish('$SYS/broker/version', 'mine', { retain: true })).toBe(NOT_AUTHORIZED)
     expect(await retainedAt(client, '$SYS/broker/version', '$SYS/broker/version')).toContain(manifest.version)
   })
 
-  it('require a right to $SYS if the store has a policy; a right to # is not sufficient', async () => {
+  it('the $SYS topics of a store require a right to $SYS if the store has a policy; a right to # is not sufficient', async () => {
     const { store } = await openStore({
       authenticate: firstOf([backwards()]),
       policy: `

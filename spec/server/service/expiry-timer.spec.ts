@@ -26,7 +26,7 @@ describe('The expiry timer while the log rejects entries', () => {
     expect(attempts).toEqual([100, 1_100, 2_100])
   })
 
-  it('while the log rejects entries, the expiry timer tries as often while each write is rejected too', () => {
+  it('while the log rejects entries, rejected writes do not postpone the attempts of the expiry timer', () => {
     const { clock, timer, attempts } = openTimer('full')
     timer.resume()
     for (let elapsedMs = 0; elapsedMs < 2_500; elapsedMs += 50) {

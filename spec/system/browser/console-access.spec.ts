@@ -46,7 +46,7 @@ describeInBrowser('The rights of the console', open => {
     await expectAccessibleInBothThemes(page)
   })
 
-  it('a key that the page may not read says so, and the other keys stay live', async () => {
+  it('a key that the page may not read is marked as such, and the other keys stay live', async () => {
     const { store, server } = await withPolicy(`
 - principals: { usernames: [console] }
   brokerResources: [{ method: Connect }]

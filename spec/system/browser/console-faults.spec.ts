@@ -75,7 +75,7 @@ describeInBrowser('The console while the store is unreachable', open => {
     await takePictures(page, 'console-stale-store', { whole: true })
   })
 
-  it('a view whose code cannot be loaded says so, and loads when the store responds', async () => {
+  it('a view whose code cannot be loaded reports that, and loads when the store responds', async () => {
     const { store, server } = await startConsole(SEED)
     let blocked = true
     const { page } = await open(server.link, {
@@ -104,7 +104,7 @@ describeInBrowser('The console while the store is unreachable', open => {
     expect(await ui.detail.locator('.value-block').evaluate(block => getComputedStyle(block).maxHeight)).toBe('300px')
   })
 
-  it('a dialog says at once that the store is unreachable and how long it waits, and Cancel ends the write', async () => {
+  it('a dialog immediately says that the store is unreachable and how long it waits, and Cancel ends the write', async () => {
     const running = await startConsole(SEED)
     const { page } = await open(running.server.link, { allow: ALLOW, reducedMotion: true })
     const ui = await loaded(page)

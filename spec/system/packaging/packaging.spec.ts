@@ -285,7 +285,7 @@ describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', () => {
     ['Node 24', runtimeOf(24), []],
     ['Bun', BUN, []],
     ['Deno', DENO, ['run', '--allow-all', '--node-modules-dir=manual']],
-  ])('under %s', { timeout: 60_000 }, async (_, runtime, options) => {
+  ])('the packed package runs under %s', { timeout: 60_000 }, async (_, runtime, options) => {
     copyFileSync(join(ROOT, 'spec/system/packaging/smoke.js'), join(home, 'smoke.js'))
     const { stdout } = await run(runtime, [...options, 'smoke.js'], { cwd: home })
     expect(stdout).toBe('watched 3\nwatched 3\nheard hello\nclosed\n')

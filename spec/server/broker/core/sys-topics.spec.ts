@@ -82,7 +82,7 @@ describe('The $SYS topics', () => {
     expect(valuesOf(client)).toEqual({ uptime: '35 seconds' })
   })
 
-  it('an offline session with a subscription of QoS 1 takes no memory for them', () => {
+  it('an offline session that subscribes to $SYS topics with QoS 1 takes no memory for their messages', () => {
     const { core, clock, connect } = open()
     const lasting = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
     const client = connect('a', lasting)
@@ -187,7 +187,7 @@ describe('The $SYS topics', () => {
     expect(pending).toBe(0)
   })
 
-  it('a broker without the option has no such topics', () => {
+  it('a broker without the option has no $SYS topics', () => {
     const { clock, connect } = openCore()
     const client = connect('a')
     client.subscribe('$SYS/#')

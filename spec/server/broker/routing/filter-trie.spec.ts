@@ -87,7 +87,7 @@ describe('FilterTrie', () => {
     expect(trie.isEmpty).toBe(true)
   })
 
-  it('levels that are longer than one key are compared completely', () => {
+  it('levels that are split into several keys are compared completely', () => {
     const long = 'x'.repeat(3 * MAX_HASHED_LENGTH)
     const trie = trieOf([`${long}y/a`, `${long}z/a`, '+/a', `${long}/a`, `+/${long}y`])
     expect(matchesOf(trie, `${long}y/a`)).toEqual(['+/a', `${long}y/a`])

@@ -8,7 +8,7 @@ prepareScenes()
 
 /** For manual runs: FUZZ_PACKETS=10000000. For a single session: SEED=its seed FUZZ_PACKETS=1. */
 const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? 60_000)
-/** The longest duration in ms. Allows for some hundred packets per second on a busy machine. */
+/** The longest duration in ms. Allows for a few hundred packets per second on a busy machine. */
 const LONGEST = 60_000 + PACKETS
 
 describe('the listening sockets', () => {
