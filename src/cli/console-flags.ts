@@ -28,7 +28,7 @@ export const CONSOLE = {
     preset: '8080',
     // RX_STATESTORE_CONSOLE is the address of a console for other commands.
     variable: 'RX_STATESTORE_CONSOLE_PORT',
-    help: 'also serve the web console, on port 8080 by default',
+    help: 'serve the web console, on port 8080 by default',
     isCommon: true,
   },
   ...CONSOLE_DETAILS,

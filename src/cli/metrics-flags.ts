@@ -36,7 +36,7 @@ export const METRICS = {
   metrics: {
     kind: address,
     preset: DEFAULT_ADDRESS,
-    help: `also serve metrics for Prometheus and health checks, on ${DEFAULT_ADDRESS} by default`,
+    help: `serve metrics for Prometheus and health checks, on ${DEFAULT_ADDRESS} by default`,
   },
   ...METRICS_DETAILS,
 } satisfies OptionTable
