@@ -1,9 +1,10 @@
-import { connect, type MqttClient } from 'mqtt'
+import { connect, type IClientOptions, type MqttClient } from 'mqtt'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   changeOptions,
   hasStreamBuilder,
   isOutgoing,
+  keepWhileReceiving,
   onStream,
   setStreamBuilder,
   streamBuilderOf,
@@ -13,9 +14,9 @@ import {
 import { openStore } from '../../support/open-store.js'
 
 /** Creates a client that does not connect. */
-async function idle(): Promise<MqttClient> {
+async function idle(options: IClientOptions = {}): Promise<MqttClient> {
   const { store } = await openStore()
-  const client = connect(store.url, { protocolVersion: 5, manualConnect: true, reconnectPeriod: 0 })
+  const client = connect(store.url, { protocolVersion: 5, manualConnect: true, reconnectPeriod: 0, ...options })
   onTestFinished(async () => {
     await client.endAsync(true)
   })
@@ -92,6 +93,27 @@ describe('undocumented mqtt.js behaviour', () => {
     }
   })
 
+  it('a client whose connection still receives bytes sends another ping instead of ending the connection', async () => {
+    let onInterval = (): void => undefined
+    const set = (task: () => void): NodeJS.Timeout => {
+      onInterval = task
+      return setTimeout(() => undefined)
+    }
+    const client = await idle({ keepalive: 60, timerVariant: { set, clear: () => undefined } })
+    let receivedBytes = 0
+    keepWhileReceiving(client, () => receivedBytes)
+    const events: string[] = []
+    client.on('packetsend', ({ cmd }) => events.push(cmd))
+    client.on('error', ({ message }) => events.push(message))
+    await connected(client)
+    for (let i = 0; i < 3; i++) {
+      receivedBytes++
+      onInterval()
+    }
+    onInterval()
+    expect(events).toEqual(['connect', 'pingreq', 'pingreq', 'Keepalive timeout'])
+  })
+
   it('the flag `resubscribe` makes mqtt.js subscribe to a filter again', async () => {
     const client = await idle()
     await connected(client)
@@ -120,6 +142,12 @@ describe('an mqtt.js with other internals', () => {
     onStream(client, () => undefined)
     expect(streamBuilderOf(client)).toBeUndefined()
     expect(client).toEqual({ streamBuilder: 'none' })
+  })
+
+  it('a client without a keep-alive is left unchanged', () => {
+    const client = { sendPing: 'none' }
+    keepWhileReceiving(client, () => 0)
+    expect(client).toEqual({ sendPing: 'none' })
   })
 
   it('a stream without `push` is left unchanged', () => {

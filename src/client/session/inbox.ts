@@ -7,7 +7,7 @@ import { PublishDecoder } from '../../core/mqtt5/publish-decoder.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { PayloadError, StateStoreError } from '../../core/util/errors.js'
-import { hasStreamBuilder, onStream, tapStream } from './mqttjs-internals.js'
+import { hasStreamBuilder, keepWhileReceiving, onStream, tapStream } from './mqttjs-internals.js'
 
 /**
  * Maximum size of the packets that are left to mqtt.js, bytes. They are small control packets, and mqtt.js is slow with
@@ -33,6 +33,7 @@ export function inboxFor(client: object, events: InboxEvents, maxPacketBytes: nu
   if (!hasStreamBuilder(client)) return undefined
   const inbox = new Inbox(events, maxPacketBytes)
   onStream(client, stream => inbox.attach(stream))
+  keepWhileReceiving(client, () => inbox.receivedBytes)
   return inbox
 }
 

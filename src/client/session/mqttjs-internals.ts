@@ -68,6 +68,32 @@ const isSource = (stream: unknown): stream is Source =>
   typeof stream === 'object' && stream !== null && 'push' in stream && typeof stream.push === 'function'
 
 /**
+ * Keeps a connection while bytes arrive, and pings the broker again. mqtt.js waits for the PINGRESP alone. On a slow
+ * link, a large packet may take longer than that wait and delays the PINGRESP, so the connection would end before any
+ * attempt to read the packet succeeds.
+ *
+ * Not in the public API of mqtt.js: the end of a connection without a PINGRESP. `sendPing` and `onKeepaliveTimeout` are
+ * called for the keep-alive.
+ *
+ * @param receivedBytes - returns the number of bytes received on all connections of the client
+ */
+export function keepWhileReceiving(client: object, receivedBytes: () => number): void {
+  const sendPing: unknown = Reflect.get(client, 'sendPing')
+  const onTimeout: unknown = Reflect.get(client, 'onKeepaliveTimeout')
+  if (typeof sendPing !== 'function' || typeof onTimeout !== 'function') return
+  let bytesAtPing = 0
+  const ping = (): void => {
+    bytesAtPing = receivedBytes()
+    Reflect.apply(sendPing, client, [])
+  }
+  Reflect.set(client, 'sendPing', ping)
+  Reflect.set(client, 'onKeepaliveTimeout', () => {
+    if (receivedBytes() > bytesAtPing) ping()
+    else Reflect.apply(onTimeout, client, [])
+  })
+}
+
+/**
  * Changes the options of a client's next CONNECT.
  *
  * Not in the public API of mqtt.js: credentials per attempt. mqtt.js reads its options for every CONNECT.
