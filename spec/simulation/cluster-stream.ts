@@ -114,7 +114,7 @@ export class SimStream implements Stream {
       this.#follower = subscriber
       const { random } = this.#cluster
       // Some messages may be delivered again.
-      let at = random.chance(0.2) ? Math.max(0, after - random.int(1, 2)) : after
+      let at = Math.max(0, after - (random.chance(0.2) ? random.int(2, 3) : 1))
       let isScheduled = false
       const deliver = (): void => {
         isScheduled = false

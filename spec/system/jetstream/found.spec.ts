@@ -1,6 +1,6 @@
 import { jetstream, jetstreamManager, RetentionPolicy, type StreamConfig } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
-import { firstValueFrom } from 'rxjs'
+import { filter, firstValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { type StoreServer, serve } from '../../../src/server/index.js'
@@ -107,6 +107,24 @@ describe('NATS resources found by a node', { timeout: PATIENCE }, () => {
     await streams.delete(`OBJ_rxss_${name}`)
     const empty = await node(name)
     expect(await empty.load(dump)).toMatchObject({ loaded: 1, versionsKept: 1 })
+  })
+
+  it('a node stops when its stream was replaced by another one that reaches beyond its position', async () => {
+    const name = newName()
+    const { streams, client } = await atNats()
+    const store = await node(name)
+    await openClient(store.url).key('a', text).set('kept')
+    const broken = firstValueFrom(store.storage$.pipe(filter(({ state }) => state === 'broken')))
+    const { config, state } = await streams.info(`rxss_${name}`)
+    await streams.delete(`rxss_${name}`)
+    await streams.add({ ...config, first_seq: state.last_seq })
+    for (let at = 0; at < 5; at++) await client.publish(`rxss.${name}.log`, new Uint8Array(1))
+    expect(await broken).toMatchObject({
+      error: {
+        code: 'damaged',
+        message: expect.stringMatching('the stream lost acknowledged messages or was replaced'),
+      },
+    })
   })
 
   it('a bucket that was removed is created again before the next snapshot', async () => {

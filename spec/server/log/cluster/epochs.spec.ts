@@ -153,6 +153,26 @@ describe('a stream that was replaced', () => {
     ])
   })
 
+  it('a node stops when the last message that it has read is another one, even if the stream has grown beyond it', () => {
+    const cluster = new TestCluster()
+    const { node: a, stream } = cluster.open('a')
+    for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))
+    cluster.clock.advance(1_000)
+    const { streams } = cluster
+    const end = streams.last
+    stream.faults.isStalled = true
+    streams.messages.splice(-5)
+    streams.last -= 5
+    while (streams.last < end + 5) streams.put(new Uint8Array([1]))
+    a.log.append(set('x', 'y'))
+    cluster.clock.advance(3_000)
+    stream.faults.isStalled = false
+    cluster.clock.advance(3_000)
+    expect(a.failures).toMatchObject([
+      { code: 'damaged', message: expect.stringContaining('the stream lost acknowledged') },
+    ])
+  })
+
   it('a node does not use a replaced stream with a snapshot of the previous stream', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { snapshots: { messages: 5 } })

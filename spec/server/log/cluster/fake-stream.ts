@@ -128,7 +128,7 @@ export class FakeStream implements Stream {
 
   follow(after: number): Observable<StreamMessage> {
     return new Observable(subscriber => {
-      let at = after
+      let at = after - 1
       const bring = (): void => {
         for (const message of this.#cluster.messages) {
           if (message.position <= at || this.faults.isStalled || subscriber.closed) continue

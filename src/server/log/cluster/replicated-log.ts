@@ -58,6 +58,8 @@ export class ReplicatedLog implements Log {
   #lastError: unknown
   /** The time when the last entry was applied, in monotonic ms. */
   #appliedAt: number
+  /** The stream time of the last message in ms, or `undefined` if only a snapshot was read. */
+  #lastMessageTime: number | undefined
   #onProgress: () => void = () => undefined
   /** The subscription that determines why positions are missing. */
   #gapCheck = Subscription.EMPTY
@@ -222,7 +224,10 @@ export class ReplicatedLog implements Log {
 
   #receive(message: StreamMessage): void {
     const { position } = this.#judge
-    if (this.#state.state === 'stopped' || message.position <= position) return
+    if (this.#state.state === 'stopped') return
+    if (message.position === position && message.time !== (this.#lastMessageTime ?? message.time))
+      this.#fail(rolledBackError(position, position))
+    if (message.position <= position) return
     if (message.position > position + 1) {
       this.#handleGap({ from: position + 1, to: message.position - 1 })
       return
@@ -233,6 +238,7 @@ export class ReplicatedLog implements Log {
       this.#fail(error)
       return
     }
+    this.#lastMessageTime = message.time
     this.#onProgress()
   }
 

@@ -91,8 +91,8 @@ export interface Stream {
   publish(bytes: Uint8Array, id: string): Observable<Publication>
 
   /**
-   * Follows the messages after a position, in order and normally without repetition. Never completes. Possible
-   * failures:
+   * Follows the messages after a position, in order and normally without repetition. Emits first the message at the
+   * position if the stream has it, which shows whether the stream was replaced. Never completes. Possible failures:
    * - The observable stalls silently or fails. The caller should follow again after the last position seen.
    * - The observable starts with messages already seen, or repeats some.
    * - The observable skips positions. Those messages were trimmed, and only a snapshot covers them.

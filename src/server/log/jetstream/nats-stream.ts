@@ -46,7 +46,15 @@ export class NatsStream implements Stream {
   follow(after: number): Observable<StreamMessage> {
     return new Observable(subscriber => {
       let messages: ConsumerMessages | undefined
-      const callback = (message: JsMsg): void => subscriber.next(messageOf(message))
+      let hasStarted = false
+      const callback = (message: JsMsg): void => {
+        // The NATS client creates a lost consumer again behind the last message. Only a new subscription shows whether
+        // the stream still has that message.
+        if (hasStarted && message.info.deliverySequence === 1)
+          subscriber.error(new StreamError('lost', 'the subscription to the stream was interrupted'))
+        hasStarted = true
+        subscriber.next(messageOf(message))
+      }
       const follow = async (): Promise<void> => {
         const consumer = await this.#consumer(after)
         if (subscriber.closed) return
@@ -182,7 +190,7 @@ export class NatsStream implements Stream {
     const { DeliverPolicy } = this.#packages.jetstream
     return this.#client.consumers.get(names.stream, {
       deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: after + 1,
+      opt_start_seq: Math.max(1, after),
     })
   }
 }
