@@ -58,6 +58,22 @@ describe('attach', () => {
     })
   })
 
+  it("a read of a value that exceeds the broker's maximum packet size is answered with an error", async () => {
+    const broker = await openBroker({ maximumPacketSize: 2_000 })
+    const url = `mqtt://127.0.0.1:${broker.port}`
+    const store = await openAttached(url)
+    await store.load([
+      { key: 'large', value: 'x'.repeat(2_000) },
+      { key: 'small', value: 'v' },
+    ])
+    const client = openClient(url)
+    await expect(client.key('large', text).get()).rejects.toMatchObject({
+      code: 'service-unknown',
+      text: 'the reply of 2009 bytes exceeds the maximum packet size of the broker, 2000 bytes',
+    })
+    expect(await client.key('small', text).get()).toMatchObject({ value: 'v' })
+  })
+
   it('closing an attached store answers requests in flight, and later requests fail with no-store', async () => {
     const broker = await openBroker()
     const url = `mqtt://127.0.0.1:${broker.port}`

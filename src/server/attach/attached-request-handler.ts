@@ -83,6 +83,7 @@ export class AttachedRequestHandler {
       notifications: 'registered',
       publish: () => undefined,
       sendResponse: (_, message, content) => this.#respond(message, content),
+      exceededPacketSize: (message, content) => this.#exceededPacketSize(message, content),
       onDrift: events.onDrift,
       onLogHealth: events.onStorageChange,
       onError: events.onFault,
@@ -159,6 +160,12 @@ export class AttachedRequestHandler {
 
   get #identityProperty(): string | undefined {
     return this.#settings.identityProperty
+  }
+
+  #exceededPacketSize(request: Incoming, content: Content): number | undefined {
+    const { message } = this.#pending.get(request) ?? {}
+    if (message?.responseTopic === undefined) return undefined
+    return this.#outbound.exceededPacketSize(this.#template.responseTo(message, message.responseTopic, content))
   }
 
   #respond(request: Incoming, content: Content): void {

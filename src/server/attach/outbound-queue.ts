@@ -95,6 +95,12 @@ export class OutboundQueue {
     return hasLost
   }
 
+  /** Returns the broker's maximum packet size in bytes if a message exceeds it. */
+  exceededPacketSize(message: Publish): number | undefined {
+    const maxBytes = this.#connection?.maximumPacketSize
+    return maxBytes !== undefined && this.#session.sizeOf(message) > maxBytes ? maxBytes : undefined
+  }
+
   /** Queues a message. Calls `done` on PUBACK, or when the message is dropped. */
   push(message: Publish, done: Done, handling: Handling = {}): void {
     const bytes = messageSize(message)
@@ -168,7 +174,7 @@ export class OutboundQueue {
     while (this.#inFlight.size < connection.receiveMaximum) {
       const pending = this.#queues.shift(this.#notificationsInFlight >= MAX_NOTIFICATIONS_IN_FLIGHT)
       if (pending === undefined) return
-      this.#send(pending, connection)
+      this.#send(pending)
     }
   }
 
@@ -179,15 +185,15 @@ export class OutboundQueue {
       this.#groupSize *= 2
       for (let i = 0; i < groupSize; i++) {
         const pending = this.#suspects.shift()
-        if (pending !== undefined) this.#send(pending, connection)
+        if (pending !== undefined) this.#send(pending)
       }
     }
     if (this.#inFlight.size === 0) this.#isProbing = false
   }
 
-  #send(pending: PendingMessage, { maximumPacketSize }: ConnectionInfo): void {
+  #send(pending: PendingMessage): void {
     const { message, done, bytes, retain, isNotification } = pending
-    if (maximumPacketSize !== undefined && this.#session.sizeOf(message) > maximumPacketSize) {
+    if (this.exceededPacketSize(message) !== undefined) {
       this.#bytes -= bytes
       if (isNotification) this.#hasLostNotification = true
       done(undefined)

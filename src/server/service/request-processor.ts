@@ -95,9 +95,13 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
     }
   }
 
-  /** Returns the response to a read whose reply the client does not accept. */
-  tooLargeResponse({ payload, work }: InvokeResponse, maxPacketBytes: number): InvokeResponse {
-    const text = `the reply of ${payload.length} bytes exceeds the maximum packet size of the client, ${maxPacketBytes} bytes`
+  /** Returns the response to a read whose reply the client, or the broker before it, does not accept. */
+  tooLargeResponse(
+    { payload, work }: InvokeResponse,
+    receiver: 'client' | 'broker',
+    maxPacketBytes: number,
+  ): InvokeResponse {
+    const text = `the reply of ${payload.length} bytes exceeds the maximum packet size of the ${receiver}, ${maxPacketBytes} bytes`
     return this.respond({
       reply: { type: 'error', code: 'service-unknown', text },
       version: undefined,

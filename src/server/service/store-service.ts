@@ -60,6 +60,8 @@ export interface StoreServiceOptions {
    * and `content` contains views of the request.
    */
   sendResponse?(connection: Client, message: Incoming, content: Content): void
+  /** Returns the broker's maximum packet size in bytes if a response passed to {@link sendResponse} exceeds it. */
+  exceededPacketSize?(message: Incoming, content: Content): number | undefined
   /** Publishes a response whose topic is not the requester's own to all its subscribers. */
   publish(message: Publish): void
   /**
@@ -213,18 +215,22 @@ export class StoreService implements CommitLoopHost {
   }
 
   /**
-   * Replaces a reply that exceeds the client's maximum packet size by an error, because the client would otherwise wait
-   * until its timeout. Only reads have large replies.
+   * Replaces a reply that exceeds the maximum packet size of the client or the broker by an error, because the client
+   * would otherwise wait until its timeout. Only reads have large replies.
    */
   #fitToClient({ owner, message }: RequestJob, response: InvokeResponse): InvokeResponse {
     const { responseTopic } = message
     const type = response.reply?.type
     if (responseTopic === undefined || (type !== 'value' && type !== 'page')) return response
-    // Otherwise, the response goes to other clients.
-    if (!owner.subscribes(responseTopic)) return response
-    const maxPacketBytes = owner.exceededPacketSize?.(responseTopic, contentOf(message, response))
-    if (maxPacketBytes === undefined) return response
-    return this.#requestHost.processor.tooLargeResponse(response, maxPacketBytes)
+    const content = contentOf(message, response)
+    const { processor } = this.#requestHost
+    const brokerMaximum = this.#options.exceededPacketSize?.(message, content)
+    if (brokerMaximum !== undefined) return processor.tooLargeResponse(response, 'broker', brokerMaximum)
+    // A client that is not subscribed does not receive the response.
+    const clientMaximum = owner.subscribes(responseTopic)
+      ? owner.exceededPacketSize?.(responseTopic, content)
+      : undefined
+    return clientMaximum === undefined ? response : processor.tooLargeResponse(response, 'client', clientMaximum)
   }
 
   #report({ owner: connection, message, arrivedAt }: RequestJob, { reply, repeated }: InvokeResponse): void {
