@@ -119,8 +119,8 @@ class Decoder {
   }
 
   /**
-   * Reads the line of a small count, which nearly all counts are. Returns `undefined` without advancing for any other
-   * line.
+   * Reads the line of a small count, as nearly all counts are small. Returns `undefined` without advancing for any
+   * other line.
    */
   #plainCount(): number | undefined {
     let count = 0

@@ -94,7 +94,7 @@ export class TimeoutError extends StateStoreError {
   override readonly name = 'TimeoutError'
   readonly key: string | undefined
 
-  /** @param why - replaces the message of `connection`, which is why the client is not connected */
+  /** @param why - the reason in the message. Default: the message of `connection` */
   constructor(
     timeout: number,
     key?: string,

@@ -56,7 +56,7 @@ class DeferredSocket implements Socket {
   }
 
   terminate(): void {
-    // Browsers terminate sockets by themselves.
+    // The sockets of browsers have no `terminate`: after `close`, the browser ends the connection.
     if (this.#socket && 'terminate' in this.#socket) this.#socket.terminate()
   }
 

@@ -64,7 +64,7 @@ export interface ServeOptions extends SecurityOptions, QuotaOptions, StorageOpti
 const DEFAULT_PACKET_BYTES = 16 * 1024 * 1024
 /** The longest keep-alive that two bytes of seconds can hold (MQTT 5.0, section 3.1.2.10). */
 const MAX_KEEP_ALIVE_MS = 65_535_000
-/** The size of the largest MQTT packet: a variable byte integer (MQTT 5.0, section 1.5.5) plus its header. */
+/** The size of the largest MQTT packet: the largest length (MQTT 5.0, section 1.5.5) plus its fixed header. */
 const MAX_PACKET_BYTES = 268_435_460
 
 /** A day. */
