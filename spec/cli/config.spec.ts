@@ -162,7 +162,7 @@ describe('--config', () => {
     expect(persist).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected `data` together') })
   })
 
-  it('attach accepts a file', async () => {
+  it('`attach` accepts a settings file, and rejects an option that only `serve` has', async () => {
     const file = await settings('max-watches: 5\nidentity-property: who')
     const args = ['attach', 'mqtt://127.0.0.1:1', '--config', file, '--check-config']
     expect((await execute(args)).stdout).toMatch(/^max-watches: 5 /m)

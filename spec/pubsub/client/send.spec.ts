@@ -72,7 +72,7 @@ describe('a send', () => {
     expect(setting.log).toEqual(['a: acked 1', 'a: complete'])
   })
 
-  it('a send without acknowledgement has no ackId and completes when it has been handed over', () => {
+  it('a send without acknowledgement has no ackId and completes when the socket has taken the message', () => {
     send('a', { ack: false })
     expect(setting.log).toEqual([])
     setting.connect()

@@ -81,7 +81,7 @@ describe('Clients', () => {
     expect(await answerOf(callApi('api/cut', { clientId: 'alice' }))).toMatchObject([404, { code: 'not-found' }])
   })
 
-  it('a cut of an unknown client is answered with 404', async () => {
+  it('a request to show or cut an unknown client is answered with 404', async () => {
     const { callApi } = await openConsole()
     for (const clientId of ['nobody', '', '__proto__']) {
       expect(await answerOf(callApi('api/client', { clientId }))).toMatchObject([404, { code: 'not-found' }])

@@ -70,7 +70,7 @@ describe('The $SYS topics', () => {
     expect(client.messages).toHaveLength(2)
   })
 
-  it('without a subscriber nothing is published, and the next subscriber receives the values of that time', () => {
+  it('without a subscriber, $SYS topics are not published, and the next subscriber receives current values', () => {
     const { core, clock, connect } = open()
     const client = connect('a')
     client.subscribe('$SYS/broker/uptime')
