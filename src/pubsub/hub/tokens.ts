@@ -6,7 +6,10 @@ import { type Identity, identityProblem } from './identity.js'
 
 /** The identity in a token. See {@link Identity}. */
 export interface TokenOptions extends Identity {
-  /** The time in ms for which the token can open connections. Default: one hour. Open connections are not affected. */
+  /**
+   * The time in ms for which the token can open connections, to which hubs add five minutes for differences of clocks.
+   * Default: one hour. Open connections are not affected.
+   */
   readonly expiresIn?: number | undefined
 }
 
