@@ -110,7 +110,7 @@ const LIVES: Readonly<Record<string, readonly Step[]>> = {
     [50_000, 'tick', [PING], 70_000],
     [70_000, 'tick', ['close', 'recovering', `open 2 ${RECOVERY}`], 74_000],
     [70_001, 'pong 1', []],
-    [70_100, 'opened 2', [alive(2)], 74_000],
+    [70_100, 'opened 2', [alive(2)], 90_100],
     [70_200, 'pong 2', ['connected'], 90_200],
   ],
   'ignores a late event of an earlier link': [

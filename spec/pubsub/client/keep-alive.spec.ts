@@ -82,7 +82,7 @@ describe('a hub that does not answer pings', () => {
     silence(setting)
     setting.socket.drop()
     setting.socket.accept()
-    setting.clock.advance(3_999)
+    setting.clock.advance(19_999)
     expect(setting.status).toMatchObject({ state: 'recovering', attempt: 1 })
     setting.clock.advance(1)
     expect(setting.status).toMatchObject({ state: 'recovering', attempt: 2 })

@@ -86,10 +86,28 @@ describe('a lost socket', () => {
     expect(setting.statuses.filter(({ state }) => state === 'disconnected')).toMatchObject([{ reason: 'gone' }])
   })
 
-  it('an attempt without a frame from the hub is abandoned and retried', () => {
+  it('an attempt that opens no socket within four seconds is abandoned and retried', () => {
+    setting.connect().socket.drop()
+    setting.clock.advance(3_999)
+    expect(setting.socket.closings).toEqual([])
+    setting.clock.advance(1)
+    expect(setting.socket.closings).toEqual([-1])
+    expect(setting.status).toMatchObject({ state: 'recovering', attempt: 2 })
+  })
+
+  it('a recovery completes although a large message takes ten seconds to arrive', () => {
+    setting.client.group('line').messages$.subscribe(setting.observer('line'))
+    setting.connect().socket.ack(1).drop()
+    setting.socket.accept()
+    setting.clock.advance(10_000)
+    setting.socket.publish(1)
+    expect([setting.log, setting.network.count]).toEqual([['line: 1'], 2])
+  })
+
+  it('an attempt without a frame from the hub for half of `keepAlive` is abandoned and retried', () => {
     setting.connect().socket.pong().drop()
     setting.socket.accept()
-    setting.clock.advance(3_999)
+    setting.clock.advance(19_999)
     expect(setting.socket.closings).toEqual([])
     setting.clock.advance(1)
     expect(setting.socket.closings).toEqual([-1])

@@ -9,7 +9,7 @@ const NEVER = Number.POSITIVE_INFINITY
  */
 const TRUST_DELAY_MS = 1_000
 /**
- * The maximum duration in ms of a recovery attempt, so that a hanging attempt ends while the hub still keeps the
+ * The time in ms in which a recovery must open a socket, so that a hanging attempt ends while the hub still keeps the
  * session.
  */
 const MAX_RECOVERY_ATTEMPT_MS = 4_000
@@ -104,6 +104,9 @@ export class ClientLink {
 
   probe(now: number): void {
     this.#probedAt ??= now
+    // In a recovery, the hub may first send a large message again, so an open socket may be silent for longer than an
+    // attempt to open it may take.
+    this.#attemptDeadline = Math.max(this.#attemptDeadline, now + this.#settings.keepAlive / 2)
     if (this.#canPing()) this.#sendPing()
     if (this.#pingSupport !== 'answered') this.#sendProbeRequest()
   }

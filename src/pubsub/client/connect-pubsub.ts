@@ -26,8 +26,8 @@ export interface PubSubOptions {
    */
   readonly connectTimeout?: number | undefined
   /**
-   * The silence in ms after which a connection is considered dead. The client probes the hub after half of that time.
-   * Default: 40,000.
+   * The silence in ms after which a connection is considered dead. The client probes the hub after half of that time. A
+   * message must arrive within this time. Default: 40,000.
    */
   readonly keepAlive?: number | undefined
   /**
