@@ -102,7 +102,7 @@ export class DeliveryQueue {
 
   /** Sends or queues a message. The caller ensures that the queue is not full. */
   deliver(delivery: Delivery, isPersistent: boolean): void {
-    const canSendNow = this.#sender !== undefined && this.#isIdle && this.#hasReceiveQuota
+    const canSendNow = this.#sender !== undefined && this.#isIdle() && this.#hasReceiveQuota()
     if (canSendNow && !isPersistent && delivery.qos === 1 && delivery.reassign === undefined) {
       this.#sendOnce(delivery)
       return
@@ -183,11 +183,12 @@ export class DeliveryQueue {
     for (const delivery of undelivered) delivery.reassign?.(delivery)
   }
 
-  get #hasReceiveQuota(): boolean {
+  // The next two are methods, because V8 calls a function of its runtime for each read of a private getter.
+  #hasReceiveQuota(): boolean {
     return this.#unacknowledged < this.#receiveMaximum && this.#inFlight.size < MAX_PACKET_IDS
   }
 
-  get #isIdle(): boolean {
+  #isIdle(): boolean {
     return this.#pendingDeliveries.length === 0 && this.#toResend.length === 0
   }
 
@@ -220,7 +221,7 @@ export class DeliveryQueue {
   }
 
   #sendPending(): void {
-    while (this.#sender !== undefined && this.#hasReceiveQuota) {
+    while (this.#sender !== undefined && this.#hasReceiveQuota()) {
       const item = this.#toResend.pop()
       if (item !== undefined) this.#resend(item, this.#sender)
       else {

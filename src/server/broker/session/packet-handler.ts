@@ -79,9 +79,9 @@ export class PacketHandler {
 
   receive(frame: Uint8Array): void {
     // After DISCONNECT, a client must send nothing (MQTT 5.0, section 3.14.4).
-    if (this.#pendingDisconnect !== undefined) return
+    if (this.#pendingDisconnect() !== undefined) return
     const type = (frame[0] ?? 0) >> 4
-    if (ORDERED_TYPES.has(type) && this.#hasEarlierWork) this.#deferredPackets.push(frame)
+    if (ORDERED_TYPES.has(type) && this.#hasEarlierWork()) this.#deferredPackets.push(frame)
     else this.#handle(frame)
   }
 
@@ -92,16 +92,16 @@ export class PacketHandler {
 
   /** Processes one queued item if possible. Returns whether an item was processed. */
   processNext(): boolean {
-    if (this.#canReplay) {
+    if (this.#canReplay()) {
       this.#clientSubscriptions.replayNext()
       return true
     }
     if (this.#deferredPackets.length === 0) {
-      const disconnect = this.#pendingDisconnect
+      const disconnect = this.#pendingDisconnect()
       if (disconnect !== undefined) this.#closeByClient(disconnect)
       return disconnect !== undefined
     }
-    const frame = this.#isThrottled ? undefined : this.#deferredPackets.shift()
+    const frame = this.#isThrottled() ? undefined : this.#deferredPackets.shift()
     if (frame !== undefined) this.#handle(frame)
     return frame !== undefined
   }
@@ -111,12 +111,12 @@ export class PacketHandler {
    * for all of them.
    */
   get canInterleave(): boolean {
-    return this.#canReplay && this.#deferredPackets.size < LIMIT.deferredBytes
+    return this.#canReplay() && this.#deferredPackets.size < LIMIT.deferredBytes
   }
 
   /** Returns whether a DISCONNECT with reason code 0 was received, which discards the will. */
   get discardsWill(): boolean {
-    return this.#pendingDisconnect?.reasonCode === REASON.success
+    return this.#pendingDisconnect()?.reasonCode === REASON.success
   }
 
   get hasInputEnded(): boolean {
@@ -146,21 +146,23 @@ export class PacketHandler {
     this.#publishHandler.end()
   }
 
-  /** The DISCONNECT that takes effect after the queued packets. */
-  get #pendingDisconnect(): Disconnect | undefined {
+  // The next four are methods, because V8 calls a function of its runtime for each read of a private getter.
+
+  /** Returns the DISCONNECT that takes effect after the queued packets. */
+  #pendingDisconnect(): Disconnect | undefined {
     return this.#inputEnd === 'closed' ? undefined : this.#inputEnd
   }
 
-  get #hasEarlierWork(): boolean {
-    return this.#deferredPackets.length > 0 || this.#canReplay || this.#isThrottled
+  #hasEarlierWork(): boolean {
+    return this.#deferredPackets.length > 0 || this.#canReplay() || this.#isThrottled()
   }
 
-  get #canReplay(): boolean {
-    return this.session.canReplay && this.#pendingDisconnect === undefined
+  #canReplay(): boolean {
+    return this.session.canReplay && this.#pendingDisconnect() === undefined
   }
 
   /** Returns whether the client must first read or acknowledge earlier messages. */
-  get #isThrottled(): boolean {
+  #isThrottled(): boolean {
     if (this.#inputEnd !== undefined) return false
     return (
       this.#peer.isStalled ||
@@ -229,7 +231,7 @@ export class PacketHandler {
       this.session.expirySeconds = Math.min(sessionExpiry, LIMIT.sessionExpirySeconds)
     }
     this.#inputEnd = packet
-    if (!this.#hasEarlierWork) this.#closeByClient(packet)
+    if (!this.#hasEarlierWork()) this.#closeByClient(packet)
   }
 
   #closeByClient({ reasonCode }: Disconnect): void {
