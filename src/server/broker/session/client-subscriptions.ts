@@ -42,20 +42,19 @@ export class ClientSubscriptions {
   }
 
   /**
-   * Sends the next retained message of the first subscription in {@link Session.replays}, or ends its replay. Searches
-   * for one subscription at a time, because a search may visit all retained messages.
+   * Sends the next retained message of {@link Session.nextReplay}, or ends this replay. Searches for one subscription at
+   * a time, because a search may visit all retained messages.
    */
   replayNext(): void {
-    const { replays } = this.#session
-    const [first] = replays
-    if (first === undefined) return
-    const [filter, { messages, options, repetition }] = first
+    const { nextReplay } = this.#session
+    if (nextReplay === undefined) return
+    const [filter, { messages, options, repetition }] = nextReplay
     const { value: message } = messages.next()
     if (message !== undefined) {
       this.#sendRetained(message, options)
       return
     }
-    replays.delete(filter)
+    this.#session.deleteReplay(filter)
     if (repetition !== undefined) this.#startReplay(filter, repetition)
   }
 
@@ -93,10 +92,9 @@ export class ClientSubscriptions {
     const { filter, qos, retainHandling } = request
     const sendsRetained = retainHandling === 0 || (retainHandling === 1 && previous === undefined)
     if (!sendsRetained || isShared(subscription)) return
-    const { replays } = this.#session
-    const rest = replays.get(filter)
+    const rest = this.#session.replayOf(filter)
     // One repetition is enough, and more would take memory that no budget counts.
-    if (rest) replays.set(filter, { ...rest, repetition: { qos, id } })
+    if (rest) this.#session.setReplay(filter, { ...rest, repetition: { qos, id } })
     else this.#startReplay(filter, { qos, id })
   }
 
@@ -104,7 +102,7 @@ export class ClientSubscriptions {
     const messages = this.#host.retainedMessages(filter, (message, sequence) =>
       this.#session.isLost(message, sequence, options),
     )
-    this.#session.replays.set(filter, { messages, options, repetition: undefined })
+    this.#session.setReplay(filter, { messages, options, repetition: undefined })
   }
 
   #sendRetained(message: Message, { qos, id }: ReplayOptions): void {

@@ -89,9 +89,9 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   }
 
   get isStalled(): boolean {
+    if (this.#link.unsentBytes <= LIMIT.readPauseBytes) return false
     // A client that has closed its side of the connection may still read retained messages.
-    const awaitsClient = !this.#packetHandler?.hasInputEnded || this.canInterleave
-    return this.#link.unsentBytes > LIMIT.readPauseBytes && awaitsClient
+    return !this.#packetHandler?.hasInputEnded || this.canInterleave
   }
 
   get accountName(): string | undefined {

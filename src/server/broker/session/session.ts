@@ -46,8 +46,6 @@ export class Session implements Subscriber, Evictable {
   readonly deliveryQueue: DeliveryQueue
   /** The subscriptions by filter as sent by the client. See {@link subscribe}. */
   readonly subscriptions = new StringMap<Subscription>()
-  /** The retained messages to send by filter. They are sent for one subscription at a time. */
-  readonly replays = new StringMap<Replay>()
   expirySeconds = 0
   /** The owner, or `undefined` without authentication. */
   owner: SessionOwner | undefined
@@ -55,6 +53,8 @@ export class Session implements Subscriber, Evictable {
   /** Always 0, because the connection counts transient memory. */
   readonly transientBytes = 0
   readonly #host: SessionHost
+  /** The retained messages to send by filter. Undefined if there are none, because this is checked for each packet. */
+  #replays: StringMap<Replay> | undefined
   #quotaAccount: QuotaAccount | undefined
   /** The bytes charged to the offline quota of the account. */
   #offlineBytes = 0
@@ -98,7 +98,13 @@ export class Session implements Subscriber, Evictable {
 
   /** Whether retained messages can be sent before the client acknowledges others. */
   get canReplay(): boolean {
-    return this.replays.size > 0 && !this.deliveryQueue.isReplayFull
+    return this.#replays !== undefined && !this.deliveryQueue.isReplayFull
+  }
+
+  /** The retained messages to send next. They are sent for one subscription at a time. */
+  get nextReplay(): [filter: string, replay: Replay] | undefined {
+    const [next] = this.#replays ?? []
+    return next
   }
 
   get isPersistent(): boolean {
@@ -106,10 +112,10 @@ export class Session implements Subscriber, Evictable {
   }
 
   tryMakeRoom(): boolean {
-    if (!this.deliveryQueue.isFull && !this.#exceedsOfflineQuota) return true
+    if (!this.deliveryQueue.isFull && !this.#exceedsOfflineQuota()) return true
     const hasRoom = this.deliveryQueue.discardExpired(this.#host.now(), this.clientId)
     this.#updateOfflineBytes()
-    return hasRoom && !this.#exceedsOfflineQuota
+    return hasRoom && !this.#exceedsOfflineQuota()
   }
 
   setAccount(account: QuotaAccount | undefined): void {
@@ -142,7 +148,7 @@ export class Session implements Subscriber, Evictable {
     }
     if (!this.isConnected && !this.isPersistent) return
     if (!delivery.isReplay && !this.tryMakeRoom()) {
-      if (this.#exceedsOfflineQuota) this.#quotaAccount?.waitingBytes.recordRefusal()
+      if (this.#exceedsOfflineQuota()) this.#quotaAccount?.waitingBytes.recordRefusal()
       this.#host.evictSession(this)
       return
     }
@@ -186,10 +192,24 @@ export class Session implements Subscriber, Evictable {
     this.#cachedTopic = undefined
     if (subscription === undefined) return undefined
     this.subscriptions.delete(filter)
-    this.replays.delete(filter)
+    this.deleteReplay(filter)
     this.#subscriptionBytes -= subscriptionBytes(filter)
     this.#filterTrie?.remove(filter, subscription)
     return subscription
+  }
+
+  replayOf(filter: string): Replay | undefined {
+    return this.#replays?.get(filter)
+  }
+
+  setReplay(filter: string, replay: Replay): void {
+    this.#replays ??= new StringMap()
+    this.#replays.set(filter, replay)
+  }
+
+  deleteReplay(filter: string): void {
+    this.#replays?.delete(filter)
+    if (this.#replays?.size === 0) this.#replays = undefined
   }
 
   isUnreleased(packetId: number): boolean {
@@ -221,7 +241,7 @@ export class Session implements Subscriber, Evictable {
     this.isEnded = true
     this.#sender = undefined
     this.subscriptions.clear()
-    this.replays.clear()
+    this.#replays = undefined
     this.#filterTrie = undefined
     this.#cachedTopic = undefined
     this.deliveryQueue.clear()
@@ -230,7 +250,8 @@ export class Session implements Subscriber, Evictable {
     this.#unreleasedIds = undefined
   }
 
-  get #exceedsOfflineQuota(): boolean {
+  // A method, because V8 calls a function of its runtime for each read of a private getter.
+  #exceedsOfflineQuota(): boolean {
     return !this.isConnected && this.#quotaAccount !== undefined && this.#quotaAccount.waitingBytes.isFull
   }
 
