@@ -1,6 +1,6 @@
 import { BehaviorSubject, EMPTY, firstValueFrom, NEVER, of, Subject, take, throwError } from 'rxjs'
 import { describe, expect, it, vi } from 'vitest'
-import { number, systemClock, text } from '../../../src/client/index.js'
+import { json, type Key, number, systemClock, text } from '../../../src/client/index.js'
 import { fenced } from '../../../src/client/lease/index.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
@@ -139,6 +139,52 @@ describe('watchAll', () => {
     expect(seen.completed).toBe(false)
     const handles = record(client.watchAll(new Set([client.key('n', number)])))
     await handles.until(({ values }) => values[0]?.value === 7)
+  })
+
+  it('watchAll decodes a key by the codec of the latest set, and keeps its registration', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    await firstValueFrom(client.key('a', text).set('7'))
+    const keys$ = new BehaviorSubject<readonly Key<unknown>[]>([client.key('a', text)])
+    const seen = record(client.watchAll(keys$))
+    await seen.until(({ values }) => values.length === 1)
+    const requests = store.stats.requests
+    keys$.next([client.key('a', number)])
+    expect(seen.values.map(({ value }) => value)).toEqual(['7', 7])
+    await firstValueFrom(client.key('a', text).set('8'))
+    await seen.until(({ values }) => values.length === 3)
+    expect(seen.values.at(-1)).toMatchObject({ op: 'set', value: 8 })
+    // The only request since then is the SET.
+    expect(store.stats.requests - requests).toBe(1)
+    seen.unsubscribe()
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+  })
+
+  it('watchAll does not repeat the entry of a key whose JSON codec has the same schema', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const keys$ = new BehaviorSubject([client.key('a', json())])
+    const seen = record(client.watchAll(keys$))
+    await seen.until(({ values }) => values.length === 1)
+    keys$.next([client.key('a', json())])
+    expect(seen.values).toHaveLength(1)
+  })
+
+  it('watchAll applies a set that changes the codec in the handler of the entry that another codec decoded', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    await firstValueFrom(client.key('a', text).set('7'))
+    const [asText, asNumber] = [client.key('a', text), client.key('a', number)]
+    const keys$ = new BehaviorSubject<readonly Key<unknown>[]>([asText])
+    const seen: unknown[] = []
+    const subscription = client.watchAll(keys$).subscribe(({ value }) => {
+      seen.push(value)
+      if (seen.length === 1) keys$.next([asNumber])
+      if (seen.length === 2) keys$.next([])
+    })
+    await vi.waitFor(() => expect(seen).toEqual(['7', 7]))
+    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+    subscription.unsubscribe()
   })
 
   it.each(['sensor/1', 7, undefined, {}])('watchAll throws for %j instead of keys', async wrong => {

@@ -39,7 +39,9 @@ export abstract class StoreView {
   /**
    * Watches a set of keys and emits the entries of all of them. Every value of an observable is the whole set: keys
    * that are new in the set are watched, and keys that are missing from it are no longer watched. Keys are names, with
-   * the codec of their values, or handles. A key shares its registration with its other watches. Errors if the watch of
+   * the codec of their values, or handles. A key whose handle has another codec than in the set before is decoded and
+   * emitted again, so create custom codecs once; codecs of `json` with the same schema count as one. Of several handles
+   * of a key in a set, the last applies. A key shares its registration with its other watches. Errors if the watch of
    * any key errors, and with `argument` for anything but a key of this store. For all keys that match a glob, see
    * `rx-statestore/matching`.
    *

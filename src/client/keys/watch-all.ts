@@ -2,6 +2,7 @@ import { Observable, type Subscriber, type Unsubscribable } from 'rxjs'
 import type { StateStoreError } from '../../core/util/errors.js'
 import type { WatchObserver } from '../watch/watch.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
+import { identityOf } from './json.js'
 import type { Key } from './key.js'
 import { type KeySource, SOURCE } from './source.js'
 
@@ -41,7 +42,9 @@ class Group<T> implements Unsubscribable {
     }
     for (const [id, key] of wanted) {
       if (generation !== this.#generation || this.#subscriber.closed) return
-      if (!this.#members.has(id)) this.#join(new Member(key[SOURCE], this))
+      const codec = this.#members.get(id)?.source.codec
+      if (codec === undefined || identityOf(codec) !== identityOf(key[SOURCE].codec))
+        this.#join(new Member(key[SOURCE], this))
     }
   }
 
@@ -69,8 +72,12 @@ class Group<T> implements Unsubscribable {
 
   #join(member: Member<T>): void {
     const { key, host } = member.source
+    const replaced = this.#members.get(key.id)
+    if (replaced) replaced.hasLeft = true
     this.#members.set(key.id, member)
     host.registry.join(key, member)
+    // The replaced member leaves last, so that the registration of the key continues.
+    if (replaced) host.registry.leave(key, replaced)
   }
 
   #leave(member: Member<T>): void {
