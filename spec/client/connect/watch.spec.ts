@@ -87,6 +87,39 @@ describe('a watched key', () => {
     ])
   })
 
+  it('the watch of a key of more than 30,000 bytes ends with `argument`, and other requests for the key succeed', async () => {
+    const { store } = await openStore(strict)
+    const client = openClient(store.url)
+    const longest = record(client.key('k'.repeat(30_000), text).value$)
+    const key = client.key('k'.repeat(30_001), text)
+    await key.set('1')
+    const seen = record(key.value$)
+    await seen.until(({ error }) => error !== undefined)
+    expect(seen.error).toMatchObject({
+      code: 'argument',
+      message:
+        `Expected a watched key to have at most 30000 bytes, got 30001 in "${'k'.repeat(40)}...": ` +
+        'use `get` instead',
+      cause: { code: 'quota-exceeded' },
+    })
+    expect(await key.get()).toMatchObject({ value: '1' })
+    await longest.until(({ values }) => values.length === 1)
+    expect(store.stats.watches).toBe(1)
+  })
+
+  it('a watch that exceeds the quota of watches is retried, and succeeds once there is room', async () => {
+    const { store } = await openStore({ ...strict, maxWatches: 1 })
+    const client = openClient(store.url)
+    const errors = record(client.errors$)
+    const first = record(client.key('a', text).value$)
+    await first.until(({ values }) => values.length === 1)
+    const second = record(client.key('b', text).value$)
+    await errors.until(({ values }) => values.length > 0)
+    expect([errors.values[0], second.error]).toMatchObject([{ code: 'quota-exceeded' }, undefined])
+    first.unsubscribe()
+    await second.until(({ values }) => values.length === 1)
+  })
+
   it('a late subscriber receives the latest entry immediately', async () => {
     const { store } = await openStore(strict)
     const key = openClient(store.url).key('a', text)

@@ -87,7 +87,8 @@ export class Key<T> implements AsyncIterable<Entry<T>> {
   /**
    * Emits the latest entry, then every change with rising versions. Hot: all subscribers of the key share one
    * registration, which ends with the last subscriber. Continues after reconnects. Errors only with `not-authorized`,
-   * `request-rejected` or `closed`; completes when the client is closed.
+   * `request-rejected`, `closed`, or `argument` for a key of more than 30,000 bytes; completes when the client is
+   * closed.
    */
   get entries$(): Observable<Entry<T>> {
     this.#entries$ ??= new Observable(subscriber => new EntryListener(this[SOURCE], subscriber).join())

@@ -2,6 +2,7 @@ import type { Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { compileGlob, type Glob } from '../../core/protocol/glob.js'
+import { MAX_WATCHED_KEY_BYTES } from '../../core/protocol/topics.js'
 import { StateStoreError } from '../../core/util/errors.js'
 import type { Freshness } from '../watch/freshness.js'
 import { toKeyName } from '../watch/key-name.js'
@@ -15,9 +16,6 @@ import type {
 import type { SharedRegistration } from '../watch/watch.js'
 import { GlobMember, KeyTombstones } from './glob-member.js'
 import { registerGlob } from './register-glob.js'
-
-/** Maximum length of a key, because the notification topic of a longer key would exceed the limit of MQTT. */
-const MAX_KEY_BYTES = 30_000
 
 /** A watched glob of a client. Tracks the keys of the glob, each of which has a watch in the registry. */
 export class GlobWatch implements SharedRegistration {
@@ -192,7 +190,8 @@ export class GlobWatch implements SharedRegistration {
 
   #found(bytes: Uint8Array): void {
     const key = toKeyName(bytes)
-    if (this.#isConnected && bytes.length <= MAX_KEY_BYTES && !this.#members.has(key.id)) this.#add(key, 'found')
+    if (this.#isConnected && bytes.length <= MAX_WATCHED_KEY_BYTES && !this.#members.has(key.id))
+      this.#add(key, 'found')
   }
 
   #add(key: KeyName, discovery: Discovery): void {

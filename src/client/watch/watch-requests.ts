@@ -1,9 +1,10 @@
 import type { Subscription } from 'rxjs'
 import type { KeyName } from '../../core/protocol/commands.js'
+import { MAX_WATCHED_KEY_BYTES } from '../../core/protocol/topics.js'
 import { backoff } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
-import type { StateStoreError } from '../../core/util/errors.js'
+import { ArgumentError, type StateStoreError } from '../../core/util/errors.js'
 import { NoStoreError } from '../requests/request.js'
 import { isPermanentError } from './permanent-errors.js'
 import type { RegistryOptions } from './shared-registration.js'
@@ -80,7 +81,7 @@ export class WatchRequests {
 
   #request(watch: Watch, request: WatchRequest): Subscription {
     const { store, timeout } = this.#options
-    const error = (cause: StateStoreError): void => this.#failed(watch, request, cause)
+    const error = (cause: StateStoreError): void => this.#failed(watch, request, keyTooLongError(watch, cause) ?? cause)
     const subscription =
       request === 'KEYNOTIFY'
         ? store
@@ -145,6 +146,20 @@ export class WatchRequests {
     this.#stopRetries.get(key.id)?.()
     this.#stopRetries.delete(key.id)
   }
+}
+
+/**
+ * Returns the error of a key that is too long to be watched, for which the store has the same code as for a full quota.
+ * No retry can succeed.
+ */
+function keyTooLongError({ key }: Watch, cause: StateStoreError): ArgumentError | undefined {
+  const { length } = key.bytes
+  if (cause.code !== 'quota-exceeded' || length <= MAX_WATCHED_KEY_BYTES) return undefined
+  const start = JSON.stringify(`${key.text.slice(0, 40)}...`)
+  return new ArgumentError(
+    `Expected a watched key to have at most ${MAX_WATCHED_KEY_BYTES} bytes, got ${length} in ${start}: use \`get\` instead`,
+    { cause },
+  )
 }
 
 /** Maximum pause, ms. It bounds the time in which watches notice that a store has started. */

@@ -30,6 +30,9 @@ export const responseTopic = (clientId: string): string =>
 export const notificationPrefix = (clientId: string): string =>
   `${RESERVED_RESPONSE_PREFIX}/${toHex(utf8(clientId))}/command/notify/`
 
+/** Maximum length of a watched key, bytes. The notification topic of a longer key would exceed the limit of MQTT. */
+export const MAX_WATCHED_KEY_BYTES = 30_000
+
 export const notificationFilter = (clientId: string): string => `${notificationPrefix(clientId)}+`
 
 /** Returns whether a response topic is allowed. The store disconnects a client that uses a forbidden one. */

@@ -2,6 +2,7 @@ import type { Command, GlobnotifyCommand, KeynotifyCommand } from '../../core/pr
 import type { Glob } from '../../core/protocol/glob.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
+import { MAX_WATCHED_KEY_BYTES } from '../../core/protocol/topics.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { apply, type StoredRecord } from './apply.js'
 import {
@@ -38,8 +39,6 @@ export interface EngineOptions<C = unknown> {
   readonly onResult?: ((result: EntryResult) => void) | undefined
 }
 
-/** The maximum length of a watched key. The notification topic of a longer key would exceed the MQTT limit. */
-const MAX_WATCHED_KEY_BYTES = 30_000
 /** The length in bytes above which the writer of a key is charged for comparing the key with globs. */
 const MAX_UNCHARGED_KEY_BYTES = 256
 
