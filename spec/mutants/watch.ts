@@ -102,7 +102,7 @@ export const watch: Mutants = {
         'if (this.#observers.length === 0) this.#observers = [observer]\n    else this.#observers.push(observer)',
     },
   },
-  'src/client/requests/invoker.ts': {
+  'src/client/requests/earlier-writes.ts': {
     'a request stops waiting when its response can no longer arrive': {
       seed: 25,
       code: 'return writes ?? NONE',
