@@ -148,21 +148,25 @@ describe('a silently dead connection', () => {
     })
   })
 
-  it('a value that takes several keep-alive intervals to arrive does not end the connection', {
-    tags: 'slow',
-    timeout: 20_000,
-  }, async () => {
-    const { store } = await openStore(real)
-    await openClient(store.url).key('a', text).set('x'.repeat(300_000))
-    const link = await layLink(store.url)
-    const client = openClient(link.url, { keepAlive: 1_000 })
-    const status = record(client.status$)
-    await status.until(({ values }) => values.at(-1)?.state === 'connected')
-    link.setConditions('down', { bytesPerTick: 1_000 })
-    const entry = await client.key('a', text).get()
-    expect(entry.value).toHaveLength(300_000)
-    expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'connected'])
-  })
+  it.each(['url', 'wsUrl'] as const)(
+    'a value that takes several keep-alive intervals does not end a connection: %s',
+    {
+      tags: 'slow',
+      timeout: 20_000,
+    },
+    async kind => {
+      const { store } = await openStore(real)
+      await openClient(store.url).key('a', text).set('x'.repeat(800_000))
+      const link = await layLink(store[kind] ?? '')
+      const client = openClient(`${kind === 'url' ? 'mqtt' : 'ws'}://${new URL(link.url).host}`, { keepAlive: 2_000 })
+      const status = record(client.status$)
+      await status.until(({ values }) => values.at(-1)?.state === 'connected')
+      link.setConditions('down', { bytesPerTick: 2_000 })
+      const entry = await client.key('a', text).get()
+      expect(entry.value).toHaveLength(800_000)
+      expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'connected'])
+    },
+  )
 
   it('the client detects a dead connection soon after system sleep', async () => {
     const { store } = await openStore(real)

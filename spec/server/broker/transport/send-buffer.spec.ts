@@ -133,6 +133,16 @@ describe('SendBuffer', () => {
     expect([sendBuffer.isLarge(large), calls.at(-1)?.buffer]).toEqual([true, large.buffer])
   })
 
+  it('the send buffer sends a large piece in parts of 64 KiB', async () => {
+    const { sendBuffer, calls, accept } = openSendBuffer()
+    const large = Uint8Array.from({ length: 150_000 }, (_, i) => i)
+    sendBuffer.write(large)
+    await turn()
+    accept()
+    expect(calls.map(({ length }) => length)).toEqual([65_536, 65_536, 18_928])
+    expect(Buffer.concat(calls)).toEqual(Buffer.from(large))
+  })
+
   it('the send buffer is full above 64 KiB', async () => {
     const { sendBuffer, accept } = openSendBuffer()
     sendBuffer.write(new Uint8Array(65_536))

@@ -89,7 +89,10 @@ export class SendBuffer implements WriteBuffer {
     }
     this.#enqueue(piece.length)
     this.#closeBlock()
-    this.#pieces.push(piece)
+    // Over WebSocket, each part is a message. A client sees no byte of a message before its end, and so cannot tell a
+    // slow connection from a dead one.
+    for (let at = 0; at < piece.length; at += MAX_BLOCK_BYTES)
+      this.#pieces.push(piece.subarray(at, at + MAX_BLOCK_BYTES))
   }
 
   isLarge(piece: Uint8Array): boolean {
