@@ -205,6 +205,18 @@ describe('a write that waits for room among the requests in flight when its call
     expect(newer.values).toMatchObject([{ outcome: 'applied', value: 'c' }])
   })
 
+  it('a write that is withdrawn while in flight is not merged and sent again after a conflict', () => {
+    const { session, view, write, makeRoom, changeElsewhere, writes } = open({ conflict: mine => mine })
+    session.at(session.published.length - 1).acknowledge()
+    write.unsubscribe()
+    changeElsewhere()
+    makeRoom()
+    expect({ writes: writes(), state: view.state }).toMatchObject({
+      writes: ['SET k b IFVER'],
+      state: { value: 'c', state: 'confirmed' },
+    })
+  })
+
   it('a write that the client has sent stays unaffected', () => {
     const { session, view, write, makeRoom } = open({})
     session.at(session.published.length - 1).acknowledge()

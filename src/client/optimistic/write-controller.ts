@@ -81,7 +81,7 @@ export class WriteController<T> implements WatchObserver {
       write.observer = subscriber
       subscriber.add(() => {
         this.#queuedWrite.withdraw(write)
-        if (this.#writeSender.tryWithdraw(write)) this.#requeue(write)
+        if (this.#writeSender.tryWithdraw(write)) this.#requeueUnsent(write)
         this.#advance()
       })
       this.#enqueue(write)
@@ -217,8 +217,7 @@ export class WriteController<T> implements WatchObserver {
 
   #onOutdated(write: UserWrite<T>): void {
     this.#keyTracker.requestRead()
-    this.#queuedWrite.requeue(write)
-    if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
+    this.#requeue(write)
     this.#advance()
   }
 
@@ -228,15 +227,19 @@ export class WriteController<T> implements WatchObserver {
       this.#onRefused(write, error)
       return
     }
-    this.#requeue(write)
+    this.#requeueUnsent(write)
     // The status follows the lost request.
     this.#onConnectionChanged(false)
     this.#advance()
   }
 
-  /** Requeues a write that was not sent, unless it is withdrawn. */
-  #requeue(write: UserWrite<T>): void {
+  #requeueUnsent(write: UserWrite<T>): void {
     this.#keyTracker.onUnsent(this.#isConnected)
+    this.#requeue(write)
+  }
+
+  /** Requeues a write that was not applied, unless it is withdrawn. */
+  #requeue(write: UserWrite<T>): void {
     // A newer write is based on this one, even if this one is withdrawn.
     if (!write.isWithdrawn || this.#queuedWrite.write) this.#queuedWrite.requeue(write)
     if (this.#activeWatch === undefined) this.#queuedWrite.end(new ClosedError())
