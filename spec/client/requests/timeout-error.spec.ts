@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { RpcRequest } from '../../../src/client/requests/request.js'
+import type { ConnectionInfo } from '../../../src/client/session/session.js'
 import { ConnectionLostError, type StateStoreError } from '../../../src/core/util/errors.js'
 import { CONNECTION, FakeSession } from '../../support/fake-session.js'
 import { ManualClock } from '../../support/manual-clock.js'
@@ -20,9 +21,9 @@ function open() {
     clock.advance(ms)
     return error
   }
-  const up = (): void => {
-    invoker.connected(CONNECTION)
-    invoker.ready(CONNECTION)
+  const up = (info: Partial<ConnectionInfo> = {}): void => {
+    invoker.connected({ ...CONNECTION, ...info })
+    invoker.ready({ ...CONNECTION, ...info })
   }
   return { invoker, errorAfter, up }
 }
@@ -56,6 +57,16 @@ it('the error of a timeout while disconnected contains the cause of the disconne
     code: 'timeout',
     message: expect.stringContaining('(not connected: connect ECONNREFUSED 127.0.0.1:1884)'),
     cause: REFUSED,
+  })
+})
+
+it('the error of a timeout of a request that waits for acknowledgements names the limit of the broker', () => {
+  const { invoker, errorAfter, up } = open()
+  up({ receiveMaximum: 1 })
+  invoker.send(loggedRequest('earlier', new ManualClock(), []))
+  expect(errorAfter(500)).toMatchObject({
+    code: 'timeout',
+    message: expect.stringContaining('(earlier requests await acknowledgement, and the broker accepts 1)'),
   })
 })
 

@@ -16,6 +16,7 @@ import { EarlierWrites } from './earlier-writes.js'
 import {
   NoStoreError,
   neverConnected,
+  noRoom,
   notEncodableError,
   notSentError,
   outcomeUnknown,
@@ -101,8 +102,9 @@ export class Invoker {
   /** Returns the error of a request that was not sent within `timeout` ms, with the state of the connection. */
   unsentError(timeout: number, key: string | undefined): TimeoutError {
     const cause = this.#disconnectCause
-    const why = this.#hasConnected ? undefined : neverConnected(this.url, cause)
-    return new TimeoutError(timeout, key, cause, why)
+    if (!this.#hasConnected) return new TimeoutError(timeout, key, cause, neverConnected(this.url, cause))
+    const limit = this.#connection?.receiveMaximum ?? Number.POSITIVE_INFINITY
+    return new TimeoutError(timeout, key, cause, this.#unacknowledged < limit ? undefined : noRoom(limit))
   }
 
   /** Sends a request. Returns a function that drops it, but cannot recall a message on the wire. */

@@ -83,6 +83,9 @@ export function unansweredError(pending: PendingRequest, connection: StateStoreE
   return outcomeUnknown(pending, `no response within ${timeout} ms (${why})`)
 }
 
+export const noRoom = (limit: number): string =>
+  `earlier requests await acknowledgement, and the broker accepts ${limit}`
+
 export function neverConnected(url = 'the broker', cause?: StateStoreError): string {
   const last = cause ? `; last error: ${cause.message}` : ''
   return `the client has not connected to ${url} yet: check the address, the network and the credentials${last}`
