@@ -5,6 +5,8 @@ import { text } from '../../../src/client/index.js'
 import { fromUtf8 } from '../../../src/core/util/bytes.js'
 import { type Clock, systemClock } from '../../../src/core/util/clock.js'
 import { attach } from '../../../src/server/index.js'
+import { eventually } from '../../support/eventually.js'
+import { freePort } from '../../support/free-port.js'
 import { openAttached, untilState } from '../../support/open-attached.js'
 import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -239,6 +241,39 @@ describe('attach', () => {
       ])
       const [notification] = await panel.arrived(1)
       expect(notification?.text).toContain('shown')
+    })
+
+    it('a new policy discards the notifications that wait for the broker and are no longer permitted', async () => {
+      const port = await freePort()
+      const url = `mqtt://127.0.0.1:${port}`
+      const broker = await openBroker({ port })
+      const policy = (keys: string): string => POLICY.replace('panel/*', keys)
+      const store = await openAttached(url, { policy: policy('[ab]'), identityProperty: 'client_id' })
+      const panel = await StoreClient.ready(url, 'panel-7')
+      for (const key of ['a', 'b'])
+        await panel.request(command(`KEYNOTIFY ${key}`), {
+          timestamp: NOW(),
+          userProperties: { client_id: 'panel-7' },
+        })
+      await broker.close()
+      await untilState(store, 'reconnecting')
+      await store.load([
+        { key: 'a', value: 'hidden' },
+        { key: 'b', value: 'shown' },
+      ])
+      store.reload({ policy: policy('b') })
+      const notified: string[] = []
+      await openBroker(
+        { port },
+        {
+          checkPublish: (_, { topic, payload }) => {
+            if (topic.includes('/notify/')) notified.push(fromUtf8(payload))
+            return undefined
+          },
+        },
+      )
+      await eventually(() => notified.length > 0)
+      expect(notified).toEqual([expect.stringContaining('shown')])
     })
 
     it('a new policy ends the watches of clients that watch globs and may read other keys', async () => {

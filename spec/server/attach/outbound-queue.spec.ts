@@ -76,6 +76,21 @@ describe('the outbound queue', () => {
     expect(outbound.takeNotificationLoss()).toBe(false)
   })
 
+  it('the outbound queue discards matching notifications that await sending or resending, and resumes requests', () => {
+    const { outbound, connect, push, topics, drained } = open()
+    connect({ receiveMaximum: 2 })
+    const notify = (topic: string, bytes?: number): void => push(topic, bytes, { isNotification: true, receiver: 'r' })
+    for (const topic of ['sent', 'kept sent', 'kept']) notify(topic)
+    outbound.onDisconnected(undefined)
+    notify('large', 40 * MiB)
+    push('answer', 1, { receiver: 'r' })
+    expect([outbound.isBusy, drained()]).toEqual([true, 0])
+    outbound.discardNotifications((receiver, topic) => receiver === 'r' && !topic.startsWith('kept'))
+    expect([outbound.isBusy, drained()]).toEqual([false, 1])
+    connect({ sessionPresent: true, receiveMaximum: 100 })
+    expect(topics()).toEqual(['sent', 'kept sent', 'kept sent'])
+  })
+
   it('the outbound queue sends a response to another client before all notifications except the first 256', () => {
     const { connect, push, topics, sent } = open()
     connect()

@@ -13,7 +13,7 @@ import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
 import type { Settings } from './options.js'
 import type { Handling, OutboundQueue } from './outbound-queue.js'
-import { type RemoteClient, RemoteClients } from './remote-clients.js'
+import { notifiedKey, type RemoteClient, RemoteClients } from './remote-clients.js'
 
 export interface RequestHandlerEvents {
   readonly requests$: Subject<RequestReport>
@@ -140,10 +140,15 @@ export class AttachedRequestHandler {
   /**
    * Ends the watches of keys that their clients may no longer read, and all globs of clients that may read other keys
    * than before. Returns whether there are any. The other watches remain, because clients of other vendors do not
-   * register again.
+   * register again. Discards the notifications of keys that their clients may no longer read.
    */
   endWatches({ canRead, canReadSame }: ChangedRights): boolean {
     const { watchers } = this.engine
+    this.#outbound.discardNotifications((receiver, topic) => {
+      const client = this.clients.find(receiver)
+      const key = notifiedKey(topic)
+      return client === undefined || key === undefined || !canRead(client, key)
+    })
     let hasEnded = false
     for (const client of Array.from(this.clients.watchingClients())) {
       for (const key of Array.from(watchers.keysOf(client))) {

@@ -119,6 +119,16 @@ export class OutboundQueue {
     this.#flush()
   }
 
+  /** Discards the notifications that await sending or resending and match. */
+  discardNotifications(matches: (receiver: string, topic: string) => boolean): void {
+    const wasBusy = this.isBusy
+    const isUnwanted = ({ isNotification, receiver, message }: PendingMessage): boolean =>
+      isNotification && matches(receiver, message.topic)
+    this.#suspects = this.#without(this.#suspects, isUnwanted)
+    for (const { bytes } of this.#queues.remove(isUnwanted)) this.#bytes -= bytes
+    if (wasBusy && !this.isBusy) this.#onDrained()
+  }
+
   onConnected(info: ConnectionInfo): void {
     this.#connection = info
     if (!info.sessionPresent) this.#suspects = this.#without(this.#suspects, () => true)

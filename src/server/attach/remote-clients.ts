@@ -149,11 +149,14 @@ export class RemoteClients {
     const { requestCount } = client
     this.#push(client, message, refusal => {
       if (refusal?.status !== NO_MATCHING_SUBSCRIBERS || client.requestCount !== requestCount) return
-      const key = fromHex(message.topic.slice(message.topic.lastIndexOf('/') + 1))
+      const key = notifiedKey(message.topic)
       if (key !== undefined) this.#watchers.removeMatching(client, toBinaryString(key))
     })
   }
 }
+
+/** Returns the key of a notification topic. */
+export const notifiedKey = (topic: string): Uint8Array | undefined => fromHex(topic.slice(topic.lastIndexOf('/') + 1))
 
 /** Grants rights to keys by client id, because brokers do not report user names. */
 export class RemoteClientRights implements KeyRights<Client> {
