@@ -151,12 +151,13 @@ describe('calls of restart', () => {
     onTestFinished(() => listen.mockRestore())
     await expect(store.restart({ keys: 'kept' })).rejects.toMatchObject({ code: 'EADDRINUSE' })
     await expect(StoreClient.connect(store.url, 'early')).rejects.toThrow()
-    expect([store.stats.connections, store.stats.keys]).toEqual([0, 1])
+    expect([store.stats.connections, store.stats.keys, store.isAccepting]).toEqual([0, 1, false])
     await expect(store.load([{ key: 'l', value: 'w' }])).rejects.toMatchObject({
       code: 'closed',
       message: 'Nothing was loaded: the store stopped before logging the request; retry when it serves again',
     })
     await store.restart({ keys: 'kept' })
+    expect(store.isAccepting).toBe(true)
     const bob = await StoreClient.ready(store.url, 'bob')
     expect((await bob.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
   })

@@ -22,7 +22,8 @@ export class InstanceManager {
   readonly #freezeTimer: FreezeTimer
   #opened: OpenedStorage
   #instance: StoreInstance
-  #isRestarting = false
+  /** Whether the instance listens. `false` during a restart, and after a failed one. */
+  #isListening = true
   #lastRestart: Promise<void> = Promise.resolve()
 
   private constructor(dependencies: InstanceDependencies, opened: OpenedStorage, instance: StoreInstance) {
@@ -57,12 +58,12 @@ export class InstanceManager {
   }
 
   get isAccepting(): boolean {
-    return !this.#isRestarting && this.frozenUntil === undefined && this.#instance.unavailableReason === undefined
+    return this.#isListening && this.frozenUntil === undefined && this.#instance.unavailableReason === undefined
   }
 
-  /** Freezes the instance for `ms`. 0 resumes it. Throws {@link ClosedError} during a restart. */
+  /** Freezes the instance for `ms`. 0 resumes it. Throws {@link ClosedError} while it does not listen. */
   freeze(ms: number): void {
-    if (this.#isRestarting) throw new ClosedError('The store is restarting; try again when it listens')
+    if (!this.#isListening) throw new ClosedError('The store is restarting; try again when it listens')
     this.#freezeTimer.freeze(ms)
   }
 
@@ -83,17 +84,14 @@ export class InstanceManager {
   async #restart(keys: RestartOptions['keys']): Promise<void> {
     const { events, storage } = this.#dependencies
     this.#freezeTimer.reset()
-    this.#isRestarting = true
-    try {
-      const drift = this.#opened.engine.drift(this.options.clock.now())
-      await this.#instance.kill()
-      this.#opened = await (keys === 'lost' ? storage.openEmpty() : storage.open())
-      if (events.storage$.value.state !== 'kept') events.storage$.next(STORAGE_KEPT)
-      if (keys === 'lost' && drift > 0) events.drift$.next(0)
-      this.#instance = await startInstance({ ...this.#dependencies, options: this.options }, this.#opened)
-    } finally {
-      this.#isRestarting = false
-    }
+    this.#isListening = false
+    const drift = this.#opened.engine.drift(this.options.clock.now())
+    await this.#instance.kill()
+    this.#opened = await (keys === 'lost' ? storage.openEmpty() : storage.open())
+    if (events.storage$.value.state !== 'kept') events.storage$.next(STORAGE_KEPT)
+    if (keys === 'lost' && drift > 0) events.drift$.next(0)
+    this.#instance = await startInstance({ ...this.#dependencies, options: this.options }, this.#opened)
+    this.#isListening = true
   }
 }
 

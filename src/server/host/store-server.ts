@@ -134,8 +134,8 @@ export interface StoreServer extends AsyncDisposable {
    */
   readonly certificateExpiresAt: number | undefined
   /**
-   * Whether the store listens and admits clients. `false` during a restart and a freeze, after `close`, and while a
-   * node cannot reach the log.
+   * Whether the store listens and admits clients. `false` during a restart and a freeze, after a failed restart and
+   * `close`, and while a node cannot reach the log.
    */
   readonly isAccepting: boolean
   /**
