@@ -1,7 +1,9 @@
 import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import type { DumpLine } from '../../src/server/index.js'
 import { layLink } from '../support/link.js'
+import { listen } from '../support/listen.js'
 import { openConsole, scratch } from './open-console.js'
 import { execute, NOW, openStore, start } from './test-io.js'
 
@@ -41,6 +43,16 @@ describe('load', () => {
       stderr: '',
     })
     expect(byKey(store.dump())).toEqual(byKey(LINES))
+  })
+
+  it('`load` reports an unknown outcome if the console receives the dump but does not respond', async () => {
+    const server = createServer(request => request.resume().once('end', () => request.socket.destroy()))
+    const link = `http://127.0.0.1:${await listen(server)}/#token=x`
+    const { code, stderr } = await execute(['load', '--console', link], { stdin: ndjson(LINES) })
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/did not respond, so whether it carried out.* is unknown/),
+    ])
   })
 
   it('--replace deletes the keys that are not in the dump, through the console', async () => {

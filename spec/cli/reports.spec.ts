@@ -4,7 +4,7 @@ import { StateStoreError } from '../../src/core/util/errors.js'
 
 describe('The message about the storage', () => {
   it.each([
-    ['kept', undefined, true, 'the log is available again'],
+    ['kept', undefined, true, 'the store no longer has a problem with its log'],
     // Also when an attached store goes to standby and closes its full directory.
     ['kept', undefined, false, 'the store no longer has a problem with its directory'],
     ['waiting', undefined, true, 'requests wait until the log is available'],

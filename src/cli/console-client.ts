@@ -97,10 +97,14 @@ export async function askConsole(
   try {
     return await successful(await answered)
   } catch (cause) {
+    const wasSent = body !== undefined && apiRequest.writableFinished
     apiRequest.destroy()
     if (bodyError !== undefined) throw bodyError
     if (cause instanceof Failure) throw cause
-    throw new Failure(EXIT.failed, `cannot reach the console at ${url.origin}: ${rootCause(cause)}`, { cause })
+    const problem = wasSent
+      ? `the console at ${url.origin} did not respond, so whether it carried out the request is unknown`
+      : `cannot reach the console at ${url.origin}`
+    throw new Failure(EXIT.failed, `${problem}: ${rootCause(cause)}`, { cause })
   }
 }
 
