@@ -190,7 +190,7 @@ export function streamError(message: string, cause: unknown): StreamError {
 }
 
 /** The NATS client reports only `jetstream is not enabled`. */
-const NO_RESPONDER = 'no NATS server accepts it; the stream was removed, JetStream is disabled, or its disk is full'
+const NO_RESPONDER = 'no NATS server accepts it; the stream has no leader or was removed, or a disk is full'
 
 /**
  * Runs a task on subscription and emits its result.
