@@ -152,7 +152,7 @@ describe('a silently dead connection', () => {
     'a value that takes several keep-alive intervals does not end a connection: %s',
     {
       tags: 'slow',
-      timeout: 20_000,
+      timeout: 60_000,
     },
     async kind => {
       const { store } = await openStore(real)
@@ -162,7 +162,7 @@ describe('a silently dead connection', () => {
       const status = record(client.status$)
       await status.until(({ values }) => values.at(-1)?.state === 'connected')
       link.setConditions('down', { bytesPerTick: 2_000 })
-      const entry = await client.key('a', text).get()
+      const entry = await client.key('a', text).get({ timeout: 60_000 })
       expect(entry.value).toHaveLength(800_000)
       expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'connected'])
     },
