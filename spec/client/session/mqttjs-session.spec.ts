@@ -6,7 +6,6 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionRefusedError, connect, type StateStoreError, systemClock, text } from '../../../src/client/index.js'
 import { openSession } from '../../../src/client/session/open-session.js'
 import { layLink } from '../../support/link.js'
-import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { CONNACK, grant, type ScriptedBroker, scriptedBroker } from '../../support/scripted-broker.js'
@@ -171,35 +170,6 @@ describe('an owned connection', () => {
 
   it.each(['', 'a+b', 'a#', 'a\0b', 'a\ud800'])('the client id %j is rejected', clientId => {
     expect(() => connect('mqtt://127.0.0.1:1', { clientId })).toThrow(expect.objectContaining({ code: 'argument' }))
-  })
-})
-
-describe('a broker that never responds to SUBSCRIBE', () => {
-  /** Starts a broker that accepts connections and sends nothing after CONNACK. */
-  const silentBroker = async (): Promise<ScriptedBroker> => scriptedBroker(({ send }) => send(CONNACK))
-
-  it('a client drops a connection without a SUBACK after a timeout, and retries', { tags: 'slow' }, async () => {
-    const broker = await silentBroker()
-    const clock = new ManualClock()
-    const status = record(openClient(broker.url, { clock }).status$)
-    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
-    await vi.waitFor(() => {
-      clock.advance(1_000)
-      expect(status.values.at(-1)?.state).toBe('reconnecting')
-    })
-    await vi.waitFor(() => {
-      clock.advance(20)
-      expect(broker.sides.length).toBe(2)
-    })
-  })
-
-  it('a client without a SUBACK closes without delay', { tags: 'slow' }, async () => {
-    const broker = await silentBroker()
-    const client = connect(broker.url)
-    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
-    const status = record(client.status$)
-    await client.close()
-    expect(status.values.at(-1)).toEqual({ state: 'closed', cause: undefined })
   })
 })
 

@@ -1,0 +1,74 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { connect } from '../../../src/client/index.js'
+import { openSession } from '../../../src/client/session/open-session.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { openClient, record } from '../../support/open-client.js'
+import { bytesOf } from '../../support/packets.js'
+import { CONNACK, grant, type ScriptedBroker, scriptedBroker } from '../../support/scripted-broker.js'
+
+describe('a missing SUBACK', () => {
+  /** Starts a broker that accepts connections and sends nothing after CONNACK. */
+  const silentBroker = async (): Promise<ScriptedBroker> => scriptedBroker(({ send }) => send(CONNACK))
+
+  it('a client drops a connection without a SUBACK after a timeout, and retries', { tags: 'slow' }, async () => {
+    const broker = await silentBroker()
+    const clock = new ManualClock()
+    const status = record(openClient(broker.url, { clock }).status$)
+    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
+    await vi.waitFor(() => {
+      clock.advance(1_000)
+      expect(status.values.at(-1)?.state).toBe('reconnecting')
+    })
+    await vi.waitFor(() => {
+      clock.advance(20)
+      expect(broker.sides.length).toBe(2)
+    })
+  })
+
+  it('a client waits for the SUBACK while a large message arrives before it', async () => {
+    let subscribed: (() => void) | undefined
+    const broker = await scriptedBroker(
+      ({ send }) => send(CONNACK),
+      (side, packet) => {
+        subscribed = () => grant(side, packet)
+      },
+    )
+    const clock = new ManualClock()
+    const options = { keepAlive: 30_000, sessionExpiry: 60_000, connectTimeout: 5_000, maximumPacketSize: 1_000_000 }
+    const session = openSession(
+      { urls: [broker.url], clientId: 'own', cleanStart: false, ...options },
+      { strategy: () => 0, credentials: undefined },
+      clock,
+    )
+    onTestFinished(() => session.close())
+    let reasonCodes: readonly number[] | undefined
+    session.open({
+      connected: () =>
+        session.subscribe(['a'], undefined, codes => {
+          reasonCodes = codes
+        }),
+      disconnected: () => undefined,
+      closed: () => undefined,
+      message: () => undefined,
+    })
+    await vi.waitFor(() => expect(subscribed).toBeDefined())
+    const message = bytesOf({ cmd: 'publish', topic: 'a', payload: 'x'.repeat(900), qos: 0, dup: false, retain: false })
+    for (const part of [message.subarray(0, 300), message.subarray(300, 600), message.subarray(600)]) {
+      const expected = (session.received ?? 0) + part.length
+      broker.sides[0]?.socket.write(part)
+      await vi.waitFor(() => expect(session.received).toBe(expected))
+      clock.advance(10_000)
+    }
+    subscribed?.()
+    await vi.waitFor(() => expect(reasonCodes).toEqual([1]))
+  })
+
+  it('a client without a SUBACK closes without delay', { tags: 'slow' }, async () => {
+    const broker = await silentBroker()
+    const client = connect(broker.url)
+    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
+    const status = record(client.status$)
+    await client.close()
+    expect(status.values.at(-1)).toEqual({ state: 'closed', cause: undefined })
+  })
+})
