@@ -47,6 +47,12 @@ describe('connecting', () => {
     })
   })
 
+  it('an attempt whose URL function never returns is abandoned, and the reason names the function', () => {
+    const hanging = new FakeSetting({ url: () => new Promise(() => undefined) })
+    hanging.clock.advance(10_000)
+    expect(hanging.status).toMatchObject({ state: 'disconnected', reason: 'The URL function did not return in time' })
+  })
+
   it('an attempt without a first frame is abandoned', () => {
     setting.clock.advance(5_000)
     setting.socket.accept()

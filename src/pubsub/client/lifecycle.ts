@@ -56,8 +56,9 @@ export class Lifecycle {
       this.#link.abandon()
       this.#loseSession(failure(`The session was not recovered within ${this.#settings.recoveryWindow} ms`), now)
     } else if (state === 'dead') {
+      const why = this.#link.stage === 'url' ? 'The URL function did not return in time' : 'The hub stopped responding'
       this.#link.abandon()
-      this.#onLinkLost(failure('The hub stopped responding'), now)
+      this.#onLinkLost(failure(why), now)
     } else if (this.#reconnectSchedule.retryAt <= now) this.#retry(now)
   }
 
