@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePorts } from './free-port.js'
 import { RunningProgram } from './running-program.js'
@@ -56,9 +56,10 @@ export class NatsCluster {
     return this.#servers.map(({ client }) => `nats://127.0.0.1:${client}`)
   }
 
-  /** Starts or restarts a server. */
-  async run(at: number): Promise<void> {
+  /** Starts or restarts a server. @param change - changes its configuration */
+  async run(at: number, change: (configuration: string) => string = same => same): Promise<void> {
     const { file = '' } = this.#servers[at] ?? {}
+    await writeFile(file, change(await readFile(file, 'utf8')))
     const program = new RunningProgram(NATS_SERVER ?? '', ['-c', file])
     this.#programs[at] = program
     await program.line(/Server is ready/)

@@ -1,10 +1,12 @@
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
+import { firstValueFrom } from 'rxjs'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { type StoreServer, serve } from '../../../src/server/index.js'
 import type { SharedLog } from '../../../src/server/log/cluster/settings.js'
 import { jetStreamLog } from '../../../src/server/log/jetstream/index.js'
+import { eventually } from '../../support/eventually.js'
 import { NatsCluster } from '../../support/nats-cluster.js'
 import { openClient } from '../../support/open-client.js'
 
@@ -61,5 +63,19 @@ describe('a NATS user for nodes', { timeout: PATIENCE }, () => {
       problem: 'refused',
       message: 'NATS cannot be used: Authorization Violation',
     })
+  })
+
+  it('a running node reports that NATS rejects its login, and continues when NATS accepts it again', async () => {
+    const store = await node('d')
+    const status = firstValueFrom(store.storage$)
+    await nats.kill(0)
+    await nats.run(0, before => before.replace('password: secret', 'password: other'))
+    expect(await status).toMatchObject({
+      state: 'waiting',
+      error: { message: 'a message was not acknowledged: Authorization Violation' },
+    })
+    await nats.kill(0)
+    await nats.run(0, before => before.replace('password: other', 'password: secret'))
+    await eventually(() => store.storage.state === 'kept')
   })
 })

@@ -157,6 +157,27 @@ export function destroyWhenStale(nats: NatsConnection): void {
   statuses$.subscribe({ next: () => socketOf(nats)?.destroy(), error: () => undefined })
 }
 
+/** Keeps the error with which NATS rejects a login, because requests then only time out. */
+export class LoginMonitor {
+  #error: Error | undefined
+
+  constructor(nats: NatsConnection) {
+    from(nats.status()).subscribe({
+      next: status => {
+        if (status.type === 'error' && status.error.name === 'AuthorizationError') this.#error = status.error
+        if (status.type === 'reconnect') this.#error = undefined
+      },
+      // The statuses end with the connection.
+      error: () => undefined,
+    })
+  }
+
+  /** The error, or `undefined` while NATS accepts the login. */
+  get error(): Error | undefined {
+    return this.#error
+  }
+}
+
 /** Closes a connection and destroys its socket. `close` would leave a connection attempt to a hanging server open. */
 export async function closeConnection(nats: NatsConnection): Promise<void> {
   await nats.close()

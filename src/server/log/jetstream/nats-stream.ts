@@ -9,7 +9,7 @@ import {
   StreamError,
   type StreamMessage,
 } from '../cluster/stream.js'
-import { closeConnection, fromTask, type JetStreamConnection, streamError } from './connection.js'
+import { closeConnection, fromTask, type JetStreamConnection, LoginMonitor, streamError } from './connection.js'
 import type { NatsPackages } from './packages.js'
 
 /** The size in bytes of a message without its body: subject, headers with its id, and protocol fields. */
@@ -27,11 +27,13 @@ export class NatsStream implements Stream {
   readonly #client: JetStreamClient
   readonly #packages: NatsPackages
   readonly #orphanedChunks: OrphanedChunks
+  readonly #login: LoginMonitor
 
   constructor(connection: JetStreamConnection, packages: NatsPackages) {
     this.#connection = connection
     this.#packages = packages
     this.#orphanedChunks = new OrphanedChunks(connection)
+    this.#login = new LoginMonitor(connection.nats)
     this.#client = packages.jetstream.jetstream(connection.nats)
     this.maxMessageBytes = (connection.nats.info?.max_payload ?? 1024 * 1024) - MESSAGE_OVERHEAD_BYTES
   }
@@ -39,7 +41,9 @@ export class NatsStream implements Stream {
   publish(bytes: Uint8Array, id: string): Observable<Publication> {
     const { subject } = this.#connection.names
     return fromTask('a message was not acknowledged', () =>
-      this.#client.publish(subject, bytes, { msgID: id, timeout: PUBLISH_TIMEOUT_MS }),
+      this.#client.publish(subject, bytes, { msgID: id, timeout: PUBLISH_TIMEOUT_MS }).catch((error: unknown) => {
+        throw this.#login.error ?? error
+      }),
     ).pipe(map(({ seq, duplicate }) => ({ position: seq, isDuplicate: duplicate })))
   }
 
