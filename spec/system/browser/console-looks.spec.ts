@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { firstValueFrom, interval, mergeMap } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
+import budgets from '../../../bench/budgets.json' with { type: 'json' }
 import { json, number, text } from '../../../src/client/index.js'
 import type { StoreServer } from '../../../src/server/index.js'
 import { openClient } from '../../support/open-client.js'
@@ -21,8 +22,6 @@ const SEED = [
   { keyBytes: '/wCKFw==', bytes: Buffer.from(Array.from({ length: 48 }, (_, i) => i * 5)).toString('base64') },
   { key: 'empty', value: '' },
 ]
-const FIRST_LOAD = 164 * 1_024
-const FONTS = 90 * 1_024
 
 /** Opens a client that writes during the test. */
 async function busy(store: StoreServer): Promise<void> {
@@ -242,8 +241,10 @@ describeInBrowser('The looks of the console', open => {
       expect(sizes.length).toBeGreaterThan(1)
       return sizes.reduce((sum, size) => sum + size)
     }
-    expect(await sizeOf(url => !url.endsWith('.woff2') && !isLater(url))).toBeLessThan(FIRST_LOAD)
-    expect(await sizeOf(url => url.endsWith('.woff2'))).toBeLessThan(FONTS)
+    expect(await sizeOf(url => !url.endsWith('.woff2') && !isLater(url))).toBeLessThanOrEqual(
+      budgets['console, initial'].budget,
+    )
+    expect(await sizeOf(url => url.endsWith('.woff2'))).toBeLessThanOrEqual(budgets['console, fonts'].budget)
   })
 })
 
