@@ -63,6 +63,18 @@ describe('a missing SUBACK', () => {
     await vi.waitFor(() => expect(reasonCodes).toEqual([1]))
   })
 
+  it('a client drops a connection on which it gets nothing but responses to pings before the SUBACK', async () => {
+    const broker = await scriptedBroker(({ send }) => send(CONNACK))
+    const clock = new ManualClock()
+    const status = record(openClient(broker.url, { clock }).status$)
+    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
+    await vi.waitFor(() => {
+      broker.sides[0]?.send({ cmd: 'pingresp' })
+      clock.advance(5_000)
+      expect(status.values.at(-1)?.state).toBe('reconnecting')
+    })
+  })
+
   it('a client without a SUBACK closes without delay', { tags: 'slow' }, async () => {
     const broker = await silentBroker()
     const client = connect(broker.url)

@@ -16,6 +16,8 @@ import { checkAlive, onWake } from './wake.js'
 
 /** Maximum silence of the broker before SUBACK, after which the connection is dropped, ms. */
 const SUBACK_TIMEOUT_MS = 10_000
+/** Number of bytes in that time that still count as silence. Responses to pings take up to 40 bytes. */
+const MAX_PING_BYTES = 64
 
 /** Maximum time of a graceful close before the connection is dropped, ms. */
 const CLOSE_TIMEOUT_MS = 1_000
@@ -190,14 +192,14 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   /**
-   * Drops the connection if no byte arrives for a while. While bytes arrive, the SUBACK may follow queued messages on a
-   * slow link. Returns a function that ends the wait.
+   * Drops the connection if only responses to pings arrive for a while. While messages arrive, the SUBACK may follow
+   * them on a slow link. Returns a function that ends the wait.
    */
   #awaitSuback(): () => void {
     const { stream } = this.#client
-    const receivedBytes = this.received
+    const receivedBytes = this.received ?? 0
     let cancel = this.#clock.schedule(SUBACK_TIMEOUT_MS, () => {
-      if (this.received !== receivedBytes) {
+      if ((this.received ?? 0) - receivedBytes > MAX_PING_BYTES) {
         cancel = this.#awaitSuback()
         return
       }
