@@ -1,6 +1,7 @@
 import type { IPublishPacket } from 'mqtt-packet'
 import { afterEach, describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
+import { Witness } from '../../support/garbage.js'
 import { openBroker } from '../../support/open-broker.js'
 import { TestClient } from '../../support/test-client.js'
 import { openCore, type ScriptedClient } from './scripted-client.js'
@@ -162,6 +163,20 @@ describe('retained messages that a client does not acknowledge', () => {
     const resumed = connect('reader', PERSISTENT)
     acknowledgeAll(resumed)
     expect(namesOf(resumed).sort()).toEqual(['a/0 old', 'a/1 old', 'a/2 old', 'a/3 old', 'a/4 new'])
+  })
+
+  it('the session of an offline client does not keep the lost connection while retained messages wait', async () => {
+    const { connect } = open(5)
+    const witness = new Witness()
+    const loseConnection = (): void => {
+      const reader = connect('reader', PERSISTENT)
+      witness.see(reader.link)
+      reader.subscribe('a/+')
+      reader.lose()
+    }
+    loseConnection()
+    expect(await witness.alive()).toBe(0)
+    expect(connect('reader', PERSISTENT).messages).not.toEqual([])
   })
 
   it('a message with QoS 0 that was dropped because the subscriber reads too slowly is sent later', () => {

@@ -99,10 +99,12 @@ export class ClientSubscriptions {
   }
 
   #startReplay(filter: string, options: ReplayOptions): void {
+    const session = this.#session
+    // The function refers to the session alone, because the session keeps it after this connection has ended.
     const messages = this.#host.retainedMessages(filter, (message, sequence) =>
-      this.#session.isLost(message, sequence, options),
+      session.isLost(message, sequence, options),
     )
-    this.#session.setReplay(filter, { messages, options, repetition: undefined })
+    session.setReplay(filter, { messages, options, repetition: undefined })
   }
 
   #sendRetained(message: Message, { qos, id }: ReplayOptions): void {
