@@ -1,5 +1,5 @@
 import { firstValueFrom, filter as only, take, toArray } from 'rxjs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect, text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { firstOf, type ServeOptions } from '../../../src/server/index.js'
@@ -286,6 +286,15 @@ describe('a replaced policy', () => {
     const reader = await client('reader')
     expect(() => store.reload({ policy: '- principals: {}\n  broker: []' })).toThrow(/^The policy: line 1, \[0\]/)
     expect((await reader.request(command('GET line-1/a'))).text).toBe(ABSENT)
+  })
+
+  it('a client of the library reports why the store refuses it', async () => {
+    const { store } = await open()
+    const reader = connect(store.url, { ...as('reader'), clientId: 'panel-9' })
+    onTestFinished(async () => reader.close())
+    await expect(reader.get('line-1/a', text)).rejects.toThrow(
+      'Not authorized (no policy rule lets reader connect with this client id)',
+    )
   })
 
   it('a replaced policy still applies after a restart', async () => {

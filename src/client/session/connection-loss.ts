@@ -21,11 +21,16 @@ export interface ConnectionLoss {
   readonly refusal: ConnectionRefusedError
 }
 
+/** The maximum length of the broker's explanation in an error message. */
+const MAX_REASON_LENGTH = 200
+
 /** Collects the cause of a connection's end. */
 export class LossDetails {
   #cause: Cause | undefined
   #wasAccepted = false
   #serverReference: unknown
+  /** The broker's explanation, in parentheses. */
+  #detail = ''
 
   setCause(error: Error, reasonCode: number | undefined): void {
     this.#cause = { error, reasonCode }
@@ -33,29 +38,34 @@ export class LossDetails {
 
   received(packet: Packet): void {
     if (packet.cmd === 'connack') this.#wasAccepted = packet.reasonCode === 0
-    if (packet.cmd === 'connack' || packet.cmd === 'disconnect')
-      this.#serverReference = packet.properties?.serverReference
+    if (packet.cmd !== 'connack' && packet.cmd !== 'disconnect') return
+    const { serverReference, reasonString } = packet.properties ?? {}
+    this.#serverReference = serverReference
+    this.#detail = reasonString ? ` (${reasonString.slice(0, MAX_REASON_LENGTH)})` : ''
   }
 
   connected(): void {
     this.#cause = undefined
     this.#wasAccepted = true
+    this.#detail = ''
   }
 
   /** Returns the loss and resets the details. @param url - address of the attempt */
   takeLoss(url: string | undefined, clientId: string): ConnectionLoss {
     const cause = this.#cause
+    const why = cause && reason(cause.error) + this.#detail
     const loss = {
-      error: lossError(cause, this.#wasAccepted ? undefined : url),
+      error: lossError(cause, why, this.#wasAccepted ? undefined : url),
       reasonCode: cause?.reasonCode,
       wasConnected: this.#wasAccepted,
       serverReference: this.#serverReference,
       shouldRetrySameAddress: mayHaveSession(cause),
-      refusal: refusalError(cause, clientId),
+      refusal: refusalError(cause, why, clientId),
     }
     this.#cause = undefined
     this.#wasAccepted = false
     this.#serverReference = undefined
+    this.#detail = ''
     return loss
   }
 }
@@ -82,18 +92,21 @@ const mayHaveSession = (cause: Cause | undefined): boolean =>
 /** Unsupported protocol version: the reason codes of MQTT 3.1.1 and MQTT 5. */
 const UNSUPPORTED_VERSION_REASONS: ReadonlySet<number | undefined> = new Set([1, 132])
 
-function refusalError(cause: Cause | undefined, clientId: string): ConnectionRefusedError {
+function refusalError(cause: Cause | undefined, why: string | undefined, clientId: string): ConnectionRefusedError {
   const hint = UNSUPPORTED_VERSION_REASONS.has(cause?.reasonCode)
     ? ': it supports at most MQTT 3.1.1, and a state store needs MQTT 5'
     : ''
-  const why = reason(cause?.error).replace(/^Connection refused: /, '')
-  const message = `The broker refused the connection of client ${JSON.stringify(clientId)}: ${why}${hint}`
+  const text = why?.replace(/^Connection refused: /, '')
+  const message = `The broker refused the connection of client ${JSON.stringify(clientId)}: ${text}${hint}`
   return new ConnectionRefusedError(message, cause?.reasonCode, cause && { cause: cause.error })
 }
 
-function lossError(cause: Cause | undefined, unreached: string | undefined): ConnectionLostError {
+function lossError(
+  cause: Cause | undefined,
+  why: string | undefined,
+  unreached: string | undefined,
+): ConnectionLostError {
   const options = cause && { cause: cause.error }
-  const why = cause && reason(cause.error)
   if (unreached === undefined)
     return new ConnectionLostError(why && `The connection to the broker was lost: ${why}`, options, cause?.reasonCode)
   const text = why?.trim() ?? 'the connection ended before the broker accepted it'
