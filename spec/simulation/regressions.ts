@@ -223,6 +223,7 @@ export const REGRESSIONS: readonly Regressions[] = [
       'a retained message that is accepted twice after it was dropped once': [4_008_260_353],
       'a will of a client that a message overflows': [138_697_045],
       'a received message that is discarded as too large for the next connection and requested again': [3_191_966_410],
+      'a session that ended twice because its will overflowed a client': [2_979_974_603],
     },
   },
   {

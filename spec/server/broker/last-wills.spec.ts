@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { openCore, type ScriptedClient } from './scripted-client.js'
 
@@ -26,6 +26,35 @@ function scene(refuse: (topic: string) => undefined = () => undefined) {
   const answer = publisher.publish('news', 'x')
   return { first, slow, last, publisher, answer, failures }
 }
+
+describe('the will of a session that ends because too many clients are offline', () => {
+  const usual = { ...LIMIT }
+  afterEach(() => {
+    Object.assign(LIMIT, usual)
+  })
+
+  it('the subscriptions of a session are released once, even if its will overflows a client that then goes offline', () => {
+    const { core, connect } = openCore()
+    const stay = (name: string, { will } = willTo('none')): ScriptedClient => {
+      const client = connect(name, {
+        clean: false,
+        properties: { sessionExpiryInterval: 60 },
+        will: { ...will, qos: 1, properties: { willDelayInterval: 30 } },
+      })
+      client.subscribe('will/first')
+      return client
+    }
+    Object.assign(LIMIT, { offlineSessions: 1 })
+    const [first, second, slow] = [stay('first', willTo('will/first')), stay('second'), stay('slow')]
+    slow.link.unsentBytes = LIMIT.backlogBytes + 1
+    first.lose()
+    second.lose()
+    expect(slow.ended).toBe(true)
+    expect(core.gauges()).toMatchObject({ sessions: 1, subscriptions: 1 })
+    core.close()
+    expect(core.budget.used).toBe(0)
+  })
+})
 
 describe('the will of a client that is too slow for a message', () => {
   it('the will of a client that is too slow for a message is published after the message has been routed to every subscriber', () => {

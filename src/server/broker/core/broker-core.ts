@@ -203,9 +203,10 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
       releaseSubscription(session, subscription.filter, this)
     }
     if (this.#sessions.get(session.clientId) === session) this.#sessions.delete(session.clientId)
+    // The will may overflow a client whose session is then kept, for which the limits would end this session again.
+    session.end()
     this.#offlineSessions.publishWill(session)
     this.#offlineSessions.remove(session)
-    session.end()
   }
 
   scheduleWill(client: Client, session: Session, will: Will): void {
