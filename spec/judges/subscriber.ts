@@ -55,7 +55,7 @@ export class SubscriberJudge {
     this.#keys.set(key, { judge, received })
     const last = received.at(-1)
     this.#wasLive ||= last?.isLive ?? false
-    judge.setLive(isContinued(received, entry), undefined)
+    judge.setLive(!this.#isUncertain && isContinued(received, entry), undefined)
     const complaints = [
       last && last.op !== 'set' && entry.op !== 'set' ? 'the key was already absent' : undefined,
       this.#glob
@@ -83,11 +83,19 @@ export class SubscriberJudge {
   }
 
   /**
+   * Whether notifications may belong to a registration of an earlier client with the same id. Its late requests may
+   * still end this registration.
+   */
+  get #isUncertain(): boolean {
+    return this.#hasLastingRegistrations && !this.#wasLive
+  }
+
+  /**
    * Checks that a change before the connection is not notified, because the first read of the connection included it.
    * With lasting registrations, the store may still notify of it until that read.
    */
   #judgeEarlierRead({ key, version, source, connectedAt }: ReceivedEntry): string | undefined {
-    if (source !== 'notification' || (this.#hasLastingRegistrations && !this.#wasLive)) return undefined
+    if (source !== 'notification' || this.#isUncertain) return undefined
     const position = version === undefined ? undefined : this.#history.positionsOf(key, version).at(-1)
     const change: Change | undefined = position === undefined ? undefined : this.#history.all[position]
     return change && change.at < connectedAt ? 'a change that an earlier read included' : undefined

@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest'
+import { History } from './history.js'
+import { type ReceivedEntry, SubscriberJudge } from './subscriber.js'
+
+const KEY = 'chaos/1'
+const versionOf = (at: number): string => `${at}:0:StateStore`
+
+/** Returns the complaints about a subscriber that receives some of the changes of a key on one connection. */
+function judge(changes: readonly number[], liveFrom: number, hasLastingRegistrations: boolean): string {
+  const history = new History()
+  for (const at of [10, 11, 12, 13])
+    history.record({ key: KEY, op: 'set', value: `v${at}`, version: versionOf(at) }, at)
+  const judge = new SubscriberJudge(history, undefined, hasLastingRegistrations)
+  const received = changes.map(
+    (at): ReceivedEntry => ({
+      key: KEY,
+      op: 'set',
+      value: `v${at}`,
+      version: versionOf(at),
+      connection: 0,
+      connectedAt: 5,
+      isLive: at >= liveFrom,
+      source: 'notification',
+      isOnlyWatcher: false,
+    }),
+  )
+  return received.flatMap(entry => judge.judge(entry)).join()
+}
+
+it('the judge rejects a watcher that misses a change', () => {
+  expect(judge([10, 11, 13], 20, false)).toMatch(/not emitted/)
+})
+
+it('the judge accepts changes missing before the watcher is live if an earlier client may have left a registration', () => {
+  expect(judge([10, 11, 13], 20, true)).toBe('')
+})
+
+it('the judge rejects a live watcher that misses a change even if an earlier client may have left a registration', () => {
+  expect(judge([10, 11, 13], 11, true)).toMatch(/not emitted/)
+})
