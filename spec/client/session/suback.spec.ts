@@ -1,8 +1,10 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { connect } from '../../../src/client/index.js'
+import { openSession } from '../../../src/client/session/open-session.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record } from '../../support/open-client.js'
-import { CONNACK, type ScriptedBroker, scriptedBroker } from '../../support/scripted-broker.js'
+import { bytesOf } from '../../support/packets.js'
+import { CONNACK, grant, type ScriptedBroker, scriptedBroker } from '../../support/scripted-broker.js'
 
 describe('a missing SUBACK', () => {
   /** Starts a broker that accepts connections and sends nothing after CONNACK. */
@@ -21,6 +23,44 @@ describe('a missing SUBACK', () => {
       clock.advance(20)
       expect(broker.sides.length).toBe(2)
     })
+  })
+
+  it('a client waits for the SUBACK while a large message arrives before it', async () => {
+    let subscribed: (() => void) | undefined
+    const broker = await scriptedBroker(
+      ({ send }) => send(CONNACK),
+      (side, packet) => {
+        subscribed = () => grant(side, packet)
+      },
+    )
+    const clock = new ManualClock()
+    const options = { keepAlive: 30_000, sessionExpiry: 60_000, connectTimeout: 5_000, maximumPacketSize: 1_000_000 }
+    const session = openSession(
+      { urls: [broker.url], clientId: 'own', cleanStart: false, ...options },
+      { strategy: () => 0, credentials: undefined },
+      clock,
+    )
+    onTestFinished(() => session.close())
+    let reasonCodes: readonly number[] | undefined
+    session.open({
+      connected: () =>
+        session.subscribe(['a'], undefined, codes => {
+          reasonCodes = codes
+        }),
+      disconnected: () => undefined,
+      closed: () => undefined,
+      message: () => undefined,
+    })
+    await vi.waitFor(() => expect(subscribed).toBeDefined())
+    const message = bytesOf({ cmd: 'publish', topic: 'a', payload: 'x'.repeat(900), qos: 0, dup: false, retain: false })
+    for (const part of [message.subarray(0, 300), message.subarray(300, 600), message.subarray(600)]) {
+      const expected = (session.received ?? 0) + part.length
+      broker.sides[0]?.socket.write(part)
+      await vi.waitFor(() => expect(session.received).toBe(expected))
+      clock.advance(10_000)
+    }
+    subscribed?.()
+    await vi.waitFor(() => expect(reasonCodes).toEqual([1]))
   })
 
   it('a client drops a connection on which it gets nothing but responses to pings before the SUBACK', async () => {

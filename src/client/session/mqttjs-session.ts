@@ -14,8 +14,10 @@ import { disconnectMessage, isFatalReason } from './reasons.js'
 import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { checkAlive, onWake } from './wake.js'
 
-/** Maximum wait for SUBACK before the connection is dropped, ms. */
+/** Maximum silence of the broker before SUBACK, after which the connection is dropped, ms. */
 const SUBACK_TIMEOUT_MS = 10_000
+/** Number of bytes in that time that still count as silence. Responses to pings take up to 40 bytes. */
+const MAX_PING_BYTES = 64
 
 /** Maximum time of a graceful close before the connection is dropped, ms. */
 const CLOSE_TIMEOUT_MS = 1_000
@@ -137,11 +139,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   ): void {
     for (const filter of filters) this.#filters.add(filter)
     const { stream } = this.#client
-    const cancel = this.#clock.schedule(SUBACK_TIMEOUT_MS, () => {
-      this.#lossDetails.setCause(new Error('no response to SUBSCRIBE'), undefined)
-      // Only the caller may end its connection.
-      if (!this.isShared) stream.destroy()
-    })
+    const cancel = this.#awaitSuback()
     stream.once('close', cancel)
     const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
     this.#client.subscribe(
@@ -191,6 +189,25 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     })
     // After a deliberate close the broker can discard the session.
     client.end(false, keepSession ? {} : { properties: { sessionExpiryInterval: 0 } })
+  }
+
+  /**
+   * Drops the connection if only responses to pings arrive for a while. While messages arrive, the SUBACK may follow
+   * them on a slow link. Returns a function that ends the wait.
+   */
+  #awaitSuback(): () => void {
+    const { stream } = this.#client
+    const receivedBytes = this.received ?? 0
+    let cancel = this.#clock.schedule(SUBACK_TIMEOUT_MS, () => {
+      if ((this.received ?? 0) - receivedBytes > MAX_PING_BYTES) {
+        cancel = this.#awaitSuback()
+        return
+      }
+      this.#lossDetails.setCause(new Error('no response to SUBSCRIBE'), undefined)
+      // Only the caller may end its connection.
+      if (!this.isShared) stream.destroy()
+    })
+    return () => cancel()
   }
 
   #createInbox({ router, maximumPacketSize, isManualAck }: OwnedConnection): Inbox | undefined {
