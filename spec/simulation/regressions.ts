@@ -224,6 +224,7 @@ export const REGRESSIONS: readonly Regressions[] = [
       'a will of a client that a message overflows': [138_697_045],
       'a received message that is discarded as too large for the next connection and requested again': [3_191_966_410],
       'a session that ended twice because its will overflowed a client': [2_979_974_603],
+      'a retained message that was sent for a subscription after another one had replaced it': [2_705_528_494],
     },
   },
   {

@@ -273,8 +273,10 @@ export class Oracle {
     }
   }
 
-  #replay(session: SessionModel, filter: string, { qos, id }: Subscribed): void {
+  #replay(session: SessionModel, filter: string, subscribed: Subscribed): void {
+    const { qos, id } = subscribed
     this.#batch++
+    session.replays.push([filter, subscribed])
     for (const [topic, { publication, expiresAt }] of this.#retained) {
       if (!matchesByTheRules(filter, topic) || (expiresAt !== undefined && expiresAt <= this.#now())) continue
       const grantedQos = Math.min(qos, publication.qos) === 0 ? 0 : Math.min(qos, publication.qos) === 1 ? 1 : 2
@@ -295,6 +297,7 @@ export class Oracle {
     for (const filter of packet.unsubscriptions) {
       session.subscriptions.delete(filter)
       session.shared.delete(filter)
+      session.replays = session.replays.filter(([replayed]) => replayed !== filter)
       this.#shared.onUnsubscribed(session, filter)
     }
   }
@@ -404,8 +407,11 @@ export class Oracle {
     if (retained.publication.number !== numberOf(packet)) return undefined
     const { qos } = packet
     const gotId = [packet.properties?.subscriptionIdentifier ?? []].flat()[0]
-    const isMatching = this.#matches(session, topic).some(
-      subscribed => Math.min(subscribed.qos, retained.publication.qos) === qos && subscribed.id === gotId,
+    const isMatching = session.replays.some(
+      ([filter, subscribed]) =>
+        matchesByTheRules(filter, topic) &&
+        Math.min(subscribed.qos, retained.publication.qos) === qos &&
+        subscribed.id === gotId,
     )
     if (!isMatching) return undefined
     const ids = gotId === undefined ? [] : [gotId]

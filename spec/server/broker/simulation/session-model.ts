@@ -63,6 +63,8 @@ export class SessionModel {
   /** The shared subscriptions. `hasShared` reports whether the session ever had one. */
   readonly shared = new Map<string, Subscribed>()
   hasShared = false
+  /** The subscriptions that requested retained messages, even if they have been replaced, by filter. */
+  replays: (readonly [filter: string, subscribed: Subscribed])[] = []
   readonly inFlight = new Map<number, InFlight>()
   /** The QoS 1 and 2 messages in order. QoS 0 messages are expected immediately. */
   expected: Expected[] = []
