@@ -28,8 +28,12 @@ export const shadow: Mutants = {
   'src/client/shadow/index.ts': {
     'a device applies one delta at a time': {
       seed: 6,
-      code: 'if (isBusy || delta === undefined || subscriber.closed) return',
-      becomes: 'if (delta === undefined || subscriber.closed) return',
+      code: 'if (isBusy || delta === undefined',
+      becomes: 'if (delta === undefined',
+    },
+    'a device does not begin a waiting delta that its views replace': {
+      seed: 763_430_494,
+      code: ' || !isCurrent(delta)',
     },
     'a delta that arrives while the device is busy is kept': {
       seed: 12,

@@ -199,6 +199,13 @@ export const REGRESSIONS: readonly Regressions[] = [
     },
   },
   {
+    suite: 'shadow',
+    generator: 3,
+    lessons: {
+      'a device does not begin a waiting delta when its views already show another one': [763_430_494],
+    },
+  },
+  {
     suite: 'broker',
     generator: 1,
     lessons: {

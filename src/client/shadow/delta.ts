@@ -75,6 +75,11 @@ class DeltaTracker<T extends object> {
   }
 }
 
+/** Returns whether both states are live and differ in other fields, so that another delta follows. */
+export function isOutdated<T extends object>({ delta }: Delta<T>, [wish, report]: DesiredAndReported<T>): boolean {
+  return isLive(wish) && isLive(report) && !isSame(delta, difference(wish.confirmed, report.confirmed))
+}
+
 const isLive = ({ freshness }: OptimisticState<unknown>): boolean => freshness.state === 'live'
 
 /** Returns whether the confirmed state includes the report of that version or a later one. */

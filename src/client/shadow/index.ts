@@ -6,7 +6,7 @@ import type { Codec } from '../keys/codec.js'
 import { json } from '../keys/json.js'
 import { StoreView } from '../keys/store-view.js'
 import type { Optimistic, OptimisticOptions, OptimisticResult, OptimisticState } from '../optimistic/index.js'
-import { type Delta, deltas } from './delta.js'
+import { type Delta, deltas, isOutdated } from './delta.js'
 import { difference, isEmpty, type ShadowPatch } from './fields.js'
 import { Patches } from './patches.js'
 
@@ -97,7 +97,8 @@ export class Shadow<T extends object> {
    * ```
    */
   follow(apply: (delta: Delta<T>) => ObservableInput<ShadowPatch<T>>): Observable<OptimisticResult<Partial<T>>> {
-    return follow(this.delta$, apply, fields => this.report(fields))
+    const isCurrent = (delta: Delta<T>): boolean => !isOutdated(delta, [this.desired.state, this.reported.state])
+    return follow(this.delta$, isCurrent, apply, fields => this.report(fields))
   }
 }
 
@@ -158,9 +159,10 @@ function checkDocument<D extends object>(document: D): D {
   throw new ArgumentError(`Expected the document to be a JSON object, got \`${formatValue(document)}\``)
 }
 
-/** Applies one delta at a time and then skips to the latest one. */
+/** Applies one delta at a time and then skips to the latest one, unless another one is about to follow. */
 function follow<T extends object, R>(
   delta$: Observable<Delta<T>>,
+  isCurrent: (delta: Delta<T>) => boolean,
   apply: (delta: Delta<T>) => ObservableInput<ShadowPatch<T>>,
   report: (fields: ShadowPatch<T>) => Observable<R>,
 ): Observable<R> {
@@ -169,7 +171,7 @@ function follow<T extends object, R>(
     let isBusy = false
     const applyNext = (): void => {
       const delta = next
-      if (isBusy || delta === undefined || subscriber.closed) return
+      if (isBusy || delta === undefined || subscriber.closed || !isCurrent(delta)) return
       isBusy = true
       next = undefined
       const done$ = defer(() => apply(delta)).pipe(take(1), concatMap(report))
