@@ -295,16 +295,17 @@ export class ActiveService {
       this.#inbound.skip(message)
       return
     }
-    const disconnectedClient = this.#disconnectEvents?.clientOf(message.topic)
-    const isRequest = message.topic !== INSTANCE_TOPIC && disconnectedClient === undefined
     // The broker sends a retained request again after every subscription, when its client expects no response.
-    const isReplayed = message.retain === true && message.topic !== INSTANCE_TOPIC
-    if (isRequest && !isReplayed) {
+    if (message.retain === true && message.topic !== INSTANCE_TOPIC) {
+      this.#inbound.skip(message)
+      return
+    }
+    const disconnectedClient = this.#disconnectEvents?.clientOf(message.topic)
+    if (message.topic !== INSTANCE_TOPIC && disconnectedClient === undefined) {
       this.#inbound.push(message)
       return
     }
     this.#inbound.skip(message)
-    if (isReplayed) return
     if (disconnectedClient !== undefined) this.handler.onClientDisconnected(disconnectedClient)
     else this.#onAnnouncement(displayText(message.payload), message.retain === true)
   }
