@@ -17,24 +17,20 @@ export interface ClientRowProps {
   readonly isOwn: boolean
   /** Whether the client is connected to an external broker. */
   readonly isAttached: boolean
+  /** Whether the watched keys are shown. */
+  readonly isOpen: boolean
+  readonly onToggle: () => void
 }
 
-export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): JSX.Element {
+export function ClientRow({ client, now, isOwn, isAttached, isOpen, onToggle }: ClientRowProps): JSX.Element {
   const actions = useActions()
-  const [open, setOpen] = useState(false)
   const { clientId, since, watches } = client
   const panel = `watches-${clientId}`
   return (
     <>
       <tr class="client">
         <th scope="row">
-          <button
-            type="button"
-            class="disclosure"
-            aria-expanded={open}
-            aria-controls={panel}
-            onClick={() => setOpen(!open)}
-          >
+          <button type="button" class="disclosure" aria-expanded={isOpen} aria-controls={panel} onClick={onToggle}>
             <Icon name="next" />
             <span class="client-id">{clientId}</span>
           </button>
@@ -60,7 +56,7 @@ export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): J
           </td>
         )}
       </tr>
-      {open && (
+      {isOpen && (
         <tr class="client-watches" id={panel}>
           <td colSpan={4}>
             <WatchedKeys client={client} />
@@ -71,17 +67,17 @@ export function ClientRow({ client, now, isOwn, isAttached }: ClientRowProps): J
   )
 }
 
-/** Shows the watched keys of a client. Requests them again when their number changes. */
-function WatchedKeys({ client: { clientId, watches } }: { readonly client: ClientFacts }): JSX.Element {
+/** Shows the watched keys of a client. Requests them again after it reconnects and when their number changes. */
+function WatchedKeys({ client: { clientId, since, watches } }: { readonly client: ClientFacts }): JSX.Element {
   const { api } = useConsole()
   const [answer, setAnswer] = useState<ClientResponse | string>()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new number of watches triggers a request
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new connection or number of watches triggers a request
   useEffect(() => {
     const request = api
       .client(clientId)
       .subscribe({ next: setAnswer, error: (cause: unknown) => setAnswer(describeError(cause).title) })
     return () => request.unsubscribe()
-  }, [api, clientId, watches])
+  }, [api, clientId, since, watches])
   if (answer === undefined) return <p class="hint">Loading…</p>
   if (typeof answer === 'string') return <p class="hint">{answer}</p>
   if (answer.ids.length === 0) return <p class="hint">No watched keys.</p>

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
 import { pluralize } from '../../model/amount.js'
 import { useConsole } from '../context.js'
 import { useIsCurrent } from '../state-mark.js'
@@ -17,6 +18,8 @@ export function ClientsView(): JSX.Element {
   const clients = Array.from(useCell(clients$)).sort((a, b) => (a.clientId < b.clientId ? -1 : 1))
   const now = useCell(now$)
   const isCurrent = useIsCurrent()
+  // The row of a client is removed while it reconnects, and opens again with it.
+  const [openIds, setOpenIds] = useState<readonly string[]>([])
   const summary = !isCurrent
     ? clients.length === 0
       ? 'Waiting for the store…'
@@ -56,6 +59,8 @@ export function ClientsView(): JSX.Element {
                 now={isCurrent ? now : undefined}
                 isOwn={client.clientId === clientId}
                 isAttached={isAttached}
+                isOpen={openIds.includes(client.clientId)}
+                onToggle={() => setOpenIds(toggle(openIds, client.clientId))}
               />
             ))}
           </tbody>
@@ -64,6 +69,9 @@ export function ClientsView(): JSX.Element {
     </main>
   )
 }
+
+const toggle = (ids: readonly string[], id: string): readonly string[] =>
+  ids.includes(id) ? ids.filter(other => other !== id) : [...ids, id]
 
 const countText = (count: number, isAttached: boolean): string =>
   pluralize(count, isAttached ? 'client' : 'connection') +
