@@ -2,11 +2,8 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { QuietReporter } from './spec/support/quiet-reporter.js'
 
-/**
- * Returns the seed of properties and simulations. `npm test` is the same every time; `SEED=n` repeats any other run.
- */
-const seedOf = (isFull: boolean): number =>
-  Number(process.env['SEED'] ?? (isFull ? Math.floor(Math.random() * 2 ** 31) : 1))
+/** The seed of properties, simulations and the order of tests. Only `npm run nightly` chooses another one each time. */
+const seed = Number(process.env['SEED'] ?? 1)
 
 /**
  * Specs that mock modules, patch prototypes, count the resources of a process or fill its memory. Each file runs in a
@@ -41,8 +38,7 @@ const ATTACKS = ['spec/system/attacks/*.spec.ts']
  */
 export default defineConfig(async ({ mode }) => {
   const isFull = mode === 'all'
-  const seed = seedOf(isFull)
-  if (isFull || process.env['SEED'] !== undefined) console.info(`SEED=${seed}`)
+  if (process.env['SEED'] !== undefined) console.info(`SEED=${seed}`)
   // This asks each program for its version, and some leave files in the home directory, so `npm test` skips it.
   const services = isFull ? await import('./spec/support/services.js') : undefined
   const missing = services?.missingFiles() ?? []
@@ -91,7 +87,8 @@ export default defineConfig(async ({ mode }) => {
       test: { ...oldest.test, tagsFilter: ['!slow'] },
       resolve: { alias: [{ find: /^mqtt$/, replacement: 'mqtt-oldest' }] },
     },
-    { test: { ...attacks.test, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+    // A stall of the machine looks like an attack that succeeds, so a failure is measured once more.
+    { test: { ...attacks.test, retry: 1, maxWorkers: 1, sequence: { groupOrder: 1 } } },
   ]
   return {
     test: {

@@ -1,5 +1,6 @@
 // Runs the checks that take too long for every change: `npm run nightly`, or some of them: `npm run nightly -- fuzz
-// chaos`. `--list` prints the names of all. `--from FILE` names the packed package of the previous version for `upgrade`.
+// chaos`. `--list` prints the names of all. The seed is random and printed; `SEED=n` repeats it. `--from FILE` names the
+// packed package of the previous version for `upgrade`.
 import { spawn } from 'node:child_process'
 import { mkdirSync, openSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -44,6 +45,7 @@ const { positionals: words, values } = parseArgs({
   allowPositionals: true,
   options: { list: { type: 'boolean' }, from: { type: 'string' } },
 })
+process.env['SEED'] ??= String(Math.floor(Math.random() * 2 ** 31))
 if (values.from !== undefined) process.env['UPGRADE_FROM'] = resolve(values.from)
 if (values.list) {
   for (const name of Object.keys(STEPS)) console.info(name)
@@ -73,6 +75,7 @@ function run(name, log) {
 }
 
 mkdirSync(LOGS, { recursive: true })
+console.info(`SEED=${process.env['SEED']}`)
 let failures = 0
 for (const name of words.length > 0 ? words : Object.keys(STEPS)) {
   if (name === 'upgrade' && process.env['UPGRADE_FROM'] === undefined) {

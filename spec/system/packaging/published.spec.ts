@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const run = promisify(execFile)
@@ -55,6 +56,13 @@ describe('The package as it would be published', () => {
       .flatMap(file => textOf(file).match(/https:\/\/(?:raw\.githubusercontent|github)\.com\/[\w-]+\/[\w-]+/g) ?? [])
       .filter(link => /rx-statestore/.test(link) && !link.endsWith(`/${name}`))
     expect(strangers).toEqual([])
+  })
+
+  it('the nightly workflow runs every step of `npm run nightly` that needs no other version', async () => {
+    const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/nightly.js'), '--list'])
+    const steps = stdout.split('\n').filter(step => !['', 'upgrade'].includes(step))
+    const { jobs } = parse(textOf('.github/workflows/nightly.yml'))
+    expect(jobs.nightly.strategy.matrix.step).toEqual(steps)
   })
 
   it('every exported class, interface and type has a description', () => {

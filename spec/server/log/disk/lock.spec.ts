@@ -280,7 +280,7 @@ describe('a process suspended while it takes a directory by force', () => {
   it('a process that was suspended at any call destroys nothing that the next owner acknowledged', async () => {
     const step = effort(3, 1)
     let stops = 0
-    for (let at = 1 + Math.floor(Math.random() * step); ; at += step) {
+    for (let at = 1 + (SEED % step); ; at += step) {
       const directory = temporaryFolder()
       const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
       const owner = await Run.open(guardedFiles(await directoryFiles(directory), first), 400, slowly())
