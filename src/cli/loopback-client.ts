@@ -37,6 +37,8 @@ export class LoopbackClient {
           if (isConnected) this.#message$.error(cause)
           else onRetry(cause)
         },
+        // An end-to-end check ends before its credentials expire.
+        failed: () => undefined,
         closed: (cause = new ClosedError()) => {
           this.#resolveClosed()
           reject(cause)

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Credentials, connect, text } from '../../../src/client/index.js'
 import type { Authenticate } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
+import { record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
 const HOUR = 3_600_000
@@ -72,5 +73,42 @@ describe('a client whose token expires', () => {
     await advance(0.16 * HOUR)
     expect(tokens).toEqual(['first', 'second'])
     expect(isSame()).toBe(true)
+  })
+
+  it('the client reports a failed renewal while the connection continues, and renews later', async () => {
+    const { client, has, tokens, clock, advance, isSame } = await open()
+    const errors = record(client.errors$)
+    Object.assign(has, { token: '' })
+    await advance(0.8 * HOUR)
+    const message = 'Cannot renew the credentials, which expire in 720 s: the file is not there'
+    expect(errors.values).toMatchObject([{ code: 'credentials', message }])
+    const { lastError } = await firstValueFrom(client.stats$)
+    expect(lastError).toBe(errors.values[0])
+    Object.assign(has, { token: 'second', expiresAt: clock.now() + HOUR })
+    await advance(0.16 * HOUR)
+    expect([tokens, errors.values.length, isSame()]).toEqual([['first', 'second'], 1, true])
+  })
+
+  it('the client reports an unchanged token once the source had time to renew it', async () => {
+    const { client, advance } = await open()
+    const errors = record(client.errors$)
+    await advance(0.8 * HOUR)
+    expect(errors.values).toEqual([])
+    await advance(0.16 * HOUR)
+    expect(errors.values).toMatchObject([
+      { code: 'credentials', message: expect.stringMatching(/in 144 s: `credentials` returned no newer ones/) },
+    ])
+  })
+
+  it('the client reports no unchanged token that is valid for days', async () => {
+    const { client, has, clock, advance } = await open()
+    const errors = record(client.errors$)
+    Object.assign(has, { token: 'second', expiresAt: clock.now() + 73 * HOUR })
+    await advance(0.8 * HOUR)
+    await advance(24 * HOUR)
+    await advance(24 * HOUR)
+    expect(errors.values).toEqual([])
+    await advance(20 * HOUR)
+    expect(errors.values).toMatchObject([{ code: 'credentials' }])
   })
 })

@@ -59,6 +59,7 @@ function listen(session: MqttSession, id: number | undefined): { infos: Connecti
       session.subscribe(['a'], id, () => undefined)
     },
     disconnected: () => undefined,
+    failed: () => undefined,
     closed: () => undefined,
     message: message => received.messages.push(message),
   })

@@ -12,6 +12,7 @@ export function openInvoker(session: FakeSession, clock: Clock, limit = 100): In
   session.open({
     connected: () => undefined,
     disconnected: () => undefined,
+    failed: () => undefined,
     closed: () => undefined,
     message: message => opened.received(message),
   })

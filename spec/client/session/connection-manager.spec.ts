@@ -56,6 +56,7 @@ function createManager(
     {
       retryScheduled: (_cause, { attempt, at }) => waits.push({ attempt, wait: at - clock.now() }),
       gaveUp: cause => gaveUp.push(cause),
+      failed: () => undefined,
     },
   )
   /** Fails the attempt or the connection, and advances to the next attempt. */

@@ -321,6 +321,7 @@ describe('a resumed session', () => {
     session.open({
       connected: () => connections++,
       disconnected: () => undefined,
+      failed: () => undefined,
       closed: () => undefined,
       message: () => messages++,
     })

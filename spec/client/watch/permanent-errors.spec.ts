@@ -13,6 +13,7 @@ const CODES: Record<ErrorCode, true> = {
   overflow: true,
   'connection-refused': true,
   'connection-lost': true,
+  credentials: true,
   'no-store': true,
   'not-installed': true,
   damaged: true,

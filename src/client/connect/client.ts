@@ -50,9 +50,9 @@ export class StateStore extends StoreView implements AsyncDisposable {
    */
   readonly stats$: Observable<ClientStats>
   /**
-   * Emits the errors that do not end a stream: values that cannot be decoded, malformed messages, and failed requests
-   * of watches, which are retried and of which at most ten per code are emitted in ten seconds. Hot; subscribing is
-   * optional.
+   * Emits the errors that do not end a stream: values that cannot be decoded, malformed messages, failed renewals of
+   * credentials, a missing SUBACK over a caller's MqttClient, and failed requests of watches, which are retried and of
+   * which at most ten per code are emitted in ten seconds. Hot; subscribing is optional.
    */
   readonly errors$: Observable<StateStoreError>
   readonly #session: MqttSession
@@ -147,6 +147,7 @@ export class StateStore extends StoreView implements AsyncDisposable {
     session.open({
       connected: info => this.#onConnected(info),
       disconnected: (cause, retry) => this.#onDisconnected(cause, retry?.attempt, retry?.at),
+      failed: report,
       closed: cause => this.#onSessionClosed(cause),
       message: message => this.#onMessage(message),
     })

@@ -103,7 +103,7 @@ export interface ConnectOptions extends ClientOptions {
   /**
    * Returns the user name, password and authentication. Called before every attempt to connect, and before an
    * authentication with `expiresAt` expires, to renew it over the same connection (AUTH). If the call fails, or does
-   * not settle within `connectTimeout`, it is repeated later.
+   * not settle within `connectTimeout`, it is repeated later. `errors$` reports a failed renewal with `credentials`.
    */
   readonly credentials?: (() => Credentials | Promise<Credentials>) | undefined
 }

@@ -16,8 +16,8 @@ export interface TopicEvents {
   connected(): void
   synced(): void
   lost(cause: StateStoreError): void
-  /** Called for a refused subscription, which is retried. */
-  refused(error: StateStoreError): void
+  /** Called for a refused subscription or a failed renewal of credentials, which are retried. */
+  failed(error: StateStoreError): void
   /** Called last, without a cause after `close`. */
   closed(cause: StateStoreError | undefined): void
 }
@@ -54,6 +54,7 @@ export class TopicClient {
         this.#subscribeRetry.cancel()
         events.lost(cause)
       },
+      failed: error => events.failed(error),
       closed: cause => this.#onClosed(cause),
       message: message => this.#onMessage(message),
     })
@@ -114,7 +115,7 @@ export class TopicClient {
       },
       refused: (error, isPermanent) => {
         if (isPermanent) this.giveUp(error)
-        else this.#events.refused(error)
+        else this.#events.failed(error)
       },
     }
     this.#subscribeRetry.subscribe(undefined, [

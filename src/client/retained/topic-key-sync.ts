@@ -80,7 +80,7 @@ export class TopicKeySync {
       },
       synced: () => this.#onSynced(),
       lost: cause => this.#onLost(cause),
-      refused: error => events.failed(error),
+      failed: error => events.failed(error),
       closed: cause => this.#onClosed(cause),
     })
     if (settings.direction !== 'to-keys') this.#watch()

@@ -47,6 +47,7 @@ export interface ReconnectSettings {
 interface ConnectionManagerEvents {
   retryScheduled(cause: StateStoreError, retry: Retry): void
   gaveUp(cause: StateStoreError): void
+  failed(error: StateStoreError): void
 }
 
 /** Time after which a connection resets the attempt count, ms. */
@@ -90,7 +91,10 @@ export class ConnectionManager {
     const { credentials } = settings
     this.#reauthenticator =
       credentials &&
-      new Reauthenticator(credentials, clock, router.connectTimeout, packet => router.client.stream.write(packet))
+      new Reauthenticator(credentials, clock, router.connectTimeout, {
+        send: packet => router.client.stream.write(packet),
+        failed: error => events.failed(error),
+      })
   }
 
   /** Whether an attempt was made. Otherwise mqtt.js cannot end the client. */

@@ -2,7 +2,7 @@ import type { Publish } from '../../core/mqtt5/packets.js'
 import { PROPERTY } from '../../core/protocol/properties.js'
 import { copyIfSparse } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { ConnectionRefusedError, PayloadError, type StateStoreError } from '../../core/util/errors.js'
+import { ConnectionRefusedError, PayloadError, StateStoreError } from '../../core/util/errors.js'
 import type { AddressRouter } from './addresses.js'
 import { LossDetails } from './connection-loss.js'
 import { ConnectionManager, type ReconnectSettings } from './connection-manager.js'
@@ -16,6 +16,7 @@ import { checkAlive, onWake } from './wake.js'
 
 /** Maximum silence of the broker before SUBACK, after which the connection is dropped, ms. */
 const SUBACK_TIMEOUT_MS = 10_000
+const NO_SUBACK = 'no response to SUBSCRIBE'
 /** Number of bytes in that time that still count as silence. Responses to pings take up to 40 bytes. */
 const MAX_PING_BYTES = 64
 
@@ -59,6 +60,8 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #connection: Connection = 'none'
   readonly #lossDetails = new LossDetails()
   #stopWakeChecks: () => void = () => undefined
+  /** Ends the wait for the latest SUBACK. */
+  #stopSubackWait: () => void = () => undefined
 
   constructor(client: MqttJsClient, own: OwnedConnection | undefined, clock: Clock) {
     this.#client = client
@@ -70,6 +73,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       new ConnectionManager(own.router, own.reconnectSettings, clock, {
         retryScheduled: (cause, retry) => this.#listener?.disconnected(cause, retry),
         gaveUp: cause => this.#giveUp(cause),
+        failed: error => this.#listener?.failed(error),
       })
     this.#clock = clock
     this.isShared = own === undefined
@@ -138,19 +142,31 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     done: (reasonCodes: readonly number[]) => void,
   ): void {
     for (const filter of filters) this.#filters.add(filter)
+    // A later subscription of a caller's client replaces the earlier one, which must not be sent again.
+    if (this.isShared) this.#stopSubackWait()
     const { stream } = this.#client
-    const cancel = this.#awaitSuback()
-    stream.once('close', cancel)
     const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
-    this.#client.subscribe(
-      toSubscribeFilters(filters, this.#retainAsPublished),
-      options,
-      (_error, _granted, packet) => {
-        cancel()
-        stream.off('close', cancel)
-        if (packet !== undefined) done(packet.granted.map(Number))
-      },
-    )
+    let isAnswered = false
+    const send = (): void => {
+      this.#client.subscribe(
+        toSubscribeFilters(filters, this.#retainAsPublished),
+        options,
+        (_error, _granted, packet) => {
+          stop()
+          if (packet === undefined || isAnswered) return
+          isAnswered = true
+          done(packet.granted.map(Number))
+        },
+      )
+    }
+    const cancel = this.#awaitSuback(send)
+    const stop = (): void => {
+      cancel()
+      stream.off('close', stop)
+    }
+    this.#stopSubackWait = stop
+    stream.once('close', stop)
+    send()
   }
 
   unsubscribe(filters: Iterable<string>, done: () => void): void {
@@ -193,19 +209,23 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   /**
    * Drops the connection if only responses to pings arrive for a while. While messages arrive, the SUBACK may follow
-   * them on a slow link. Returns a function that ends the wait.
+   * them on a slow link. Only the caller may end its connection, over which `subscribeAgain` is called instead. Returns
+   * a function that ends the wait.
    */
-  #awaitSuback(): () => void {
-    const { stream } = this.#client
+  #awaitSuback(subscribeAgain: () => void): () => void {
     const receivedBytes = this.received ?? 0
     let cancel = this.#clock.schedule(SUBACK_TIMEOUT_MS, () => {
-      if ((this.received ?? 0) - receivedBytes > MAX_PING_BYTES) {
-        cancel = this.#awaitSuback()
+      const isReceiving = (this.received ?? 0) - receivedBytes > MAX_PING_BYTES
+      if (!this.isShared && !isReceiving) {
+        this.#abort(new Error(NO_SUBACK))
         return
       }
-      this.#lossDetails.setCause(new Error('no response to SUBSCRIBE'), undefined)
-      // Only the caller may end its connection.
-      if (!this.isShared) stream.destroy()
+      cancel = this.#awaitSuback(subscribeAgain)
+      if (!this.isShared) return
+      subscribeAgain()
+      this.#listener?.failed(
+        new StateStoreError('timeout', `The broker sent ${NO_SUBACK}; the client subscribes again`),
+      )
     })
     return () => cancel()
   }
@@ -264,6 +284,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   #onLost(): void {
+    this.#stopSubackWait()
     this.#publisher.dropCallbacks()
     const loss = this.#lossDetails.takeLoss(this.url, this.clientId)
     if (this.#client.disconnecting) return
@@ -298,6 +319,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#listener = undefined
     this.#connectionManager?.cancel()
     this.#stopWakeChecks()
+    this.#stopSubackWait()
     this.#publisher.dropCallbacks()
     this.#detach()
     Reflect.deleteProperty(this.#client, SHARED)

@@ -1,5 +1,6 @@
 import { concatBytes, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
+import { reason, StateStoreError } from '../../core/util/errors.js'
 import { type CredentialsSource, requestCredentials } from './credentials-request.js'
 import type { Authentication } from './mqttjs-options.js'
 
@@ -10,6 +11,12 @@ const RENEWAL_FRACTION = 0.8
 const MIN_WAIT_MS = 1_000
 const MAX_WAIT_MS = 86_400_000
 
+interface ReauthenticatorHost {
+  send(packet: Uint8Array): void
+  /** Called for a failed renewal, which is retried while the credentials are valid. */
+  failed(error: StateStoreError): void
+}
+
 /**
  * Reauthenticates a client by AUTH before its credentials expire, so that the connection continues. Without newer
  * credentials the broker ends the connection, and the reconnect requests them again.
@@ -18,40 +25,48 @@ export class Reauthenticator {
   readonly #credentials: CredentialsSource
   readonly #clock: Clock
   readonly #timeoutMs: number
-  readonly #send: (packet: Uint8Array) => void
+  readonly #host: ReauthenticatorHost
   #cancel: () => void = () => undefined
 
-  constructor(credentials: CredentialsSource, clock: Clock, timeoutMs: number, send: (packet: Uint8Array) => void) {
+  constructor(credentials: CredentialsSource, clock: Clock, timeoutMs: number, host: ReauthenticatorHost) {
     this.#credentials = credentials
     this.#clock = clock
     this.#timeoutMs = timeoutMs
-    this.#send = send
+    this.#host = host
   }
 
-  connected(authentication: Authentication | undefined): void {
+  /** @param isRetry - whether the last renewal did not return newer credentials */
+  connected(authentication: Authentication | undefined, isRetry = false): void {
     this.stop()
     const expiresAt = authentication?.expiresAt
     if (authentication === undefined || expiresAt === undefined) return
     const remainingMs = expiresAt - this.#clock.now()
-    if (remainingMs <= 0) return
+    // Excludes NaN as well, whose timer would fire in a loop.
+    if (!(remainingMs > 0)) return
     const waitMs = Math.min(Math.max(RENEWAL_FRACTION * remainingMs, MIN_WAIT_MS), MAX_WAIT_MS)
-    this.#cancel = this.#clock.schedule(waitMs, () => this.#renew(authentication, expiresAt))
+    this.#cancel = this.#clock.schedule(waitMs, () => this.#renew(authentication, expiresAt, isRetry))
   }
 
   stop(): void {
     this.#cancel()
   }
 
-  #renew(current: Authentication, expiresAt: number): void {
-    const apply = (fresh: Authentication | undefined): void => {
-      const isNewer = fresh?.method === current.method && (fresh.expiresAt ?? Number.POSITIVE_INFINITY) > expiresAt
-      if (isNewer) this.#send(encodeReauthentication(fresh.method, fresh.data))
-      this.connected(isNewer ? fresh : current)
-    }
+  #renew(current: Authentication, expiresAt: number, isRetry: boolean): void {
     this.#cancel = requestCredentials(this.#credentials, this.#clock, this.#timeoutMs, {
-      received: ({ authentication }) => apply(authentication),
-      // Retries later as if the credentials were unchanged.
-      failed: () => apply(undefined),
+      received: ({ authentication: fresh }) => {
+        const isNewer = fresh?.method === current.method && (fresh.expiresAt ?? Number.POSITIVE_INFINITY) > expiresAt
+        if (isNewer) this.#host.send(encodeReauthentication(fresh.method, fresh.data))
+        // Kubernetes may renew its token a little later, and tokens that are valid for days are requested daily.
+        else if (isRetry && expiresAt - this.#clock.now() < MAX_WAIT_MS)
+          throw new Error('`credentials` returned no newer ones')
+        this.connected(isNewer ? fresh : current, !isNewer)
+      },
+      failed: cause => {
+        this.connected(current, true)
+        const seconds = Math.round((expiresAt - this.#clock.now()) / 1_000)
+        const message = `Cannot renew the credentials, which expire in ${seconds} s: ${reason(cause)}`
+        this.#host.failed(new StateStoreError('credentials', message, { cause }))
+      },
     })
   }
 }

@@ -8,6 +8,8 @@ export interface ErrorCodes extends Record<ServiceErrorCode, true> {
   overflow: true
   'connection-refused': true
   'connection-lost': true
+  /** Credentials that expire soon could not be renewed. */
+  credentials: true
   payload: true
   decode: true
   hlc: true

@@ -123,6 +123,7 @@ export class ActiveService {
     session.open({
       connected: info => this.#onConnected(info),
       disconnected: cause => this.#onDisconnected(cause),
+      failed: error => events.onFault(error),
       closed: cause => this.#onSessionClosed(cause),
       message: message => this.#onMessage(message),
     })
