@@ -2,18 +2,22 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { subscribe } from '../../src/core/diagnostics/index.js'
-import { firstOf } from '../../src/server/index.js'
+import { firstOf, type StoreServer } from '../../src/server/index.js'
 import { backwards } from '../support/backwards.js'
 import { Authority } from '../support/certificates.js'
+import { listen } from '../support/diagnostics.js'
 import { eventually } from '../support/eventually.js'
 import { freePort } from '../support/free-port.js'
 import { layLink } from '../support/link.js'
+import { ManualClock } from '../support/manual-clock.js'
 import { openBroker } from '../support/open-broker.js'
 import { openClient } from '../support/open-client.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 
 const STEPS = ['connect', 'message', 'set', 'get', 'watch', 'delete', 'notify']
+/** The default timeout of the command, which a manual clock measures in these tests. */
+const TIMEOUT_MS = 5_000
 const LOGIN = ['--username', 'panel', '--password', 'lenap']
 /** The rights in the help of the command. */
 const RIGHTS = {
@@ -42,6 +46,18 @@ function connectionEvents(): readonly string[] {
   )
   return events
 }
+
+/** Freezes a store for a minute when the probe has set its key. Resolves then. */
+const frozenAfterSet = async (store: StoreServer): Promise<void> =>
+  new Promise(resolve => {
+    onTestFinished(
+      subscribe('rx-statestore:server:change', ({ type }) => {
+        if (type !== 'inserted') return
+        store.freeze(60_000)
+        resolve()
+      }),
+    )
+  })
 
 describe('probe', () => {
   it('`probe` prints the time of each step, leaves no key, and exits with code 0', async () => {
@@ -137,13 +153,12 @@ describe('probe', () => {
   it('`probe` ends at its timeout, before the connections to a frozen broker are closed', async () => {
     const store = await openStore()
     const events = connectionEvents()
-    onTestFinished(
-      subscribe('rx-statestore:server:change', ({ type }) => {
-        if (type === 'inserted') store.freeze(10_000)
-      }),
-    )
-    const flags = ['--client-id', 'check', '--timeout', '300ms']
-    expect(await execute(['probe', store.url, ...flags])).toMatchObject({ code: 2 })
+    const frozen = frozenAfterSet(store)
+    const clock = new ManualClock()
+    const { exit } = start(['probe', store.url, '--client-id', 'check'], { clock })
+    await frozen
+    clock.advance(TIMEOUT_MS)
+    expect(await exit).toBe(2)
     expect(events).toEqual(['connected check'])
     store.freeze(0)
     await eventually(() => events.length === 2 && store.stats.sessions === 0)
@@ -151,11 +166,15 @@ describe('probe', () => {
 
   it('`probe` exits with code 2 and names the step when the broker is unreachable or has no store', async () => {
     const nowhere = `mqtt://127.0.0.1:${await freePort()}`
-    const unreachable = await execute(['probe', nowhere, '--timeout', '300ms'])
-    expect(unreachable).toMatchObject({ code: 2, stderr: '' })
-    expect(unreachable.stdout).toMatch(
+    const events = connectionEvents()
+    const clock = new ManualClock()
+    const { exit, stdout, stderr } = start(['probe', nowhere, '--client-id', 'check'], { clock })
+    await eventually(() => events.includes('disconnected check'))
+    clock.advance(TIMEOUT_MS)
+    expect([await exit, stderr.text]).toEqual([2, ''])
+    expect(stdout.text).toMatch(
       new RegExp(
-        `^CRITICAL: ${nowhere}, connect: no answer within 300 ms: connect ECONNREFUSED .*\nconnect +failed\n$`,
+        `^CRITICAL: ${nowhere}, connect: no answer within 5000 ms: connect ECONNREFUSED .*\nconnect +failed\n$`,
       ),
     )
     const { port } = await openBroker()
@@ -172,35 +191,42 @@ describe('probe', () => {
   })
 
   it('a probe whose connections break leaves no session', async () => {
+    let isCut = false
     const maySubscribe = () => {
       link.cut()
+      isCut = true
       return true
     }
     const broker = await openBroker({}, { maySubscribe })
     const link = await layLink(`mqtt://127.0.0.1:${broker.port}`)
-    expect(await execute(['probe', link.url, '--timeout', '300ms'])).toMatchObject({ code: 2 })
-    expect(link.connections).toBeGreaterThan(0)
-    await eventually(() => broker.stats.connections === 0)
+    const clock = new ManualClock()
+    const events = connectionEvents()
+    const { exit } = start(['probe', link.url, '--client-id', 'check'], { clock })
+    await eventually(() => isCut)
+    clock.advance(TIMEOUT_MS)
+    expect(await exit).toBe(2)
+    await eventually(() => events.includes('closed check') && broker.stats.connections === 0)
     expect(broker.stats.sessions).toBe(0)
   })
 
   it('a key that the probe cannot delete expires after the timeout', async () => {
-    const store = await openStore()
-    const changes: string[] = []
-    const expired = new Promise<void>(resolve => {
-      onTestFinished(
-        subscribe('rx-statestore:server:change', ({ type }) => {
-          changes.push(type)
-          if (type === 'inserted') store.freeze(1_500)
-          if (type === 'expired') resolve()
-        }),
-      )
-    })
-    const { code, stdout } = await execute(['probe', store.url, '--timeout', '300ms'])
-    expect(code).toBe(2)
-    expect(stdout).toMatch(/^CRITICAL: .*, (set|get): no answer within 300 ms/)
-    await expired
-    expect(changes).toEqual(['inserted', 'expired'])
+    const storeClock = new ManualClock(Date.now())
+    const store = await openStore({ clock: storeClock })
+    const changes = listen('rx-statestore:server:change')
+    const frozen = frozenAfterSet(store)
+    const clock = new ManualClock()
+    const events = connectionEvents()
+    const { exit, stdout } = start(['probe', store.url, '--client-id', 'check'], { clock })
+    await frozen
+    clock.advance(TIMEOUT_MS)
+    expect(await exit).toBe(2)
+    expect(stdout.text).toMatch(/^CRITICAL: .*, (set|get): no answer within 5000 ms/)
+    store.freeze(0)
+    storeClock.advance(TIMEOUT_MS - 1)
+    expect(store.stats.keys).toBe(1)
+    storeClock.advance(1)
+    expect(changes.map(({ type }) => type)).toEqual(['inserted', 'expired'])
+    await eventually(() => events.includes('closed check'))
   })
 
   it.each([

@@ -46,6 +46,9 @@ export interface CheckOptions {
   readonly timeout: number
 }
 
+/** The clock that measures the steps and ends the check. */
+type CheckClock = Pick<Clock, 'monotonic' | 'schedule'>
+
 const RECONNECT = { max: 1_000 }
 const VALUE_BYTES = 16
 const MAX_PACKET_BYTES = 64 * 1024
@@ -57,7 +60,7 @@ const KEEP_ALIVE_MS = 30_000
  * not be deleted. Throws {@link ArgumentError} for invalid options. A failure of the store is part of the result.
  * Resolves after `timeout` at the latest, even if a broker that does not respond has not closed the connections yet.
  */
-export async function checkEndToEnd(options: CheckOptions, clock: Pick<Clock, 'monotonic'>): Promise<CheckResult> {
+export async function checkEndToEnd(options: CheckOptions, clock: CheckClock): Promise<CheckResult> {
   const check = new EndToEndCheck(options, clock)
   try {
     return await check.run()
@@ -68,7 +71,7 @@ export async function checkEndToEnd(options: CheckOptions, clock: Pick<Clock, 'm
 
 class EndToEndCheck {
   readonly #timeout: number
-  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #clock: CheckClock
   readonly #store: StateStore
   readonly #loopback: LoopbackClient
   readonly #steps: Step[] = []
@@ -78,7 +81,7 @@ class EndToEndCheck {
   readonly #expired: Promise<void>
   #cancelTimeout: () => void = () => undefined
 
-  constructor({ urls, connection, timeout }: CheckOptions, clock: Pick<Clock, 'monotonic'>) {
+  constructor({ urls, connection, timeout }: CheckOptions, clock: CheckClock) {
     this.#timeout = timeout
     this.#clock = clock
     const { clientId = `${CLIENT_PREFIX}${toHex(randomBytes(8)).toLowerCase()}`, credentials } = connection
@@ -100,7 +103,7 @@ class EndToEndCheck {
       ),
     )
     this.#expired = new Promise(resolve => {
-      this.#cancelTimeout = systemClock.schedule(timeout, resolve)
+      this.#cancelTimeout = clock.schedule(timeout, resolve)
     })
   }
 
