@@ -64,7 +64,7 @@ describe('lock', () => {
 
   it('`lock` renews the lock while the command runs', async () => {
     const { url } = await openStore()
-    const running = start(['lock', 'l', '--duration', '2000', '--renew-every', '20', '--url', url, ...node(FOREVER)])
+    const running = start(['lock', 'l', '--duration', '60000', '--renew-every', '20', '--url', url, ...node(FOREVER)])
     await pidOf(running)
     const versions = new Set<string>()
     const watch = openOther(url)

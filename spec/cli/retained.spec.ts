@@ -1,5 +1,5 @@
 import { connectAsync } from 'mqtt'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, openStore, start } from './test-io.js'
 
@@ -23,7 +23,7 @@ describe('retained', () => {
       `syncing the topics plant/+/temp at ${from} → the keys 'of/{1}' at ${url}, 1 topic so far`,
     ])
     await publish('plant/8/temp', '21')
-    await vi.waitFor(async () => expect(await execute(['get', 'of/8', '--url', url])).toMatchObject({ stdout: '21' }))
+    await expect.poll(async () => execute(['get', 'of/8', '--url', url])).toMatchObject({ stdout: '21' })
     expect(await execute(['get', 'of/7', '--url', url])).toMatchObject({ stdout: '20' })
     interrupt()
     expect(await exit).toBe(0)
@@ -45,9 +45,7 @@ describe('retained', () => {
       topics: 1,
     })
     await execute(['set', 'plant/8/temp', '21', '--url', url])
-    await vi.waitFor(async () =>
-      expect(await execute(['get', 'plant/7/temp', '--url', url])).toMatchObject({ stdout: '20' }),
-    )
+    await expect.poll(async () => execute(['get', 'plant/7/temp', '--url', url])).toMatchObject({ stdout: '20' })
   })
 
   it('`retained` reports an unreachable source broker, and messages that cannot be copied', async () => {

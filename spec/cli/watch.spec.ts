@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/core/util/bytes.js'
 import { freePort } from '../support/free-port.js'
 import { openBroker } from '../support/open-broker.js'
@@ -57,7 +57,7 @@ describe('watch', () => {
     for (const key of ['a/1', 'line-1']) await execute(['set', key, 'v', '--url', url])
     const { stdout, stderr } = start(['watch', 'a/[0-9]', 'line-?', 'b', 'c', '--url', url])
     const shown = (): string[] => stdout.lines.map(line => line.split(/ +/).slice(1, 3).join(' ')).sort()
-    await vi.waitFor(() => expect(shown()).toEqual(['a/1 set', 'b absent', 'c absent', 'line-1 set']))
+    await expect.poll(() => shown()).toEqual(['a/1 set', 'b absent', 'c absent', 'line-1 set'])
     await stderr.line(/ watching 2 keys and all keys that match 'a\/\[0-9\]' or 'line-\?'$/)
   })
 

@@ -5,6 +5,7 @@ import { matching } from '../../../src/client/matching/index.js'
 import { connectPubSub } from '../../../src/pubsub/client/index.js'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { serve } from '../../../src/server/index.js'
+import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
@@ -171,12 +172,18 @@ describe('common mistakes', () => {
   it('the timeout error of a request names the unreachable broker', async () => {
     const { store } = await openStore({ clock: systemClock })
     await store.close()
-    const client = openClient(store.url)
-    await expect(client.key('a', number).get({ timeout: 200 })).rejects.toMatchObject({
+    const clock = new ManualClock()
+    const client = openClient(store.url, { clock })
+    const status = record(client.status$)
+    const read = client.key('a', number).get({ timeout: 200 })
+    const failed = expect(read).rejects.toMatchObject({
       code: 'timeout',
       message: expect.stringMatching(/has not connected to mqtt:\/\/127\.0\.0\.1:\d+ yet: check .*ECONNREFUSED 127/),
       cause: { code: 'connection-lost' },
     })
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    clock.advance(200)
+    await failed
   })
 
   it('a broker without a store causes the error no-store', async () => {

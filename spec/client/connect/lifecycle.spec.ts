@@ -1,5 +1,5 @@
 import { config, firstValueFrom } from 'rxjs'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { StateStore } from '../../../src/client/connect/client.js'
 import { ConnectionLostError, ConnectionRefusedError, connect, systemClock, text } from '../../../src/client/index.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
@@ -349,6 +349,6 @@ describe('a subscriber that throws', () => {
     await firstValueFrom(key.set('x'))
     await seen.until(({ values }) => values.length === 2)
     expect(seen.values).toEqual([undefined, 'x'])
-    await vi.waitFor(() => expect(uncaught).toHaveLength(2))
+    await expect.poll(() => uncaught).toHaveLength(2)
   })
 })

@@ -1,5 +1,5 @@
 import { firstValueFrom, type Observable } from 'rxjs'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type ConnectOptions, type Key, number, systemClock, text } from '../../../src/client/index.js'
 import { serve } from '../../../src/server/index.js'
 import { layLink } from '../../support/link.js'
@@ -118,7 +118,7 @@ describe('a watch', () => {
     await Promise.all(seen.map(recording => recording.until(({ values }) => values.at(-1) === 'new')))
     expect(store.stats.watches).toBe(1_000)
     for (const recording of seen) recording.unsubscribe()
-    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+    await expect.poll(() => store.stats.watches).toBe(0)
   })
 })
 

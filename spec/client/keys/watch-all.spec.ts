@@ -1,5 +1,5 @@
 import { BehaviorSubject, EMPTY, firstValueFrom, NEVER, of, Subject, take, throwError } from 'rxjs'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { json, type Key, number, systemClock, text } from '../../../src/client/index.js'
 import { fenced } from '../../../src/client/lease/index.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -18,12 +18,12 @@ describe('watchAll', () => {
     await seen.until(({ values }) => values.length === 2)
     keys$.next(['b', 'c', 'c'])
     await seen.until(({ values }) => values.length === 3)
-    await vi.waitFor(() => expect(store.stats.watches).toBe(2))
+    await expect.poll(() => store.stats.watches).toBe(2)
     for (const key of ['a', 'b', 'c']) await firstValueFrom(client.key(key, text).set('1'))
     await seen.until(({ values }) => values.length === 5)
     expect(words().sort()).toEqual(['a=undefined', 'b=1', 'b=undefined', 'c=1', 'c=undefined'])
     keys$.next([])
-    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+    await expect.poll(() => store.stats.watches).toBe(0)
   })
 
   it('watchAll shares the registration of a key with other watches of that key', async () => {
@@ -51,9 +51,9 @@ describe('watchAll', () => {
     })
     expect(seen).toEqual(['a', 'c'])
     known.unsubscribe()
-    await vi.waitFor(() => expect(store.stats.watches).toBe(1))
+    await expect.poll(() => store.stats.watches).toBe(1)
     subscription.unsubscribe()
-    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+    await expect.poll(() => store.stats.watches).toBe(0)
   })
 
   it('watchAll emits nothing more after its subscriber unsubscribes in the handler of an entry', async () => {
@@ -76,7 +76,7 @@ describe('watchAll', () => {
     await seen.until(({ values }) => values.length === 300)
     expect(store.stats.watches).toBe(300)
     seen.unsubscribe()
-    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+    await expect.poll(() => store.stats.watches).toBe(0)
   })
 
   it('watchAll continues after its source has completed, and completes with the client', async () => {
@@ -157,7 +157,7 @@ describe('watchAll', () => {
     // The only request since then is the SET.
     expect(store.stats.requests - requests).toBe(1)
     seen.unsubscribe()
-    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+    await expect.poll(() => store.stats.watches).toBe(0)
   })
 
   it('watchAll does not repeat the entry of a key whose JSON codec has the same schema', async () => {
@@ -182,8 +182,8 @@ describe('watchAll', () => {
       if (seen.length === 1) keys$.next([asNumber])
       if (seen.length === 2) keys$.next([])
     })
-    await vi.waitFor(() => expect(seen).toEqual(['7', 7]))
-    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+    await expect.poll(() => seen).toEqual(['7', 7])
+    await expect.poll(() => store.stats.watches).toBe(0)
     subscription.unsubscribe()
   })
 

@@ -1,5 +1,5 @@
 import { firstValueFrom } from 'rxjs'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Entry, number, type StateStore, systemClock, text } from '../../../src/client/index.js'
 import { matching } from '../../../src/client/matching/index.js'
 import { listen } from '../../support/diagnostics.js'
@@ -64,7 +64,7 @@ describe('matching', () => {
     expect(store.stats.watches).toBe(100)
     first.unsubscribe()
     second.unsubscribe()
-    await vi.waitFor(() => expect(store.stats.watches).toBe(0))
+    await expect.poll(() => store.stats.watches).toBe(0)
   })
 
   it('closing the client during an unregistration reports no error', async () => {

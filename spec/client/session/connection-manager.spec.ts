@@ -159,7 +159,7 @@ describe('rounds of addresses', () => {
     const credentials = vi.fn(() => Promise.reject(new Error('none')))
     const { manager, waits } = createManager(THREE, { credentials })
     manager.start()
-    await vi.waitFor(() => expect(waits).toEqual([{ attempt: 1, wait: 75 }]))
+    await expect.poll(() => waits).toEqual([{ attempt: 1, wait: 75 }])
     expect(credentials).toHaveBeenCalledTimes(1)
   })
 
@@ -173,7 +173,7 @@ describe('rounds of addresses', () => {
     }
     const { manager, clock, attempts, waits, route } = createManager(['mqtt://a'], { credentials, strategy })
     manager.start()
-    await vi.waitFor(() => expect(pending).toHaveLength(1))
+    await expect.poll(() => pending).toHaveLength(1)
     clock.advance(9_999)
     expect(waits).toEqual([])
     clock.advance(1)
@@ -182,10 +182,10 @@ describe('rounds of addresses', () => {
       'Cannot get credentials: `credentials` has not settled within 10000 ms: check the service that it waits for',
     )
     clock.advance(100)
-    await vi.waitFor(() => expect(pending).toHaveLength(2))
+    await expect.poll(() => pending).toHaveLength(2)
     pending[0]?.({ username: 'late' })
     pending[1]?.({ username: 'timely' })
-    await vi.waitFor(() => expect(attempts).toHaveLength(1))
+    await expect.poll(() => attempts).toHaveLength(1)
     expect(route.client.options.username).toBe('timely')
     clock.advance(60_000)
     expect(waits).toHaveLength(1)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect as connectMqtt, type MqttClient } from 'mqtt'
 import type { Packet } from 'mqtt-packet'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { connect, type StateStore } from '../../../src/client/index.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -224,7 +224,7 @@ describe('a topic alias that was not granted', () => {
       const { status, causes } = causesOf(openClient(broker.url))
       await status.until(({ values }) => values.at(-1)?.state === 'connected')
       expect(causes()).toEqual([expect.stringMatching(/topic alias \d+, but none was granted/)])
-      await vi.waitFor(() => expect(broker.sides[0]?.socket.destroyed).toBe(true))
+      await expect.poll(() => broker.sides[0]?.socket.destroyed).toBe(true)
     },
   )
 
@@ -254,7 +254,7 @@ describe('an unusable connection', () => {
     const { status, causes } = causesOf(openClient(broker.url))
     await status.until(({ values }) => values.at(-1)?.state === 'connected')
     expect(causes()).toEqual([expect.stringContaining(cause)])
-    await vi.waitFor(() => expect(broker.sides[0]?.socket.destroyed).toBe(true))
+    await expect.poll(() => broker.sides[0]?.socket.destroyed).toBe(true)
   })
 
   it('a fatal DISCONNECT reason closes the client', async () => {

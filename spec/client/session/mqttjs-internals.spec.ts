@@ -1,5 +1,5 @@
 import { connect, type IClientOptions, type MqttClient } from 'mqtt'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   changeOptions,
   hasStreamBuilder,
@@ -88,7 +88,7 @@ describe('undocumented mqtt.js behaviour', () => {
       await connected(client)
       expect(store.stats.connections).toBe(1)
       await closed(client)
-      await vi.waitFor(() => expect(store.stats.connections).toBe(0))
+      await expect.poll(() => store.stats.connections).toBe(0)
       expect(other.connected).toBe(false)
     }
   })

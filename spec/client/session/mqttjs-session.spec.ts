@@ -326,14 +326,14 @@ describe('a resumed session', () => {
       message: () => messages++,
     })
     onTestFinished(() => session.close())
-    await vi.waitFor(() => expect([connections, messages]).toEqual([1, message ? 1 : 0]))
+    await expect.poll(() => [connections, messages]).toEqual([1, message ? 1 : 0])
     return { session, starts: () => broker.sides.map(({ connect: { clean } }) => clean) }
   }
 
   it('verifyConnection replaces a resumed session in which no message arrived', async () => {
     const { session, starts } = await opened(true)
     session.verifyConnection()
-    await vi.waitFor(() => expect(starts()).toEqual([false, true]))
+    await expect.poll(() => starts()).toEqual([false, true])
   })
 
   it.each([

@@ -1,82 +1,102 @@
 import { connect as connectMqtt } from 'mqtt'
-import type { ISubscribePacket } from 'mqtt-packet'
+import type { ISubscribePacket, Packet } from 'mqtt-packet'
 import { firstValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { connect } from '../../../src/client/index.js'
 import { openSession } from '../../../src/client/session/open-session.js'
+import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record } from '../../support/open-client.js'
 import { bytesOf } from '../../support/packets.js'
-import { type BrokerSide, CONNACK, grant, type ScriptedBroker, scriptedBroker } from '../../support/scripted-broker.js'
+import { type BrokerSide, CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
+
+/** Starts a broker that accepts connections and sends nothing after CONNACK. `subscribe` waits for the SUBSCRIBE. */
+async function silentBroker() {
+  const subscribes: [BrokerSide, Packet][] = []
+  const broker = await scriptedBroker(
+    ({ send }) => send(CONNACK),
+    (side, packet) => {
+      if (packet.cmd === 'subscribe') subscribes.push([side, packet])
+    },
+  )
+  const subscribe = async (): Promise<[BrokerSide, Packet]> => {
+    await eventually(() => subscribes.length > 0)
+    return subscribes[0] ?? expect.fail()
+  }
+  return { broker, subscribe }
+}
+
+/** Opens a session that subscribes once it is connected, at a broker that does not respond. */
+async function openSubscribing() {
+  const { broker, subscribe } = await silentBroker()
+  const clock = new ManualClock()
+  const options = { keepAlive: 30_000, sessionExpiry: 60_000, connectTimeout: 5_000, maximumPacketSize: 1_000_000 }
+  const session = openSession(
+    { urls: [broker.url], clientId: 'own', cleanStart: false, ...options },
+    { strategy: () => 0, credentials: undefined },
+    clock,
+  )
+  onTestFinished(() => session.close())
+  const seen: { reasonCodes?: readonly number[]; loss?: string } = {}
+  session.open({
+    connected: () =>
+      session.subscribe(['a'], undefined, codes => {
+        seen.reasonCodes = codes
+      }),
+    disconnected: ({ message }) => {
+      seen.loss = message
+    },
+    failed: () => undefined,
+    closed: () => undefined,
+    message: () => undefined,
+  })
+  const [side, packet] = await subscribe()
+  /** Sends bytes and waits until the client has received them. */
+  const send = async (bytes: Uint8Array): Promise<void> => {
+    const expected = (session.received ?? 0) + bytes.length
+    side.socket.write(bytes)
+    await eventually(() => session.received === expected)
+  }
+  return { clock, seen, send, grant: () => grant(side, packet) }
+}
 
 describe('a missing SUBACK', () => {
-  /** Starts a broker that accepts connections and sends nothing after CONNACK. */
-  const silentBroker = async (): Promise<ScriptedBroker> => scriptedBroker(({ send }) => send(CONNACK))
-
-  it('a client drops a connection without a SUBACK after a timeout, and retries', { tags: 'slow' }, async () => {
-    const broker = await silentBroker()
+  it('a client drops a connection without a SUBACK after a timeout, and retries', async () => {
+    const { broker, subscribe } = await silentBroker()
     const clock = new ManualClock()
     const status = record(openClient(broker.url, { clock }).status$)
-    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
-    await vi.waitFor(() => {
-      clock.advance(1_000)
-      expect(status.values.at(-1)?.state).toBe('reconnecting')
+    await subscribe()
+    clock.advance(9_999)
+    expect(status.values).toMatchObject([{ state: 'connecting' }])
+    clock.advance(1)
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    expect(status.values.at(-1)).toMatchObject({
+      cause: { message: expect.stringContaining('no response to SUBSCRIBE') },
     })
-    await vi.waitFor(() => {
-      clock.advance(20)
-      expect(broker.sides.length).toBe(2)
-    })
+    clock.advance(20)
+    await eventually(() => broker.sides.length === 2)
   })
 
   it('a client waits for the SUBACK while a large message arrives before it', async () => {
-    let subscribed: (() => void) | undefined
-    const broker = await scriptedBroker(
-      ({ send }) => send(CONNACK),
-      (side, packet) => {
-        subscribed = () => grant(side, packet)
-      },
-    )
-    const clock = new ManualClock()
-    const options = { keepAlive: 30_000, sessionExpiry: 60_000, connectTimeout: 5_000, maximumPacketSize: 1_000_000 }
-    const session = openSession(
-      { urls: [broker.url], clientId: 'own', cleanStart: false, ...options },
-      { strategy: () => 0, credentials: undefined },
-      clock,
-    )
-    onTestFinished(() => session.close())
-    let reasonCodes: readonly number[] | undefined
-    session.open({
-      connected: () =>
-        session.subscribe(['a'], undefined, codes => {
-          reasonCodes = codes
-        }),
-      disconnected: () => undefined,
-      failed: () => undefined,
-      closed: () => undefined,
-      message: () => undefined,
-    })
-    await vi.waitFor(() => expect(subscribed).toBeDefined())
+    const { clock, seen, send, grant } = await openSubscribing()
     const message = bytesOf({ cmd: 'publish', topic: 'a', payload: 'x'.repeat(900), qos: 0, dup: false, retain: false })
     for (const part of [message.subarray(0, 300), message.subarray(300, 600), message.subarray(600)]) {
-      const expected = (session.received ?? 0) + part.length
-      broker.sides[0]?.socket.write(part)
-      await vi.waitFor(() => expect(session.received).toBe(expected))
+      await send(part)
       clock.advance(10_000)
     }
-    subscribed?.()
-    await vi.waitFor(() => expect(reasonCodes).toEqual([1]))
+    grant()
+    await eventually(() => seen.reasonCodes !== undefined)
+    expect(seen).toEqual({ reasonCodes: [1] })
   })
 
   it('a client drops a connection on which it gets nothing but responses to pings before the SUBACK', async () => {
-    const broker = await scriptedBroker(({ send }) => send(CONNACK))
-    const clock = new ManualClock()
-    const status = record(openClient(broker.url, { clock }).status$)
-    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
-    await vi.waitFor(() => {
-      broker.sides[0]?.send({ cmd: 'pingresp' })
+    const { clock, seen, send } = await openSubscribing()
+    for (let i = 0; i < 2; i++) {
+      await send(bytesOf({ cmd: 'pingresp' }))
       clock.advance(5_000)
-      expect(status.values.at(-1)?.state).toBe('reconnecting')
-    })
+    }
+    await eventually(() => seen.loss !== undefined)
+    expect(seen.loss).toContain('no response to SUBSCRIBE')
   })
 
   /** Opens a client over a caller's connection to a broker. `subscribes` has the packets that the broker received. */
@@ -102,7 +122,7 @@ describe('a missing SUBACK', () => {
     const { callers, clock, client, status, errors, subscribes } = await openOverCallers((side, packet, count) => {
       if (count > 1) grant(side, packet)
     })
-    await vi.waitFor(() => expect(subscribes).toHaveLength(1))
+    await expect.poll(() => subscribes).toHaveLength(1)
     clock.advance(10_000)
     const message = 'The broker sent no response to SUBSCRIBE; the client subscribes again'
     expect(errors.values).toMatchObject([{ code: 'timeout', message }])
@@ -121,18 +141,18 @@ describe('a missing SUBACK', () => {
     callers.on('packetreceive', ({ cmd }) => {
       if (cmd === 'suback') subacks++
     })
-    await vi.waitFor(() => expect(subscribes).toHaveLength(1))
+    await expect.poll(() => subscribes).toHaveLength(1)
     clock.advance(10_000)
-    await vi.waitFor(() => expect(subscribes).toHaveLength(2))
+    await expect.poll(() => subscribes).toHaveLength(2)
     for (const packet of subscribes) for (const side of broker.sides) grant(side, packet)
-    await vi.waitFor(() => expect(subacks).toBe(2))
+    await expect.poll(() => subacks).toBe(2)
     clock.advance(60_000)
     expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'connected'])
   })
 
   it("a closed client over a caller's connection does not subscribe again", async () => {
     const { callers, clock, client, subscribes } = await openOverCallers(() => undefined)
-    await vi.waitFor(() => expect(subscribes).toHaveLength(1))
+    await expect.poll(() => subscribes).toHaveLength(1)
     await client.close()
     const subscribe = vi.spyOn(callers, 'subscribe')
     clock.advance(60_000)
@@ -140,9 +160,9 @@ describe('a missing SUBACK', () => {
   })
 
   it('a client without a SUBACK closes without delay', { tags: 'slow' }, async () => {
-    const broker = await silentBroker()
+    const { broker, subscribe } = await silentBroker()
     const client = connect(broker.url)
-    await vi.waitFor(() => expect(broker.sides.length).toBe(1))
+    await subscribe()
     const status = record(client.status$)
     await client.close()
     expect(status.values.at(-1)).toEqual({ state: 'closed', cause: undefined })

@@ -13,7 +13,7 @@ import { command } from '../../support/words.js'
 const NOW = '1696374425000:0:CLIENT'
 const SHUTTING_DOWN = 139
 /** The broker closes connections without CONNECT only after ten seconds, which is longer than this timeout. */
-const BEFORE_CONNECT_TIMEOUT = { timeout: 2_000 }
+const BEFORE_CONNECT_TIMEOUT = { timeout: 9_000 }
 
 // These clients do not close their side. Only the process of this file uses the changed limit.
 Object.assign(LIMIT, { closeTimeoutMs: 500 })

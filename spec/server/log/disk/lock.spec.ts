@@ -1,7 +1,7 @@
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { directoryFiles, type Files, guardedFiles, type OpenFile } from '../../../../src/server/log/disk/files.js'
 import {
   type ClaimFiles,
@@ -14,6 +14,7 @@ import {
 import { livenessOf } from '../../../../src/server/log/disk/owner.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { effort, SEED } from '../../../support/effort.js'
+import { eventually } from '../../../support/eventually.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { temporaryFolder } from '../../../support/temporary-folder.js'
 import { anyEntry } from '../any-entry.js'
@@ -33,7 +34,7 @@ async function passTime<T>(
   })
   settled.catch(() => undefined)
   while (!isSettled) {
-    await vi.waitFor(() => expect(isSettled || clock.pending >= timers).toBe(true), { timeout: 10_000, interval: 1 })
+    await eventually(() => isSettled || clock.pending >= timers)
     if (isSettled) break
     clock.advance(step)
     eachStep()
@@ -121,7 +122,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
     await held(lockDirectory(directory, { clock: here, pidNamespace: 'here', onLost: error => losses.push(error) }))
     await takeOver(directory)
     here.advance(HEARTBEAT_MS)
-    await vi.waitFor(() => expect(losses).toHaveLength(1))
+    await expect.poll(() => losses).toHaveLength(1)
   })
 
   it('an owner loses the directory even if the file system does not show that the lock file was replaced', async () => {

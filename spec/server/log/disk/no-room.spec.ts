@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type EntryCommand, type LogEntry, parseWriteCommand } from '../../../../src/server/engine/entry.js'
 import { directoryFiles } from '../../../../src/server/log/disk/files.js'
 import { type OpenedLog, openLog, type TakeoverOptions } from '../../../../src/server/log/disk/open.js'
@@ -100,7 +100,7 @@ describe('a full disk', () => {
     while (deleted < count && (await opened.append(del(`k${deleted}`), true)) === undefined) deleted++
     expect(deleted).toBe(count)
     // The snapshot is written in the background.
-    await vi.waitFor(async () => expect(await opened.append(set('new'))).toBeUndefined(), { interval: 1 })
+    await expect.poll(async () => opened.append(set('new')), { interval: 1 }).toBeUndefined()
     expect(await opened.fill(large)).toBeGreaterThan(50)
     await opened.close()
     expect(pictureOf((await recover<never>(disk, {})).engine)).toBe(pictureOf(opened.engine))
