@@ -1,5 +1,6 @@
-import { expect, it, onTestFinished } from 'vitest'
-import { InstanceManager } from '../../../src/server/host/instance-manager.js'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { systemClock } from '../../../src/core/util/clock.js'
+import { InstanceManager, NodeMonitor } from '../../../src/server/host/instance-manager.js'
 import { checkOptions } from '../../../src/server/host/options.js'
 import { watchQuotas } from '../../../src/server/host/quotas.js'
 import { createAccessControl } from '../../../src/server/host/security.js'
@@ -7,7 +8,7 @@ import { concernListener, logEventListener, newStoreEvents } from '../../../src/
 import { createStorage } from '../../../src/server/storage/storage.js'
 import { record } from '../../support/open-client.js'
 
-it('a restart reports that the storage keeps writes only if it did not keep them before', async () => {
+async function open() {
   const options = checkOptions({ port: 0, wsPort: 0 })
   const events = newStoreEvents()
   const access = createAccessControl(options, events.faults$)
@@ -15,10 +16,27 @@ it('a restart reports that the storage keeps writes only if it did not keep them
   const storage = await createStorage({ options, watches: watchQuotas(options), rights: undefined, host })
   const instances = await InstanceManager.start({ options, events, storage, access })
   onTestFinished(() => instances.close())
-  const statuses = record(events.storage$)
+  return { events, storage, instances, statuses: record(events.storage$) }
+}
+
+it('a restart reports that the storage keeps writes only if it did not keep them before', async () => {
+  const { events, instances, statuses } = await open()
   await instances.restart('kept')
   expect(statuses.values.map(({ state }) => state)).toEqual(['kept'])
   events.storage$.next({ state: 'broken', error: new Error('EIO') })
   await instances.restart('kept')
   expect(statuses.values.map(({ state }) => state)).toEqual(['kept', 'broken', 'kept'])
+})
+
+it('a node does not repeat a restart that fails while its store closes', async () => {
+  const { events, storage, instances, statuses } = await open()
+  const monitor = new NodeMonitor(events, instances)
+  vi.spyOn(storage, 'open').mockRejectedValueOnce(new Error('no messages arrive'))
+  const restarted = monitor.restart()
+  const schedule = vi.spyOn(systemClock, 'schedule')
+  onTestFinished(() => void vi.restoreAllMocks())
+  monitor.stop()
+  await expect(restarted).rejects.toThrow('no messages arrive')
+  expect(schedule).not.toHaveBeenCalledWith(5_000, expect.anything())
+  expect(statuses.values.map(({ state }) => state)).toEqual(['kept'])
 })

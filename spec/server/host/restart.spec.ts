@@ -1,12 +1,14 @@
 import { Server } from 'node:net'
-import { firstValueFrom } from 'rxjs'
+import { EMPTY, firstValueFrom, of, throwError } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { text } from '../../../src/client/index.js'
+import { systemClock } from '../../../src/core/util/clock.js'
 import { ManualClock, START } from '../../support/manual-clock.js'
 import { openClient, record, words } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { StoreClient } from '../../support/store-client.js'
 import { command } from '../../support/words.js'
+import { FakeCluster, FakeStream } from '../log/cluster/fake-stream.js'
 import { waitForPendingWork } from './pending-work.js'
 
 const NOW = `${START}:0:client`
@@ -160,6 +162,32 @@ describe('calls of restart', () => {
     expect(store.isAccepting).toBe(true)
     const bob = await StoreClient.ready(store.url, 'bob')
     expect((await bob.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
+  })
+
+  it('a node reports a failed restart, and repeats it until the node runs', async () => {
+    const stream = Object.assign(new FakeStream(new FakeCluster(systemClock), 1024 * 1024), { close: () => EMPTY })
+    const log = { name: 'spec', settings: { nodeId: 'a', stallTimeout: 60_000 }, connect: () => of(stream) }
+    const { store } = await openStore({ log })
+    const storage = record(store.storage$)
+    const { schedule } = systemClock
+    const retries: (() => void)[] = []
+    vi.spyOn(systemClock, 'schedule').mockImplementation((ms, task) => {
+      if (ms !== 5_000) return schedule(ms, task)
+      retries.push(task)
+      return () => undefined
+    })
+    onTestFinished(() => void vi.restoreAllMocks())
+    const error = new Error('the stream does not exist')
+    vi.spyOn(stream, 'snapshots')
+      .mockReturnValueOnce(throwError(() => error))
+      .mockReturnValueOnce(throwError(() => error))
+    await expect(store.restart({ keys: 'kept' })).rejects.toBe(error)
+    expect([store.isAccepting, storage.values]).toEqual([false, [{ state: 'broken', error }]])
+    retries[0]?.()
+    await vi.waitFor(() => expect(retries).toHaveLength(2))
+    retries[1]?.()
+    await vi.waitFor(() => expect(store.isAccepting).toBe(true))
+    expect([store.storage.state, retries.length]).toEqual(['kept', 2])
   })
 
   it.each([undefined, null, {}, { keys: 'some' }])('a restart rejects the options %j', async options => {

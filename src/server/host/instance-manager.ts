@@ -145,11 +145,11 @@ class FreezeTimer {
   }
 }
 
-const REOPEN_RETRY_MS = 5_000
+const RESTART_RETRY_MS = 5_000
 
 /**
- * Reacts to the state of a replicated log: disconnects or accepts clients, and reopens the node when it has fallen
- * behind.
+ * Reacts to the state of a replicated log: disconnects or accepts clients, reopens the node when it has fallen behind,
+ * and repeats a failed restart.
  */
 export class NodeMonitor {
   readonly #events: StoreEvents
@@ -169,6 +169,24 @@ export class NodeMonitor {
   stop(): void {
     this.#cancel()
     this.#subscription.unsubscribe()
+  }
+
+  /** Restarts the node. Rejects if that fails, and then tries again until the node runs. */
+  async restart(): Promise<void> {
+    this.#cancel()
+    try {
+      await this.#instances.restart('kept')
+      this.#cancel()
+    } catch (error) {
+      if (!this.#subscription.closed) this.#retry(error)
+      throw error
+    }
+  }
+
+  #retry(error: unknown): void {
+    this.#cancel()
+    this.#onFailure(error)
+    this.#cancel = systemClock.schedule(RESTART_RETRY_MS, () => this.#reopen())
   }
 
   #onLogEvent(event: LogEvent): void {
@@ -197,10 +215,8 @@ export class NodeMonitor {
 
   #reopen(): void {
     this.#instances.instance.unavailableReason = 'this node is catching up with the log'
-    this.#instances.restart('kept').catch(error => {
-      this.#onFailure(error)
-      this.#cancel = systemClock.schedule(REOPEN_RETRY_MS, () => this.#reopen())
-    })
+    // The error is in the storage status.
+    this.restart().catch(() => undefined)
   }
 
   #onFailure(error: unknown): void {

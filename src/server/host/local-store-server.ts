@@ -191,7 +191,7 @@ export class LocalStoreServer implements StoreServer {
         'A node cannot lose the keys that all nodes share; delete the keys, or start a store with another name',
       )
     this.#checkOpen()
-    return this.#instances.restart(options.keys)
+    return this.#options.log ? this.#nodeMonitor.restart() : this.#instances.restart(options.keys)
   }
 
   dump(): Iterable<DumpLine> {

@@ -226,7 +226,8 @@ export interface StoreServer extends AsyncDisposable {
    * Restarts the store on the same ports, as if its process had been killed. All connections end without DISCONNECT,
    * and MQTT sessions, their queued messages and the registrations of watches are lost. Resolves when the store listens
    * again. Rejects with `argument` for invalid options, `closed` after `close`, or the system's error when another
-   * process has taken a port. After such an error, the call may be retried.
+   * process has taken a port. After such an error, the call may be retried. A node also rejects if it cannot read the
+   * log, reports `broken` as its storage status, and retries every 5 s.
    *
    * @example
    * ```ts
@@ -297,7 +298,7 @@ export interface StorageStatus {
    * error `in-use`, another process has taken over the directory, and clients are disconnected. On a node, `waiting`:
    * the shared log is unreachable or has no quorum. Nothing is acknowledged, and clients are disconnected if that state
    * lasts too long. `degraded`: the node works, but the log has a gap or is not kept on all servers. `broken`: the node
-   * has stopped permanently and accepts no clients.
+   * has stopped permanently or could not restart, and accepts no clients.
    */
   readonly state: 'kept' | 'full' | 'broken' | 'waiting' | 'degraded'
   /** The cause of a status other than `kept`. */
