@@ -45,7 +45,8 @@ export class Follower {
     if (this.#isStopped) return
     this.#subscription = this.#stream.follow(this.#host.position()).subscribe({
       next: message => {
-        this.#failures = 0
+        // A subscription begins with the last message received, which proves no progress.
+        if (message.position > this.#host.position()) this.#failures = 0
         this.#host.onMessage(message)
       },
       error: error => {
