@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
+import { INVOKE_TOPIC } from '../../../src/core/protocol/topics.js'
 import { fromUtf8 } from '../../../src/core/util/bytes.js'
 import { type Clock, systemClock } from '../../../src/core/util/clock.js'
 import { attach } from '../../../src/server/index.js'
@@ -58,6 +59,18 @@ describe('attach', () => {
       code: 'argument',
       message: expect.stringMatching(/requires `identityProperty`/),
     })
+  })
+
+  it('an attached store that may not subscribe to requests closes with the reason code of the SUBACK', async () => {
+    const broker = await openBroker({}, { maySubscribe: (_client, filter) => filter !== INVOKE_TOPIC })
+    const store = await attach(`mqtt://127.0.0.1:${broker.port}`)
+    const states = record(store.state$)
+    await states.until(({ completed }) => completed)
+    const message = `The broker rejected the subscription to ${INVOKE_TOPIC}`
+    expect(states.values).toMatchObject([
+      { state: 'connecting' },
+      { state: 'closed', cause: { code: 'request-rejected', status: 135, message } },
+    ])
   })
 
   it("a read of a value that exceeds the broker's maximum packet size is answered with an error", async () => {
