@@ -3,7 +3,9 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/keys/codec.js'
 import { foreignProtocol } from '../../../src/client/session/inbox.js'
+import { eventually } from '../../support/eventually.js'
 import { listen } from '../../support/listen.js'
+import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record } from '../../support/open-client.js'
 import { CONNACK, grant, scriptedBroker } from '../../support/scripted-broker.js'
 
@@ -49,28 +51,52 @@ describe('the error for a server of another protocol', () => {
 })
 
 describe('a broker that has no state store and does not report unmatched requests', () => {
-  const silentBroker = (acknowledges = true) =>
-    scriptedBroker(
+  const TIMEOUT_MS = 100
+
+  /**
+   * Opens a key of a client at such a broker. `afterTimeout` returns the error of a request that times out when the
+   * client has received what the broker sends.
+   */
+  async function openKey(acknowledges = true) {
+    let settled = 0
+    const broker = await scriptedBroker(
       side => side.send(CONNACK),
       (side, packet) => {
-        if (packet.cmd === 'publish' && !acknowledges) return
-        if (packet.cmd === 'publish') side.send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: 0 })
-        else grant(side, packet)
+        if (packet.cmd === 'puback' || (packet.cmd === 'publish' && !acknowledges)) settled++
+        if (packet.cmd === 'publish' && acknowledges) {
+          side.send({ cmd: 'puback', messageId: packet.messageId ?? 0, reasonCode: 0 })
+          // The client acknowledges this message after it has received the previous packet.
+          side.send({ cmd: 'publish', topic: 'a', payload: '', qos: 1, messageId: 1, dup: false, retain: false })
+        }
+        grant(side, packet)
       },
     )
+    const clock = new ManualClock()
+    const afterTimeout = async (request: PromiseLike<unknown>): Promise<unknown> => {
+      const before = settled
+      const error = Promise.resolve(request).then(
+        () => undefined,
+        reason => reason,
+      )
+      await eventually(() => settled > before)
+      clock.advance(TIMEOUT_MS)
+      return error
+    }
+    return { key: openClient(broker.url, { clock, timeout: TIMEOUT_MS }).key('a', text), afterTimeout }
+  }
 
   it('the error of a request timeout asks whether the broker has a state store', async () => {
-    const key = openClient((await silentBroker()).url, { timeout: 100 }).key('a', text)
-    const question = expect.stringContaining('(is a state store running at this broker?)')
-    await expect(key.get()).rejects.toMatchObject({ code: 'timeout', message: question })
-    await expect(key.delete()).rejects.toMatchObject({ code: 'outcome-unknown', message: question })
+    const { key, afterTimeout } = await openKey()
+    const message = expect.stringContaining('(is a state store running at this broker?)')
+    expect(await afterTimeout(key.get())).toMatchObject({ code: 'timeout', message })
+    expect(await afterTimeout(key.delete())).toMatchObject({ code: 'outcome-unknown', message })
   })
 
   it('the error asks for the network instead if the broker did not acknowledge the request', async () => {
-    const key = openClient((await silentBroker(false)).url, { timeout: 100 }).key('a', text)
-    const question = expect.stringContaining('(the broker did not acknowledge the request: is the network cut?)')
-    await expect(key.get()).rejects.toMatchObject({ code: 'timeout', message: question })
-    await expect(key.delete()).rejects.toMatchObject({ code: 'outcome-unknown', message: question })
+    const { key, afterTimeout } = await openKey(false)
+    const message = expect.stringContaining('(the broker did not acknowledge the request: is the network cut?)')
+    expect(await afterTimeout(key.get())).toMatchObject({ code: 'timeout', message })
+    expect(await afterTimeout(key.delete())).toMatchObject({ code: 'outcome-unknown', message })
   })
 
   it('the error of a write names the cause of a connection that was lost after the write was sent', async () => {
@@ -78,10 +104,21 @@ describe('a broker that has no state store and does not report unmatched request
       side => side.send(CONNACK),
       (side, packet) => (packet.cmd === 'publish' ? side.socket.destroy() : grant(side, packet)),
     )
-    const key = openClient(broker.url, { timeout: 200, reconnectStrategy: () => 60_000 }).key('a', text)
-    await expect(key.set('1')).rejects.toMatchObject({
+    const clock = new ManualClock()
+    const client = openClient(broker.url, { clock, timeout: TIMEOUT_MS, reconnectStrategy: () => 60_000 })
+    const status = record(client.status$)
+    const error = client
+      .key('a', text)
+      .set('1')
+      .then(
+        () => undefined,
+        reason => reason,
+      )
+    await status.until(({ values }) => values.at(-1)?.state === 'reconnecting')
+    clock.advance(TIMEOUT_MS)
+    expect(await error).toMatchObject({
       code: 'outcome-unknown',
-      message: expect.stringContaining('no response within 200 ms (not connected: '),
+      message: expect.stringContaining('no response within 100 ms (not connected: '),
     })
   })
 })
