@@ -232,7 +232,7 @@ describe('a rate limit', () => {
   it('a rate limit of bytes slows down a client that exceeds it', { tags: 'slow' }, async () => {
     const { connectAs, usageOf } = await open({ maxByteRatePerPrincipal: 100_000 })
     const { ask } = await connectAs('alice')
-    for (let i = 0; i < 8; i++) await ask(`SET a ${'x'.repeat(25_000)}`)
+    await Promise.all(Array.from({ length: 8 }, () => ask(`SET a ${'x'.repeat(25_000)}`)))
     await ask('GET b')
     expect(usageOf('alice')?.pauses).toBeGreaterThan(0)
   })
@@ -244,7 +244,9 @@ describe('a rate limit', () => {
     expect(await ask('GET key-1')).toBe('$0\r\n\r\n')
     for (let i = 0; i < 3; i++) expect(await ask('SCAN no*')).not.toContain('ERR')
     expect(usageOf('alice')?.pauses).toBe(0)
-    for (let i = 0; i < 8; i++) expect(await ask('SCAN no*')).not.toContain('ERR')
+    // All at once, because the allowance grows while a slow machine scans.
+    const scans = await Promise.all(Array.from({ length: 8 }, () => ask('SCAN no*')))
+    expect(scans.join()).not.toContain('ERR')
     await ask('GET key-1')
     expect(usageOf('alice')?.pauses).toBeGreaterThan(0)
   })

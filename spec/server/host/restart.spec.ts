@@ -184,9 +184,9 @@ describe('calls of restart', () => {
     await expect(store.restart({ keys: 'kept' })).rejects.toBe(error)
     expect([store.isAccepting, storage.values]).toEqual([false, [{ state: 'broken', error }]])
     retries[0]?.()
-    await vi.waitFor(() => expect(retries).toHaveLength(2))
+    await expect.poll(() => retries).toHaveLength(2)
     retries[1]?.()
-    await vi.waitFor(() => expect(store.isAccepting).toBe(true))
+    await expect.poll(() => store.isAccepting).toBe(true)
     expect([store.storage.state, retries.length]).toEqual(['kept', 2])
   })
 
