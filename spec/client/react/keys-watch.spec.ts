@@ -68,3 +68,20 @@ it('a list of keys that is subscribed again has no value of a key that was delet
   clock.advance(1)
   expect(snapshots.at(-1)).toBe('live')
 })
+
+it('a list of keys notifies its listener once when all of its keys become stale, and once when all are live again', () => {
+  const registered = new Subject<Answer>()
+  const { session, watch } = open(new Map(Object.entries({ a: 'one', b: 'two', c: 'three' })), registered)
+  const { snapshots } = subscribe(watch)
+  registered.next(OK)
+  session.disconnect(new ConnectionLostError())
+  session.connect()
+  registered.next(OK)
+  expect(snapshots.map(snapshot => snapshot.split(' ').at(-1))).toEqual([
+    'connecting',
+    'live',
+    'stale',
+    'resyncing',
+    'live',
+  ])
+})

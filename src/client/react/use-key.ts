@@ -194,11 +194,11 @@ export class KeyWatch {
 
   #set(raw: RawEntry | undefined, freshness: Freshness, error: StateStoreError | undefined): boolean {
     const { raw: previousRaw, freshness: previousFreshness, error: previousError } = this.#state
-    if (raw === previousRaw && error === previousError && isSame(freshness, previousFreshness)) return false
+    if (raw === previousRaw && error === previousError && isSameFreshness(freshness, previousFreshness)) return false
     this.#state = raw || freshness.state !== 'connecting' || error ? { raw, freshness, error } : UNWATCHED
     return true
   }
 }
 
-const isSame = (one: Freshness, other: Freshness): boolean =>
+export const isSameFreshness = (one: Freshness, other: Freshness): boolean =>
   one.state === other.state && (one.state !== 'stale' || other.state !== 'stale' || one.since === other.since)

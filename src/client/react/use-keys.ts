@@ -1,5 +1,5 @@
 import { useMemo, useRef } from 'react'
-import { combineLatest, map, merge, NEVER, Observable, startWith } from 'rxjs'
+import { combineLatest, distinctUntilChanged, map, merge, NEVER, Observable, startWith } from 'rxjs'
 import { afterIo } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
@@ -7,6 +7,7 @@ import type { Key } from '../keys/key.js'
 import { GLOB, SOURCE } from '../keys/source.js'
 import type { Matching } from '../matching/index.js'
 import type { Freshness } from '../watch/freshness.js'
+import { isSameFreshness } from './use-key.js'
 import { type Equality, selectAll, useSelected } from './use-selected.js'
 
 /**
@@ -164,7 +165,7 @@ const changesOfKeys = <T>(keys: readonly Key<T>[]): Observable<Partial<KeysSnaps
 function combineFreshness<T>(keys: readonly Key<T>[]): Observable<Freshness> {
   // An empty list is always current and never ends.
   if (keys.length === 0) return NEVER.pipe(startWith<Freshness>({ state: 'live' }))
-  return combineLatest(keys.map(key => key.freshness$)).pipe(map(worstFreshness))
+  return combineLatest(keys.map(key => key.freshness$)).pipe(map(worstFreshness), distinctUntilChanged(isSameFreshness))
 }
 
 const FRESHNESS_ORDER: readonly Freshness['state'][] = ['connecting', 'stale', 'resyncing', 'live']
