@@ -17,6 +17,8 @@ type Of<C extends Packet['cmd']> = Extract<Packet, { cmd: C }>
 
 /** The time in milliseconds of real time that a broker may take for any operation, regardless of fake timers. */
 const PATIENCE_MS = 10_000
+/** A packet id that no request of a spec has. */
+const LAST_PACKET_ID = 0xffff
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = globalThis
 
 const oneOf =
@@ -187,7 +189,16 @@ export class TestClient extends RawSocket {
 
   /** Resolves when the server has processed everything that was sent, and its responses have arrived. */
   override async settled(): Promise<void> {
-    await this.#ping()
+    await this.#processed()
+  }
+
+  /**
+   * Resolves when the server has received everything that was sent. The broker responds to PINGREQ immediately, even if
+   * earlier packets wait for acknowledgements.
+   */
+  async pinged(): Promise<void> {
+    this.send({ cmd: 'pingreq' })
+    await this.next('pingresp')
   }
 
   /** Takes all received publishes. */
@@ -217,8 +228,9 @@ export class TestClient extends RawSocket {
 
   /** Unsubscribes and returns the codes of the UNSUBACK. */
   async unsubscribe(...filters: string[]): Promise<readonly number[]> {
-    this.send({ cmd: 'unsubscribe', messageId: this.nextPacketId, unsubscriptions: filters })
-    return (await this.next('unsuback')).granted
+    const messageId = this.nextPacketId
+    this.send({ cmd: 'unsubscribe', messageId, unsubscriptions: filters })
+    return (await this.next('unsuback', messageId)).granted
   }
 
   /** Publishes a message and completes its exchange. Returns the reason code of the first acknowledgement. */
@@ -236,7 +248,7 @@ export class TestClient extends RawSocket {
     const packet = { cmd: 'publish', qos: 0, dup: false, retain: false, topic, payload, messageId, ...options } as const
     this.send(packet)
     if (packet.qos === 0) {
-      await this.#ping()
+      await this.#processed()
       return { reasonCode: 0, reasonString: undefined }
     }
     const first = await this.next(packet.qos === 1 ? 'puback' : 'pubrec', packet.messageId)
@@ -276,9 +288,10 @@ export class TestClient extends RawSocket {
     this.#parser.parse(data)
   }
 
-  async #ping(): Promise<void> {
-    this.send({ cmd: 'pingreq' })
-    await this.next('pingresp')
+  /** Resolves when the server has processed everything that was sent, because it responds to UNSUBSCRIBE in order. */
+  async #processed(): Promise<void> {
+    this.send({ cmd: 'unsubscribe', messageId: LAST_PACKET_ID, unsubscriptions: ['never subscribed'] })
+    await this.next('unsuback', LAST_PACKET_ID)
   }
 }
 
