@@ -34,12 +34,14 @@ const codeOf = (bytes: Buffer, at = 0): readonly unknown[] => {
 /** Returns the type and the reason code of the last packet before the connection ended. */
 async function lastPacketOf(attacker: RawSocket): Promise<readonly unknown[]> {
   await attacker.closed
+  // The last chunk may begin in the middle of a packet.
+  const bytes = await attacker.first()
   let [at, next] = [0, 0]
-  while (next < attacker.last.length) {
+  while (next < bytes.length) {
     at = next
-    next += 2 + (attacker.last[at + 1] ?? 0)
+    next += 2 + (bytes[at + 1] ?? 0)
   }
-  return codeOf(attacker.last, at)
+  return codeOf(bytes, at)
 }
 
 const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<void>>> = {
@@ -81,7 +83,7 @@ describe('a flood of AUTH packets', () => {
           const innocent = await scene.connect(connect('another', as('innocent')))
           expect(codeOf(innocent.last)).toEqual([CONNACK, ACCEPTED])
         },
-        { mustComplete: true, maxAttackMs: 15_000 },
+        { mustComplete: true },
       )
     },
     30_000,

@@ -13,7 +13,7 @@ const [CONNACK, ACCEPTED, BAD_CREDENTIALS, RATE] = [0x20, 0, 0x86, 0x9f]
 const GUESSES = 200
 /** Innocent clients from the same address. */
 const CLIENTS = 119
-const TO_THE_END = { mustComplete: true, maxAttackMs: 30_000, isSlowdownJudged: true }
+const TO_THE_END = { mustComplete: true, isSlowdownJudged: true }
 
 /** The number of concurrent connections. */
 const BATCH = 20

@@ -200,7 +200,7 @@ describe('an attacker', () => {
             expect([name, scene.store.exitStatus]).toEqual([name, 'running'])
           }
         },
-        { mustComplete: true, maxAttackMs: 40_000, maxGrowthBytes: 384 * MIB, maxHeldBytes: 128 * MIB },
+        { mustComplete: true, maxGrowthBytes: 384 * MIB, maxHeldBytes: 128 * MIB },
       )
     },
   )

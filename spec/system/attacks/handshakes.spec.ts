@@ -49,7 +49,7 @@ it.each(Object.entries(ABORTED))(
           )
         await expect.poll(async () => (await scene.store.stats()).networkConnections, { interval: 50 }).toBe(1)
       },
-      { mustComplete: true, maxAttackMs: 60_000, isSlowdownJudged: true },
+      { mustComplete: true, isSlowdownJudged: true },
     )
   },
   90_000,

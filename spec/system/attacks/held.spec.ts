@@ -24,7 +24,7 @@ const OFFLINE_SESSIONS = 20
 const MESSAGES = 10
 const PAYLOAD = Buffer.alloc(10 * KIB, 'x')
 const PERSISTENT = properties(PROPERTY.sessionExpiry(3_600))
-const TO_THE_END = { mustComplete: true, maxAttackMs: 30_000 }
+const TO_THE_END = { mustComplete: true }
 const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n)
 const topic = (n: number): string => `mallory/away/${n}`
 const MALLORY: ConnectOptions = as('mallory')

@@ -22,7 +22,7 @@ prepareScenes()
 
 const { responseTopic, correlationData, sessionExpiry, contentType, messageExpiry, user } = PROPERTY
 const CONNECT = connect('attacker')
-const TO_THE_END = { mustComplete: true, maxAttackMs: 15_000 }
+const TO_THE_END = { mustComplete: true }
 const EMPTY = Buffer.alloc(0)
 const duplicated = (property: Buffer): Buffer => properties(property, property)
 const connectWithWill = (own: Buffer): Buffer =>

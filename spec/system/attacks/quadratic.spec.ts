@@ -153,7 +153,7 @@ describe('long names that differ only at the end', () => {
             }
           }
         },
-        { mustComplete: true, maxAttackMs: 30_000 },
+        { mustComplete: true },
       )
     },
   )

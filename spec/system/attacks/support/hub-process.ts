@@ -1,6 +1,7 @@
 // A hub in a separate process. It may crash, and its memory and event loop are isolated.
 
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
+import { workSoFar } from './work.js'
 
 const MAX_AUDIT_LINES = 1_000
 const options = JSON.parse(process.argv[2] ?? '{}')
@@ -31,8 +32,7 @@ function heldBytes(): number {
   return heapUsed + external
 }
 
-process.on('message', question => {
-  process.send?.(question === 'memory' ? heldBytes() : question === 'audit' ? audit : server.stats)
-})
+const ANSWERS = { memory: heldBytes, audit: () => audit, stats: () => server.stats, work: workSoFar }
+process.on('message', (question: keyof typeof ANSWERS) => process.send?.(ANSWERS[question]()))
 process.on('disconnect', () => process.exit())
 process.send?.(server.port)

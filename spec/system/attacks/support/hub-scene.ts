@@ -37,7 +37,8 @@ export async function startHubScene(options: Partial<ServePubSubOptions> = {}, p
   const { program: hub, ready: port } = await AnsweringProgram.start(programs.hub(), [JSON.stringify(options)], flags)
   const url = `ws://127.0.0.1:${port}/client/hubs/chat?user=innocent&may=all`
   const { program: member } = await AnsweringProgram.start(programs.member(), [url, String(pauseMs)])
-  return new HubScene(hub, member, await Innocent.start(member), Number(port))
+  const innocent = await Innocent.start(member, async () => hub.ask('work'))
+  return new HubScene(hub, member, innocent, Number(port))
 }
 
 /** Opens a scene for one test. */

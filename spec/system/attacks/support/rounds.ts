@@ -1,15 +1,13 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Experience } from './innocent.js'
+import type { Experience, RoundRequest } from './innocent.js'
 
 const MAX_COMPLAINTS = 10
 /** The interval of the measurement of delays in ms, which each measured value includes. */
 const RESOLUTION_MS = 10
-/** The deadline for a report, in ms. */
-const REPORT_TIMEOUT_MS = 5_000
 
 /**
  * The rounds of an innocent client in this process. In a round, the client sends messages and each event that it expects
- * must arrive once. The parent process sends a number of rounds, after which it receives the measurements.
+ * must arrive once. The parent process sends a {@link RoundRequest}, after which it receives the measurements.
  */
 export class Rounds {
   /** The delay of this idle process shows how busy the machine is. */
@@ -21,15 +19,16 @@ export class Rounds {
   #round = 0
   #began = performance.now()
   #reportAfterRound = Number.POSITIVE_INFINITY
+  #reportTimer: NodeJS.Timeout | undefined
   #isOver = false
   #finish = (): void => undefined
 
   constructor() {
     this.#lateness.enable()
-    process.on('message', rounds => {
-      this.#reportAfterRound = this.#round + Number(rounds)
+    process.on('message', ({ rounds, timeoutMs }: RoundRequest) => {
+      this.#reportAfterRound = this.#round + rounds
       if (this.#isOver) this.#report()
-      else setTimeout(() => this.#report(), REPORT_TIMEOUT_MS)
+      else if (timeoutMs !== undefined) this.#reportTimer = setTimeout(() => this.#report(), timeoutMs)
     })
     process.on('disconnect', () => process.exit())
   }
@@ -79,6 +78,8 @@ export class Rounds {
   #report(): void {
     if (this.#reportAfterRound === Number.POSITIVE_INFINITY) return
     this.#reportAfterRound = Number.POSITIVE_INFINITY
+    // A timer of this report must not end the next one early.
+    clearTimeout(this.#reportTimer)
     process.send?.(this.#experience())
   }
 

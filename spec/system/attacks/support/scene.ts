@@ -8,6 +8,9 @@ import { type ChildOptions, type Memory, StoreChild } from './store-child.js'
 /** The memory that may remain after an attack for caches, pools and code, in bytes. */
 const RESIDUAL_BYTES = 32 * 1024 * 1024
 
+/** The time after which an attack that need not complete is stopped and judged, in ms. */
+const MAX_ATTACK_MS = 6_000
+
 export interface AttackLimits extends RoundLimits {
   /** The maximum growth of the process in bytes. Default 256 MiB. */
   readonly maxGrowthBytes?: number
@@ -15,13 +18,11 @@ export interface AttackLimits extends RoundLimits {
   readonly maxHeldBytes?: number
   /** Whether the durations of rounds are compared with those before the attack. By default, only `maxRoundMs` applies. */
   readonly isSlowdownJudged?: boolean
-  /** The time in ms after which an attack is stopped and judged. Default 6 s. */
-  readonly maxAttackMs?: number
-  /** Whether the attack must complete, because it has its own assertions. Default `false`. */
+  /** Whether the attack must complete, because it has its own assertions. By default, it is stopped after 6 s. */
   readonly mustComplete?: boolean
 }
 
-let programs: { readonly store: () => string; readonly startInnocent: (url: string) => Promise<Innocent> } | undefined
+let programs: { readonly store: () => string; readonly startInnocent: ReturnType<typeof preparedInnocent> } | undefined
 
 /** Builds the child programs. Must be called once per file. */
 export function prepareScenes(): void {
@@ -43,7 +44,7 @@ export async function startStore(options: ChildOptions = {}): Promise<StoreChild
 export async function openScene(options: ChildOptions = {}): Promise<Scene> {
   const store = await startStore(options)
   if (programs === undefined) throw NOT_PREPARED
-  const innocent = await programs.startInnocent(store.addresses.url)
+  const innocent = await programs.startInnocent(store.addresses.url, async () => store.work())
   const before = await store.memory()
   // This round absorbs the delay of the garbage collection, so that no later round includes it.
   await innocent.experience(1)
@@ -87,17 +88,12 @@ export class Scene {
    */
   async runAttack(attack: () => Promise<void>, bounds: AttackLimits = {}): Promise<void> {
     if (bounds.isSlowdownJudged) await this.#innocent.measureQuiet()
-    const attacked = attack().then(
-      () => true,
-      error => {
-        // Errors of an attack that was stopped are expected.
-        if (!this.#isOver) throw error
-        return false
-      },
-    )
-    const limit = bounds.maxAttackMs ?? 6_000
-    const ended = await Promise.race([attacked, new Promise(resolve => setTimeout(() => resolve(false), limit))])
-    expect(ended || bounds.mustComplete !== true, 'the attack must complete').toBe(true)
+    const attacked = attack().catch((error: unknown) => {
+      // Errors of an attack that was stopped are expected.
+      if (!this.#isOver) throw error
+    })
+    if (bounds.mustComplete) await attacked
+    else await Promise.race([attacked, new Promise(resolve => setTimeout(resolve, MAX_ATTACK_MS))])
     this.#isOver = true
     for (const attacker of this.#attackers) attacker.hangUp()
     expect(this.store.exitStatus).toBe('running')

@@ -1,6 +1,7 @@
 import type { HubStats } from '../../../../src/pubsub/hub/pubsub-server.js'
 import type { ServeOptions, StoreStats } from '../../../../src/server/index.js'
 import { AnsweringProgram } from '../../../support/running-program.js'
+import type { Work } from './work.js'
 
 /** The listen addresses of a store. Console and hub are optional. */
 export interface StoreAddresses {
@@ -69,6 +70,10 @@ export class StoreChild {
 
   async hubStats(): Promise<HubStats | undefined> {
     return this.#program.ask('hub')
+  }
+
+  async work(): Promise<Work> {
+    return this.#program.ask('work')
   }
 
   /** Advances the wall clock of the store. */

@@ -7,6 +7,7 @@ import { backwards } from '../../../support/backwards.js'
 import { peakMemory } from './peak-memory.js'
 import { AUDIENCE } from './policies.js'
 import type { Memory, StoreAddresses } from './store-child.js'
+import { workSoFar } from './work.js'
 
 const { console: withConsole = false, hub: withHub = false, jwks, ...options } = JSON.parse(process.argv[2] ?? '{}')
 /** The offset of the wall clock, in ms. */
@@ -44,9 +45,10 @@ function memory(): Memory {
   return { held: heapUsed + external, rss, peak: peakMemory() }
 }
 
-process.on('message', question => {
+const ANSWERS = { memory, work: workSoFar, stats: () => store.stats, hub: () => hub?.stats }
+process.on('message', (question: keyof typeof ANSWERS | number) => {
   if (typeof question === 'number') clockOffsetMs += question
-  process.send?.(question === 'memory' ? memory() : question === 'hub' ? hub?.stats : store.stats)
+  process.send?.(ANSWERS[typeof question === 'number' ? 'stats' : question]())
 })
 process.on('disconnect', () => process.exit())
 process.send?.({
