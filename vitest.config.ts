@@ -88,7 +88,7 @@ export default defineConfig(async ({ mode }) => {
       resolve: { alias: [{ find: /^mqtt$/, replacement: 'mqtt-oldest' }] },
     },
     // A stall of the machine looks like an attack that succeeds, so a failure is measured once more.
-    { test: { ...attacks.test, retry: 1, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+    { test: { ...attacks.test, testTimeout: 60_000, retry: 1, maxWorkers: 1, sequence: { groupOrder: 1 } } },
   ]
   return {
     test: {

@@ -73,19 +73,15 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<voi
 }
 
 describe('a flood of AUTH packets', () => {
-  it.each(Object.entries(ATTACKS))(
-    'a flood of AUTH packets %s does not delay other clients',
-    async (_, attack) => {
-      const scene = await openScene({ policy: SOME_RIGHTS })
-      await scene.runAttack(
-        async () => {
-          await Promise.all(Array.from({ length: 8 }, async (_, n) => attack(scene, `flood-${n}`)))
-          const innocent = await scene.connect(connect('another', as('innocent')))
-          expect(codeOf(innocent.last)).toEqual([CONNACK, ACCEPTED])
-        },
-        { mustComplete: true },
-      )
-    },
-    30_000,
-  )
+  it.each(Object.entries(ATTACKS))('a flood of AUTH packets %s does not delay other clients', async (_, attack) => {
+    const scene = await openScene({ policy: SOME_RIGHTS })
+    await scene.runAttack(
+      async () => {
+        await Promise.all(Array.from({ length: 8 }, async (_, n) => attack(scene, `flood-${n}`)))
+        const innocent = await scene.connect(connect('another', as('innocent')))
+        expect(codeOf(innocent.last)).toEqual([CONNACK, ACCEPTED])
+      },
+      { mustComplete: true },
+    )
+  })
 })
