@@ -48,13 +48,13 @@ export class NodeRed {
     this.#process.once('exit', code => this.#onLine(`Node-RED ended (${code})`))
   }
 
-  /** Starts Node-RED without flows. Resolves once it runs. */
-  static async start() {
+  /** Starts Node-RED without flows. Resolves once it runs. @param {number} [port] - default: a free port */
+  static async start(port) {
     const folder = await mkdtemp(join(tmpdir(), 'rx-statestore-node-red-'))
-    const port = await freePort()
+    const uiPort = port ?? (await freePort())
     await install(folder)
-    await writeFile(join(folder, 'settings.js'), `module.exports = ${JSON.stringify(settingsOf(port))}`)
-    const red = new NodeRed(port, folder)
+    await writeFile(join(folder, 'settings.js'), `module.exports = ${JSON.stringify(settingsOf(uiPort))}`)
+    const red = new NodeRed(uiPort, folder)
     await Promise.all([red.says(/Server now running/), red.says(/Started flows/)])
     return red
   }

@@ -25,7 +25,7 @@ interface Run {
 describe('the Node-RED nodes', () => {
   let red: NodeRed
   beforeAll(async () => {
-    red = await NodeRed.start()
+    red = await NodeRed.start(await freePort())
   }, START)
   afterAll(async () => red?.stop())
 
@@ -163,7 +163,8 @@ describe('the Node-RED nodes', () => {
       const { connections, sessions, subscriptions, watches } = store.stats
       return { connections, sessions, subscriptions, watches }
     }
-    await expect.poll(counts).toMatchObject({ connections: 2 })
+    // The display, the set point and the sensors are watched.
+    await expect.poll(counts).toMatchObject({ connections: 2, watches: 3 })
     const once = counts()
     for (let i = 0; i < 3; i++) await red.deploy(flow)
     await expect.poll(counts).toEqual(once)
