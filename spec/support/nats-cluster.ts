@@ -1,12 +1,18 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { freePorts } from './free-port.js'
 import { RunningProgram } from './running-program.js'
 import { NATS_SERVER } from './services.js'
 import { temporaryFolder } from './temporary-folder.js'
 
+/** The interval in ms at which a server is asked whether it is healthy. */
+const POLL_MS = 20
+
 interface NatsServer {
   readonly client: number
+  /** The port of the monitoring. */
+  readonly monitor: number
   readonly folder: string
   readonly file: string
 }
@@ -22,32 +28,32 @@ export class NatsCluster {
     this.#servers = servers
   }
 
-  /** Resolves when all servers run and have elected a leader. @param more - lines to add to the configuration of each server */
+  /** Resolves when all servers can be used. @param more - lines to add to the configuration of each server */
   static async start(size = 3, more: readonly string[] = []): Promise<NatsCluster> {
     const folder = temporaryFolder()
-    const ports = await freePorts(2 * size)
-    const routes = ports.slice(size).map(port => `nats://127.0.0.1:${port}`)
+    const ports = await freePorts(3 * size)
+    const routes = ports.slice(size, 2 * size).map(port => `nats://127.0.0.1:${port}`)
     const servers = await Promise.all(
       ports.slice(0, size).map(async (client, at) => {
         const own = join(folder, String(at))
         await mkdir(own)
         const file = join(own, 'nats.conf')
+        const monitor = ports[2 * size + at] ?? 0
         const cluster = `cluster { name: spec, listen: "127.0.0.1:${ports[size + at]}", routes: [${routes.join(', ')}] }`
         const lines = [
           `server_name: n${at}`,
           `listen: "127.0.0.1:${client}"`,
+          `http: "127.0.0.1:${monitor}"`,
           `jetstream { store_dir: ${JSON.stringify(own)}, sync_interval: always }`,
           size > 1 ? cluster : '',
           ...more,
         ]
         await writeFile(file, lines.join('\n'))
-        return { client, folder: own, file }
+        return { client, monitor, folder: own, file }
       }),
     )
     const cluster = new NatsCluster(folder, servers)
     await Promise.all(servers.map(async (_, at) => cluster.run(at)))
-    // A request before the election would not be answered, and would be repeated only after a timeout.
-    if (size > 1) await Promise.all(cluster.#programs.map(async program => program?.line(/metadata leader/)))
     return cluster
   }
 
@@ -56,13 +62,20 @@ export class NatsCluster {
     return this.#servers.map(({ client }) => `nats://127.0.0.1:${client}`)
   }
 
-  /** Starts or restarts a server. @param change - changes its configuration */
+  /**
+   * Starts or restarts a server. Resolves when the server has a leader and all messages. An earlier request would be
+   * rejected or not answered.
+   *
+   * @param change - changes its configuration
+   */
   async run(at: number, change: (configuration: string) => string = same => same): Promise<void> {
-    const { file = '' } = this.#servers[at] ?? {}
+    const { file = '', monitor = 0 } = this.#servers[at] ?? {}
     await writeFile(file, change(await readFile(file, 'utf8')))
     const program = new RunningProgram(NATS_SERVER ?? '', ['-c', file])
     this.#programs[at] = program
     await program.line(/Server is ready/)
+    while (program.isRunning && !(await isHealthy(monitor))) await setTimeout(POLL_MS)
+    if (!program.isRunning) await program.ended
   }
 
   /** Kills a server, as in a power cut. */
@@ -77,3 +90,10 @@ export class NatsCluster {
     await rm(this.#folder, { recursive: true, force: true })
   }
 }
+
+/** Returns whether the server with this monitoring port has contact with a leader and lags in no stream. */
+const isHealthy = async (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/healthz`).then(
+    ({ ok }) => ok,
+    () => false,
+  )

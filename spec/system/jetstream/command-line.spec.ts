@@ -14,7 +14,7 @@ describe('nodes started from the command line', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   beforeAll(async () => {
     nats = await NatsCluster.start()
-  })
+  }, PATIENCE)
   afterAll(async () => nats.stop())
 
   it('a watch with three addresses survives the kill of its node and misses no change', async () => {

@@ -20,7 +20,7 @@ describe('a restore drill', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
   beforeAll(async () => {
     nats = await NatsCluster.start()
-  })
+  }, PATIENCE)
   afterAll(async () => nats.stop())
 
   /** Runs a command to its end, and returns all lines of its output. */
