@@ -47,7 +47,8 @@ describe('the lock command when its lock is lost', () => {
   it('the lock command ends its command when the lock cannot be renewed in time', async () => {
     const { url } = await openStore()
     const link = await layLink(url)
-    const running = start(['lock', 'l', '--duration', '1000', '--url', link.url, ...node(FOREVER)])
+    // The command must renew the lock until it has started, even on a busy machine.
+    const running = start(['lock', 'l', '--duration', '4000', '--url', link.url, ...node(FOREVER)])
     const pid = await pidOf(running)
     link.cut()
     expect(await running.exit).toBe(4)

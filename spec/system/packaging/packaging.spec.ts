@@ -29,6 +29,8 @@ import { temporaryFolder } from '../../support/temporary-folder.js'
 import { DOCUMENTS, type Document, snippetsOf } from './support/documents.js'
 
 const run = promisify(execFile)
+/** The timeout of a compilation or of a program in ms. Alone, a compilation takes five seconds. */
+const PATIENCE = 120_000
 const ROOT = new URL('../../..', import.meta.url).pathname
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const manifest: {
@@ -145,7 +147,7 @@ function parsePacked(stdout: string): Packed {
   return first
 }
 
-describe('the package', () => {
+describe('the package', { timeout: PATIENCE }, () => {
   it('the package contains only the build, the documents and the files to deploy a store', () => {
     const page =
       /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|licences\.md|assets\/[\w-]+\.(js|css|woff2))$/
@@ -278,14 +280,14 @@ describe('the package', () => {
   })
 })
 
-describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', () => {
+describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', { timeout: PATIENCE }, () => {
   it.each([
     ['Node 20', process.execPath, []],
     ['Node 22', runtimeOf(22), []],
     ['Node 24', runtimeOf(24), []],
     ['Bun', BUN, []],
     ['Deno', DENO, ['run', '--allow-all', '--node-modules-dir=manual']],
-  ])('the packed package runs under %s', { timeout: 60_000 }, async (_, runtime, options) => {
+  ])('the packed package runs under %s', async (_, runtime, options) => {
     copyFileSync(join(ROOT, 'spec/system/packaging/smoke.js'), join(home, 'smoke.js'))
     const { stdout } = await run(runtime, [...options, 'smoke.js'], { cwd: home })
     expect(stdout).toBe('watched 3\nwatched 3\nheard hello\nclosed\n')
@@ -294,7 +296,7 @@ describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', () => {
 
 const folderOf = ({ file }: Document): string => `snippets/${basename(file, '.md')}`
 
-describe('The snippets of the documents', () => {
+describe('The snippets of the documents', { timeout: PATIENCE }, () => {
   let complaints: string
 
   beforeAll(async () => {
@@ -305,15 +307,13 @@ describe('The snippets of the documents', () => {
     }
     // All snippets are compiled at once, because the types they import take the compiler most of the time.
     complaints = await compile('snippets', ['--module', 'nodenext'])
-  })
+  }, PATIENCE)
 
   it('the snippets type-check unchanged', () => {
     expect(complaints).toBe('')
   })
 
-  it('the snippets of the README and of the client page run unchanged without a compiler, unless they contain types', {
-    timeout: 60_000,
-  }, async () => {
+  it('the snippets of the README and of the client page run unchanged without a compiler, unless they contain types', async () => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const first = DOCUMENTS.filter(({ file }) => ['README.md', 'docs/client.md'].includes(file))
     const plain = first.flatMap(document =>
@@ -327,7 +327,7 @@ describe('The snippets of the documents', () => {
     }
   })
 
-  it.each(some(DOCUMENTS, 1))('the snippets run unchanged: $file', { timeout: 60_000 }, async document => {
+  it.each(some(DOCUMENTS, 1))('the snippets run unchanged: $file', async document => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const { outputs } = document
     expect(snippetsOf(document)).toHaveLength(outputs.length)
@@ -339,9 +339,7 @@ describe('The snippets of the documents', () => {
     }
   })
 
-  it('the snippets of docs/requests.md repeat the requests that failed in an outage of 15 s', {
-    timeout: 60_000,
-  }, async () => {
+  it('the snippets of docs/requests.md repeat the requests that failed in an outage of 15 s', async () => {
     await using store = await server.serve({ port: 0, wsPort: 0 })
     const link = await layLink(store.url)
     link.cut()

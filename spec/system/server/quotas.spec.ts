@@ -18,6 +18,8 @@ describe('a store with a quota', () => {
       const raw = await StoreClient.ready(store.url, 'c', authority && { ca: authority.cert })
       const silent = connectTcp(Number(new URL(store.wsUrl).port), '127.0.0.1')
       await once(silent, 'connect')
+      // The server has not accepted the connection when the client has opened it.
+      await expect.poll(() => store.stats.networkConnections, { interval: 1 }).toBe(2)
       const third = connectTcp(Number(new URL(store.url).port), '127.0.0.1').on('error', () => undefined)
       await once(third, 'close')
       await raw.settled()
