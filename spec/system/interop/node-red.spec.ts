@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { exampleFlow, NodeRed } from '../../../scripts/node-red.js'
 import { Hlc, json, number, systemClock } from '../../../src/client/index.js'
+import { WATCHES_PER_GLOB } from '../../../src/server/engine/watchers.js'
 import { type ServeOptions, type StoreServer, serve } from '../../../src/server/index.js'
 import { freePort } from '../../support/free-port.js'
 import { openClient, type Recording, record } from '../../support/open-client.js'
@@ -163,8 +164,8 @@ describe('the Node-RED nodes', () => {
       const { connections, sessions, subscriptions, watches } = store.stats
       return { connections, sessions, subscriptions, watches }
     }
-    // The display, the set point and the sensors are watched.
-    await expect.poll(counts).toMatchObject({ connections: 2, watches: 3 })
+    // The display, the set point, and the sensors with a glob are watched.
+    await expect.poll(counts).toMatchObject({ connections: 2, watches: 2 + WATCHES_PER_GLOB })
     const once = counts()
     for (let i = 0; i < 3; i++) await red.deploy(flow)
     await expect.poll(counts).toEqual(once)
