@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createWebSocketStream, WebSocket } from 'ws'
-import { text } from '../../../src/client/index.js'
+import { type StateStore, text } from '../../../src/client/index.js'
+import { matching } from '../../../src/client/matching/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
@@ -80,18 +81,52 @@ describe('the maximum packet size of a client', () => {
     })
   })
 
-  it('a notification that exceeds it is dropped and counted, and a client that verifies its values learns of it', async () => {
+  it('a message that exceeds it is dropped and counted', async () => {
     const { store } = await openSmall()
     const metrics = await openMetrics(store)
-    const client = openClient(store.url, { maxPacketSize: MAX_BYTES, verifyEvery: 1 })
+    const [receiver, sender] = await Promise.all([
+      StoreClient.ready(store.url, 'receiver', { properties: { maximumPacketSize: MAX_BYTES } }),
+      StoreClient.ready(store.url, 'sender'),
+    ])
+    await receiver.subscribe('news')
+    await sender.publishAcknowledged('news', LARGE)
+    await sender.publishAcknowledged('news', 'small')
+    await receiver.arrived(1)
+    expect(receiver.inbox.map(({ text }) => text)).toEqual(['small'])
+    expect((await scrape(metrics)).value('rx_statestore_too_large_messages_total')).toBe(1)
+  })
+
+  it('a notification that exceeds it has no value, while other watchers get the value', async () => {
+    const { store } = await openSmall()
+    const [limited, unlimited] = await Promise.all([
+      StoreClient.ready(store.url, 'limited', { properties: { maximumPacketSize: MAX_BYTES } }),
+      StoreClient.ready(store.url, 'unlimited'),
+    ])
+    for (const watcher of [limited, unlimited]) await watcher.request(command('KEYNOTIFY small'))
+    await unlimited.request(command(`SET small ${LARGE}`), { timestamp: NOW })
+    await unlimited.request(command('DEL small'))
+    for (const watcher of [limited, unlimited]) await watcher.arrived(2)
+    const wordsOf = ({ inbox }: StoreClient): string[] => inbox.map(message => message.text.replaceAll('\r\n', ' '))
+    expect(wordsOf(limited)).toEqual(['*2 $6 NOTIFY $3 SET ', '*2 $6 NOTIFY $6 DELETE '])
+    expect(wordsOf(unlimited)).toEqual([`*4 $6 NOTIFY $3 SET $5 VALUE $1000 ${LARGE} `, '*2 $6 NOTIFY $6 DELETE '])
+  })
+
+  it.each([
+    ['a watch of a key', (client: StateStore) => client.key('small', text)],
+    ['a watch of a glob', (client: StateStore) => matching(client, 'small', text)],
+  ])('%s reports a value that exceeds it, and is not live until it has a smaller value', async (_, watch) => {
+    const { store, client } = await openSmall()
     const errors = record(client.errors$)
-    const watched = record(client.key('small', text).value$)
-    await watched.until(({ values }) => values.length === 1)
+    const { entries$, freshness$ } = watch(client)
+    const [entries, freshness] = [record(entries$), record(freshness$)]
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
     await store.load([{ key: 'small', value: LARGE }])
     await errors.until(({ values }) => values.length > 0)
     expect(errors.values[0]).toMatchObject({ code: 'service-unknown', text: expect.stringMatching(/ 1000 bytes$/) })
-    expect(watched.values).toHaveLength(1)
-    expect((await scrape(metrics)).value('rx_statestore_too_large_messages_total')).toBe(1)
+    expect([freshness.values.at(-1)?.state, entries.values.length]).toEqual(['resyncing', 1])
+    await store.load([{ key: 'small', value: 'w' }])
+    await freshness.until(({ values }) => values.at(-1)?.state === 'live')
+    expect(entries.values.map(({ value }) => value)).toEqual(['v', 'w'])
   })
 })
 

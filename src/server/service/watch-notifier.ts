@@ -8,6 +8,7 @@ import { toHex } from '../../core/util/bytes.js'
 import type { KeyChange } from '../engine/engine.js'
 import { isTopicName } from './topic-rules.js'
 
+const SET_WITHOUT_VALUE = encodeNotification({ op: 'set', value: undefined })
 const NOTIFICATION_PROPERTIES = { [PROPERTY.protocolVersion]: PROTOCOL_VERSION, [PROPERTY.highPriority]: '' }
 
 /** Sends the notifications of changes to the watchers of a key. */
@@ -33,7 +34,9 @@ export class WatchNotifier {
       // The topic of a long key exceeds the MQTT limit.
       if (!isTopicName(topic) || (this.#onlySubscribed && !watcher.subscribes(topic))) continue
       content ??= this.#contentOf(change, properties)
-      watcher.deliver(topic, content)
+      // Without a notification, a watcher would take its last value for the current one.
+      const isTooLarge = change.notification.op === 'set' && watcher.exceededPacketSize?.(topic, content) !== undefined
+      watcher.deliver(topic, isTooLarge ? { ...content, payload: SET_WITHOUT_VALUE } : content)
       notified++
     }
     return notified

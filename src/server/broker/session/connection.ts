@@ -229,8 +229,8 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   }
 
   exceededPacketSize(topic: string, content: Content): number | undefined {
-    const grant = this.#packetHandler?.session.grant(topic) ?? NO_GRANT
-    return this.#connectHandler.pendingClient?.outbound.exceededPacketSize(topic, content, grant)
+    const grantOf = (): Grant => this.#packetHandler?.session.grant(topic) ?? NO_GRANT
+    return this.#connectHandler.pendingClient?.outbound.exceededPacketSize(topic, content, grantOf)
   }
 
   send(packet: ServerPacket): void {

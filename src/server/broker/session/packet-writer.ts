@@ -104,10 +104,11 @@ export class PacketWriter implements Sender {
   }
 
   /** Returns the client's maximum packet size in bytes if a message exceeds it. */
-  exceededPacketSize(topic: string, content: Content, { qos, subscriptionIds }: Grant): number | undefined {
+  exceededPacketSize(topic: string, content: Content, grantOf: () => Grant): number | undefined {
     const limit = this.#maximumPacketSize
     // Only messages that might exceed the limit are measured.
     if (content.payload.length + MAX_OVERHEAD_BYTES <= limit) return undefined
+    const { qos, subscriptionIds } = grantOf()
     const envelope: Envelope = {
       packetId: qos === 0 ? 0 : 1,
       qos,
