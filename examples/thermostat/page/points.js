@@ -41,12 +41,20 @@ export function filled(points, history) {
 }
 
 /**
+ * Returns the end of the chart: now, or the last point if the clock of the page is behind the store's.
+ *
+ * @param {readonly Point[]} points @param {number} now
+ */
+export const endOf = (points, now) => Math.max(now, points.at(-1)?.[0] ?? 0)
+
+/**
  * Removes the points before the chart, except one beyond its edge, from which the line starts.
  *
  * @param {readonly Point[]} points @param {number} now
  */
 export function recent(points, now) {
-  const first = points.findIndex(([at]) => at > now - SPAN)
+  const end = endOf(points, now)
+  const first = points.findIndex(([at]) => at > end - SPAN)
   return first > 0 ? points.slice(first - 1) : points
 }
 

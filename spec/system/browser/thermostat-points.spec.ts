@@ -1,7 +1,7 @@
 import { BehaviorSubject, EMPTY, ReplaySubject } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { pointsOf } from '../../../examples/thermostat/page/point-stream.js'
-import { unknown } from '../../../examples/thermostat/page/points.js'
+import { endOf, SPAN, unknown } from '../../../examples/thermostat/page/points.js'
 import { type Entry, type Freshness, Hlc } from '../../../src/client/index.js'
 
 /** A watched key whose values and freshness the test sets. */
@@ -73,5 +73,13 @@ describe('The points of the thermostat chart', () => {
     const { start, become, last } = watchPoints()
     become({ state: 'stale', since: start - 4_000 })
     expect(last().map(([at]) => at)).toEqual([start, start + 1])
+  })
+
+  it('the chart covers the last five minutes also if the clock of the page is hours behind', () => {
+    const { keys, start, last } = watchPoints()
+    const later = start + 3 * 3_600_000
+    for (let i = 0; i <= 1_000; i++) keys.temperature.set(20, later + 1_000 * i)
+    expect(last().length).toBe(SPAN / 1_000 + 1)
+    expect(endOf([[later, 20, 21, 0]], start)).toBe(later)
   })
 })
