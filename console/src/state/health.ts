@@ -17,13 +17,15 @@ export interface ConnectionHealth {
   readonly feed: FeedEvent | undefined
   readonly status: Status
   readonly frozenUntil: number | undefined
+  /** When the last statistics were sampled. The machine of the page may have slept since then. */
+  readonly sampledAt?: number | undefined
   /** Why an attached store is not active, or a node does not answer. */
   readonly why?: string | undefined
 }
 
 /** Derives the health. `before` provides the start of the current state. */
 export function healthOf(
-  { feed, status, frozenUntil, why: absence }: ConnectionHealth,
+  { feed, status, frozenUntil, sampledAt, why: absence }: ConnectionHealth,
   before: Health,
   now: number,
 ): Health {
@@ -37,7 +39,7 @@ export function healthOf(
   if (why !== undefined) {
     return before.state === 'connecting' || before.state === 'refused'
       ? { state: 'connecting', why }
-      : { state: 'stale', since: 'since' in before ? before.since : now, why }
+      : { state: 'stale', since: 'since' in before ? before.since : (sampledAt ?? now), why }
   }
   if (feed === undefined || status.state === 'connecting')
     return before.state === 'stale' || before.state === 'refused' ? before : { state: 'connecting' }
@@ -60,7 +62,11 @@ export const watchHealth = (
   return combineLatest([feed$.pipe(startWith(undefined)), status$, pulse$]).pipe(
     scan<readonly [FeedEvent | undefined, Status, StatsSample | undefined], Health>(
       (before, [feed, status, pulse]) =>
-        healthOf({ feed, status, frozenUntil: pulse?.frozenUntil, why: absenceOf(pulse) }, before, now()),
+        healthOf(
+          { feed, status, frozenUntil: pulse?.frozenUntil, sampledAt: pulse?.at, why: absenceOf(pulse) },
+          before,
+          now(),
+        ),
       { state: 'connecting' },
     ),
     distinctUntilChanged(sameHealth),

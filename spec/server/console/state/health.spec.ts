@@ -78,12 +78,18 @@ describe('Health', () => {
   })
 
   it('the health is stale while the node that serves the page cannot reach its log', () => {
-    const sample = { type: 'pulse', at: 0, keys: 0, watches: 0, connections: 1, keyspace: 0 } as const
+    const sample = { type: 'pulse', at: 2_000, keys: 0, watches: 0, connections: 1, keyspace: 0 } as const
     const pulse: StatsSample = { ...sample, requests: 0, errors: 0, notifications: 0 }
     const pulses$ = from([pulse, { ...pulse, isWaitingForLog: true } as const, pulse])
     const healths: Health[] = []
     watchHealth(of(lineEvent), of({ state: 'connected' }), pulses$, () => 2_000).subscribe(each => healths.push(each))
     expect(healths).toEqual([LIVE, { state: 'stale', since: 2_000, why: 'The node cannot reach its log' }, LIVE])
+  })
+
+  it('the health is stale since the last sample, although the machine of the page slept before it noticed', () => {
+    const slept = { ...well, sampledAt: 1_000 }
+    expect(healthOf({ ...slept, feed: lost }, LIVE, 3_600_000)).toMatchObject({ state: 'stale', since: 1_000 })
+    expect(healthOf({ ...slept, status: reconnecting.status }, LIVE, 3_600_000)).toMatchObject({ since: 1_000 })
   })
 
   it('the health stays refused after a rejected token', () => {
