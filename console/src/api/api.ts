@@ -12,6 +12,9 @@ import type {
 } from '../../../src/server/console/contract.js'
 import { NdjsonReader } from './ndjson.js'
 
+/** The time after which a poll is abandoned, because a connection may fail silently, ms. The server waits as long. */
+export const POLL_TIMEOUT_MS = 60_000
+
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number

@@ -12,9 +12,10 @@ import {
   shareReplay,
   switchMap,
   tap,
+  timeout,
   withLatestFrom,
 } from 'rxjs'
-import type { Api } from '../api/api.js'
+import { type Api, POLL_TIMEOUT_MS } from '../api/api.js'
 import { type ListedKey, libraryKey } from '../model/listed-key.js'
 import { type Row, RowCache } from './row-cache.js'
 
@@ -65,6 +66,7 @@ const fetchFacts = (api: Pick<Api, 'keys'>, keys: readonly ListedKey[]) => {
   const ids = keys.map(({ id }) => id)
   if (ids.length === 0) return EMPTY
   return api.keys(ids).pipe(
+    timeout(POLL_TIMEOUT_MS),
     map(answer => ({ ids, facts: answer.keys })),
     // The health reports an unreachable server; the next tick retries.
     catchError(() => EMPTY),

@@ -1,4 +1,4 @@
-import { of, throwError } from 'rxjs'
+import { NEVER, of, throwError } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { watchMetrics } from '../../../../console/src/state/metrics.js'
 import type { HistoryResponse, MetricsSample } from '../../../../src/server/console/contract.js'
@@ -38,5 +38,16 @@ describe('Watched metrics', () => {
       [10_000, 20_000, 30_000],
       [10_000, 20_000, 30_000],
     ])
+  })
+
+  it('samples are requested again after a minute without a response, as on a connection that fails silently', () => {
+    const responses = [NEVER, of(responseOf(10_000))]
+    const seen: number[] = []
+    const watching = watchMetrics({ history: () => responses.shift() ?? NEVER }).subscribe(({ samples }) =>
+      seen.push(samples.length),
+    )
+    vi.advanceTimersByTime(66_000)
+    watching.unsubscribe()
+    expect(seen).toEqual([1])
   })
 })
