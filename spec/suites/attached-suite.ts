@@ -11,6 +11,13 @@ import { temporaryFolder } from '../support/temporary-folder.js'
 import { INVOKE_TOPIC, notificationTopicOf, responseTopicOf } from '../support/topics.js'
 import { command } from '../support/words.js'
 
+/** The timeout of a test in ms. A test starts up to three processes, and waits until stores notice each other. */
+const TIMEOUT_MS = 60_000
+/**
+ * The maximum time in ms until clients are live again, with the delays of a busy machine. A request that waits for its
+ * timeout takes twice as long.
+ */
+const MAX_DELAY_MS = 5_000
 const NOW = (): string => `${Date.now()}:0:C`
 
 /** A broker that can be killed and started again. */
@@ -27,7 +34,7 @@ export interface KilledBroker {
  * @param strange - response topics that the broker permits and a store does not
  */
 export function attachedSuite(name: string, url: () => string, strange: readonly string[] = []): void {
-  describe(`a store attached to ${name}`, () => {
+  describe(`a store attached to ${name}`, { timeout: TIMEOUT_MS }, () => {
     const watching = (key: string) => {
       const client = openClient(url())
       return { client, seen: record(client.key(key, text).entries$), fresh: record(client.key(key, text).freshness$) }
@@ -50,7 +57,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(store.stats).toMatchObject({ keys: 1_000, requests: 1_000, errors: 0 })
     })
 
-    it('an absent store is reported immediately, and a new store is found within a second after its start', async () => {
+    it('an absent store is reported immediately, and a new store is found soon after its start', async () => {
       const client = openClient(url())
       await expect(client.key('a', text).set('x')).rejects.toMatchObject({ code: 'no-store' })
       const seen = record(client.key('a', text).entries$)
@@ -59,7 +66,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       await openAttached(url())
       const since = performance.now()
       await seen.until(({ values }) => values.length > 0)
-      expect(performance.now() - since).toBeLessThan(1_000)
+      expect(performance.now() - since).toBeLessThan(MAX_DELAY_MS)
     })
 
     it('a closing store makes values stale, and the next store makes them live again', async () => {
@@ -227,7 +234,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
 
 /** Declares the specs of a store and its clients whose broker is killed. */
 export function killedBrokerSuite(name: string, start: () => Promise<KilledBroker>): void {
-  describe(`${name} when it is killed`, () => {
+  describe(`${name} when it is killed`, { timeout: TIMEOUT_MS }, () => {
     it('is reconnected by the store and the clients after its restart, and no acknowledged write is lost', async () => {
       const { url, kill, startAgain } = await start()
       const store = await openAttached(url)
@@ -242,7 +249,7 @@ export function killedBrokerSuite(name: string, start: () => Promise<KilledBroke
       const since = performance.now()
       const fresh = record(client.key('a', text).freshness$)
       await fresh.until(({ values }) => values.at(-1)?.state === 'live')
-      expect(performance.now() - since).toBeLessThan(1_000)
+      expect(performance.now() - since).toBeLessThan(MAX_DELAY_MS)
       await client.key('a', text).set('w')
       await seen.until(({ values }) => values.at(-1)?.value === 'w')
       expect(seen.values.map(({ value }) => value).filter(value => value !== undefined)).toEqual(['v', 'w'])

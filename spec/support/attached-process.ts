@@ -32,9 +32,9 @@ export class AttachedProcess {
     this.#program.lines$.subscribe(this.#state$)
   }
 
-  /** Resolves when the store reports the given state, either already or later. */
+  /** Resolves when the store reports the given state, either already or later. Rejects if the process ends first. */
   async until(expected: string): Promise<void> {
-    await firstValueFrom(this.#state$.pipe(filter(state => state === expected)))
+    await Promise.race([firstValueFrom(this.#state$.pipe(filter(state => state === expected))), this.#program.ended])
   }
 
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
