@@ -10,7 +10,7 @@ import { openClient, type Recording, record } from '../../support/open-client.js
 import { launch } from '../../support/running-program.js'
 
 /** The duration of the lease in ms, long enough for a busy machine to renew it in time. */
-const DURATION = 1_500
+const DURATION = 4_000
 
 const program = bundledProgram(new URL('../../client/lease/holder-process.ts', import.meta.url))
 
