@@ -101,7 +101,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
       ['user-property', 'a', '2'],
     ].flatMap(property => ['-D', 'publish', ...property])
     await publish('-V', '5', '-t', 'props', '-q', '1', '-m', 'x', ...properties)
-    expect(await printed).toEqual([expect.stringMatching(/^text\/plain answers which (600|599) a:1 a:2 x$/)])
+    expect(await printed).toEqual([expect.stringMatching(/^text\/plain answers which (600|59\d) a:1 a:2 x$/)])
   })
 
   it('several mosquitto_sub processes share the messages of a group', async () => {
