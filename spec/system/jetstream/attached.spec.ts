@@ -8,6 +8,8 @@ import { openBroker } from '../../support/open-broker.js'
 import { openClient, record } from '../../support/open-client.js'
 
 const PATIENCE = 60_000
+/** The time in ms that NATS servers may take to elect a leader on a busy machine. */
+const ELECTION_MS = 30_000
 
 describe('attached stores that share a log', { timeout: PATIENCE }, () => {
   let nats: NatsCluster
@@ -25,8 +27,9 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     name: string,
     nodeId: string,
     options: AttachOptions = {},
+    stallTimeout = ELECTION_MS,
   ): Promise<AttachedStore> {
-    const log = jetStreamLog({ servers: nats.servers, name, nodeId, stallTimeout: 1_000 })
+    const log = jetStreamLog({ servers: nats.servers, name, nodeId, stallTimeout })
     const store = await attach(url, { log, reconnect: { initial: 20, max: 200 }, ...options })
     onTestFinished(async () => store.close())
     return store
@@ -76,7 +79,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
 
   it('an attached store becomes a standby and reports this while the log is unreachable, and then resumes', async () => {
     const url = await atBroker()
-    const store = await service(url, newName(), 'a')
+    const store = await service(url, newName(), 'a', {}, 3_000)
     await untilState(store, 'serving')
     const client = openClient(url)
     await client.key('x', text).set('one')

@@ -112,7 +112,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
 
   it('without a quorum, nodes acknowledge nothing, disconnect their clients and recover without intervention', async () => {
     const name = newName()
-    const a = await node(logOf(name, 'a', { stallTimeout: 2_000 }))
+    const a = await node(logOf(name, 'a', { stallTimeout: 4_000 }))
     const states = record(a.storage$)
     const client = openClient(a.url)
     const status = record(client.status$)
