@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { METRICS } from '../../../src/server/metrics/definitions.js'
 import { ROOT } from '../../support/compile-package.js'
+import { PROGRAM_TIMEOUT_MS } from './support/program-timeout.js'
 
 const FOLDER = join(ROOT, 'deploy/prometheus')
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
@@ -13,7 +14,7 @@ const { groups }: { groups: { rules: { alert: string; expr: string; annotations:
 const rules = groups.flatMap(group => group.rules)
 const { tests }: { tests: { name: string }[] } = parse(textOf('deploy/prometheus/rules.test.yaml'))
 
-describe('The alert rules', () => {
+describe('The alert rules', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   it('each fault raises exactly its alert, and each alert has such a test', () => {
     const { status, stdout, stderr, error } = spawnSync('promtool', ['test', 'rules', 'rules.test.yaml'], {
       cwd: FOLDER,

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { PROGRAM_TIMEOUT_MS } from './support/program-timeout.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 const MiB = 2 ** 20
@@ -26,7 +27,7 @@ function importedBy(file: string, seen = new Set<string>()): string[] {
 /** Returns the packages whose licence a file contains. */
 const licensed = (file: string) => Array.from(textOf(file).matchAll(/^## (\S+) \d/gm), ([, name]) => name)
 
-describe('The bundles of the package', () => {
+describe('The bundles of the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   it('all packed files together have at most 3.5 MiB', () => {
     const packing = ['pack', '--dry-run', '--json', '--ignore-scripts']
     const [packed]: { unpackedSize: number }[] = Object.values(

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { OLDEST_TSC, SERVICES } from '../../support/services.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
+import { PROGRAM_TIMEOUT_MS } from './support/program-timeout.js'
 import { usesOfExports } from './support/uses-of-exports.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
@@ -44,7 +45,7 @@ beforeAll(() => {
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'app', private: true, type: 'module' }))
 })
 
-describe('The types of the package', () => {
+describe('The types of the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   it('a library that exports values of these types can emit declarations', async () => {
     const entries = Object.entries(exports).flatMap(([path, target]) =>
       typeof target === 'string' ? [] : [[path.slice(2), join(ROOT, target.types)] as const],

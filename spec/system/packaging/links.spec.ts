@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { PROGRAM_TIMEOUT_MS } from './support/program-timeout.js'
 
 const ROOT = new URL('../../..', import.meta.url).pathname
 const FOLDERS = ['.', 'docs', 'docs/decisions', 'docs/internals', 'bench']
@@ -64,7 +65,7 @@ it('Every spec that docs/internals/guarantees.md names exists', () => {
   expect(paths.filter(path => !['', '.ts', '.spec.ts'].some(end => existsSync(join(ROOT, path + end))))).toEqual([])
 })
 
-describe('The documents in the package', () => {
+describe('The documents in the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   const packing = ['pack', '--dry-run', '--json', '--ignore-scripts']
   const stdout = execFileSync('npm', packing, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   const [packed]: { files: { path: string }[] }[] = Object.values(JSON.parse(stdout))

@@ -5,8 +5,9 @@ import { serve } from '../../../src/server/index.js'
 import { METRICS } from '../../../src/server/metrics/definitions.js'
 import { openMetrics, scrape } from '../../server/metrics/exposition.js'
 import { ROOT } from '../../support/compile-package.js'
+import { PROGRAM_TIMEOUT_MS } from './support/program-timeout.js'
 
-describe('The metrics', () => {
+describe('The metrics', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   it('the table in the documentation and the dashboard match the list of metrics', () => {
     expect(() => execFileSync(process.execPath, ['scripts/metrics.js', '--check'], { cwd: ROOT })).not.toThrow()
   })

@@ -27,10 +27,9 @@ import { layLink } from '../../support/link.js'
 import { BUN, DENO, runtimeOf, SERVICES } from '../../support/services.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 import { DOCUMENTS, type Document, snippetsOf } from './support/documents.js'
+import { PROGRAM_TIMEOUT_MS } from './support/program-timeout.js'
 
 const run = promisify(execFile)
-/** The timeout of a compilation or of a program in ms. Alone, a compilation takes five seconds. */
-const PATIENCE = 120_000
 const ROOT = new URL('../../..', import.meta.url).pathname
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const manifest: {
@@ -147,7 +146,7 @@ function parsePacked(stdout: string): Packed {
   return first
 }
 
-describe('the package', { timeout: PATIENCE }, () => {
+describe('the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   it('the package contains only the build, the documents and the files to deploy a store', () => {
     const page =
       /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|licences\.md|assets\/[\w-]+\.(js|css|woff2))$/
@@ -280,7 +279,7 @@ describe('the package', { timeout: PATIENCE }, () => {
   })
 })
 
-describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', { timeout: PATIENCE }, () => {
+describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   it.each([
     ['Node 20', process.execPath, []],
     ['Node 22', runtimeOf(22), []],
@@ -296,7 +295,7 @@ describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', { timeout
 
 const folderOf = ({ file }: Document): string => `snippets/${basename(file, '.md')}`
 
-describe('The snippets of the documents', { timeout: PATIENCE }, () => {
+describe('The snippets of the documents', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   let complaints: string
 
   beforeAll(async () => {
@@ -307,7 +306,7 @@ describe('The snippets of the documents', { timeout: PATIENCE }, () => {
     }
     // All snippets are compiled at once, because the types they import take the compiler most of the time.
     complaints = await compile('snippets', ['--module', 'nodenext'])
-  }, PATIENCE)
+  }, PROGRAM_TIMEOUT_MS)
 
   it('the snippets type-check unchanged', () => {
     expect(complaints).toBe('')

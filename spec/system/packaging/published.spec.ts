@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { temporaryFolder } from '../../support/temporary-folder.js'
+import { PROGRAM_TIMEOUT_MS } from './support/program-timeout.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname
@@ -18,7 +19,7 @@ beforeAll(() => {
 
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
-describe('The package as it would be published', () => {
+describe('The package as it would be published', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   it('publint reports no problems of the package', async () => {
     const { stdout } = await run(process.execPath, [
       program('publint/src/cli.js'),
@@ -36,7 +37,7 @@ describe('The package as it would be published', () => {
     expect(/is not released/.test(textOf('README.md'))).toBe(heading.includes('not released'))
   })
 
-  it('every module resolution finds the types of the package', { timeout: 60_000 }, async () => {
+  it('every module resolution finds the types of the package', async () => {
     await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT })
     const [tarball = ''] = readdirSync(folder).filter(name => name.endsWith('.tgz'))
     const attw = program('@arethetypeswrong/cli/dist/index.js')
@@ -74,7 +75,7 @@ describe('The package as it would be published', () => {
     expect(undescribed).toEqual([])
   })
 
-  it('the API report of the package fails when an export is removed', { timeout: 60_000 }, async () => {
+  it('the API report of the package fails when an export is removed', async () => {
     const changed = join(folder, 'changed')
     mkdirSync(changed)
     symlinkSync(join(ROOT, 'node_modules'), join(changed, 'node_modules'))

@@ -8,9 +8,8 @@ import { ROOT } from '../../support/compile-package.js'
 import { compiledCli } from '../../support/compiled-cli.js'
 import { freePort } from '../../support/free-port.js'
 import { launch, type RunningProgram } from '../../support/running-program.js'
+import { PROGRAM_TIMEOUT_MS } from './support/program-timeout.js'
 
-/** The timeout in ms. A test starts up to eight processes, and a busy machine takes seconds for each. */
-const PATIENCE = 120_000
 const UNIT = join(ROOT, 'deploy/rx-statestore.service')
 const SETTINGS = join(ROOT, 'deploy/store.yaml')
 const VERIFIER = '/usr/bin/systemd-analyze'
@@ -23,7 +22,7 @@ const POLICY = `
 const linesOf = (unit: string, key: string): string[] =>
   Array.from(unit.replaceAll('\\\n', ' ').matchAll(new RegExp(`^${key}=(.*)$`, 'gm')), ([, line = '']) => line)
 
-describe('The service unit', { timeout: PATIENCE }, () => {
+describe('The service unit', { timeout: PROGRAM_TIMEOUT_MS }, () => {
   const compiled = compiledCli()
   const run = ([command = '', ...args]: readonly string[], env: NodeJS.ProcessEnv = {}): RunningProgram =>
     launch(command, args, { env: { PATH: process.env['PATH'], ...env }, stdio: 'pipe' })
