@@ -73,7 +73,16 @@ export default defineConfig(async ({ mode }) => {
   const oldest = project('oldest mqtt.js', ['spec/client/{session,connect}/*.spec.ts'], ISOLATED, false)
   const full = [
     project('isolated', [...ISOLATED, ...SIMULATIONS], missing, true),
-    { test: { ...pages.test, globalSetup: 'spec/system/browser/support/setup.ts' } },
+    {
+      test: {
+        ...pages.test,
+        globalSetup: 'spec/system/browser/support/setup.ts',
+        // A busy machine may take this long to build and open a page, and to show a change.
+        testTimeout: 120_000,
+        hookTimeout: 120_000,
+        expect: { poll: { timeout: 30_000 } },
+      },
+    },
     project(
       'together',
       ['spec/**/*.spec.ts'],

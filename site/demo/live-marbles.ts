@@ -107,7 +107,8 @@ function start(root: HTMLElement): () => void {
 
   const startedAt = performance.now()
   const direct = (): void => {
-    if (isDirectedByUser) return
+    // The label of the button must not change below the pointer.
+    if (isDirectedByUser || button.matches(':hover, :focus')) return
     const phase = (performance.now() - startedAt) % PERIOD_MS
     const isCut = phase > CUT_FROM_MS && phase < CUT_FROM_MS + CUT_FOR_MS
     if (isCut !== network.isCut) setCut(isCut)

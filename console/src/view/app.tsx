@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import type { BehaviorSubject } from 'rxjs'
 import type { Console } from '../state/console.js'
 import type { Theme } from '../state/theme.js'
@@ -37,7 +37,8 @@ export function App({ console, theme$, onToken }: AppProps): JSX.Element {
   const { view } = useCell(console.route$)
   const health = useCell(console.health$)
   const dialog = useCell(console.dialog$)
-  useEffect(() => listenForShortcuts(document, console), [console])
+  // Keys that are pressed before the first paint count.
+  useLayoutEffect(() => listenForShortcuts(document, console), [console])
   if (health.state === 'refused' && health.by === 'console') return <TokenPage isRejected onToken={onToken} />
   const View = VIEWS[view]
   return (

@@ -62,7 +62,7 @@ describeInBrowser('With a bundler', open => {
         packets.push(bytes[0] >> 4)
         send.call(this, bytes)
       }
-      const store = connect('${store.wsUrl}', { nativeTimers: true, keepAlive: 1_000 })
+      const store = connect('${store.wsUrl}', { nativeTimers: true, keepAlive: 4_000 })
       store.key('a', text).value$.subscribe()`,
     )
     const policy = `default-src 'self'; connect-src 'self' ${store.wsUrl}; worker-src 'none'; img-src data:`
@@ -77,7 +77,7 @@ describeInBrowser('With a bundler', open => {
       return packets.filter(packet => packet === type).length
     }
     // The second PINGREQ is sent after the response to the first one.
-    await expect.poll(() => sent(PINGREQ)).toBe(2)
+    await expect.poll(() => sent(PINGREQ)).toBeGreaterThan(1)
     expect(await sent(CONNECT)).toBe(1)
     expect(page.workers()).toEqual([])
   })

@@ -56,7 +56,7 @@ describeInBrowser('The console of an attached store', open => {
       const ui = new ConsolePage(page)
       await reads(ui.health, 'live')
       await reads(ui.cell('speed', 'value'), '12')
-      await reads(ui.cell('note', 'ttl'), /^9m/)
+      await reads(ui.cell('note', 'ttl'), /^\dm/)
       await client.key('speed', number).set(13)
       await reads(ui.cell('speed', 'value'), '13')
 

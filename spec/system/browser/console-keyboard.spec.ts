@@ -117,7 +117,7 @@ describeInBrowser('The console by keyboard', open => {
     const client = openClient(store.url)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)
-    await reads(ui.cell('key/1', 'value'), '1')
+    for (const n of ['1', '2']) await reads(ui.cell(`key/${n}`, 'value'), n)
     await ui.row('key/1').focus()
     await page.keyboard.press('Delete')
     await ui.dialog.waitFor()

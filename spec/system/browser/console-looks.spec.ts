@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { Page } from 'playwright-core'
+import type { Page, Response } from 'playwright-core'
 import { firstValueFrom, interval, mergeMap } from 'rxjs'
 import { expect, it, onTestFinished } from 'vitest'
 import budgets from '../../../bench/budgets.json' with { type: 'json' }
@@ -9,7 +9,7 @@ import { openClient } from '../../support/open-client.js'
 import { expectAccessibleInBothThemes } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsolePage, startConsole } from './support/console.js'
-import { countShifts, SIZES, takePictures } from './support/looks.js'
+import { countShifts, painted, SIZES, takePictures } from './support/looks.js'
 import { has, reads } from './support/waiting.js'
 
 const LETTER = 'Maintenance on Saturday from 06:00 to 09:00; lines 3 and 4 will stand still. '
@@ -30,7 +30,10 @@ async function busy(store: StoreServer): Promise<void> {
   await firstValueFrom(client.key('line-1/speed', number).set(12, { fencingToken: String(lock.version) }))
   await firstValueFrom(client.key('session/1', json()).set({ user: 'ann' }, { expiresIn: 95_000 }))
   const temperature = client.key('thermostat1\\temperature', number)
-  const work = interval(150).pipe(mergeMap(i => temperature.set(20 + Math.round(10 * Math.sin(i / 5)) / 10)))
+  // Writes to a frozen store wait until the end of the test.
+  const work = interval(150).pipe(
+    mergeMap(i => temperature.set(20 + Math.round(10 * Math.sin(i / 5)) / 10, { timeout: 600_000 })),
+  )
   const working = work.subscribe()
   onTestFinished(() => working.unsubscribe())
 }
@@ -54,7 +57,7 @@ describeInBrowser('The looks of the console', open => {
     await page.keyboard.press('t')
     await ui.open('thermostat1\\temperature')
     await ui.detail.locator('canvas').waitFor()
-    await expect.poll(() => ui.detail.getByRole('listitem').count(), { timeout: 20_000 }).toBeGreaterThan(12)
+    await expect.poll(() => ui.detail.getByRole('listitem').count()).toBeGreaterThan(12)
     await expectAccessibleInBothThemes(page)
     await takePictures(page, 'console-detail')
     await ui.open('recipe/baguette')
@@ -160,7 +163,7 @@ describeInBrowser('The looks of the console', open => {
     await ui.row('session/1').waitFor()
     await firstValueFrom(openClient(store.url).key('zz/last', text).set('new'))
     await ui.row('zz/last').waitFor()
-    store.freeze(6_000)
+    store.freeze(600_000)
     await reads(ui.health, 'frozen')
     store.freeze(0)
     await reads(ui.health, 'live')
@@ -179,6 +182,7 @@ describeInBrowser('The looks of the console', open => {
         )
     await reads(page.locator('.nav'), 'Keys')
     await expect.poll(() => page.locator('.nav-amount').count()).toBe(2)
+    await painted(page)
     const positionsBefore = await readPositions()
     expect(positionsBefore[0]).toMatch(new RegExp(` ${SIZES.desktop.height}$`))
     for (const view of ['Clients', 'Store', 'Metrics'] as const) {
@@ -221,24 +225,23 @@ describeInBrowser('The looks of the console', open => {
 
   it('the page loads only from its server, within the size budgets of code and fonts', async () => {
     const { server } = await startConsole(SEED)
-    const files: { readonly url: string; readonly body: Promise<Buffer> }[] = []
+    const files: Response[] = []
     const { page } = await open(server.link, {
       beforeLoad: async opened => {
         opened.on('response', response => {
-          const url = response.url()
-          if (!url.includes('/api/')) files.push({ url, body: response.body() })
+          if (!response.url().includes('/api/')) files.push(response)
         })
       },
     })
     await reads(new ConsolePage(page).cell('line-1/state', 'value'), 'running')
-    expect(files.filter(({ url }) => !url.startsWith(server.url))).toEqual([])
+    expect(files.map(file => file.url()).filter(url => !url.startsWith(server.url))).toEqual([])
     // The page loads the other views and the chart library when it is idle.
     const isLater = (url: string): boolean => /\/assets\/(?!index-)[^/]+\.(js|css)$/.test(url)
-    await expect.poll(() => files.filter(({ url }) => isLater(url)).length).toBeGreaterThan(1)
+    await expect.poll(() => files.filter(file => isLater(file.url())).length).toBeGreaterThan(1)
     const sizeOf = async (isCounted: (url: string) => boolean): Promise<number> => {
-      const counted = files.filter(({ url }) => isCounted(url))
-      const sizes = await Promise.all(counted.map(async ({ body }) => gzipSync(await body, { level: 9 }).length))
-      expect(sizes.length).toBeGreaterThan(1)
+      const counted = () => files.filter(file => isCounted(file.url()))
+      await expect.poll(() => counted().length).toBeGreaterThan(1)
+      const sizes = await Promise.all(counted().map(async file => gzipSync(await file.body(), { level: 9 }).length))
       return sizes.reduce((sum, size) => sum + size)
     }
     expect(await sizeOf(url => !url.endsWith('.woff2') && !isLater(url))).toBeLessThanOrEqual(

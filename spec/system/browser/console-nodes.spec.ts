@@ -13,7 +13,6 @@ import { reads } from './support/waiting.js'
 describeInBrowser('Nodes on the console', open => {
   it.skipIf(!SERVICES.nats.present)(
     'the store view lists the nodes with lag and clients, and marks late and offline nodes',
-    { timeout: 60_000 },
     async () => {
       const nats = await NatsCluster.start(1)
       onTestFinished(async () => nats.stop())

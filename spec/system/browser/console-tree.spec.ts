@@ -123,7 +123,7 @@ describeInBrowser('The tree of keys on the console', open => {
     await ui.row('sensor/11').waitFor()
     await ui.press('Tree')
     await expect.poll(() => page.getByRole('grid', { name: 'Keys' }).count()).toBe(1)
-    expect(await ui.keys()).toContain('plant/line-1/speed')
+    await expect.poll(() => ui.keys()).toContain('plant/line-1/speed')
   })
 
   it('a search opens all branches, and clearing the search restores the branches that were open', async () => {
@@ -140,7 +140,7 @@ describeInBrowser('The tree of keys on the console', open => {
     await expect.poll(async () => (await rows(page)).length).toBe(4)
     await ui.search.fill('')
     await ui.row('sensor/11').waitFor()
-    expect((await rows(page)).length).toBe(17)
+    await expect.poll(async () => (await rows(page)).length).toBe(17)
   })
 
   it('the tree is not offered if no key has a slash', async () => {

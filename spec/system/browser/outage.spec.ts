@@ -150,7 +150,7 @@ describeInBrowser('Through an outage of 15 s', open => {
     let program = ''
     beforeAll(async () => {
       program = await bundle('recipes', { plugins: [recipes()] })
-    }, 60_000)
+    })
 
     async function openRecipes() {
       const world = await openWorld()

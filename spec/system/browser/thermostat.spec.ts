@@ -48,7 +48,7 @@ describeInBrowser('The thermostat', open => {
     await reads(page.locator('#humidity'), /^\d\d %$/)
     await reads(page.locator('#heating'), /^(On|Off)$/)
     await has(page.getByRole('radio', { name: 'Boost' }), 'value', 'boost')
-    expect(await page.getByRole('radio', { name: 'Boost' }).isChecked()).toBe(true)
+    await expect.poll(() => page.getByRole('radio', { name: 'Boost' }).isChecked()).toBe(true)
     const row = page.locator('#log li').filter({ hasText: 'Set point 21.0°' })
     await reads(row.locator('.source'), 'at start')
     await reads(row.locator('.version'), /^\d+:\d+:StateStore$/)
@@ -69,7 +69,7 @@ describeInBrowser('The thermostat', open => {
     await anns.shows(24.5)
     await ann.getByRole('radio', { name: 'Off' }).check()
     await reads(bob.locator('.state'), 'switched off')
-    expect(await bob.getByRole('radio', { name: 'Off' }).isChecked()).toBe(true)
+    await expect.poll(() => bob.getByRole('radio', { name: 'Off' }).isChecked()).toBe(true)
   })
 
   it('a drag writes only its latest values, and echoes do not move the dial back', async () => {

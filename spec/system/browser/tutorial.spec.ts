@@ -64,7 +64,7 @@ async function openProject() {
       child.stdout.on('data', chunk => {
         printed += String(chunk)
       })
-      await expect.poll(() => printed, { timeout: 20_000 }).toMatch(text)
+      await expect.poll(() => printed).toMatch(text)
       return { child, printed: () => printed }
     },
   }
@@ -88,7 +88,7 @@ describeInBrowser('The tutorial', open => {
     await interrupt(store)
     await expect.poll(watch.printed).toMatch(/set point 21\nstale\n$/)
     const restarted = await starts(SERVE, 'listening on')
-    await expect.poll(watch.printed, { timeout: 20_000 }).toMatch(/set point 21\nstale\n(resyncing\n)?live\n$/)
+    await expect.poll(watch.printed).toMatch(/set point 21\nstale\n(resyncing\n)?live\n$/)
     await interrupt(watch)
 
     await starts('npx vite', 'Local')

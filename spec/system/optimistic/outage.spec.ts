@@ -23,7 +23,7 @@ describeInBrowser('a page reloaded after an outage', openPage => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(PROGRAM)
-  }, 60_000)
+  })
 
   /**
    * Opens a page that writes 25 while disconnected and is closed. The store restarts, and another client may write 30

@@ -25,7 +25,7 @@ describeInBrowser('a component that writes a key', open => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(PROGRAM)
-  }, 60_000)
+  })
 
   async function start(isShared = false) {
     const { store } = await openStore({ clock: systemClock })

@@ -19,7 +19,7 @@ describeInBrowser('the recipes for writing', openPage => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(ENTRY, { plugins: [recipes()] })
-  }, 60_000)
+  })
 
   async function open() {
     const { store } = await openStore({ clock: systemClock })

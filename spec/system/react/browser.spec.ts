@@ -40,7 +40,7 @@ describeInBrowser('A component that uses a key', open => {
   let program = ''
   beforeAll(async () => {
     program = await bundle(PROGRAM)
-  }, 60_000)
+  })
 
   /**
    * Opens a page that renders a scene against a store with the set point 20. `through` is another route to the store.

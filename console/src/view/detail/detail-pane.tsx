@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { displayText, toHex } from '../../../../src/core/util/bytes.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { missingReason } from '../../model/missing-reason.js'
@@ -29,7 +29,7 @@ export function DetailPane({ listed: key }: { readonly listed: ListedKey }): JSX
   const detail = withRowEntry(useObservable(detail$, EMPTY_DETAIL), row)
   const { history, freshness } = detail
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), [])
   const value = history.entry?.value
   const isStale = shownFreshness(freshness, useCell(health$)).state !== 'live'
   return (

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import type { AxeResults, RunOptions } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { painted } from './looks.js'
 
 const axe = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 /** The rules of axe-core that compare colours. */
@@ -26,6 +27,8 @@ export async function expectAccessibleInBothThemes(page: Page): Promise<void> {
 
 /** Returns a line per violation of the rules. Default: all rules. */
 export async function faultsOf(page: Page, rules?: string[]): Promise<readonly string[]> {
+  // Text that fades in has too little contrast.
+  await painted(page)
   // The script is evaluated in the page, since the policy of the page may forbid other scripts.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(await axe)
   const { violations } = await page.evaluate(async runOnly => {

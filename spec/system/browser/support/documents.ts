@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { rolldown } from 'rolldown'
@@ -32,7 +32,8 @@ export async function documented(index: number, replacements: Readonly<Record<st
 
 /** Bundles code into one file, plus the files that this file loads later. */
 export async function bundled(code: string, external: readonly string[] = []) {
-  const input = join(builtPackage(), 'page.js')
+  // Several files of specs bundle at the same time.
+  const input = join(await mkdtemp(join(builtPackage(), 'page-')), 'page.js')
   await writeFile(input, code)
   const build = await rolldown({ input, platform: 'browser', external: [...external, 'ws'] })
   const { output } = await build.generate({ format: 'esm', minify: true })

@@ -3,6 +3,10 @@ import type { Page } from 'playwright-core'
 /** Chromium's message for a WebSocket that cannot be opened, for example while a broker is down. */
 export const NO_SOCKET = /^console: WebSocket connection to .* failed/
 
+/** Chromium's errors for an unreachable server, and for a connection that the server breaks before or in a response. */
+export const NO_SERVER =
+  /net::ERR_(CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|SOCKET_NOT_CONNECTED|FAILED)/
+
 const ABORTED = 'net::ERR_ABORTED'
 
 /** Records complaints about a page: logged errors, uncaught exceptions and failed requests. */

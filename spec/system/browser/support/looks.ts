@@ -49,14 +49,15 @@ export async function expectToFit(page: Page): Promise<void> {
   expect(content, `the page is ${content} px wide in a window of ${room} px`).toBeLessThanOrEqual(room)
 }
 
-/** Resolves when the page is rendered: the fonts are loaded, two frames were painted, and transitions have ended. */
+/** Resolves when the page is rendered: the fonts are loaded, two frames were painted, and finite animations have ended. */
 export async function painted(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const frame = () => new Promise(resolve => requestAnimationFrame(resolve))
     await document.fonts.ready
     await frame()
     await frame()
-    const passing = document.getAnimations().filter(animation => animation instanceof CSSTransition)
+    const isEnding = ({ effect }: Animation) => effect?.getComputedTiming().endTime !== Number.POSITIVE_INFINITY
+    const passing = document.getAnimations().filter(isEnding)
     await Promise.allSettled(passing.map(animation => animation.finished))
     await frame()
   })

@@ -47,7 +47,7 @@ export function serveThermostat(): () => Promise<Thermostat> {
       await site.close()
       await link.close()
     }
-  }, 60_000)
+  })
   return async () => {
     if (shared === undefined) throw new Error('The page is served to tests, not while they are collected')
     const { url, link, startRoom } = shared

@@ -18,7 +18,18 @@ export async function has(element: Locator, attribute: string, value: string): P
       .first()
       .waitFor({ state: 'attached' })
   } catch (cause) {
-    const found = await element.getAttribute(attribute)
-    throw new Error(`Expected ${attribute} of ${element} to be "${value}", it is "${found}"`, { cause })
+    const found = await element.evaluateAll((all, name) => all.map(one => one.getAttribute(name)), attribute)
+    throw new Error(`Expected ${attribute} of ${element} to be "${value}", it is ${JSON.stringify(found)}`, { cause })
   }
+}
+
+/** Records every text of an element, also those that it shows briefly. The returned function returns all of them. */
+export async function recordTexts(element: Locator): Promise<() => Promise<readonly string[]>> {
+  const texts = await element.evaluateHandle(observed => {
+    const found: string[] = []
+    const note = (): void => void found.push(observed.textContent ?? '')
+    new MutationObserver(note).observe(observed, { childList: true, characterData: true, subtree: true })
+    return found
+  })
+  return () => texts.jsonValue()
 }
