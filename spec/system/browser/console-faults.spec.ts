@@ -152,7 +152,7 @@ describeInBrowser('The console while the store is unreachable', open => {
     await page.keyboard.press('n')
     await ui.fill({ Key: 'written', Value: '1' })
     await ui.decide('Set')
-    await reads(ui.toasts, 'Set written')
+    await ui.showed('Set written')
     expect(store.peek('cancelled')).toBeUndefined()
     expect(await ui.toasts.innerText()).not.toContain('Cancelled')
   })
@@ -192,7 +192,7 @@ describeInBrowser('The console while the store is unreachable', open => {
     await expect.poll(() => requests.some(bytes => bytes.includes('resent'))).toBe(true)
     await disconnect()
     await ui.decide('Cancel')
-    await reads(ui.toasts, 'The store may still apply this write.')
+    await ui.showed('The store may still apply this write.')
   })
 
   it('the page names the address of a broker that it has never reached', async () => {
@@ -223,7 +223,7 @@ describeInBrowser('The console while the store is unreachable', open => {
     await reads(ui.dialog, /Store frozen\.\s*Waiting… \d+ s/)
     await ui.decide('Cancel')
     await ui.dialog.waitFor({ state: 'detached' })
-    await reads(ui.toasts, 'The store may still apply this write.')
+    await ui.showed('The store may still apply this write.')
     store.freeze(0)
     await reads(ui.cell('sent', 'value'), '1')
   })

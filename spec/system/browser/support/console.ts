@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import type { Locator, Page } from 'playwright-core'
-import { inject, onTestFinished } from 'vitest'
+import { expect, inject, onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../../../src/client/index.js'
 import { type ConsoleOptions, ConsoleServer } from '../../../../src/server/console/console-server.js'
 import {
@@ -80,6 +80,12 @@ export class ConsolePage {
 
   get toasts(): Locator {
     return this.#page.getByRole('log', { name: 'Messages' })
+  }
+
+  /** Resolves when the page has shown this message, which it removes after some seconds. */
+  async showed(message: string | RegExp): Promise<void> {
+    const messages = (): Promise<readonly string[]> => this.#page.evaluate('messages')
+    await expect.poll(messages).toContainEqual(expect.stringMatching(message))
   }
 
   get search(): Locator {

@@ -48,7 +48,20 @@ export async function openPage(browser: Browser, url: string, options: OpenOptio
     await context.close()
     expect(guard.complaints).toEqual([])
   })
+  await page.addInitScript(keepMessages)
   await beforeLoad?.(page)
   await page.goto(url)
   return { page, guard }
+}
+
+/** Keeps the texts that appear in logs, because a page shows messages for some seconds only. Runs before the page. */
+function keepMessages(): void {
+  const messages: string[] = []
+  Object.assign(globalThis, { messages })
+  const keep = (changes: readonly MutationRecord[]): void => {
+    for (const { target, addedNodes } of changes)
+      if (target instanceof Element && target.closest('[role=log]') !== null)
+        for (const { textContent } of addedNodes) messages.push(textContent ?? '')
+  }
+  new MutationObserver(keep).observe(document, { childList: true, subtree: true })
 }
