@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { RawPubSubClient } from '../../pubsub/support/raw-pubsub-client.js'
 import { bundledProgram } from '../../support/bundle.js'
 import { AnsweringProgram } from '../../support/running-program.js'
+import { cpuShare } from './support/work.js'
 
 const CONNECTIONS = 4
 const JOINS = 60
@@ -11,7 +12,8 @@ const program = bundledProgram(new URL('support/bridge-process.ts', import.meta.
 
 describe('joins and leaves of the group of a large key', () => {
   it('joins and leaves of the group of a large key do not delay other members', async () => {
-    const { ready } = await AnsweringProgram.launch(program(), [], ['--disable-warning=RX_STATESTORE_SECURITY'])
+    const flags = ['--disable-warning=RX_STATESTORE_SECURITY']
+    const { program: bridge, ready } = await AnsweringProgram.launch(program(), [], flags)
     const connect = async (user: string): Promise<RawPubSubClient> =>
       RawPubSubClient.connect(`${ready.url}?user=${user}`)
     const [holder, innocent] = [await connect('holder'), await connect('innocent')]
@@ -30,6 +32,7 @@ describe('joins and leaves of the group of a large key', () => {
         socket.send(JSON.stringify({ type: 'sequenceAck', sequenceId: 2 * i }))
       }
     }
+    const { work: before } = await bridge.ask('work')
     const durations: number[] = []
     for (let i = 0; i < 50; i++) {
       const began = performance.now()
@@ -37,7 +40,11 @@ describe('joins and leaves of the group of a large key', () => {
       durations.push(performance.now() - began)
     }
     const worst = Math.max(...durations)
-    if (process.env['FIGURES']) process.stderr.write(`worst ${worst.toFixed(0)} ms\n`)
-    expect(worst).toBeLessThan(1_000)
+    const { work } = await bridge.ask('work')
+    // A hub that other programs keep from running delays its members without any attack.
+    const share = cpuShare(before, work)
+    const words = `worst ${worst.toFixed(0)} ms with ${share.toFixed(2)} of a CPU`
+    if (process.env['FIGURES']) process.stderr.write(`${words}\n`)
+    expect(share * worst, words).toBeLessThan(1_000)
   })
 })

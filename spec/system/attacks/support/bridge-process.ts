@@ -4,6 +4,7 @@ import { connect } from '../../../../src/client/index.js'
 import { bridge } from '../../../../src/pubsub/bridge/index.js'
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
 import { serve } from '../../../../src/server/index.js'
+import { workSoFar } from './work.js'
 
 const server = await servePubSub({
   port: 0,
@@ -28,7 +29,7 @@ async function runCommand(command: unknown): Promise<void> {
   if (command === 'up') store = await serve({ port, wsPort: 0 })
   globalThis.gc?.()
   const { heapUsed, external } = process.memoryUsage()
-  process.send?.({ held: heapUsed + external, peak })
+  process.send?.({ held: heapUsed + external, peak, work: workSoFar() })
   peak = 0
 }
 
