@@ -1,5 +1,5 @@
 import type { IConnectPacket } from 'mqtt-packet'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
 import { Connection } from '../../../src/server/broker/session/connection.js'
@@ -23,9 +23,12 @@ const MANY = 1_000
 const get = (id: number) => requestPacket('alice', command('GET big'), id)
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1)
 
-const { stallTimeoutMs } = LIMIT
-beforeAll(() => void Object.assign(LIMIT, { stallTimeoutMs: 1_000 }))
-afterAll(() => void Object.assign(LIMIT, { stallTimeoutMs }))
+/** Shortens the time without progress after which the broker closes a connection, until the end of the test. */
+function shortenStallTimeout(): void {
+  const { stallTimeoutMs } = LIMIT
+  Object.assign(LIMIT, { stallTimeoutMs: 1_000 })
+  onTestFinished(() => void Object.assign(LIMIT, { stallTimeoutMs }))
+}
 
 /** Opens a store with a key of 64 KiB, and a client `alice`. */
 async function open() {
@@ -81,6 +84,7 @@ describe('a client with more requests in flight than responses it can read', () 
   it('a client with many requests in flight that does not read is disconnected before all its requests are executed', {
     tags: 'slow',
   }, async () => {
+    shortenStallTimeout()
     const { store, writer } = await open()
     const client = await connect(store)
     client.socket.pause()
@@ -95,6 +99,7 @@ describe('a client that does not read', () => {
   afterEach(() => vi.restoreAllMocks())
 
   it('a client that does not read is not read without limit either', { tags: 'slow' }, async () => {
+    shortenStallTimeout()
     const { store } = await open()
     const client = await connect(store)
     const read = vi.spyOn(FrameCutter.prototype, 'push')
