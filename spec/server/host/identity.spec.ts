@@ -14,6 +14,7 @@ import { openStore } from '../../support/open-store.js'
 import { connect as connectPacket, publish } from '../../support/packets.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { as, openSecured, turnedAway } from '../../support/secured.js'
+import { stopMonotonicTime } from '../../support/stop-time.js'
 import { StoreClient } from '../../support/store-client.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command } from '../../support/words.js'
@@ -100,6 +101,7 @@ describe('a store with authentication', () => {
   })
 
   it('a store with authentication throttles an address with failed logins, even for the correct password', async () => {
+    stopMonotonicTime()
     const { store } = await openSecured()
     for (let i = 0; i < 5; i++)
       expect(await turnedAway(store.url, 'c', { username: 'alice', password: `${i}` })).toBe(BAD_CREDENTIALS)
@@ -107,6 +109,7 @@ describe('a store with authentication', () => {
   })
 
   it('after a user name has logged in from an address, a store with authentication throttles it only for guesses at its own password', async () => {
+    stopMonotonicTime()
     const { store } = await openSecured()
     for (const name of ['alice', 'bob']) await (await StoreClient.connect(store.url, name, as(name))).disconnect()
     for (let i = 0; i < 5; i++) await turnedAway(store.url, 'c', { username: 'carol', password: `${i}` })
@@ -119,6 +122,7 @@ describe('a store with authentication', () => {
   })
 
   it('a store with authentication counts connections and failed logins, both in total and by address', async () => {
+    stopMonotonicTime()
     const { store } = await openSecured()
     const alice = await StoreClient.ready(store.url, 'c', as('alice'))
     const { hostname, port } = new URL(store.url)

@@ -4,6 +4,7 @@ import { openStore } from '../../support/open-store.js'
 import { connect } from '../../support/packets.js'
 import { RawSocket } from '../../support/raw-socket.js'
 import { openSecured, turnedAway } from '../../support/secured.js'
+import { stopMonotonicTime } from '../../support/stop-time.js'
 import { StoreClient } from '../../support/store-client.js'
 import { UPGRADE, webSocketFrame } from '../../support/web-socket.js'
 import { command } from '../../support/words.js'
@@ -78,6 +79,7 @@ describe('a trusted proxy on this machine', () => {
   }
 
   it('a trusted proxy reports the address of a client, which is throttled only because of failed logins from that address', async () => {
+    stopMonotonicTime()
     const { store } = await openSecured({ trustProxy: true })
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toContain(GUESSER)
@@ -92,6 +94,7 @@ describe('a trusted proxy on this machine', () => {
   })
 
   it('a proxy is trusted only if configured, and only over WebSocket', async () => {
+    stopMonotonicTime()
     const { store } = await openSecured()
     await guess(store.wsUrl)
     expect([...store.addresses].map(({ address }) => address)).toEqual(['127.0.0.1'])

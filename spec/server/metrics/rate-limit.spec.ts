@@ -5,6 +5,7 @@ import { systemClock } from '../../../src/core/util/clock.js'
 import type { AuditEvent } from '../../../src/node/net/audit.js'
 import { record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
+import { stopMonotonicTime } from '../../support/stop-time.js'
 import { openMetrics } from './exposition.js'
 
 const TOKEN = 'a-token-of-more-than-32-characters'
@@ -26,6 +27,7 @@ async function open() {
 
 describe('The rate limit of the metrics server', () => {
   it('an address is limited after five wrong tokens, but its requests with the token are still served', async () => {
+    stopMonotonicTime()
     const { audit, get } = await open()
     for (let i = 0; i < 5; i++) expect((await get('metrics', 'wrong')).status).toBe(401)
     const limited = await get('healthz', 'wrong')
