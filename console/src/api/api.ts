@@ -49,14 +49,15 @@ export class Api {
     return this.#call(`history?since=${since}`)
   }
 
-  stream(): Observable<StreamLine> {
+  /** Emits the lines that each chunk completes, of which there may be none. */
+  stream(): Observable<readonly StreamLine[]> {
     return this.#request('stream', {}, async (response, next) => {
       const reader = response.body?.getReader()
       const lines = new NdjsonReader()
       for (;;) {
         const chunk = await reader?.read()
         if (chunk?.value === undefined) return
-        for (const line of lines.read(chunk.value)) if (isStreamLine(line)) next(line)
+        next(lines.read(chunk.value).filter(isStreamLine))
       }
     })
   }

@@ -3,7 +3,7 @@ import {
   concat,
   defer,
   EMPTY,
-  map,
+  mergeMap,
   type Observable,
   of,
   repeat,
@@ -54,7 +54,7 @@ const connection = (api: Pick<Api, 'facts' | 'stream'>): Observable<FeedEvent> =
     switchMap(facts => {
       const lines$ = api.stream().pipe(
         timeout({ each: SILENCE_TIMEOUT_MS }),
-        map((line): FeedEvent => ({ type: 'line', line })),
+        mergeMap(lines => lines.map((line): FeedEvent => ({ type: 'line', line }))),
       )
       const ended$ = throwError(() => new Error('The server ended the stream'))
       return concat(of<FeedEvent>({ type: 'open', facts }), lines$, ended$)

@@ -1,4 +1,16 @@
-import { concat, firstValueFrom, NEVER, type Observable, of, Subject, take, throwError, toArray } from 'rxjs'
+import {
+  concat,
+  firstValueFrom,
+  interval,
+  map,
+  NEVER,
+  type Observable,
+  of,
+  Subject,
+  take,
+  throwError,
+  toArray,
+} from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../console/src/api/api.js'
@@ -7,6 +19,7 @@ import type { StoreFacts, StreamLine } from '../../../../src/server/console/cont
 
 const FACTS: StoreFacts = { url: 'mqtt://a:1', wsUrl: 'ws://a:2', seeded: false, version: '1.2.3' }
 const LINE: StreamLine = { type: 'clients', clients: [] }
+const CHUNK: readonly StreamLine[] = [LINE]
 
 const typesOf = (events: readonly FeedEvent[]): string => events.map(({ type }) => type).join(' ')
 
@@ -26,7 +39,7 @@ function timed(api: Parameters<typeof feed>[0], until: number): string[] {
 
 describe('The feed of the server', () => {
   it('the feed emits the facts first, and then every line', async () => {
-    const api = { facts: () => of(FACTS), stream: () => concat(of(LINE, LINE), NEVER) }
+    const api = { facts: () => of(FACTS), stream: () => concat(of([LINE, LINE]), NEVER) }
     expect(await firstValueFrom(feed(api).pipe(take(3), toArray()))).toEqual([
       { type: 'open', facts: FACTS },
       { type: 'line', line: LINE },
@@ -35,11 +48,11 @@ describe('The feed of the server', () => {
   })
 
   it('the feed reconnects when the stream ends, fails or cannot be opened', async () => {
-    const ends: (() => Observable<StreamLine>)[] = [
-      () => of(LINE),
+    const ends: (() => Observable<readonly StreamLine[]>)[] = [
+      () => of(CHUNK),
       () =>
         concat(
-          of(LINE),
+          of(CHUNK),
           throwError(() => new TypeError('network')),
         ),
       () => NEVER,
@@ -50,9 +63,14 @@ describe('The feed of the server', () => {
   })
 
   it('the feed treats silence as a lost connection', () => {
-    const stream = () => concat(of(LINE), NEVER)
+    const stream = () => concat(of(CHUNK), NEVER)
     expect(timed({ facts: () => of(FACTS), stream }, 7_000)).toEqual(['0 open', '0 line', '6 lost', '6 open', '6 line'])
     expect(timed({ facts: () => NEVER, stream }, 6_100)).toEqual(['6 lost'])
+  })
+
+  it('the feed keeps a slow connection on which a long line arrives in chunks', () => {
+    const stream = () => concat(of(CHUNK), interval(2_000).pipe(map(n => (n < 9 ? [] : CHUNK))))
+    expect(timed({ facts: () => of(FACTS), stream }, 20_500)).toEqual(['0 open', '0 line', '20 line'])
   })
 
   it('the feed retries without limit, with an increasing backoff', () => {
@@ -68,7 +86,7 @@ describe('The feed of the server', () => {
   })
 
   it('unsubscribing from the feed aborts the request', () => {
-    const lines$ = new Subject<StreamLine>()
+    const lines$ = new Subject<readonly StreamLine[]>()
     const subscription = feed({ facts: () => of(FACTS), stream: () => lines$ }).subscribe()
     expect(lines$.observed).toBe(true)
     subscription.unsubscribe()
