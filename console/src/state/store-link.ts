@@ -1,5 +1,17 @@
-import { connect, type StateStore, type Status } from 'rx-statestore'
-import { distinctUntilChanged, Observable, repeat, shareReplay, startWith, switchMap, timer } from 'rxjs'
+import { bytes, connect, type StateStore, StateStoreError, type Status } from 'rx-statestore'
+import {
+  catchError,
+  distinctUntilChanged,
+  EMPTY,
+  Observable,
+  repeat,
+  shareReplay,
+  skip,
+  startWith,
+  switchMap,
+  tap,
+  timer,
+} from 'rxjs'
 import type { StoreFacts } from '../../../src/server/console/contract.js'
 
 /**
@@ -16,11 +28,14 @@ export const WRITE_TIMEOUT_MS = 10_000
 /**
  * Emits the page's client, and a new one when the store's address changes. Closes the client when there are no
  * subscribers.
+ *
+ * @param facts$ - a hot observable of the facts, which emits the latest facts on subscription, and again whenever the
+ * page has reconnected to the server
  */
 export const connectStore = (facts$: Observable<StoreFacts>, clientId: string, token: string): Observable<StateStore> =>
   facts$.pipe(
     distinctUntilChanged(isSameStore),
-    switchMap(facts => openStore(facts, clientId, token).pipe(repeat({ delay: () => timer(REOPEN_DELAY_MS) }))),
+    switchMap(facts => openStore(facts, facts$, clientId, token).pipe(repeat({ delay: () => timer(REOPEN_DELAY_MS) }))),
     shareReplay({ bufferSize: 1, refCount: true }),
   )
 
@@ -36,7 +51,12 @@ const isSameStore = (a: StoreFacts, b: StoreFacts): boolean => JSON.stringify(a)
 const loginOf = ({ attached, brokerLogin }: StoreFacts, token: string): object =>
   brokerLogin ?? (attached ? {} : { username: 'console', password: token })
 
-const openStore = (facts: StoreFacts, clientId: string, token: string): Observable<StateStore> =>
+const openStore = (
+  facts: StoreFacts,
+  facts$: Observable<StoreFacts>,
+  clientId: string,
+  token: string,
+): Observable<StateStore> =>
   new Observable(subscriber => {
     const store = connect(facts.wsUrl, {
       clientId,
@@ -48,5 +68,27 @@ const openStore = (facts: StoreFacts, clientId: string, token: string): Observab
     })
     subscriber.add(() => store.close())
     subscriber.next(store)
-    subscriber.add(store.status$.subscribe({ complete: () => subscriber.complete() }))
+    let isConnected = false
+    const status$ = store.status$.pipe(tap(({ state }) => (isConnected = state === 'connected')))
+    subscriber.add(status$.subscribe({ complete: () => subscriber.complete() }))
+    // The fault that ended the connection to the server may have ended this one without a sign.
+    const isSilent = (cause: unknown): boolean =>
+      isConnected && cause instanceof StateStoreError && cause.code === 'timeout'
+    const response$ = store
+      .key('-', bytes)
+      .get()
+      .pipe(
+        catchError((cause: unknown) => {
+          if (isSilent(cause)) void store.close()
+          return EMPTY
+        }),
+      )
+    subscriber.add(
+      facts$
+        .pipe(
+          skip(1),
+          switchMap(() => response$),
+        )
+        .subscribe(),
+    )
   })
