@@ -15,7 +15,7 @@ import { addressOf, connectTcp, RawSocket } from './raw-socket.js'
 
 type Of<C extends Packet['cmd']> = Extract<Packet, { cmd: C }>
 
-/** The time in milliseconds of real time that a broker may take for any operation, regardless of fake timers. */
+/** The time in milliseconds of real time that a broker may send nothing that a test waits for, despite fake timers. */
 const PATIENCE_MS = 10_000
 /** A packet id that no request of a spec has. */
 const LAST_PACKET_ID = 0xffff
@@ -123,16 +123,19 @@ export class TestClient extends RawSocket {
     return super.send(Buffer.concat(pieces))
   }
 
-  /** Resolves when the condition holds or the connection has ended. Rejects if neither happens in time. */
+  /** Resolves when the condition holds or the connection has ended. Rejects if nothing arrives in time. */
   override async until(holds: () => boolean): Promise<void> {
     let isLate = false
-    const timer = setRealTimeout(() => {
-      isLate = true
-      this.hangUp()
-    }, PATIENCE_MS)
+    const wait = (received: number) =>
+      setRealTimeout(() => {
+        isLate = this.received === received
+        if (isLate) this.hangUp()
+        else timer = wait(this.received)
+      }, PATIENCE_MS)
+    let timer = wait(this.received)
     await super.until(holds)
     clearRealTimeout(timer)
-    if (isLate) throw new Error(`no answer within ${PATIENCE_MS} ms`)
+    if (isLate) throw new Error(`nothing arrived within ${PATIENCE_MS} ms`)
   }
 
   /**
