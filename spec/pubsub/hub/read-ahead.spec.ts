@@ -1,5 +1,12 @@
-import { describe, expect, it } from 'vitest'
-import { ReadAheadBudget, ReceiveQueue } from '../../../src/pubsub/hub/websocket-link.js'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+import { SenderRateLimiter } from '../../../src/pubsub/hub/sender-rate-limiter.js'
+import { ReadAheadBudget, ReceiveQueue, WebSocketLink } from '../../../src/pubsub/hub/websocket-link.js'
+import { WriteScheduler } from '../../../src/pubsub/hub/write-scheduler.js'
+import { listen } from '../../support/listen.js'
+import { ManualClock } from '../../support/manual-clock.js'
 
 /** One mebibyte without the 128 bytes of overhead per frame. */
 const MEBIBYTE = 'x'.repeat(1024 * 1024 - 128)
@@ -43,5 +50,22 @@ describe('ReceiveQueue', () => {
     ahead.push(chunk.subarray(100, 110))
     const kept = ahead.shift()
     expect(kept instanceof Uint8Array && [kept.length, kept.buffer.byteLength]).toEqual([10, 10])
+  })
+})
+
+describe('WebSocketLink', () => {
+  it('a new connection of a user with thousands of queued frames is read only when the frames were processed', async () => {
+    const server = createServer()
+    const accepted = once(new WebSocketServer({ server }), 'connection')
+    const client = new WebSocket(`ws://127.0.0.1:${await listen(server)}`)
+    onTestFinished(() => client.terminate())
+    const [[socket, request]] = await Promise.all([accepted, once(client, 'open')])
+    const limits = { maxFrameRatePerUser: 10, maxByteRatePerUser: 1_000 }
+    const meter = new SenderRateLimiter(limits, new ManualClock()).meterFor('ann', '192.0.2.1')
+    meter.addQueued(5_000)
+    new WebSocketLink(socket, request.socket, new WriteScheduler(), new ReadAheadBudget(), meter)
+    expect(socket.isPaused).toBe(true)
+    meter.addQueued(-5_000)
+    expect(socket.isPaused).toBe(false)
   })
 })

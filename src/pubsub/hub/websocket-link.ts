@@ -80,7 +80,6 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     this.#waiting = new ReceiveQueue(budget)
     this.#meter = meter
     this.#onClosing = onClosing
-    meter.add(this)
     this.#socket = socket
     this.#stream = stream
     this.#writes = writes
@@ -88,6 +87,8 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
     socket.on('error', error => {
       if ('code' in error && String(error.code).startsWith('WS_ERR_')) this.#listener?.onViolation()
     })
+    // Comes last, because the meter stops reading immediately if other connections of the user have too many frames.
+    meter.add(this)
   }
 
   get isBound(): boolean {
