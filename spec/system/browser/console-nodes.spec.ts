@@ -8,7 +8,7 @@ import { expectAccessible } from './support/accessibility.js'
 import { describeInBrowser } from './support/browser.js'
 import { ConsolePage, startConsole } from './support/console.js'
 import { takePictures } from './support/looks.js'
-import { reads } from './support/waiting.js'
+import { reads, recordTexts } from './support/waiting.js'
 
 describeInBrowser('Nodes on the console', open => {
   it.skipIf(!SERVICES.nats.present)(
@@ -34,10 +34,12 @@ describeInBrowser('Nodes on the console', open => {
       await reads(ui.health, /Live\s*· 2\/2 nodes/)
       // A single node cannot discard the keys of the cluster.
       expect(await page.getByRole('button', { name: 'Discard keys…' }).count()).toBe(0)
+      const state = row('south').locator('[data-label=state]')
+      const states = await recordTexts(state)
       await south.close()
-      await reads(row('south').locator('[data-label=state]'), 'No heartbeat')
       await reads(ui.health, /Live\s*· 1\/2 nodes/)
-      await reads(row('south').locator('[data-label=state]'), 'Offline')
+      await reads(state, 'Offline')
+      expect(await states()).toContainEqual(expect.stringContaining('No heartbeat'))
       await reads(row('south').locator('[data-label=clients]'), '–')
       await expectAccessible(page)
       await takePictures(page, 'console-nodes')
