@@ -3,7 +3,7 @@ import type { ISubscribePacket, Packet } from 'mqtt-packet'
 import { firstValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { connect } from '../../../src/client/index.js'
-import { openSession } from '../../../src/client/session/open-session.js'
+import { openSession, shareSession } from '../../../src/client/session/open-session.js'
 import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record } from '../../support/open-client.js'
@@ -99,8 +99,8 @@ describe('a missing SUBACK', () => {
     expect(seen.loss).toContain('no response to SUBSCRIBE')
   })
 
-  /** Opens a client over a caller's connection to a broker. `subscribes` has the packets that the broker received. */
-  async function openOverCallers(respond: (side: BrokerSide, packet: ISubscribePacket, count: number) => void) {
+  /** Opens a caller's connection to a broker. `subscribes` has the packets that the broker received. */
+  async function openCallers(respond: (side: BrokerSide, packet: ISubscribePacket, count: number) => void) {
     const subscribes: ISubscribePacket[] = []
     const broker = await scriptedBroker(
       ({ send }) => send(CONNACK),
@@ -111,6 +111,11 @@ describe('a missing SUBACK', () => {
     const callers = connectMqtt(broker.url, { protocolVersion: 5, clientId: 'c' })
     onTestFinished(async () => callers.endAsync(true))
     await new Promise<void>(resolve => callers.once('connect', () => resolve()))
+    return { callers, broker, subscribes }
+  }
+
+  async function openOverCallers(respond: (side: BrokerSide, packet: ISubscribePacket, count: number) => void) {
+    const { callers, broker, subscribes } = await openCallers(respond)
     const clock = new ManualClock()
     const client = connect(callers, { clock })
     onTestFinished(async () => client.close())
@@ -148,6 +153,48 @@ describe('a missing SUBACK', () => {
     await expect.poll(() => subacks).toBe(2)
     clock.advance(60_000)
     expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'connected'])
+  })
+
+  it("a client over a caller's connection subscribes again at growing intervals, and is ready after a day", async () => {
+    const { callers, clock, status, subscribes, broker } = await openOverCallers(() => undefined)
+    await expect.poll(() => subscribes).toHaveLength(1)
+    const subscribe = vi.spyOn(callers, 'subscribe')
+    const counts = [10_000, 10_000, 10_000, 40_000, 80_000, 160_000, 300_000, 300_000].map(ms => {
+      clock.advance(ms)
+      return subscribe.mock.calls.length
+    })
+    expect(counts).toEqual([1, 1, 2, 3, 4, 5, 6, 7])
+    for (let i = 0; i < 288; i++) clock.advance(300_000)
+    await expect.poll(() => subscribes).toHaveLength(296)
+    const [last] = subscribes.slice(-1)
+    for (const side of broker.sides) grant(side, last ?? expect.fail())
+    await status.until(({ values }) => values.at(-1)?.state === 'connected')
+  })
+
+  it("each subscription over a caller's connection is repeated until its own SUBACK", async () => {
+    const { callers, subscribes } = await openCallers(() => undefined)
+    const clock = new ManualClock()
+    const session = shareSession(callers, clock)
+    onTestFinished(() => session.close())
+    session.open({
+      connected: () => undefined,
+      disconnected: () => undefined,
+      failed: () => undefined,
+      closed: () => undefined,
+      message: () => undefined,
+    })
+    for (const [filter, id] of [
+      ['a', 1],
+      ['b', 2],
+      ['a', 3],
+    ] as const)
+      session.subscribe([filter], id, () => undefined)
+    await expect.poll(() => subscribes).toHaveLength(3)
+    clock.advance(10_000)
+    await expect.poll(() => subscribes).toHaveLength(5)
+    const repeated = subscribes.slice(3)
+    expect(repeated.map(({ subscriptions: [first] }) => first?.topic)).toEqual(['b', 'a'])
+    expect(repeated.map(({ properties }) => properties?.subscriptionIdentifier)).toEqual([2, 3])
   })
 
   it("a closed client over a caller's connection does not subscribe again", async () => {

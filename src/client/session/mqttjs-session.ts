@@ -16,6 +16,8 @@ import { checkAlive, onWake } from './wake.js'
 
 /** Maximum silence of the broker before SUBACK, after which the connection is dropped, ms. */
 const SUBACK_TIMEOUT_MS = 10_000
+/** Maximum interval of repeated SUBSCRIBEs over a caller's connection, ms. mqtt.js keeps each one until its SUBACK. */
+const MAX_SUBSCRIBE_INTERVAL_MS = 300_000
 const NO_SUBACK = 'no response to SUBSCRIBE'
 /** Number of bytes in that time that still count as silence. Responses to pings take up to 40 bytes. */
 const MAX_PING_BYTES = 64
@@ -60,8 +62,8 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #connection: Connection = 'none'
   readonly #lossDetails = new LossDetails()
   #stopWakeChecks: () => void = () => undefined
-  /** Ends the wait for the latest SUBACK. */
-  #stopSubackWait: () => void = () => undefined
+  /** Functions that end the wait for the latest SUBACK, by the subscribed filters. */
+  readonly #subackWaits = new Map<string, () => void>()
 
   constructor(client: MqttJsClient, own: OwnedConnection | undefined, clock: Clock) {
     this.#client = client
@@ -142,8 +144,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     done: (reasonCodes: readonly number[]) => void,
   ): void {
     for (const filter of filters) this.#filters.add(filter)
+    const name = filters.join()
     // A later subscription of a caller's client replaces the earlier one, which must not be sent again.
-    if (this.isShared) this.#stopSubackWait()
+    if (this.isShared) this.#subackWaits.get(name)?.()
     const { stream } = this.#client
     const options = subscriptionId === undefined ? {} : { properties: { subscriptionIdentifier: subscriptionId } }
     let isAnswered = false
@@ -164,7 +167,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       cancel()
       stream.off('close', stop)
     }
-    this.#stopSubackWait = stop
+    this.#subackWaits.set(name, stop)
     stream.once('close', stop)
     send()
   }
@@ -209,25 +212,31 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   /**
    * Drops the connection if only responses to pings arrive for a while. While messages arrive, the SUBACK may follow
-   * them on a slow link. Only the caller may end its connection, over which `subscribeAgain` is called instead. Returns
-   * a function that ends the wait.
+   * them on a slow link. Only the caller may end its connection, over which `subscribeAgain` is called instead, at
+   * growing intervals. Returns a function that ends the wait.
    */
   #awaitSuback(subscribeAgain: () => void): () => void {
-    const receivedBytes = this.received ?? 0
-    let cancel = this.#clock.schedule(SUBACK_TIMEOUT_MS, () => {
-      const isReceiving = (this.received ?? 0) - receivedBytes > MAX_PING_BYTES
-      if (!this.isShared && !isReceiving) {
-        this.#abort(new Error(NO_SUBACK))
-        return
-      }
-      cancel = this.#awaitSuback(subscribeAgain)
-      if (!this.isShared) return
-      subscribeAgain()
-      this.#listener?.failed(
-        new StateStoreError('timeout', `The broker sent ${NO_SUBACK}; the client subscribes again`),
-      )
-    })
+    let cancel: () => void = () => undefined
+    const wait = (timeoutMs: number): void => {
+      const receivedBytes = this.received ?? 0
+      cancel = this.#clock.schedule(timeoutMs, () => {
+        if (this.isShared) {
+          wait(Math.min(2 * timeoutMs, MAX_SUBSCRIBE_INTERVAL_MS))
+          subscribeAgain()
+          this.#listener?.failed(
+            new StateStoreError('timeout', `The broker sent ${NO_SUBACK}; the client subscribes again`),
+          )
+        } else if ((this.received ?? 0) - receivedBytes > MAX_PING_BYTES) wait(timeoutMs)
+        else this.#abort(new Error(NO_SUBACK))
+      })
+    }
+    wait(SUBACK_TIMEOUT_MS)
     return () => cancel()
+  }
+
+  #stopSubackWaits(): void {
+    for (const stop of this.#subackWaits.values()) stop()
+    this.#subackWaits.clear()
   }
 
   #createInbox({ router, maximumPacketSize, isManualAck }: OwnedConnection): Inbox | undefined {
@@ -284,7 +293,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   #onLost(): void {
-    this.#stopSubackWait()
+    this.#stopSubackWaits()
     this.#publisher.dropCallbacks()
     const loss = this.#lossDetails.takeLoss(this.url, this.clientId)
     if (this.#client.disconnecting) return
@@ -319,7 +328,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#listener = undefined
     this.#connectionManager?.cancel()
     this.#stopWakeChecks()
-    this.#stopSubackWait()
+    this.#stopSubackWaits()
     this.#publisher.dropCallbacks()
     this.#detach()
     Reflect.deleteProperty(this.#client, SHARED)
