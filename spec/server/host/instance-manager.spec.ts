@@ -40,3 +40,17 @@ it('a node does not repeat a restart that fails while its store closes', async (
   expect(schedule).not.toHaveBeenCalledWith(5_000, expect.anything())
   expect(statuses.values.map(({ state }) => state)).toEqual(['kept'])
 })
+
+it('a node does not repeat a failed restart if another restart follows', async () => {
+  const { events, storage, instances, statuses } = await open()
+  const monitor = new NodeMonitor(events, instances)
+  onTestFinished(() => monitor.stop())
+  const schedule = vi.spyOn(systemClock, 'schedule')
+  onTestFinished(() => void vi.restoreAllMocks())
+  vi.spyOn(storage, 'open').mockRejectedValueOnce(new Error('no messages arrive'))
+  const [failed, restarted] = [monitor.restart(), monitor.restart()]
+  await expect(failed).rejects.toThrow('no messages arrive')
+  await restarted
+  expect(schedule).not.toHaveBeenCalledWith(5_000, expect.anything())
+  expect([instances.isAccepting, statuses.values.map(({ state }) => state)]).toEqual([true, ['kept']])
+})

@@ -155,6 +155,7 @@ export class NodeMonitor {
   readonly #events: StoreEvents
   readonly #instances: InstanceManager
   readonly #subscription: Subscription
+  #lastRestart: Promise<void> | undefined
   #cancel: () => void = () => undefined
 
   constructor(events: StoreEvents, instances: InstanceManager) {
@@ -174,11 +175,13 @@ export class NodeMonitor {
   /** Restarts the node. Rejects if that fails, and then tries again until the node runs. */
   async restart(): Promise<void> {
     this.#cancel()
+    const restarted = this.#instances.restart('kept')
+    this.#lastRestart = restarted
     try {
-      await this.#instances.restart('kept')
-      this.#cancel()
+      await restarted
     } catch (error) {
-      if (!this.#subscription.closed) this.#retry(error)
+      // A restart that is already waiting makes a retry unnecessary.
+      if (this.#lastRestart === restarted && !this.#subscription.closed) this.#retry(error)
       throw error
     }
   }
