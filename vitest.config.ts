@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { QuietReporter } from './spec/support/quiet-reporter.js'
 
@@ -64,10 +65,10 @@ export default defineConfig(async ({ mode }) => {
       },
     },
   })
-  const quick = [
-    project('unit', ['spec/**/*.spec.ts'], ['spec/system/**', ...ISOLATED, ...MUTANTS], false),
-    project('isolated', ISOLATED, ['spec/system/**'], true),
-  ]
+  const unit = project('unit', ['spec/**/*.spec.ts'], ['spec/system/**', ...ISOLATED, ...MUTANTS], false)
+  // The console imports the package, which `npm test` does not build.
+  const sources = [{ find: /^rx-statestore$/, replacement: resolve('src/client/index.ts') }]
+  const quick = [{ ...unit, resolve: { alias: sources } }, project('isolated', ISOLATED, ['spec/system/**'], true)]
   const pages = project('pages', PAGES, missing, false)
   const attacks = project('attacks', ATTACKS, missing, false)
   const oldest = project('oldest mqtt.js', ['spec/client/{session,connect}/*.spec.ts'], ISOLATED, false)
