@@ -236,7 +236,6 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   #stopSubackWaits(): void {
     for (const stop of this.#subackWaits.values()) stop()
-    this.#subackWaits.clear()
   }
 
   #createInbox({ router, maximumPacketSize, isManualAck }: OwnedConnection): Inbox | undefined {
