@@ -50,6 +50,7 @@ describe('OfflineSessions', () => {
       lastRetainedSequence: 0,
       evictSession: () => undefined,
       onMemoryExceeded: () => undefined,
+      reassign: () => undefined,
     }
     leave = (owner, id, will) => {
       const session = new Session(id, host)

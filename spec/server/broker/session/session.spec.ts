@@ -15,6 +15,7 @@ const setUp = (limit = 1e9) => {
     now: () => 0,
     evictSession: () => undefined,
     onMemoryExceeded: () => undefined,
+    reassign: () => undefined,
   }
   const session = new Session('ann', host)
   const subscribe = (filter: string, qos: 0 | 1 | 2, id?: number) => {

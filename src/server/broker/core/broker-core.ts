@@ -4,12 +4,13 @@ import type { Client } from '../../../core/mqtt5/peer.js'
 import { PublishEncoder } from '../../../core/mqtt5/publish-encoder.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
 import type { Clock } from '../../../core/util/clock.js'
+import { DeferredTasks } from '../../../core/util/deferred-tasks.js'
 import { Timeouts } from '../../../core/util/timeouts.js'
 import { LIMIT } from '../limits/limits.js'
 import { BrokerMemoryBudget, MemoryEvictor } from '../limits/memory-evictor.js'
 import { admitConnection, type BrokerQuotas, NO_QUOTAS, QuotaAccounts } from '../limits/quota-accounts.js'
 import { Traffic } from '../limits/traffic.js'
-import { copyContentIfSparse, type Message } from '../routing/delivery.js'
+import { copyContentIfSparse, type Delivery, type Message, sizeOf } from '../routing/delivery.js'
 import { isTooDeep } from '../routing/filter-trie.js'
 import { DEFAULT_RETAINED_LIMITS, type MessageTest, RetainedMessages } from '../routing/retained-messages.js'
 import { Router, sharedFilter } from '../routing/router.js'
@@ -50,7 +51,8 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   readonly #allConnections = new Set<Connection>()
   readonly #offlineSessions: OfflineSessions
   #closing = false
-  readonly #deferredTasks = new DeferredTasks()
+  /** The wills and the reassigned messages of sessions that ended. Each of them may end other sessions. */
+  readonly #deferredTasks = new DeferredTasks(error => this.handler.onError(error, ''))
   readonly #memoryEvictor: MemoryEvictor
   readonly #sysTopics: SysTopics | undefined
 
@@ -61,7 +63,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     this.accounts = new QuotaAccounts(quotas ?? NO_QUOTAS, () => clock.monotonic())
     this.budget = new BrokerMemoryBudget(memoryBudget, () => this.#memoryEvictor.scheduleEviction())
     this.retained = new RetainedMessages(this.budget, quotas?.total ?? DEFAULT_RETAINED_LIMITS)
-    this.timeouts = new Timeouts(clock, task => this.#runSafely(task))
+    this.timeouts = new Timeouts(clock, task => this.#runSafely(() => this.#deferredTasks.run(task)))
     this.#offlineSessions = new OfflineSessions(this, memoryBudget)
     this.#memoryEvictor = new MemoryEvictor(this, this.#allConnections, this.#sessions)
     this.maximumPacketSize = maximumPacketSize
@@ -165,20 +167,23 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     previousConnection?.disconnect(REASON.sessionTakenOver, 'another connection has the same client id')
     const resumed = connect.cleanStart ? undefined : this.#sessions.get(clientId)
     if (resumed === undefined && existing !== undefined) this.end(existing)
-    const session = resumed ?? new Session(clientId, this)
-    if (resumed) this.#offlineSessions.remove(resumed)
-    session.expirySeconds = Math.min(connect.sessionExpiry, LIMIT.sessionExpirySeconds)
-    session.owner = owner
-    session.setAccount(account)
     if (resumed) {
+      this.#offlineSessions.remove(resumed)
+      resumed.owner = owner
+      resumed.setAccount(account)
       this.#revokeSubscriptions(resumed)
       discardForbidden(resumed)
     }
+    // The messages that were passed to others may have caused an eviction.
+    const session = resumed === undefined || resumed.isEnded ? new Session(clientId, this) : resumed
+    session.expirySeconds = Math.min(connect.sessionExpiry, LIMIT.sessionExpirySeconds)
+    session.owner = owner
+    session.setAccount(account)
     this.#sessions.set(clientId, session)
     this.#connections.set(session, connection)
     this.traffic.maxConnections = Math.max(this.traffic.maxConnections, this.connectionCount)
     this.#allConnections.add(connection)
-    return { session, isSessionPresent: resumed !== undefined }
+    return { session, isSessionPresent: session === resumed }
   }
 
   detach(connection: Connection, session: Session, will: Will | undefined): void {
@@ -212,7 +217,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   scheduleWill(client: Client, session: Session, will: Will): void {
     // Routing a message may disconnect a slow receiver, whose will is then due. The will is deferred, so that every
     // subscriber receives the message before the will.
-    this.#deferredTasks.defer(() => this.#runSafely(() => this.#publishWill(client, session, will)))
+    this.#deferredTasks.defer(() => this.#publishWill(client, session, will))
   }
 
   #publishWill(client: Client, session: Session, will: Will): void {
@@ -235,7 +240,18 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   }
 
   onMemoryExceeded(): void {
-    this.#memoryEvictor.evict()
+    this.#deferredTasks.run(this.#memoryEvictor.evict)
+  }
+
+  /**
+   * Passes messages of a session to other members of shared subscriptions, after the current operation. Drops the
+   * messages for which no memory is left, because they would end the session of the next member.
+   */
+  reassign(deliveries: readonly Delivery[]): void {
+    if (deliveries.length === 0 || this.#closing) return
+    this.#deferredTasks.defer(() => {
+      for (const delivery of deliveries) if (this.budget.hasRoomFor(sizeOf(delivery))) delivery.reassign?.(delivery)
+    })
   }
 
   /**
@@ -323,38 +339,6 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
 function discardForbidden(session: Session): void {
   const { owner } = session
   if (owner) session.discard(({ topic }) => !owner.canReceive(topic))
-}
-
-/**
- * Runs tasks after the current operation. For example, if routing a message disconnects a slow receiver, every
- * subscriber gets the message before the receiver's will.
- *
- * @example
- * ```ts
- * // `defer(publishWill)` inside runs after routing
- * deferredTasks.run(() => router.route(message))
- * ```
- */
-export class DeferredTasks {
-  #isRunning = false
-  readonly #tasks: (() => void)[] = []
-
-  run<T>(work: () => T): T {
-    if (this.#isRunning) return work()
-    this.#isRunning = true
-    try {
-      return work()
-    } finally {
-      this.#isRunning = false
-      for (const task of this.#tasks.splice(0)) task()
-    }
-  }
-
-  /** Runs the task after the current {@link run}, or immediately if none is running. */
-  defer(task: () => void): void {
-    if (this.#isRunning) this.#tasks.push(task)
-    else task()
-  }
 }
 
 export interface CoreOptions {

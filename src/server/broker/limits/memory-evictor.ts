@@ -1,4 +1,5 @@
 import type { Clock } from '../../../core/util/clock.js'
+import { unlessRunning } from '../../../core/util/deferred-tasks.js'
 import type { Timeouts } from '../../../core/util/timeouts.js'
 
 /**
@@ -30,9 +31,13 @@ export class BrokerMemoryBudget {
     return this.#used > this.limit
   }
 
+  hasRoomFor(bytes: number): boolean {
+    return this.#used + bytes <= this.limit
+  }
+
   /** Reserves bytes unless they would exceed the limit. Returns whether the bytes are reserved. */
   tryReserve(bytes: number): boolean {
-    if (this.#used + bytes > this.limit) {
+    if (!this.hasRoomFor(bytes)) {
       this.#onExceeded()
       return false
     }
@@ -121,13 +126,14 @@ export class MemoryEvictor {
     this.#sessions = sessions
   }
 
-  evict(): void {
+  /** Evicts until enough memory is free. Does nothing if the end of an evicted item exceeds the budget again. */
+  readonly evict = unlessRunning(() => {
     const now = this.#host.clock.monotonic()
     if (now < this.#failedAt + this.#intervalMs) return
     this.#evictConnections()
     this.#evictLargest(this.#sessions, measureHeld)
     if (this.#host.budget.isExceeded) this.#failedAt = now
-  }
+  })
 
   /**
    * Schedules an eviction of connections. It runs later, and spares sessions, because the caller may be using one of

@@ -124,10 +124,10 @@ export class DeliveryQueue {
   }
 
   /**
-   * Discards matching unsent messages, and cancels the retransmission of matching sent messages. Passes messages of
-   * shared subscriptions to other members, as {@link clear} does.
+   * Discards matching unsent messages, and cancels the retransmission of matching sent messages. Returns messages as
+   * {@link clear} does.
    */
-  discard(matches: (delivery: Delivery) => boolean): void {
+  discard(matches: (delivery: Delivery) => boolean): readonly Delivery[] {
     const undelivered: Delivery[] = []
     for (const item of this.#inFlight.values.sort((a, b) => a.sequence - b.sequence)) {
       if (item.delivery === undefined || !matches(item.delivery)) continue
@@ -138,7 +138,7 @@ export class DeliveryQueue {
       undelivered.push(delivery)
       this.#sessionUsage.remove(delivery)
     })
-    for (const delivery of undelivered) delivery.reassign?.(delivery)
+    return undelivered.filter(({ reassign }) => reassign !== undefined)
   }
 
   /** Handles a PUBACK. Returns whether its packet id was awaiting PUBACK. */
@@ -167,10 +167,10 @@ export class DeliveryQueue {
   }
 
   /**
-   * Clears the queue. Passes messages of shared subscriptions to other members, except sent QoS 2 messages (MQTT 5.0,
-   * section 4.8.2).
+   * Clears the queue. Returns the messages of shared subscriptions that other members may receive, which are all except
+   * sent QoS 2 messages (MQTT 5.0, section 4.8.2).
    */
-  clear(): void {
+  clear(): readonly Delivery[] {
     const sent = this.#inFlight.values.filter(({ qos }) => qos === 1).sort((a, b) => a.sequence - b.sequence)
     const undelivered = sent.flatMap(({ delivery }) => delivery ?? [])
     for (let next = this.#pendingDeliveries.shift(); next !== undefined; next = this.#pendingDeliveries.shift())
@@ -180,7 +180,7 @@ export class DeliveryQueue {
     this.#sessionUsage.clear()
     this.#unacknowledged = 0
     this.#sender = undefined
-    for (const delivery of undelivered) delivery.reassign?.(delivery)
+    return undelivered.filter(({ reassign }) => reassign !== undefined)
   }
 
   // The next two are methods, because V8 calls a function of its runtime for each read of a private getter.

@@ -38,6 +38,8 @@ export interface SessionHost {
   now(): number
   evictSession(session: Session): void
   onMemoryExceeded(): void
+  /** Passes messages of shared subscriptions to other members. */
+  reassign(deliveries: readonly Delivery[]): void
 }
 
 /** The session state of a client, kept while the client is offline (MQTT 5.0, section 4.1). */
@@ -232,8 +234,9 @@ export class Session implements Subscriber, Evictable {
   }
 
   discard(matches: (delivery: Delivery) => boolean): void {
-    this.deliveryQueue.discard(matches)
+    const discarded = this.deliveryQueue.discard(matches)
     this.#updateOfflineBytes()
+    this.#host.reassign(discarded)
   }
 
   /** Ends the session. The caller must have removed the subscriptions from the router. */
@@ -244,10 +247,11 @@ export class Session implements Subscriber, Evictable {
     this.#replays = undefined
     this.#filterTrie = undefined
     this.#cachedTopic = undefined
-    this.deliveryQueue.clear()
+    const undelivered = this.deliveryQueue.clear()
     this.#updateOfflineBytes()
     this.#host.budget.release(PACKET_ID_BYTES * (this.#unreleasedIds?.size ?? 0))
     this.#unreleasedIds = undefined
+    this.#host.reassign(undelivered)
   }
 
   // A method, because V8 calls a function of its runtime for each read of a private getter.
