@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ArgumentError } from '../src/core/util/errors.js'
 import { type Environment, settingsFromEnv } from '../src/node/settings.js'
+import { Authority, type Pair } from './support/certificates.js'
 import { temporaryFolder } from './support/temporary-folder.js'
 
 const folder = temporaryFolder()
@@ -12,8 +13,11 @@ const file = (name: string, content: string | Uint8Array): string => {
   return path
 }
 
+const pick = ({ cert, key }: Pair): Pair => ({ cert, key })
 const broker = { AIO_BROKER_HOSTNAME: 'aio-broker' }
-const pair = { AIO_TLS_CERT_FILE: file('cert', 'CERT'), AIO_TLS_KEY_FILE: file('key', 'KEY') }
+const authority = new Authority('/CN=authority')
+const panel = authority.issue('/CN=panel')
+const pair = { AIO_TLS_CERT_FILE: file('cert', panel.cert), AIO_TLS_KEY_FILE: file('key', panel.key) }
 
 describe('settingsFromEnv', () => {
   it('settingsFromEnv returns the defaults of the official clients', () => {
@@ -46,14 +50,15 @@ describe('settingsFromEnv', () => {
       AIO_MQTT_SESSION_EXPIRY: '7200',
       AIO_MQTT_CLEAN_START: 'true',
     }
-    expect(settingsFromEnv(env)).toEqual({
+    const { credentials, ...settings } = settingsFromEnv(env)
+    expect(settings).toEqual({
       url: 'mqtts://aio-broker:8883',
       clientId: 'panel-7',
       username: 'eve',
       password: 'wonder',
       ca: 'CA',
-      cert: 'CERT',
-      key: 'KEY',
+      cert: panel.cert,
+      key: panel.key,
       keyPassphrase: 'open',
       keepAlive: 45_000,
       sessionExpiry: 7_200_000,
@@ -68,13 +73,40 @@ describe('settingsFromEnv', () => {
     expect(new Uint8Array(authentication?.data ?? [])).toEqual(token)
   })
 
-  it('settingsFromEnv reads the service account token again before every connection attempt', async () => {
+  it('every file is read again before every connection attempt', async () => {
+    const other = authority.issue('/CN=other')
+    const env = {
+      ...broker,
+      AIO_MQTT_PASSWORD_FILE: file('later-password', 'today'),
+      AIO_TLS_CA_FILE: file('later-ca', authority.cert),
+      AIO_TLS_CERT_FILE: file('later-cert', panel.cert),
+      AIO_TLS_KEY_FILE: file('later-key', panel.key),
+      AIO_TLS_KEY_PASSWORD_FILE: file('later-passphrase', 'today'),
+    }
+    const { credentials } = settingsFromEnv(env)
+    const today = { password: 'today', ca: authority.cert, ...pick(panel), keyPassphrase: 'today' }
+    expect(await credentials?.()).toEqual(today)
+    file('later-password', 'tomorrow')
+    file('later-ca', other.cert)
+    file('later-cert', other.cert)
+    file('later-key', other.key)
+    file('later-passphrase', 'tomorrow')
+    const tomorrow = { password: 'tomorrow', ca: other.cert, ...pick(other), keyPassphrase: 'tomorrow' }
+    expect(await credentials?.()).toEqual(tomorrow)
+  })
+
+  it('the service account token is read again before every connection attempt', async () => {
     const path = file('token-of-today', 'today')
     const { credentials } = settingsFromEnv({ ...broker, AIO_SAT_FILE: path })
     const token = async (): Promise<string> => String((await credentials?.())?.authentication?.data)
     expect(await token()).toBe('today')
     file('token-of-today', 'tomorrow')
     expect(await token()).toBe('tomorrow')
+  })
+
+  it('a key that does not match its certificate is refused', () => {
+    const env = { ...broker, ...pair, AIO_TLS_KEY_FILE: file('another-key', authority.key) }
+    expect(() => settingsFromEnv(env)).toThrow(/Cannot use these certificates and keys: .*mismatch/)
   })
 
   it.each(['wonder\n', 'wonder\r\n'])('settingsFromEnv removes the line end after a password', content => {

@@ -10,10 +10,11 @@ import {
   tap,
 } from 'rxjs'
 import type { ConnectOptions } from '../client/index.js'
+import { formatUrl } from '../core/util/format-url.js'
 import { type GivenOptions, type OptionTable, text } from '../core/util/options.js'
 import { ATTACH_OPTIONS, settingsFrom as checkAttachOptions } from '../server/attach/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
-import type { ServeConsoleOptions } from '../server/console/index.js'
+import type { BrokerLogin, ServeConsoleOptions } from '../server/console/index.js'
 import {
   type AttachedState,
   type AttachedStore,
@@ -26,7 +27,7 @@ import type { MetricsServer } from '../server/metrics/index.js'
 import { STORAGE_OPTIONS } from '../server/storage/storage-options.js'
 import { auditTarget, checkAuditLog, prepareAuditLog, writeAuditLog } from './audit-log.js'
 import { addConfigFlags, Config, type ConfigFlags, type EffectiveSetting, printConfig } from './config.js'
-import { brokerOf, contentOf, optionsOf, urlsOf } from './connection.js'
+import { contentOf, optionsOf, urlsOf } from './connection.js'
 import {
   CONSOLE,
   type ConsoleServerFlags,
@@ -171,7 +172,7 @@ async function runAt(url: string, flags: AttachFlags, io: Io): Promise<void> {
   const token = await prepareMetrics(flags, {})
   warnBeyondHeap(optionsIn(ATTACH_OPTIONS, flags), eventLog)
   const store = await attach(url, { ...optionsFrom(flags, io), ...(log !== undefined && { log }) })
-  const broker = brokerOf(url)
+  const broker = formatUrl(url)
   const context: PrintContext = { broker, flags, eventLog, io }
   const messages$ = merge(
     store.state$.pipe(
@@ -304,6 +305,10 @@ function brokerOfConsole(flags: AttachFlags): BrokerOfConsole {
   if (username === undefined && file !== undefined)
     throw new Failure(EXIT.usage, '--console-broker-password-file requires --console-broker-user')
   if (username === undefined) return { brokerUrl }
-  const password = contentOf('--console-broker-password-file', file)?.replace(/\r?\n$/, '')
-  return { brokerUrl, brokerLogin: { username, ...(password !== undefined && { password }) } }
+  const brokerLogin = (): BrokerLogin => {
+    const password = contentOf('--console-broker-password-file', file)?.replace(/\r?\n$/, '')
+    return { username, ...(password !== undefined && { password }) }
+  }
+  brokerLogin()
+  return { brokerUrl, brokerLogin }
 }

@@ -4,6 +4,7 @@ import {
   ClosedError,
   ConnectionRefusedError,
   type ConnectOptions,
+  type Credentials,
   connect,
   type StateStore,
   type StateStoreError,
@@ -12,7 +13,14 @@ import {
 } from '../client/index.js'
 import { type Clock, systemClock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
-import { optionsFromEnv, urlsFromEnv } from '../node/environment.js'
+import { formatUrl } from '../core/util/format-url.js'
+import {
+  checkTlsCredentials,
+  credentialsFromEnv,
+  type Environment,
+  optionsFromEnv,
+  urlsFromEnv,
+} from '../node/environment.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { type ConnectionFlags, DEFAULT_TIMEOUT, DEFAULT_URL, URL_VARIABLE } from './flags.js'
 import type { Io } from './io.js'
@@ -46,7 +54,7 @@ export function open(flags: ConnectionFlags, io: Io, requestClock: Pick<Clock, '
   const clock = { ...systemClock, now: () => requestClock.now() }
   const options = { ...optionsOf(flags, io), timeout, connectTimeout, reconnect: RECONNECT, clock }
   const store = connect(urls, options)
-  return { store, broker: urls.map(brokerOf).join(' or '), timeout }
+  return { store, broker: urls.map(formatUrl).join(' or '), timeout }
 }
 
 /** Returns the addresses of the broker, from flags or else from the environment. */
@@ -57,16 +65,15 @@ export function urlsOf(flags: ConnectionFlags, io: Io): readonly string[] {
   return [urlsFromEnv(io.env) ?? DEFAULT_URL].flat()
 }
 
-/** Returns the connection options of flags, completed from the environment. */
-export const optionsOf = (flags: ConnectionFlags, io: Io): ConnectOptions => ({
-  ...environment(flags, io),
-  ...optionsFromFlags(flags),
-})
-
-/** Returns the name of a broker for messages: its URL without the user name and password. */
-export function brokerOf(url: string): string {
-  const { protocol, host } = new URL(url)
-  return `${protocol}//${host}`
+/** Returns the connection options of flags, completed from the environment. Throws if a file cannot be used. */
+export function optionsOf(flags: ConnectionFlags, { env }: Pick<Io, 'env'>): ConnectOptions {
+  const { clientId } = flags
+  const { credentials: _, authentication: _replaced, ...options } = optionsFromEnv(env)
+  // The files are read again before each attempt to connect, because a client may outlive a password or certificate.
+  const credentials = (): Credentials => credentialsOf(flags, env)
+  const current = credentials()
+  checkTlsCredentials(current)
+  return { ...options, ...(clientId !== undefined && { clientId }), ...current, credentials }
 }
 
 /**
@@ -111,25 +118,24 @@ export function refused(broker: string, error: StateStoreError): Failure {
   return new Failure(EXIT.failed, `${broker}: ${why}`, { cause: error })
 }
 
-// A user name or password in flags replaces the service account token of the environment.
-function environment(flags: ConnectionFlags, io: Io): ConnectOptions {
-  const { authentication, credentials, ...options } = optionsFromEnv(io.env)
-  const replaced = flags.username !== undefined || flags.password !== undefined
-  return authentication && credentials && !replaced ? { ...options, authentication, credentials } : options
-}
-
-function optionsFromFlags(flags: ConnectionFlags): ConnectOptions {
-  const { clientId, username, password, ca, cert, key, keyPasswordFile } = flags
-  const options: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
-    clientId,
-    username,
-    password,
-    ca: contentOf('--ca', ca),
-    cert: contentOf('--cert', cert),
-    key: contentOf('--key', key),
-    keyPassphrase: contentOf('--key-password-file', keyPasswordFile)?.replace(/\r?\n$/, ''),
+/** Returns the credentials of flags or, where no flag is set, of the environment. */
+export function credentialsOf(flags: ConnectionFlags, env: Environment): Credentials {
+  const { username, password, ca, cert, key, keyPasswordFile } = flags
+  const { authentication, ...inEnvironment } = credentialsFromEnv(env)
+  // A user name or password in flags replaces the service account token of the environment.
+  const isReplaced = authentication === undefined || username !== undefined || password !== undefined
+  return {
+    ...inEnvironment,
+    ...(!isReplaced && { authentication }),
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(ca !== undefined && { ca: contentOf('--ca', ca) }),
+    ...(cert !== undefined && { cert: contentOf('--cert', cert) }),
+    ...(key !== undefined && { key: contentOf('--key', key) }),
+    ...(keyPasswordFile !== undefined && {
+      keyPassphrase: contentOf('--key-password-file', keyPasswordFile)?.replace(/\r?\n$/, ''),
+    }),
   }
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
 /** Reads the file that a flag names. Throws {@link Failure} if the file cannot be read. */

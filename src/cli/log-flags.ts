@@ -90,8 +90,8 @@ export async function logOf(flags: LogFlags, eventLog: EventLog): Promise<Shared
     servers,
     ...plain,
     ...(signingKeyFile !== undefined && { keys: keysIn(signingKeyFile) }),
-    ...(passwordFile !== undefined && { pass: secretIn(passwordFile, '--log-password-file') }),
-    ...(tokenFile !== undefined && { token: secretIn(tokenFile, '--log-token-file') }),
+    ...(passwordFile !== undefined && { pass: secretReader(passwordFile, '--log-password-file') }),
+    ...(tokenFile !== undefined && { token: secretReader(tokenFile, '--log-token-file') }),
     ...(Object.keys(tls).length > 0 && { tls }),
   }
   const { jetStreamLog } = await import('../server/log/jetstream/index.js')
@@ -120,6 +120,12 @@ function keysIn(file: string): Uint8Array[] {
     throw new Failure(EXIT.usage, 'the file of --log-key-file is a PEM file; the key of a certificate is for --log-key')
   if (lines.length === 0) throw new Failure(EXIT.usage, 'the file of --log-key-file has no key')
   return lines.map(line => utf8(line))
+}
+
+/** Returns a function that reads a secret each time. Throws {@link Failure} if the file cannot be read now. */
+function secretReader(file: string, flag: string): () => string {
+  secretIn(file, flag)
+  return () => secretIn(file, flag)
 }
 
 function secretIn(file: string, flag: string): string {

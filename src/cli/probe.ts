@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { brokerOf, optionsOf, PROBE_PREFIX, urlsOf } from './connection.js'
+import { formatUrl } from '../core/util/format-url.js'
+import { optionsOf, PROBE_PREFIX, urlsOf } from './connection.js'
 import { type CheckResult, CLIENT_PREFIX, checkEndToEnd } from './end-to-end-check.js'
 import { CheckFailure, type CheckState } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, DEFAULT_TIMEOUT, duration } from './flags.js'
@@ -54,7 +55,7 @@ async function run(urls: readonly string[], flags: ProbeFlags, io: Io): Promise<
   const connection = { ...optionsOf(flags, io), clientId: flags.clientId }
   const result = await checkEndToEnd({ urls, connection, timeout }, io.clock)
   const limits = { timeout, warn }
-  const report: Report = { ...result, broker: urls.map(brokerOf).join(' or '), status: statusOf(result, warn), limits }
+  const report: Report = { ...result, broker: urls.map(formatUrl).join(' or '), status: statusOf(result, warn), limits }
   const failure = report.status === 'ok' ? undefined : new CheckFailure(report.status)
   // The exit code has the result even if no program reads the output.
   await print(io.stdout, flags.json ? asJson(report) : inWords(report, io)).catch((error: unknown) => {

@@ -13,10 +13,11 @@ import {
   skipWhile,
   take,
 } from 'rxjs'
-import type { StateStoreError } from '../client/index.js'
+import type { Credentials, StateStoreError } from '../client/index.js'
 import { type RetainedOptions, type RetainedSync, retained } from '../client/retained/index.js'
+import { formatUrl } from '../core/util/format-url.js'
 import { count } from '../core/util/options.js'
-import { brokerOf, type CliConnection, open, optionsOf, urlsOf } from './connection.js'
+import { type CliConnection, credentialsOf, open, optionsOf, urlsOf } from './connection.js'
 import { connectionProblems, printMessage } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
 import { addConnectionFlags, type ConnectionFlags, duration, parserOf } from './flags.js'
@@ -91,7 +92,7 @@ async function run(flags: RetainedFlags, io: Io): Promise<void> {
     const from = flags.from === undefined ? urlsOf(connecting, io) : [flags.from]
     const sync = retained(connection.store, from, optionsFrom(flags, keys, connecting, io))
     const { topic, direction, json = false } = flags
-    const synced = { topic, keys, direction, from: from.map(brokerOf).join(' or '), broker: connection.broker }
+    const synced = { topic, keys, direction, from: from.map(formatUrl).join(' or '), broker: connection.broker }
     const topics = topicsOf(synced)
     subscriptions.add(connectionMessages(connection, sync, topics).subscribe(message => printMessage(message, io)))
     const greeted$ = sync.status$.pipe(
@@ -124,12 +125,14 @@ function splitFlags({ keys, key, ...flags }: RetainedFlags): { keys: string; con
 
 function optionsFrom(flags: RetainedFlags, keys: string, connecting: ConnectionFlags, io: Io): RetainedOptions {
   const { topic, direction, px: expiresIn, maxTopics, maxLevels, clientId } = flags
-  const { username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = optionsOf(
-    connecting,
-    io,
-  )
-  const login = flags.from === undefined ? { username, password, authentication, credentials } : {}
-  const options = { ...login, ca, cert, key, keyPassphrase, keepAlive }
+  const { username, password, keepAlive, authentication, credentials, ...tls } = optionsOf(connecting, io)
+  const login =
+    flags.from === undefined
+      ? { username, password, authentication, credentials }
+      : {
+          credentials: () => tlsOf(credentialsOf(connecting, io.env)),
+        }
+  const options = { ...login, ...tlsOf(tls), keepAlive }
   return {
     topic,
     keys,
@@ -141,6 +144,8 @@ function optionsFrom(flags: RetainedFlags, keys: string, connecting: ConnectionF
     connection: Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   }
 }
+
+const tlsOf = ({ ca, cert, key, keyPassphrase }: Credentials): Credentials => ({ ca, cert, key, keyPassphrase })
 
 interface Synced {
   readonly topic: string

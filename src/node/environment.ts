@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
+import { createSecureContext } from 'node:tls'
 import type { ConnectOptions } from '../client/connect/connect.js'
+import type { Credentials } from '../client/session/mqttjs-options.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
 
 /** Environment variables, such as `process.env`. */
@@ -33,26 +35,58 @@ export function urlsFromEnv(env: Environment): string | readonly string[] | unde
 
 export function optionsFromEnv(env: Environment): ConnectOptions {
   checkPairs(env)
-  const token = readToken(env)
-  const username = read(env, 'AIO_MQTT_USERNAME')
-  const password = readSecret(env, 'AIO_MQTT_PASSWORD_FILE')
+  const credentials = credentialsFromEnv(env)
+  checkTlsCredentials(credentials)
+  const hasFiles = FILES.some(name => read(env, name) !== undefined)
   const options: { [K in keyof ConnectOptions]: ConnectOptions[K] | undefined } = {
     clientId: read(env, 'AIO_MQTT_CLIENT_ID'),
-    username,
-    password,
+    ...credentials,
+    keepAlive: readSeconds(env, 'AIO_MQTT_KEEP_ALIVE', MAX_UINT16),
+    sessionExpiry: readSeconds(env, 'AIO_MQTT_SESSION_EXPIRY', MAX_UINT32),
+    cleanStart: readFlag(env, 'AIO_MQTT_CLEAN_START'),
+    credentials: hasFiles ? () => credentialsFromEnv(env) : undefined,
+  }
+  return definedOf(options)
+}
+
+/**
+ * Reads the credentials and their files. Secrets are replaced while a client runs, so it calls this before each attempt
+ * to connect.
+ */
+export const credentialsFromEnv = (env: Environment): Credentials =>
+  definedOf({
+    username: read(env, 'AIO_MQTT_USERNAME'),
+    password: readSecret(env, 'AIO_MQTT_PASSWORD_FILE'),
     ca: caFromEnv(env),
     cert: readFileVariable(env, 'AIO_TLS_CERT_FILE')?.toString(),
     key: readFileVariable(env, 'AIO_TLS_KEY_FILE')?.toString(),
     keyPassphrase: readSecret(env, 'AIO_TLS_KEY_PASSWORD_FILE'),
-    keepAlive: readSeconds(env, 'AIO_MQTT_KEEP_ALIVE', MAX_UINT16),
-    sessionExpiry: readSeconds(env, 'AIO_MQTT_SESSION_EXPIRY', MAX_UINT32),
-    cleanStart: readFlag(env, 'AIO_MQTT_CLEAN_START'),
-    authentication: token,
-    // The file is read again each time, because Kubernetes replaces it long before the token expires.
-    credentials: token && (() => ({ username, password, authentication: readToken(env) })),
+    authentication: readToken(env),
+  })
+
+const FILES = [
+  'AIO_MQTT_PASSWORD_FILE',
+  'AIO_TLS_CA_FILE',
+  'AIO_TLS_CERT_FILE',
+  'AIO_TLS_KEY_FILE',
+  'AIO_TLS_KEY_PASSWORD_FILE',
+  'AIO_SAT_FILE',
+]
+
+// An undefined member would hide the option of another source when options are merged.
+const definedOf = (options: object): object =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+
+/**
+ * Throws {@link ArgumentError} if the certificates and the key cannot be used. A client that reads them again at each
+ * attempt would take the error for one that passes.
+ */
+export function checkTlsCredentials({ ca, cert, key, keyPassphrase: passphrase }: Credentials): void {
+  try {
+    createSecureContext({ ca, cert, key, passphrase })
+  } catch (cause) {
+    throw new ArgumentError(`Cannot use these certificates and keys: ${reason(cause)}`, { cause })
   }
-  // An undefined member would hide the option of another source when options are merged.
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
 /** Returns the certificate authority, PEM. Throws {@link ArgumentError} if the file cannot be read. */

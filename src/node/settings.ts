@@ -12,9 +12,10 @@ export type { Environment } from './environment.js'
  * `AIO_TLS_CA_FILE`, `AIO_TLS_CERT_FILE`, `AIO_TLS_KEY_FILE`, `AIO_TLS_KEY_PASSWORD_FILE` and `AIO_SAT_FILE`
  * (Kubernetes service account token, renewed by AUTH over the same connection before it expires).
  *
- * Files are read once, by this call, except the token, which is read again before every connection attempt. An empty
- * variable counts as missing. Requires Node. Throws `argument`, naming the variable, for an invalid value and for an
- * unreadable file.
+ * Files are read by this call, and again before every attempt to connect, because secrets and certificates are replaced
+ * while a client runs. To replace a value that comes from a file, also replace `credentials`. An empty variable counts as
+ * missing. Requires Node. Throws `argument`, naming the variable, for an invalid value, for an unreadable file, and for a
+ * key that does not match its certificate.
  *
  * @example
  * ```ts

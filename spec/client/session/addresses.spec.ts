@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AddressRotation, formatAddress } from '../../../src/client/session/addresses.js'
+import { AddressRotation } from '../../../src/client/session/addresses.js'
 import { Random } from '../../simulation/random.js'
 import { SEED } from '../../support/effort.js'
 
@@ -37,11 +37,6 @@ describe('address rotation', () => {
 
   it('duplicate addresses count once', () => {
     expect(new AddressRotation(['mqtt://a', 'mqtt://a'], last).count).toBe(1)
-  })
-
-  it('names of addresses contain no secrets', () => {
-    expect(formatAddress('wss://ann:pw@h:8443/mqtt?token=1#x')).toBe('wss://h:8443/mqtt')
-    expect(formatAddress('mqtt://[::1]:1883')).toBe('mqtt://[::1]:1883')
   })
 })
 

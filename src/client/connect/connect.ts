@@ -10,6 +10,7 @@ import {
 } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import { backoffStrategy, type ReconnectStrategy } from '../session/connection-manager.js'
 import type { MqttJsClient } from '../session/mqttjs-client.js'
 import type { Authentication, Credentials } from '../session/mqttjs-options.js'
@@ -101,9 +102,10 @@ export interface ConnectOptions extends ClientOptions {
   /** MQTT 5 enhanced authentication, such as `{ method: 'K8S-SAT', data }`. */
   readonly authentication?: Authentication | undefined
   /**
-   * Returns the user name, password and authentication. Called before every attempt to connect, and before an
-   * authentication with `expiresAt` expires, to renew it over the same connection (AUTH). If the call fails, or does
-   * not settle within `connectTimeout`, it is repeated later. `errors$` reports a failed renewal with `credentials`.
+   * Returns the user name, password, authentication, certificates and key. Those that it omits keep the value of their
+   * option. Called before every attempt to connect, and before an authentication with `expiresAt` expires, to renew it
+   * over the same connection (AUTH). If the call fails, or does not settle within `connectTimeout`, it is repeated
+   * later. `errors$` reports a failed renewal with `credentials`.
    */
   readonly credentials?: (() => Credentials | Promise<Credentials>) | undefined
 }
@@ -217,7 +219,8 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
   } catch (cause) {
     session.close()
     // Some options, such as certificates and keys, are only validated when the session opens.
-    throw new ArgumentError(`Cannot connect to ${urls.join(', ')} with these options: ${reason(cause)}`, { cause })
+    const names = urls.map(formatUrl).join(', ')
+    throw new ArgumentError(`Cannot connect to ${names} with these options: ${reason(cause)}`, { cause })
   }
 }
 
@@ -293,6 +296,6 @@ function validateUrl(url: unknown): string {
   if (hostname !== '' && !hostname.includes(',') && SCHEMES.includes(protocol)) return text
   const hint = String(url).includes(',') ? '; use an array for several' : ''
   throw new ArgumentError(
-    `Expected a broker URL such as mqtt://localhost:1883 or ws://localhost:8083${hint}, got \`${String(url)}\``,
+    `Expected a broker URL such as mqtt://localhost:1883 or ws://localhost:8083${hint}, got \`${formatUrl(url)}\``,
   )
 }

@@ -1,7 +1,9 @@
 import type { IClientOptions, MqttClient } from 'mqtt'
 import { ArgumentError } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import { nameOf } from '../../core/util/host-name.js'
 import { changeOptions, type StreamBuilder, setStreamBuilder, streamBuilderOf } from './mqttjs-internals.js'
+import { type Credentials, changeTls, withCredentials } from './mqttjs-options.js'
 
 /** Timeout of an attempt in the first round of several addresses, ms. It doubles in each round. */
 const FIRST_ATTEMPT_TIMEOUT_MS = 1_500
@@ -20,6 +22,9 @@ interface AddressSettings {
   readonly build: StreamBuilder | undefined
   readonly username: IClientOptions['username'] | undefined
   readonly password: IClientOptions['password'] | undefined
+  readonly properties: IClientOptions['properties'] | undefined
+  /** The options that `build` reads for each stream. */
+  readonly streamOptions: IClientOptions
 }
 
 /**
@@ -49,7 +54,7 @@ export class AddressRouter {
   }
 
   get name(): string {
-    return formatAddress(this.#addressRotation.current)
+    return formatUrl(this.#addressRotation.current)
   }
 
   get count(): number {
@@ -75,18 +80,23 @@ export class AddressRouter {
     this.#mustStartClean = true
   }
 
-  prepare(round: number): void {
+  /** @param credentials - those that replace the credentials of the options and the address */
+  prepare(round: number, credentials: Credentials | undefined): void {
     const { current } = this.#addressRotation
     const { connectTimeout, cleanStart } = this.#options
-    const { username, password } = this.#settingsFor(current)
+    const { username, password, properties, streamOptions } = this.#settingsFor(current)
     changeOptions(this.client, {
       username,
       password,
+      properties,
       clean: cleanStart || this.#mustStartClean || this.#addressRotation.isAddressChanged,
       // An unresponsive broker must not block the attempts at the other brokers.
       connectTimeout:
         this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_ATTEMPT_TIMEOUT_MS * 2 ** round),
     })
+    if (credentials === undefined) return
+    changeTls(streamOptions, credentials)
+    changeOptions(this.client, withCredentials(this.client.options, credentials))
   }
 
   connected(): void {
@@ -110,16 +120,12 @@ const settingsOf = (client: MqttClient): AddressSettings => ({
   build: streamBuilderOf(client),
   username: client.options.username,
   password: client.options.password,
+  properties: client.options.properties,
+  streamOptions: client.options,
 })
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'ws:': '80', 'wss:': '443', 'mqtt:': '1883', 'tcp:': '1883' }
 const DEFAULT_TLS_PORT = '8883'
-
-/** Formats an address for messages, without user, password and query, which may be secrets. */
-export function formatAddress(url: string): string {
-  const { protocol, host, pathname } = new URL(url)
-  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
-}
 
 /**
  * The brokers of a connection, shuffled per client, so that the clients of a stopped broker do not all move to the same

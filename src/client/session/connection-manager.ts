@@ -10,8 +10,7 @@ import {
 import type { AddressRouter } from './addresses.js'
 import type { ConnectionLoss } from './connection-loss.js'
 import { type CredentialsSource, requestCredentials } from './credentials-request.js'
-import { changeOptions } from './mqttjs-internals.js'
-import { type Authentication, type Credentials, withCredentials } from './mqttjs-options.js'
+import type { Authentication, Credentials } from './mqttjs-options.js'
 import { isFatalReason, isLoginRefusal, isRedirect, TAKEN_OVER } from './reasons.js'
 import { Reauthenticator } from './reauthenticator.js'
 import type { Retry } from './session.js'
@@ -248,10 +247,8 @@ export class ConnectionManager {
   }
 
   #attemptConnect(credentials?: Credentials): void {
-    const { client } = this.#router
-    this.#router.prepare(this.#round)
-    if (credentials) changeOptions(client, withCredentials(client.options, credentials))
-    client.reconnect()
+    this.#router.prepare(this.#round, credentials)
+    this.#router.client.reconnect()
     this.#hasAttempted = true
   }
 }

@@ -18,6 +18,11 @@ export interface Authentication {
 export interface Credentials {
   readonly username?: string | undefined
   readonly password?: string | undefined
+  /** PEM texts for TLS: certificate authority, client certificate, its key and the key's passphrase. */
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  readonly keyPassphrase?: string | undefined
   /** Enhanced authentication, such as `{ method: 'K8S-SAT', data: token }`. */
   readonly authentication?: Authentication | undefined
 }
@@ -28,11 +33,6 @@ export interface MqttConnectOptions extends Credentials {
   readonly urls: readonly string[]
   readonly followReferences?: boolean | undefined
   readonly clientId: string
-  /** PEM texts for TLS. */
-  readonly ca?: string | undefined
-  readonly cert?: string | undefined
-  readonly key?: string | undefined
-  readonly keyPassphrase?: string | undefined
   readonly keepAlive: number
   /** Whether to send keep-alives with timers even in a page, where a worker sends them by default. */
   readonly nativeTimers?: boolean | undefined
@@ -62,10 +62,9 @@ export interface Will {
 export function toClientOptions(options: MqttConnectOptions, url: string): IClientOptions {
   const converted = {
     clientId: options.clientId,
-    ca: options.ca,
-    cert: options.cert,
-    key: options.key,
-    passphrase: options.keyPassphrase,
+    // mqtt.js would take a client id from the query of the address.
+    query: {},
+    ...tlsOf(options),
     clean: options.cleanStart,
     keepalive: Math.ceil(options.keepAlive / 1000),
     // The WebSockets of Node read a whole message before its packets, and some brokers put several packets into one
@@ -90,6 +89,15 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
   return withCredentials({ ...omitUndefined(converted), ...addressOf(url) }, options)
 }
 
+const tlsOf = ({ ca, cert, key, keyPassphrase }: Credentials): IClientOptions =>
+  omitUndefined({ ca, cert, key, passphrase: keyPassphrase })
+
+/** Changes the certificates and keys of later streams. The WebSockets of mqtt.js keep copies in `wsOptions`. */
+export function changeTls(options: IClientOptions, credentials: Credentials): void {
+  const tls = tlsOf(credentials)
+  Object.assign(options, tls, { wsOptions: { ...options.wsOptions, ...tls } })
+}
+
 const willOf = ({ topic, payload, delay }: Will): NonNullable<IClientOptions['will']> => ({
   topic,
   payload,
@@ -105,15 +113,15 @@ function addressOf(url: string): IClientOptions {
   return { transformWsUrl: (_url, { protocol }) => `${protocol}://${host}${pathname}${search}` }
 }
 
+/** Returns options with the given credentials. Those that are undefined stay as they are. */
 export function withCredentials(options: IClientOptions, credentials: Credentials): IClientOptions {
   const { username, password, authentication } = credentials
-  const { authenticationMethod: _method, authenticationData: _data, ...properties } = options.properties ?? {}
   const secrets = authentication && {
     authenticationMethod: authentication.method,
     authenticationData: authentication.data,
   }
   return Object.assign({ ...options }, omitUndefined({ username, password }), {
-    properties: { ...properties, ...secrets },
+    properties: { ...options.properties, ...secrets },
   })
 }
 

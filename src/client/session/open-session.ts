@@ -10,6 +10,7 @@ import type { MqttJsClient } from './mqttjs-client.js'
 import { type MqttConnectOptions, toClientOptions } from './mqttjs-options.js'
 import { isShared, MqttJsSession, type OwnedConnection } from './mqttjs-session.js'
 import type { MqttSession, ServiceSession } from './session.js'
+import { splitCredentials } from './url-credentials.js'
 
 /** Creates a session. Throws if mqtt.js rejects the options; some of them are rejected only in `open`. */
 export function openSession(
@@ -36,7 +37,8 @@ function createConnection(
   const { followReferences = false, maximumPacketSize, retainAsPublished = false } = options
   const random = randomOf(reconnectSettings.backoff)
   const createClient = (url: string): MqttClient => {
-    const client = mqtt.connect(url, toClientOptions(options, url))
+    const { address, ...login } = splitCredentials(url)
+    const client = mqtt.connect(address, toClientOptions({ ...options, ...login }, address))
     checkProtocol(url, client.options.protocol)
     return client
   }

@@ -2,6 +2,7 @@ import type { BackoffOptions } from '../../core/util/backoff.js'
 import { checkFunction, checkHas, checkObject, checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import type { ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { jsonClientCodec } from '../wire/json-client-codec.js'
 import { isWebSocketUrl } from './client-link.js'
@@ -106,7 +107,7 @@ const resolve = (url: UrlSource): string | Promise<string> => (typeof url === 'f
 function checkUrl(url: UrlSource): void {
   if (typeof url === 'function' || isWebSocketUrl(url)) return
   throw new ArgumentError(
-    `Expected a URL such as wss://example.webpubsub.azure.com/client/hubs/hub, or a function, got \`${formatValue(url)}\``,
+    `Expected a URL such as wss://example.webpubsub.azure.com/client/hubs/hub, or a function, got \`${formatUrl(url)}\``,
   )
 }
 

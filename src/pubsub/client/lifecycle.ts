@@ -1,4 +1,5 @@
-import { formatValue, reason, type StateStoreError } from '../../core/util/errors.js'
+import { reason, type StateStoreError } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import { ClientLink, type Connected, isWebSocketUrl, type LifecycleHost, type Recovery } from './client-link.js'
 import type { MachineSettings, PubSubStatus } from './events.js'
 import { clientClosedError } from './in-flight-request.js'
@@ -71,7 +72,7 @@ export class Lifecycle {
   onUrl(link: number, url: unknown, now: number): void {
     if (!this.#link.isAt(link, 'url')) return
     if (isWebSocketUrl(url)) this.#link.open(url, now)
-    else this.#onLinkLost(failure(`Expected a ws: or wss: URL, got \`${formatValue(url)}\``), now)
+    else this.#onLinkLost(failure(`Expected a ws: or wss: URL, got \`${formatUrl(url)}\``), now)
   }
 
   onUrlFailed(link: number, error: unknown, now: number): void {

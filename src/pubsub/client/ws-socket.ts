@@ -1,5 +1,6 @@
 import type { WebSocket as PackagedSocket } from 'ws'
 import { reason } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import type { FrameData } from '../wire/frames.js'
 
 /** The close code of a socket that did not open (RFC 6455, section 7.4.1). */
@@ -19,7 +20,8 @@ export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
   const socket = new DeferredSocket(handlers)
   create(url, subprotocol).then(
     created => socket.attach(created),
-    cause => handlers.closed(ABNORMAL_CLOSURE, reason(cause)),
+    // Platforms quote an address that they reject.
+    cause => handlers.closed(ABNORMAL_CLOSURE, reason(cause).replaceAll(url, formatUrl(url))),
   )
   return socket
 }

@@ -1,6 +1,7 @@
 import { checkFunction, checkHas, checkObject, checkOptionNames } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import {
   checkValues,
   count,
@@ -169,7 +170,7 @@ function checkPublicUrl({ publicUrl }: ServePubSubOptions): string | undefined {
   const url = URL.canParse(publicUrl) ? new URL(publicUrl) : undefined
   const isValid =
     url !== undefined && ['ws:', 'wss:'].includes(url.protocol) && url.pathname === '/' && url.search === ''
-  check('publicUrl', publicUrl, 'an address such as wss://panel.example, without a path', isValid)
+  check('publicUrl', formatUrl(publicUrl), 'an address such as wss://panel.example, without a path', isValid)
   return `${url?.protocol}//${url?.host}`
 }
 

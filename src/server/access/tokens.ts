@@ -1,6 +1,7 @@
 import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { displayText } from '../../core/util/bytes.js'
 import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import { isLoopback } from '../../core/util/host-name.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 
@@ -116,6 +117,7 @@ function createKeySet(jwks: string): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(JSON.parse(jwks))
   } catch (cause) {
-    throw new ArgumentError(`Expected a JWK set or its https: URL: ${formatValue(reason(cause))}`, { cause })
+    const got = url === undefined ? formatValue(reason(cause)) : `got ${formatUrl(jwks)}`
+    throw new ArgumentError(`Expected a JWK set or its https: URL: ${got}`, { cause })
   }
 }

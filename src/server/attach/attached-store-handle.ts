@@ -1,6 +1,8 @@
 import type { Observable } from 'rxjs'
+import { validateUrls } from '../../client/connect/connect.js'
 import { checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import { ClosedError } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { dumpLines, isReplacing, parseCheckedDump, restore } from '../host/dump-and-load.js'
@@ -38,10 +40,10 @@ export class AttachedStoreHandle implements AttachedStore {
   readonly #keyspace: Settings['keyspace']
 
   constructor(url: string, settings: Settings) {
+    validateUrls(url)
     const service = new FailoverController(url, settings)
-    const { protocol, host, pathname } = new URL(url)
     this.clientId = settings.clientId
-    this.url = `${protocol}//${host}${pathname === '/' ? '' : pathname}`
+    this.url = formatUrl(url)
     this.state$ = service.state$
     this.requests$ = service.requests$
     this.drift$ = service.drift$

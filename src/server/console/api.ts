@@ -4,9 +4,9 @@ import { fromHex, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { type DumpLine, DumpWriter, dumpLinesOf } from '../../node/dump/codec.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
+import { type BrokerLoginOption, loginOf } from './console-options.js'
 import { type ConsoleStore, isAttached, requireBroker } from './console-store.js'
 import type {
-  BrokerLogin,
   ClientResponse,
   KeyFacts,
   KeysResponse,
@@ -27,7 +27,7 @@ export interface ApiOptions {
   readonly clock: Clock
   readonly wsUrl: string
   /** The page's login at the broker. Default: the user `console` with the token. */
-  readonly brokerLogin: BrokerLogin | undefined
+  readonly brokerLogin: BrokerLoginOption | undefined
 }
 
 export interface Call {
@@ -113,7 +113,8 @@ export class Api {
   }
 
   #storeFacts(hostName: string): StoreFacts {
-    const { store, seed, version, wsUrl, brokerLogin } = this.#options
+    const { store, seed, version, wsUrl, brokerLogin: given } = this.#options
+    const brokerLogin = loginOf(given)
     return {
       url: replaceWildcardHost(store.url, hostName),
       wsUrl: replaceWildcardHost(wsUrl, hostName),

@@ -1,6 +1,7 @@
 import { checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { formatUrl } from '../../core/util/format-url.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { GivenServer } from '../../node/net/http.js'
 import type { TlsMaterial } from '../../node/net/tls.js'
@@ -45,9 +46,10 @@ export interface ConsoleOptions {
   readonly brokerUrl?: string | undefined
   /**
    * The page's login at the broker. Anyone with the console token can read it, so use a user without further rights.
-   * Default: the user `console` with the token, or an anonymous login for an attached store.
+   * Default: the user `console` with the token, or an anonymous login for an attached store. A function is called each
+   * time that a page loads, so that a password can change.
    */
-  readonly brokerLogin?: BrokerLogin | undefined
+  readonly brokerLogin?: BrokerLoginOption | undefined
 }
 
 /** Throws {@link ArgumentError} for a token that could be guessed. */
@@ -68,9 +70,7 @@ export function pathOf({ path, server }: ConsoleOptions): string {
 export function urlOf(name: string, url: string | undefined, protocols: readonly string[]): URL | undefined {
   if (url === undefined) return undefined
   if (URL.canParse(url) && protocols.includes(new URL(url).protocol)) return new URL(url)
-  throw new ArgumentError(
-    `Expected \`${name}\` to be a URL with ${protocols.join(' or ')}, got \`${formatValue(url)}\``,
-  )
+  throw new ArgumentError(`Expected \`${name}\` to be a URL with ${protocols.join(' or ')}, got \`${formatUrl(url)}\``)
 }
 
 /** Returns the broker URL for browsers. Throws {@link ArgumentError} if the URL is invalid or missing. */
@@ -87,10 +87,14 @@ export function brokerUrlOf({ brokerUrl }: ConsoleOptions, store: ConsoleStore):
   )
 }
 
-export function checkLogin(login: BrokerLogin | undefined): void {
-  if (login === undefined) return
+export type BrokerLoginOption = BrokerLogin | (() => BrokerLogin)
+
+/** Returns the login of the page, if there is one. Throws {@link ArgumentError} for an invalid one. */
+export function loginOf(option: BrokerLoginOption | undefined): BrokerLogin | undefined {
+  const login = typeof option === 'function' ? option() : option
+  if (login === undefined) return undefined
   checkOptionNames('brokerLogin', login, { username: true, password: true } satisfies OptionNames<BrokerLogin>)
   const { username, password = '' } = login
-  if (typeof username === 'string' && username !== '' && typeof password === 'string') return
+  if (typeof username === 'string' && username !== '' && typeof password === 'string') return login
   throw new ArgumentError('Expected `brokerLogin` to have a non-empty `username`, and a string as `password`')
 }

@@ -13,7 +13,7 @@ import { UnauthenticatedConnections } from '../../node/net/unauthenticated-conne
 import { packageFile } from '../../node/package-files.js'
 import type { LoginRequest, LoginResult, Method } from '../access/login.js'
 import { Api } from './api.js'
-import { brokerUrlOf, type ConsoleOptions, checkLogin, checkToken, pathOf, urlOf } from './console-options.js'
+import { brokerUrlOf, type ConsoleOptions, checkToken, loginOf, pathOf, urlOf } from './console-options.js'
 import type { ConsoleStore } from './console-store.js'
 import { replaceWildcardHost, securityHeaders, sendProblem } from './http.js'
 import { PageFiles } from './page.js'
@@ -61,7 +61,7 @@ export class ConsoleServer implements AsyncDisposable {
     this.#options = options
     this.#path = pathOf(options)
     this.#publicUrl = urlOf('publicUrl', options.publicUrl, ['http:', 'https:'])
-    checkLogin(brokerLogin)
+    loginOf(brokerLogin)
     this.#brokerUrl = brokerUrlOf(options, store)
     this.#authorizer = new RequestAuthorizer(this.token, options.host, this.#publicUrl)
     this.#limiter = new HttpRateLimiter(clock, 'console', this.#publicUrl !== undefined)

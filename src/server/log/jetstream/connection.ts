@@ -1,10 +1,11 @@
-import { readFile } from 'node:fs/promises'
 import type { JetStreamManager, StreamInfo } from '@nats-io/jetstream'
 import type { ObjectStore } from '@nats-io/obj'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { filter, from, Observable } from 'rxjs'
 import { ArgumentError, reason } from '../../../core/util/errors.js'
+import { formatUrl } from '../../../core/util/format-url.js'
 import { StreamError } from '../cluster/stream.js'
+import { authenticatorOf } from './nats-login.js'
 import type { JetStreamOptions, JetStreamSettings } from './options.js'
 import type { NatsPackages } from './packages.js'
 
@@ -39,20 +40,11 @@ export const natsNames = (name: string): NatsNames => ({
 
 export async function connectToNats(settings: JetStreamSettings, packages: NatsPackages): Promise<NatsConnection> {
   const { servers, name, nodeId, login } = settings
-  const { user, pass, token, credsFile, nkeyFile, tls } = login
-  const { connect, credsAuthenticator, nkeyAuthenticator } = packages.transport
-  const authenticator =
-    credsFile !== undefined
-      ? credsAuthenticator(await readFile(credsFile))
-      : nkeyFile !== undefined
-        ? nkeyAuthenticator(new TextEncoder().encode((await readFile(nkeyFile, 'utf8')).trim()))
-        : undefined
-  const nats = await connect({
+  const { tls } = login
+  const authenticator = authenticatorOf(login, packages.transport)
+  const nats = await packages.transport.connect({
     servers,
     name: `rx-statestore ${name} ${nodeId}`,
-    ...(user !== undefined && { user }),
-    ...(pass !== undefined && { pass }),
-    ...(token !== undefined && { token }),
     ...(authenticator !== undefined && { authenticator }),
     ...(tls !== undefined && { tls: tlsFilesOf(tls) }),
     timeout: 5_000,
@@ -141,7 +133,7 @@ const codeOf = (error: Error): string => ('code' in error && error.code === 'ENO
 export const connectTimeoutError = ({ servers, connectTimeout }: JetStreamSettings, cause: unknown): StreamError =>
   new StreamError(
     'lost',
-    `none of the NATS servers ${servers.join(', ')} was usable for the log within ${connectTimeout} ms: ${reason(cause)}`,
+    `none of the NATS servers ${servers.map(formatUrl).join(', ')} was usable for the log within ${connectTimeout} ms: ${reason(cause)}`,
     { cause },
   )
 

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../../core/util/errors.js'
+import { formatUrl } from '../../../core/util/format-url.js'
 import type { Checked } from '../../../core/util/options.js'
 import { LogKeys } from '../cluster/node-message.js'
 
@@ -43,11 +44,13 @@ export interface JetStreamOptions {
   /** The positions of messages that nodes ignore. Pass the same positions to all nodes. Default: none. */
   readonly skip?: readonly number[] | undefined
   readonly user?: string | undefined
-  readonly pass?: string | undefined
-  readonly token?: string | undefined
-  /** The file with a user's JWT and key, as written by `nsc`. */
+  /** The password of `user`. A function is called at each login, so that the password can change while a node runs. */
+  readonly pass?: string | (() => string) | undefined
+  /** A token, or a function that is called at each login. */
+  readonly token?: string | (() => string) | undefined
+  /** The file with a user's JWT and key, as written by `nsc`. It is read at each login. */
   readonly credsFile?: string | undefined
-  /** The file with the seed of an nkey. */
+  /** The file with the seed of an nkey. It is read at each login. */
   readonly nkeyFile?: string | undefined
   /** The PEM files, any of which enables TLS. */
   readonly tls?:
@@ -122,7 +125,9 @@ function checkName(option: string, name: string): void {
 function parseServers(servers: JetStreamOptions['servers']): string[] {
   const list = (typeof servers === 'string' ? servers.split(',') : Array.from(servers)).map(each => String(each).trim())
   if (list.length === 0 || list.some(each => each === '')) {
-    throw new ArgumentError(`Expected \`servers\` to be addresses of NATS servers, got \`${formatValue(servers)}\``)
+    throw new ArgumentError(
+      `Expected \`servers\` to be addresses of NATS servers, got \`${list.map(formatUrl).join(',')}\``,
+    )
   }
   return list
 }
