@@ -15,12 +15,12 @@ export const TERMS: RetainedOptions = {
 }
 
 /** Opens a broker with topics, a store, a sync between the two over two links, and a client of each. */
-export async function openTopics(options: Partial<RetainedOptions> = {}) {
+export async function openTopics(options: Partial<RetainedOptions> = {}, clock = systemClock) {
   const { store: topics } = await openStore({ clock: systemClock })
   const { store: keys } = await openStore({ clock: systemClock })
   const link = await layLink(topics.url)
   const keysLink = await layLink(keys.url)
-  const client = openClient(keysLink.url, { timeout: 1_000 })
+  const client = openClient(keysLink.url, { timeout: 1_000, clock })
   const other = openClient(keys.url)
   const sync = () => openBridge(client, link.url, options)
   const publisher = await connectAsync(topics.url, { protocolVersion: 5, reconnectPeriod: 20 })

@@ -22,6 +22,7 @@ export {
   StateStoreError,
   TimeoutError,
 } from '../core/util/errors.js'
+export { isTransient } from '../core/util/transient-errors.js'
 export type { ItemResult, WithItem } from '../core/util/with-item.js'
 export type { ClientStats, Status } from './connect/client.js'
 export { StateStore } from './connect/client.js'

@@ -1,6 +1,6 @@
 import { lastValueFrom } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { text } from '../../../src/client/index.js'
+import { systemClock, text } from '../../../src/client/index.js'
 import { retained } from '../../../src/client/retained/index.js'
 import { record } from '../../support/open-client.js'
 import { held, openTopics, TERMS } from '../../support/retained-bench.js'
@@ -62,6 +62,21 @@ describe('a retained sync to keys', () => {
     await restarted
     await expect.poll(() => key('a')).toBe('5')
     expect(one.stats.topics).toBe(1)
+  })
+
+  it('the latest value is written after the clock of the sync was ahead', async () => {
+    let aheadMs = 0
+    const clock = { ...systemClock, now: () => systemClock.now() + aheadMs }
+    const { sync, publish, key } = await openTopics({}, clock)
+    const { live, errors } = sync()
+    await live()
+    await publish('a', '1')
+    await expect.poll(() => key('a')).toBe('1')
+    aheadMs = 600_000
+    await publish('a', '2')
+    await errors.until(({ values }) => values.some(({ code }) => code === 'clock-skew'))
+    aheadMs = 0
+    await expect.poll(() => key('a')).toBe('2')
   })
 
   it('a message that the broker lost does not delete its key', async () => {

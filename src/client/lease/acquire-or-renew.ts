@@ -14,10 +14,10 @@ import type { KeyName } from '../../core/protocol/commands.js'
 import { utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { PayloadError, StateStoreError } from '../../core/util/errors.js'
+import { isPermanentError } from '../../core/util/transient-errors.js'
 import type { ClientHost } from '../connect/client.js'
 import { text } from '../keys/codec.js'
 import type { WriteResult } from '../requests/commands.js'
-import { isPermanentError } from '../watch/permanent-errors.js'
 import { LockKeyError } from './lease-state.js'
 
 /**

@@ -2,8 +2,8 @@ import { defer, Observable, retry, Subscription, throwError } from 'rxjs'
 import { backoff } from '../../core/util/backoff.js'
 import { toHex } from '../../core/util/bytes.js'
 import type { StateStoreError } from '../../core/util/errors.js'
+import { isPermanentError } from '../../core/util/transient-errors.js'
 import { DelayedTeardown } from '../watch/delayed-teardown.js'
-import { isPermanentError } from '../watch/permanent-errors.js'
 import type {
   GlobObserver,
   KeyWatches,

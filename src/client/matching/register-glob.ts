@@ -17,7 +17,7 @@ import {
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { backoff } from '../../core/util/backoff.js'
 import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
-import { isPermanentError } from '../watch/permanent-errors.js'
+import { isPermanentError } from '../../core/util/transient-errors.js'
 import type { RegistryOptions } from '../watch/shared-registration.js'
 
 interface GlobEvents {

@@ -1,9 +1,9 @@
 import type { Unsubscribable } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
+import { isPermanentError } from '../../core/util/transient-errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { ReadResult } from '../requests/commands.js'
-import { isPermanentError } from '../watch/permanent-errors.js'
 import {
   applyObservation,
   type ConfirmedState,

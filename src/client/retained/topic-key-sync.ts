@@ -1,14 +1,8 @@
 import { defer, EMPTY, type Observable, type Subscription, tap } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Clock } from '../../core/util/clock.js'
-import {
-  ArgumentError,
-  ClosedError,
-  ConnectionLostError,
-  RequestRejectedError,
-  reason,
-  StateStoreError,
-} from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, ConnectionLostError, reason, StateStoreError } from '../../core/util/errors.js'
+import { isTransient } from '../../core/util/transient-errors.js'
 import { bytes } from '../keys/codec.js'
 import type { StoreView } from '../keys/store-view.js'
 import { matching } from '../matching/index.js'
@@ -304,21 +298,4 @@ export class TopicKeySync {
       this.#events.failed(error instanceof StateStoreError ? error : new ArgumentError(reason(error), { cause: error }))
     return shouldRetry
   }
-}
-
-/** Codes of errors that resolve without intervention. */
-const TRANSIENT_CODES: ReadonlySet<string> = new Set([
-  'timeout',
-  'outcome-unknown',
-  'no-store',
-  'connection-lost',
-  'overflow',
-  'quota-exceeded',
-])
-/** Unspecified error, implementation specific error and quota exceeded (MQTT 5.0, section 3.4.2.1). */
-const TRANSIENT_REASONS: ReadonlySet<number> = new Set([128, 131, 151])
-
-export function isTransient(error: unknown): boolean {
-  if (error instanceof RequestRejectedError && TRANSIENT_REASONS.has(error.status)) return true
-  return error instanceof StateStoreError && TRANSIENT_CODES.has(error.code)
 }

@@ -1,4 +1,5 @@
 import type { StateStoreError } from '../../core/util/errors.js'
+import { isTransient } from '../../core/util/transient-errors.js'
 import type { Action, RequestOutcome } from './events.js'
 import type { InFlightRequest } from './in-flight-request.js'
 import type { SendQueue } from './send-queue.js'
@@ -142,8 +143,6 @@ export class Memberships {
 /** Returns whether the group may be joined. After a join without acknowledgement, messages may already have arrived. */
 const mayBeJoined = ({ isJoined, pendingType, request }: Membership): boolean =>
   isJoined !== false || (pendingType === 'joinGroup' && request?.state === 'sent')
-
-const isTransient = ({ code }: StateStoreError): boolean => code === 'timeout' || code === 'outcome-unknown'
 
 const newMembership = (group: string, member: object): Membership => ({
   group,

@@ -1,4 +1,4 @@
-import { type ErrorCode, RequestRejectedError, StateStoreError } from '../../core/util/errors.js'
+import { type ErrorCode, RequestRejectedError, StateStoreError } from './errors.js'
 
 /** The reason code for a missing permission (MQTT 5.0, section 2.4). */
 const NOT_AUTHORIZED = 135
@@ -13,6 +13,12 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'quota-exceeded',
   'service-unknown',
 ])
+
+/**
+ * Unspecified error, implementation specific error and quota exceeded (MQTT 5.0, section 3.4.2.1), and the timeout of a
+ * request (RPC status). Of the RPC statuses, all from 500 are transient as well.
+ */
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([128, 131, 151, 408])
 
 /**
  * Responses that do not fit the request, because of a fault of the store or the broker that the next response may not
@@ -35,8 +41,25 @@ const UNEXPECTED_RESPONSES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'fencing-token-skew',
 ])
 
-/** Returns whether an error is caused by network, load or clocks, so that a later write may succeed. */
-export const isTransient = (error: unknown): boolean => error instanceof StateStoreError && TRANSIENT.has(error.code)
+/**
+ * Returns whether an error is caused by network, load or clocks, so that the same request may succeed later. A write
+ * with the code `outcome-unknown` may have been applied, so read the key before repeating it.
+ *
+ * @example
+ * ```ts
+ * key.set(21).pipe(
+ *   retry({
+ *     count: 3,
+ *     delay: e => (isTransient(e) ? timer(1_000) : throwError(() => e)),
+ *   }),
+ * )
+ * ```
+ */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof RequestRejectedError && (TRANSIENT_STATUSES.has(error.status) || error.status >= 500))
+    return true
+  return error instanceof StateStoreError && TRANSIENT.has(error.code)
+}
 
 /**
  * Returns whether a retry cannot succeed. True for errors other than `StateStoreError`, which are bugs of this client.
