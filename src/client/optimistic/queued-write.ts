@@ -24,6 +24,12 @@ export interface QueuedWriteListener<T> {
   refused(write: UserWrite<T>, error: StateStoreError): void
 }
 
+/** One use of a view, from its start until it has neither subscribers nor writes. */
+interface Usage {
+  /** Whether a write of this use is newer than any write that its load finds. */
+  hasNewWrite: boolean
+}
+
 /** Holds the newest unsent write, and decides whether and when it is sent. */
 export class QueuedWrite<T> {
   readonly #source: KeySource<T>
@@ -36,8 +42,7 @@ export class QueuedWrite<T> {
   #expiry: (() => void) | undefined
   #approval: Subscription | undefined
   #isClaiming = false
-  #isOpen = false
-  #hasNewWrite = false
+  #usage: Usage | undefined
 
   constructor(source: KeySource<T>, settings: OptimisticSettings<T>, listener: QueuedWriteListener<T>) {
     this.#source = source
@@ -50,21 +55,25 @@ export class QueuedWrite<T> {
     return this.#userWrite
   }
 
-  /** Opens the queue and loads the write that an earlier process or page stored. */
+  /**
+   * Opens the queue and loads the write that an earlier process or page stored. Must precede everything that may save a
+   * new write, so that the storage is read first.
+   */
   open(): void {
-    this.#isOpen = true
+    const usage: Usage = { hasNewWrite: this.#userWrite !== undefined }
+    this.#usage = usage
     this.#writeStorageQueue.load({
-      done: stored => stored && this.#isOpen && this.#restore(stored),
+      done: stored => stored && this.#onLoaded(stored, usage),
       failed: error => this.#source.host.report(error),
     })
   }
 
   close(): void {
-    this.#isOpen = this.#hasNewWrite = false
+    this.#usage = undefined
   }
 
   enqueue(write: UserWrite<T>): void {
-    this.#hasNewWrite = true
+    if (this.#usage) this.#usage.hasNewWrite = true
     const older = this.#userWrite
     this.#clear()
     // An unsaved write does not replace a saved one: a handler may write again before the saved one is removed.
@@ -126,13 +135,15 @@ export class QueuedWrite<T> {
     return undefined
   }
 
+  #onLoaded(stored: StoredWrite, usage: Usage): void {
+    // A load that an earlier use left behind may already have restored the write.
+    if (stored.id === this.#userWrite?.id) return
+    if (usage.hasNewWrite) this.#writeStorageQueue.discard({ id: stored.id, isStored: true })
+    else if (this.#usage === usage) this.#restore(stored)
+  }
+
   #restore(stored: StoredWrite): void {
     const { host } = this.#source
-    // The new write is newer than the stored one.
-    if (this.#hasNewWrite) {
-      this.#writeStorageQueue.discard({ id: stored.id, isStored: true })
-      return
-    }
     try {
       const parts = { id: stored.id, encoded: stored.value, seen: restoreSeen(stored), base: stored.base }
       this.enqueue(new UserWrite(this.#source.value(stored.value, undefined), parts, this.#clock, stored))

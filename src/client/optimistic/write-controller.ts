@@ -167,13 +167,13 @@ export class WriteController<T> implements WatchObserver {
     const { host, key } = this.#source
     const activeWatch: ActiveWatch = { statusSubscription: new Subscription(), isConnected: false, known: UNWATCHED }
     this.#activeWatch = activeWatch
+    this.#queuedWrite.open()
+    // A callback may have unsubscribed, or written.
+    if (this.#activeWatch !== activeWatch) return
     activeWatch.statusSubscription.add(
       host.status$.subscribe(({ state }) => this.#onConnectionChanged(state === 'connected')),
     )
-    // A callback may have unsubscribed, or written.
-    if (this.#activeWatch !== activeWatch) return
-    host.registry.join(key, this)
-    if (this.#activeWatch === activeWatch) this.#queuedWrite.open()
+    if (this.#activeWatch === activeWatch) host.registry.join(key, this)
   }
 
   #onConnectionChanged(isConnected: boolean): void {
