@@ -230,6 +230,12 @@ describe('the architecture', () => {
     expect(offenders).toEqual([])
   })
 
+  it('the architecture compares built-in classes only where values of another realm are accepted', () => {
+    const classes = /instanceof (Uint8Array|ArrayBuffer|Error|AggregateError|Date|Map|Set|RegExp|Array|Object)\b/
+    const offenders = files.filter(file => classes.test(codeOf(file)) && !/^cli\//.test(file))
+    expect(offenders).toEqual(['core/util/built-in-types.ts'])
+  })
+
   it('the architecture has no file of more than 400 lines without a reason', () => {
     const all = [...files.map(file => join(SRC, file)), ...specs()]
     const large = all.filter(file => linesOf(file) > MAX_LINES).map(file => relative(ROOT, file))

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StoredWrite, WriteStorage } from '../client/optimistic/index.js'
+import { isError } from '../core/util/built-in-types.js'
 import { checkObject } from '../core/util/check.js'
 import { ArgumentError, formatValue } from '../core/util/errors.js'
 
@@ -128,4 +129,4 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-const isAbsent = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'
+const isAbsent = (error: unknown): boolean => isError(error) && 'code' in error && error.code === 'ENOENT'

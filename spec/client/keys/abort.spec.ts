@@ -138,3 +138,36 @@ describe('the async iterable of a scan', () => {
     expect(listeners(aborter.signal)).toBe(0)
   })
 })
+
+describe('several requests with one signal', () => {
+  it('the requests share one listener, which the last one removes', () => {
+    const aborter = new AbortController()
+    const answer$ = new Subject<Answer>()
+    const { store } = fakeStore(() => answer$)
+    const all = Array.from({ length: 12 }, (_, i) => record(store.get(`k${i}`, text, { signal: aborter.signal })))
+    expect(listeners(aborter.signal)).toBe(1)
+    all[0]?.unsubscribe()
+    expect(listeners(aborter.signal)).toBe(1)
+    aborter.abort('why')
+    expect(all.map(({ error }) => error instanceof AbortError)).toEqual([false, ...Array(11).fill(true)])
+    expect(listeners(aborter.signal)).toBe(0)
+  })
+
+  it('an error callback may cancel and send other requests with the signal', () => {
+    const aborter = new AbortController()
+    const { signal } = aborter
+    const { store } = fakeStore(() => NEVER)
+    const seen: string[] = []
+    const second = store.get('b', text, { signal })
+    store.get('a', text, { signal }).subscribe({
+      error: () => {
+        cancelled.unsubscribe()
+        store.get('c', text, { signal }).subscribe({ error: () => seen.push('c') })
+      },
+    })
+    const cancelled = second.subscribe({ error: () => seen.push('b') })
+    aborter.abort()
+    expect(seen).toEqual(['c'])
+    expect(listeners(signal)).toBe(0)
+  })
+})

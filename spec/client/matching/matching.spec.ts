@@ -17,6 +17,24 @@ async function write(client: StateStore, ...pairs: readonly [key: string, value:
 }
 
 describe('matching', () => {
+  it('the map has an entry for each of two keys with the same display name', async () => {
+    const { store } = await openStore(strict)
+    const [panel, writer] = [openClient(store.url), openClient(store.url)]
+    await writer.set('0xFF', 'text', text)
+    await writer.set(Uint8Array.of(0xff), 'bytes', text)
+    const maps = record(matching(panel, '*', text).map$)
+    await maps.until(({ values }) => values.length > 0)
+    expect(new Map(maps.values[0])).toEqual(
+      new Map([
+        ['0xFF', 'text'],
+        ['0xFF\udc00', 'bytes'],
+      ]),
+    )
+    await writer.delete(Uint8Array.of(0xff))
+    await maps.until(({ values }) => values.at(-1)?.size === 1)
+    expect(maps.values.at(-1)?.get('0xFF')).toBe('text')
+  })
+
   it('a watched glob emits every existing key, then each change once and in order, including added and removed keys', async () => {
     const { store } = await openStore(strict)
     const [panel, writer] = [openClient(store.url), openClient(store.url)]

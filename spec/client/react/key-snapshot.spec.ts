@@ -1,8 +1,8 @@
 import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { ClosedError, DecodeError, Hlc, number } from '../../../src/client/index.js'
+import { ClosedError, type Codec, DecodeError, Hlc, number } from '../../../src/client/index.js'
 import { SOURCE } from '../../../src/client/keys/source.js'
-import { type KeyState, snapshotOf, UNWATCHED } from '../../../src/client/react/use-key.js'
+import { EntryReader, type KeyState, snapshotOf, UNWATCHED } from '../../../src/client/react/use-key.js'
 import type { RawEntry } from '../../../src/client/watch/watch-state.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
 import { record } from '../../support/open-client.js'
@@ -53,5 +53,29 @@ describe('the snapshot of a key', () => {
       error,
     })
     expect(snapshotWith('warm', { freshness, error }).error).toBe(error)
+  })
+})
+
+describe('a value that cannot be decoded', () => {
+  const raw = { op: 'set', value: utf8('warm'), version, source: 'snapshot' } as const
+  const nextTask = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+  it('the error is reported although the component throws it while rendering, once for all renderings', async () => {
+    const { store } = fakeStore(() => NEVER)
+    const errors = record(store.errors$)
+    const render = (codec: Codec<number>): void => {
+      const { error } = new EntryReader(store.key('k', codec)[SOURCE]).snapshotOf({
+        raw,
+        freshness: live,
+        error: undefined,
+      })
+      if (error) throw error
+    }
+    for (let i = 0; i < 3; i++) expect(() => render({ ...number })).toThrow('cannot be decoded')
+    expect(errors.values).toEqual([])
+    await nextTask()
+    expect(errors.values.map(({ code }) => code)).toEqual(['decode'])
+    await nextTask()
+    expect(errors.values).toHaveLength(1)
   })
 })

@@ -1,6 +1,6 @@
-import { type Observable, of, Subject } from 'rxjs'
+import { BehaviorSubject, NEVER, type Observable, of, Subject } from 'rxjs'
 import { expect, it } from 'vitest'
-import { ConnectionLostError, type Key, text } from '../../../src/client/index.js'
+import { ConnectionLostError, type Freshness, type Key, text } from '../../../src/client/index.js'
 import { KeysWatch } from '../../../src/client/react/use-keys.js'
 import { type Answer, fakeStore } from '../../support/operator-session.js'
 
@@ -84,4 +84,40 @@ it('a list of keys notifies its listener once when all of its keys become stale,
     'resyncing',
     'live',
   ])
+})
+
+it('a list has an entry for each of two keys with the same display name', () => {
+  const { store, clock } = fakeStore(({ verb, key }) => of(verb === 'GET' ? String(key.length) : OK))
+  const watch = new KeysWatch([store.key('0xFF', text), store.key(Uint8Array.of(0xff), text)])
+  subscribe(watch)
+  clock.advance(1)
+  expect(Array.from(watch.read().values)).toEqual([
+    ['0xFF', '4'],
+    ['0xFF\udc00', '1'],
+  ])
+})
+
+it.each([100, 1_000, 4_000])('the work of a reconnect is a constant per key: %i keys', count => {
+  let reads = 0
+  const freshness = (state: 'live' | 'resyncing'): Freshness => ({
+    get state() {
+      reads++
+      return state
+    },
+  })
+  const { store } = fakeStore(() => NEVER)
+  const all = Array.from({ length: count }, (_, i) => {
+    const freshness$ = new BehaviorSubject(freshness('live'))
+    const key = Object.create(store.key(`k${i}`, text), {
+      freshness$: { value: freshness$ },
+      entries$: { value: NEVER },
+    })
+    return { key, freshness$ }
+  })
+  const { snapshots } = subscribe(new KeysWatch(all.map(({ key }) => key)))
+  reads = 0
+  for (const state of ['resyncing', 'live'] as const)
+    for (const { freshness$ } of all) freshness$.next(freshness(state))
+  expect(snapshots).toEqual(['live', 'resyncing', 'live'])
+  expect(reads / count).toBeLessThan(100)
 })

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/keys/codec.js'
@@ -17,6 +18,7 @@ import {
   PayloadError,
   RequestRejectedError,
   reason,
+  rootCause,
   ServiceError,
   StateStoreError,
   TimeoutError,
@@ -87,6 +89,21 @@ describe('the cause of an error', () => {
     for (const error of [new ArgumentError('text'), new ClosedError(), new TimeoutError(1)]) {
       expect(error).not.toHaveProperty('cause')
     }
+  })
+})
+
+describe('the reason of an error', () => {
+  it.each([
+    ['this', (errors: Error[]) => new AggregateError(errors)],
+    ['another', (errors: Error[]) => runInNewContext('new AggregateError(errors)', { errors })],
+  ])('several failed addresses are all named by an error without a message of %s realm', (_, aggregate) => {
+    const failed = aggregate([new Error('connect ECONNREFUSED ::1:1'), new Error('connect ECONNREFUSED 127.0.0.1:1')])
+    expect(reason(failed)).toBe('connect ECONNREFUSED ::1:1; connect ECONNREFUSED 127.0.0.1:1')
+    expect(rootCause(new Error('failed', { cause: failed }))).toContain('::1:1, connect')
+  })
+
+  it('the message of an error of another realm is its reason', () => {
+    expect(reason(runInNewContext('new TypeError("no such file")'))).toBe('no such file')
   })
 })
 

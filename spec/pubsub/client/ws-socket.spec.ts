@@ -1,3 +1,4 @@
+import dns from 'node:dns'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -131,6 +132,20 @@ describe.each(KINDS)('a WebSocket, %s', kind => {
     open(urlOf('/other'))
     await logged(1)
     expect(log).toEqual([expect.stringMatching(/^closed 1006/)])
+  })
+
+  it.skipIf(isNative)('the socket reports each address of a host that refused the connection', async () => {
+    const addresses = ['127.0.0.1', '127.0.0.2'].map(address => ({ address, family: 4 }))
+    vi.spyOn(dns, 'lookup').mockImplementation((...args: unknown[]) => {
+      const done = args.at(-1)
+      if (typeof done === 'function') process.nextTick(done, null, addresses)
+    })
+    const url = urlOf('/hub').replace('127.0.0.1', 'two.test')
+    http.close()
+    open(url)
+    await logged(1)
+    vi.restoreAllMocks()
+    expect(log).toEqual([expect.stringMatching(/^closed 1006 .*REFUSED 127\.0\.0\.1:\d+; .*REFUSED 127\.0\.0\.2:\d+$/)])
   })
 
   it('the socket reports a refused connection', async () => {

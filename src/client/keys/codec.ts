@@ -1,3 +1,4 @@
+import { isBytes } from '../../core/util/built-in-types.js'
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { checkHas } from '../../core/util/check.js'
 import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
@@ -55,18 +56,6 @@ const PROMISE_ADVICE =
   'it is a promise: await it before the write; in a stream put `mergeMap(value => value)` before `set`'
 
 const isPromise = (value: unknown): boolean => typeof Object(value).then === 'function'
-
-/** Returns the internal type of a typed array, which a faked name or prototype does not change. */
-const getTypedArrayTag: unknown = Reflect.getOwnPropertyDescriptor(
-  Object.getPrototypeOf(Uint8Array.prototype),
-  Symbol.toStringTag,
-)?.get
-
-/**
- * Returns whether a value is a Uint8Array, even of another realm: test environments and frames have separate classes.
- */
-const isBytes = (value: unknown): value is Uint8Array =>
-  typeof getTypedArrayTag === 'function' && Reflect.apply(getTypedArrayTag, value, []) === 'Uint8Array'
 
 /** Throws if the buffer of the bytes was transferred, for example to a worker. */
 function checkAttached({ length, buffer }: Uint8Array): void {

@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { hasTag } from '../../core/util/built-in-types.js'
 import { fromUtf8, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Codec, wrongType } from './codec.js'
@@ -107,7 +108,7 @@ function checkValue(value: unknown, path: string, ancestors: Set<object>): void 
   }
   if (typeof value !== 'object' || value === null || ancestors.has(value)) return
   // JSON unwraps boxed numbers.
-  if (value instanceof Number) checkValue(value.valueOf(), path, ancestors)
+  if (hasTag(value, 'Number')) checkValue(value.valueOf(), path, ancestors)
   ancestors.add(value)
   if ('toJSON' in value && typeof value.toJSON === 'function')
     checkConverted(value, value.toJSON(lastSegment(path)), path, ancestors)
@@ -117,7 +118,7 @@ function checkValue(value: unknown, path: string, ancestors: Set<object>): void 
 
 /** Checks a result of `toJSON`, on which JSON does not call `toJSON` again. */
 function checkConverted(from: object, converted: unknown, path: string, ancestors: Set<object>): void {
-  if (from instanceof Date && converted === null) throw lossError('invalid Date', path)
+  if (hasTag(from, 'Date') && converted === null) throw lossError('invalid Date', path)
   if (converted === undefined && (path === '' || path.endsWith(']'))) throw lossError('undefined', path)
   if (typeof converted === 'object' && converted !== null && !ancestors.has(converted)) {
     ancestors.add(converted)
@@ -128,7 +129,7 @@ function checkConverted(from: object, converted: unknown, path: string, ancestor
 
 function checkContent(value: object, path: string, ancestors: Set<object>): void {
   // This check comes first, because Node adds symbols to a Promise while async hooks are active.
-  if (ArrayBuffer.isView(value) || LOSSY_TYPES.some(kind => value instanceof kind)) {
+  if (ArrayBuffer.isView(value) || LOSSY_TYPES.some(type => value instanceof type || hasTag(value, type.name))) {
     throw lossError(value.constructor.name, path)
   }
   const symbol = Object.getOwnPropertySymbols(value).find(name =>

@@ -1,4 +1,5 @@
 import { concatMap, defer, EMPTY, firstValueFrom, map, Observable, of, repeat, tap } from 'rxjs'
+import { isBytes } from '../../core/util/built-in-types.js'
 import { isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, formatValue } from '../../core/util/errors.js'
@@ -101,7 +102,7 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
 export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g, '\\$&')
 
 export function toGlob(glob: string | Uint8Array): Uint8Array {
-  if (typeof glob !== 'string' && !(glob instanceof Uint8Array)) {
+  if (typeof glob !== 'string' && !isBytes(glob)) {
     throw new ArgumentError(
       `Expected the glob to be a string or a Uint8Array, got \`${formatValue(glob)}\` (${typeof glob})`,
     )

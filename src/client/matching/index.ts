@@ -4,6 +4,7 @@ import { toHex } from '../../core/util/bytes.js'
 import { checkOptionNames, checkPositiveInteger, type OptionNames } from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { type Codec, checkCodec } from '../keys/codec.js'
+import { copyDelayMs, uniqueName } from '../keys/map-name.js'
 import { globWarning, toGlob } from '../keys/scan.js'
 import { GLOB, type KeyHost, KeySource } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
@@ -50,7 +51,8 @@ export class Matching<T> {
   /**
    * Emits the values of all keys by name, as an immutable map: the first when all keys have been read, then a new one
    * after changes. Changes of one turn of the event loop are batched; a larger map batches the changes of about 1 ms
-   * per 1,024 keys. Keys whose value does not decode are omitted.
+   * per 1,024 keys. Keys whose value does not decode are omitted. The name of a key whose bytes are not UTF-8 is its hex
+   * (`0xFF`) and a lone surrogate, so that it differs from every text.
    */
   readonly map$: Observable<ReadonlyMap<string, T>> = this.#observe(subscriber => {
     const values = new Map<string, T>()
@@ -62,11 +64,10 @@ export class Matching<T> {
     }
     subscriber.add(() => cancel?.())
     return {
-      entry: entry => {
-        if (entry.op === 'set') values.set(entry.key, entry.value)
-        else values.delete(entry.key)
-        // Copying a large map every turn would take most of the CPU while many keys arrive.
-        if (isKnown) cancel ??= clock.schedule(values.size >> 10, emit)
+      entry: (entry, key) => {
+        if (entry.op === 'set') values.set(uniqueName(key), entry.value)
+        else values.delete(uniqueName(key))
+        if (isKnown) cancel ??= clock.schedule(copyDelayMs(values), emit)
       },
       freshness: ({ state }) => {
         // Changes of a resync are not batched beyond it, so that the map is current when the keys are live.
@@ -111,7 +112,7 @@ export class Matching<T> {
       const { entry, freshness } = listen(subscriber)
       const observer: GlobObserver = {
         entry: (key, raw) => {
-          if (entry && !subscriber.closed) entry(this.#entryOf(key, raw))
+          if (entry && !subscriber.closed) entry(this.#entryOf(key, raw), key)
         },
         freshness: now => {
           if (!subscriber.closed) freshness?.(now)
@@ -134,7 +135,7 @@ export class Matching<T> {
 }
 
 interface Listeners<T> {
-  readonly entry: (entry: Entry<T>) => void
+  readonly entry: (entry: Entry<T>, key: KeyName) => void
   readonly freshness: (freshness: Freshness) => void
 }
 

@@ -17,6 +17,7 @@ import {
 } from 'rxjs'
 import { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
+import { isBytes } from '../../core/util/built-in-types.js'
 import { ArgumentError, reason, StateStoreError } from '../../core/util/errors.js'
 import type { KeyHost, KeySource } from '../keys/source.js'
 import type { Seen, UserWrite } from './user-write.js'
@@ -177,9 +178,8 @@ const isTimeout = (error: unknown): boolean => error instanceof StateStoreError 
 function validate(write: StoredWrite): StoredWrite {
   const { id, value, at, seen, base } = Object(write)
   const isSeenValid = seen === undefined || seen === null || typeof seen === 'string'
-  const isBaseValid = base === undefined || base instanceof Uint8Array
-  if (typeof id === 'string' && value instanceof Uint8Array && Number.isFinite(at) && isSeenValid && isBaseValid)
-    return write
+  const isBaseValid = base === undefined || isBytes(base)
+  if (typeof id === 'string' && isBytes(value) && Number.isFinite(at) && isSeenValid && isBaseValid) return write
   throw new ArgumentError('it holds a record that is not a write; it was left unchanged')
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useMemo } from 'react'
+import { useMemo } from 'react'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { afterIo } from '../../core/util/clock.js'
 import {
@@ -56,7 +56,7 @@ export function useKey<T>(
   const watch = useMemo(() => source && new KeyWatch(source.key, source.host), [registry, id])
   // biome-ignore lint/correctness/useExhaustiveDependencies: equal codecs decode to equal values
   const reader = useMemo(() => new EntryReader(source), [watch, codec])
-  const selected = useSelected(
+  return useSelected(
     {
       subscribe: watch?.subscribe ?? subscribeNever,
       read: () => reader.snapshotOf(watch?.read() ?? UNWATCHED),
@@ -65,19 +65,11 @@ export function useKey<T>(
     select,
     equal,
   )
-  const { raw, entry } = reader
-  // Runs after rendering, because listeners may set the state of other components.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once per entry, even if it is decoded again
-  useEffect(() => {
-    const error = decodeErrorOf(entry)
-    if (error) source?.host.report(error)
-  }, [watch, raw])
-  return selected
 }
 
-class EntryReader<T> {
-  raw: KeyState['raw']
-  entry: Entry<T> | undefined
+export class EntryReader<T> {
+  #raw: KeyState['raw']
+  #entry: Entry<T> | undefined
   readonly #source: KeySource<T> | undefined
   #state: KeyState | undefined
   #snapshot: KeySnapshot<T> | undefined
@@ -88,14 +80,36 @@ class EntryReader<T> {
 
   snapshotOf(state: KeyState): KeySnapshot<T> {
     if (this.#snapshot !== undefined && state === this.#state) return this.#snapshot
-    if (state.raw !== this.raw) {
-      this.raw = state.raw
-      this.entry = state.raw && this.#source?.decode(state.raw)
+    if (state.raw !== this.#raw) {
+      this.#raw = state.raw
+      this.#entry = state.raw && this.#source && decodeAndReport(this.#source, state.raw)
     }
     this.#state = state
-    this.#snapshot = snapshotOf(this.entry, state)
+    this.#snapshot = snapshotOf(this.#entry, state)
     return this.#snapshot
   }
+}
+
+/** Maximum number of different errors that are reported of an entry. Each codec may have another one. */
+const MAX_REPORTED_ERRORS = 8
+
+/** The messages of the errors that were reported of each entry. */
+const reportedErrors = /* @__PURE__ */ new WeakMap<RawEntry, Set<string>>()
+
+/**
+ * Decodes an entry and reports an error, once per entry although components decode it several times. Reports after the
+ * current task, because listeners may set the state of other components, and not in an effect, because a component that
+ * throws the error to an error boundary has no effects.
+ */
+function decodeAndReport<T>(source: KeySource<T>, raw: RawEntry): Entry<T> {
+  const entry = source.decode(raw)
+  const error = decodeErrorOf(entry)
+  const reported = reportedErrors.get(raw) ?? new Set()
+  if (error && reported.size < MAX_REPORTED_ERRORS && !reported.has(error.message)) {
+    reportedErrors.set(raw, reported.add(error.message))
+    afterIo(() => source.host.report(error))
+  }
+  return entry
 }
 
 function sourceOf<T>(key: Key<T> | undefined): KeySource<T> | undefined {

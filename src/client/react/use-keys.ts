@@ -1,12 +1,14 @@
 import { useMemo, useRef } from 'react'
-import { combineLatest, distinctUntilChanged, map, merge, NEVER, Observable, startWith } from 'rxjs'
+import { distinctUntilChanged, map, Observable, Subscription } from 'rxjs'
 import { afterIo } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
+import { copyDelayMs, uniqueName } from '../keys/map-name.js'
 import { GLOB, SOURCE } from '../keys/source.js'
 import type { Matching } from '../matching/index.js'
 import type { Freshness } from '../watch/freshness.js'
+import type { Entry } from '../watch/watch-state.js'
 import { isSameFreshness } from './use-key.js'
 import { type Equality, selectAll, useSelected } from './use-selected.js'
 
@@ -73,7 +75,7 @@ const readUnknown = (): typeof UNKNOWN => UNKNOWN
 
 /** The state of several keys. Immutable, and the same object until something changes. */
 export interface KeysSnapshot<T> {
-  /** Values by key name, of all existing keys whose value decodes. */
+  /** Values by key name, of all existing keys whose value decodes; see {@link Matching.map$}. */
   readonly values: ReadonlyMap<string, T>
   /** Whether the values are current: the worst freshness of all keys. */
   readonly freshness: Freshness
@@ -135,7 +137,7 @@ const changesOfGlob = <T>({ map$, freshness$ }: Matching<T>): Observable<Partial
     subscriber.add(freshness$.pipe(map(freshness => ({ freshness, error: undefined }))).subscribe(subscriber))
   })
 
-/** Batches the changes of one turn of the event loop. */
+/** Batches the changes of one turn of the event loop, or of more turns if there are many values, as {@link Matching.map$} does. */
 const changesOfKeys = <T>(keys: readonly Key<T>[]): Observable<Partial<KeysSnapshot<T>>> =>
   new Observable(subscriber => {
     const values = new Map<string, T>()
@@ -147,31 +149,68 @@ const changesOfKeys = <T>(keys: readonly Key<T>[]): Observable<Partial<KeysSnaps
       return { values: new Map(values) }
     }
     subscriber.add(() => cancel?.())
-    const entries = merge(...keys.map(key => key.entries$)).subscribe({
-      next: entry => {
-        if (entry.op === 'set') values.set(entry.key, entry.value)
-        else if (!values.delete(entry.key)) return
-        cancel ??= clock?.schedule(0, () => subscriber.next(takeValues()))
-      },
-      error: () => undefined,
-    })
+    const entries = new Subscription()
     subscriber.add(entries)
-    const changes$ = combineFreshness(keys).pipe(
+    for (const key of keys) {
+      const name = uniqueName(key[SOURCE].key)
+      const next = (entry: Entry<T>): void => {
+        if (entry.op === 'set') values.set(name, entry.value)
+        else if (!values.delete(name)) return
+        cancel ??= clock?.schedule(copyDelayMs(values), () => subscriber.next(takeValues()))
+      }
+      entries.add(key.entries$.subscribe({ next, error: () => undefined }))
+    }
+    const changes$ = worstFreshness(keys).pipe(
       map(freshness => ({ ...(cancel && freshness.state === 'live' && takeValues()), freshness, error: undefined })),
     )
     subscriber.add(changes$.subscribe(subscriber))
   })
 
-function combineFreshness<T>(keys: readonly Key<T>[]): Observable<Freshness> {
-  // An empty list is always current and never ends.
-  if (keys.length === 0) return NEVER.pipe(startWith<Freshness>({ state: 'live' }))
-  return combineLatest(keys.map(key => key.freshness$)).pipe(map(worstFreshness), distinctUntilChanged(isSameFreshness))
-}
-
 const FRESHNESS_ORDER: readonly Freshness['state'][] = ['connecting', 'stale', 'resyncing', 'live']
 
-const worstFreshness = (all: readonly Freshness[]): Freshness =>
-  all.reduce(
-    (least, one) => (FRESHNESS_ORDER.indexOf(one.state) < FRESHNESS_ORDER.indexOf(least.state) ? one : least),
-    { state: 'live' },
-  )
+/**
+ * Emits the worst freshness of all keys; of several stale ones, the one that has been stale longest. Counts the keys by
+ * freshness, because after a lost connection all of them change twice, and comparing all of them each time would take
+ * seconds for 10,000 keys.
+ */
+const worstFreshness = (keys: readonly Key<unknown>[]): Observable<Freshness> =>
+  new Observable<Freshness>(subscriber => {
+    const counts = new Map<string, { readonly freshness: Freshness; keys: number }>()
+    let knownKeys = 0
+    let openKeys = keys.length
+    const emit = (): void => {
+      if (knownKeys < keys.length) return
+      const all = Array.from(counts.values(), count => count.freshness)
+      subscriber.next(all.reduce(worseOf, { state: 'live' }))
+    }
+    const count = (freshness: Freshness, change: 1 | -1): void => {
+      const id = freshness.state === 'stale' ? `stale ${freshness.since}` : freshness.state
+      const counted = counts.get(id) ?? { freshness, keys: 0 }
+      counted.keys += change
+      if (counted.keys > 0) counts.set(id, counted)
+      else counts.delete(id)
+    }
+    // An empty list is always current and never ends.
+    emit()
+    const subscriptions = new Subscription()
+    subscriber.add(subscriptions)
+    for (const { freshness$ } of keys) {
+      let last: Freshness | undefined
+      const next = (freshness: Freshness): void => {
+        if (last) count(last, -1)
+        else knownKeys++
+        last = freshness
+        count(freshness, 1)
+        emit()
+      }
+      const complete = (): void => {
+        if (--openKeys === 0) subscriber.complete()
+      }
+      subscriptions.add(freshness$.subscribe({ next, error: error => subscriber.error(error), complete }))
+    }
+  }).pipe(distinctUntilChanged(isSameFreshness))
+
+function worseOf(one: Freshness, other: Freshness): Freshness {
+  if (one.state === 'stale' && other.state === 'stale') return other.since < one.since ? other : one
+  return FRESHNESS_ORDER.indexOf(other.state) < FRESHNESS_ORDER.indexOf(one.state) ? other : one
+}

@@ -1,4 +1,5 @@
 import type { IClientOptions, MqttClient } from 'mqtt'
+import { isBytes } from '../../core/util/built-in-types.js'
 import type { MqttJsClient } from './mqttjs-client.js'
 
 // All uses of undocumented mqtt.js behaviour; docs/decisions/reading-past-mqttjs.md gives the reasons. Each use has a
@@ -59,8 +60,7 @@ export function tapStream(stream: unknown, tap: Tap): ((chunk: Uint8Array) => bo
   if (!isSource(stream)) return undefined
   const { push } = stream
   const pass = (chunk: Uint8Array): boolean => Reflect.apply(push, stream, [chunk])
-  stream.push = (chunk, ...rest) =>
-    chunk instanceof Uint8Array ? tap(chunk, pass) : Reflect.apply(push, stream, [chunk, ...rest])
+  stream.push = (chunk, ...rest) => (isBytes(chunk) ? tap(chunk, pass) : Reflect.apply(push, stream, [chunk, ...rest]))
   return pass
 }
 

@@ -1,4 +1,5 @@
 import type { KeyName } from '../../core/protocol/commands.js'
+import { isBytes } from '../../core/util/built-in-types.js'
 import { fromHex, fromUtf8, isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
@@ -7,7 +8,7 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
  * bytes.
  */
 export function toKeyName(name: string | Uint8Array): KeyName {
-  if (typeof name !== 'string' && !(name instanceof Uint8Array)) {
+  if (typeof name !== 'string' && !isBytes(name)) {
     throw new ArgumentError(
       `Expected the key to be a string or a Uint8Array, got \`${formatValue(name)}\` (${typeof name})`,
     )

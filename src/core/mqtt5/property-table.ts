@@ -1,3 +1,4 @@
+import { isBytes } from '../util/built-in-types.js'
 import { type MqttReader, type MqttWriter, putVarint, sizeOfVarint } from './data-types.js'
 import { malformed, protocolError } from './packet-error.js'
 import { type PacketType, TYPES } from './packet-types.js'
@@ -206,11 +207,11 @@ export function writeProperties(writer: MqttWriter, owner: PropertyOwner, proper
 
 function writeProperty(writer: MqttWriter, property: Property, value: Properties[Property['name']]): void {
   if (value === undefined) return
-  if (typeof value !== 'object' || value instanceof Uint8Array) writer.byte(property.id)
+  if (typeof value !== 'object' || isBytes(value)) writer.byte(property.id)
   if (typeof value === 'string') writer.text(value)
   else if (typeof value === 'boolean') writer.byte(Number(value))
   else if (typeof value === 'number') writeNumber(writer, property.type, value)
-  else if (value instanceof Uint8Array) writer.binary(value)
+  else if (isBytes(value)) writer.binary(value)
   else {
     for (const [name, text] of value) {
       writer.byte(PROPERTY.userProperties)

@@ -1,3 +1,4 @@
+import { isError } from './built-in-types.js'
 /** Codes of errors. Other folders add their codes by declaration merging. */
 export interface ErrorCodes extends Record<ServiceErrorCode, true> {
   argument: true
@@ -250,12 +251,17 @@ export const forKey = (key: string | undefined): string => (key === undefined ? 
 export function reason(cause: unknown): string {
   try {
     // Node reports several failed addresses of a host as an error without a message.
-    if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reason).join('; ')
-    return formatValue(cause instanceof Error ? cause.message : cause)
+    const failures = failuresOf(cause)
+    if (failures.length > 0 && isError(cause) && cause.message === '') return failures.map(reason).join('; ')
+    return formatValue(isError(cause) ? cause.message : cause)
   } catch {
     return UNPRINTABLE
   }
 }
+
+/** Returns the errors of an AggregateError, and none for any other value. */
+const failuresOf = (error: unknown): readonly unknown[] =>
+  isError(error) && 'errors' in error && Array.isArray(error.errors) ? error.errors : []
 
 /** Converts a value to text. Never throws. */
 export function formatValue(value: unknown): string {
@@ -281,10 +287,9 @@ const UNPRINTABLE = 'something that cannot be shown as text'
  * failed.
  */
 export function rootCause(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) {
-    return Array.from(new Set(error.errors.map(rootCause))).join(', ')
-  }
-  return error instanceof Error && error.cause !== undefined ? rootCause(error.cause) : reason(error)
+  const failures = failuresOf(error)
+  if (failures.length > 0) return Array.from(new Set(failures.map(rootCause))).join(', ')
+  return isError(error) && error.cause !== undefined ? rootCause(error.cause) : reason(error)
 }
 
 const IDENTIFIER = /^[\w.-]{1,64}$/
@@ -304,7 +309,7 @@ const IDENTIFIER = /^[\w.-]{1,64}$/
  * ```
  */
 export function errorLabel(error: unknown): string {
-  if (!(error instanceof Error)) return `a thrown ${typeof error}`
+  if (!isError(error)) return `a thrown ${typeof error}`
   const name = IDENTIFIER.test(error.name) ? error.name : 'Error'
   const code = 'code' in error && typeof error.code === 'string' && IDENTIFIER.test(error.code) ? ` ${error.code}` : ''
   return name + code

@@ -1,3 +1,4 @@
+import { isBytes } from './built-in-types.js'
 import { sameBytes } from './bytes.js'
 
 /** Maximum depth of the comparison, because values may be cyclic. */
@@ -15,7 +16,7 @@ const MAX_DEPTH = 64
  */
 export function hasSameContent(one: unknown, other: unknown, depth = 0): boolean {
   if (Object.is(one, other)) return true
-  if (one instanceof Uint8Array && other instanceof Uint8Array) return sameBytes(one, other)
+  if (isBytes(one) && isBytes(other)) return sameBytes(one, other)
   if (!isPlain(one) || !isPlain(other) || depth > MAX_DEPTH) return false
   const names = Object.keys(one)
   return (
@@ -30,5 +31,8 @@ export function hasSameContent(one: unknown, other: unknown, depth = 0): boolean
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === Array.prototype || prototype === null
+  if (prototype === null) return true
+  const base: unknown = Array.isArray(value) ? Object.getPrototypeOf(prototype) : prototype
+  // The prototype of plain objects has none itself, in any realm.
+  return base === null || Object.getPrototypeOf(base) === null
 }

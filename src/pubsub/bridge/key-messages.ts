@@ -2,6 +2,7 @@ import type { Freshness } from '../../client/watch/freshness.js'
 import type { Entry } from '../../client/watch/watch-state.js'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { GoneReason } from '../../core/protocol/properties.js'
+import { isArrayBuffer } from '../../core/util/built-in-types.js'
 import { ArgumentError, type ErrorCode, type StateStoreError } from '../../core/util/errors.js'
 import { JsonText } from '../wire/json.js'
 
@@ -111,4 +112,4 @@ const invalidEntry = (key: string, origin: Origin, error: StateStoreError): KeyE
 })
 
 // `JSON.stringify` would write bytes as an object of numbers.
-const isBytes = (value: unknown): boolean => value instanceof ArrayBuffer || ArrayBuffer.isView(value)
+const isBytes = (value: unknown): boolean => isArrayBuffer(value) || ArrayBuffer.isView(value)

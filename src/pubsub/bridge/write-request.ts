@@ -1,4 +1,5 @@
 import type { SetOptions } from '../../client/keys/options.js'
+import { isBytes } from '../../core/util/built-in-types.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 
 /** The data of an event that writes a key. */
@@ -75,4 +76,4 @@ function checkObject(what: string, value: unknown): Members {
 }
 
 const typeName = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : value instanceof Uint8Array ? 'bytes' : typeof value
+  value === null ? 'null' : Array.isArray(value) ? 'array' : isBytes(value) ? 'bytes' : typeof value

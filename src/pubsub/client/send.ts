@@ -1,3 +1,4 @@
+import { isArrayBuffer, isBytes } from '../../core/util/built-in-types.js'
 import { checkFlag, checkObject, checkPositiveInteger } from '../../core/util/check.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import type { Payload } from '../wire/frames.js'
@@ -58,7 +59,7 @@ export function checkNoEcho({ noEcho = false }: GroupSendOptions): boolean {
  * serialization reveals, such as a cycle, are left to {@link toSentJson}.
  */
 export function toPayload(data: unknown, dataType: Payload['dataType'] | undefined): Payload {
-  const payload = payloadOf(dataType ?? (data instanceof Uint8Array ? 'binary' : 'json'), data)
+  const payload = payloadOf(dataType ?? (isBytes(data) ? 'binary' : 'json'), data)
   if (payload.dataType === 'json' && !isSerializable(data))
     throw wrongDataType('json', 'a JSON value other than null', data)
   if (payload.dataType === 'protobuf' && !isAny(payload.data))
@@ -69,5 +70,5 @@ export function toPayload(data: unknown, dataType: Payload['dataType'] | undefin
 // Buffers and views would silently become `{}` or an object of numbers.
 function isSerializable(data: unknown): boolean {
   if (data === null || ['undefined', 'function', 'symbol', 'bigint'].includes(typeof data)) return false
-  return !(data instanceof ArrayBuffer) && !ArrayBuffer.isView(data)
+  return !isArrayBuffer(data) && !ArrayBuffer.isView(data)
 }

@@ -1,4 +1,5 @@
 import type { WebSocket as PackagedSocket } from 'ws'
+import { isArrayBuffer, isError } from '../../core/util/built-in-types.js'
 import { reason } from '../../core/util/errors.js'
 import { formatUrl } from '../../core/util/format-url.js'
 import type { FrameData } from '../wire/frames.js'
@@ -78,11 +79,13 @@ class DeferredSocket implements Socket {
       handlers.opened()
     }
     socket.onmessage = ({ data }: { readonly data: unknown }) => {
-      handlers.message(data instanceof ArrayBuffer ? new Uint8Array(data) : String(data))
+      handlers.message(isArrayBuffer(data) ? new Uint8Array(data) : String(data))
     }
-    // Browsers hide the details of a failure, such as the HTTP status.
+    // Browsers hide the details of a failure, such as the HTTP status. The message of an error is empty if several
+    // addresses of the host failed.
     socket.onerror = (event: object) => {
-      if ('message' in event) problem = String(event.message)
+      if ('error' in event && isError(event.error)) problem = reason(event.error)
+      else if ('message' in event) problem = String(event.message)
       // Node 22 emits no `close` if opening fails, unlike the HTML standard.
       if (state === 'opening') end(ABNORMAL_CLOSURE, '')
     }
@@ -93,7 +96,7 @@ class DeferredSocket implements Socket {
 }
 
 /** `WebSocket.send` rejects views of shared memory. */
-const isUnshared = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> => bytes.buffer instanceof ArrayBuffer
+const isUnshared = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> => isArrayBuffer(bytes.buffer)
 
 /** The callbacks of a socket. They are never called before {@link OpenSocket} has returned. */
 export interface SocketHandlers {

@@ -1,3 +1,4 @@
+import { isBytes } from '../../core/util/built-in-types.js'
 import { checkObject } from '../../core/util/check.js'
 import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
 import type { AckError, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
@@ -167,10 +168,10 @@ export interface SendOptions extends MessageOptions {
 /** Converts an application's data to a payload. Throws {@link ArgumentError} if the data does not match its type. */
 export function payloadOf(data: unknown, options: MessageOptions = {}): Payload {
   checkObject('options', options)
-  const { dataType = data instanceof Uint8Array ? 'binary' : 'json' } = options
+  const { dataType = isBytes(data) ? 'binary' : 'json' } = options
   if (dataType === 'json') return { dataType, data }
   if (dataType === 'text' && typeof data === 'string') return { dataType, data }
-  if ((dataType === 'binary' || dataType === 'protobuf') && data instanceof Uint8Array) return { dataType, data }
+  if ((dataType === 'binary' || dataType === 'protobuf') && isBytes(data)) return { dataType, data }
   throw new ArgumentError(`Expected data of type ${formatValue(dataType)}, got a ${typeof data}`)
 }
 

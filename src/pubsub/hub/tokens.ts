@@ -1,4 +1,5 @@
 import { jwtVerify, SignJWT } from 'jose'
+import { isBytes } from '../../core/util/built-in-types.js'
 import { utf8 } from '../../core/util/bytes.js'
 import { checkObject } from '../../core/util/check.js'
 import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
@@ -32,7 +33,7 @@ export class AccessTokens {
    */
   constructor(key: string | Uint8Array) {
     const bytes = typeof key === 'string' ? utf8(key) : key
-    if (!(bytes instanceof Uint8Array) || bytes.length < MIN_KEY_BYTES) {
+    if (!isBytes(bytes) || bytes.length < MIN_KEY_BYTES) {
       throw new ArgumentError(`Expected \`authenticate.key\` to have at least ${MIN_KEY_BYTES} bytes`)
     }
     this.#key = new Uint8Array(bytes)

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
+import { isArrayBuffer } from '../../core/util/built-in-types.js'
 import { copyIfSparse } from '../../core/util/bytes.js'
 import { CountedFifo } from '../../core/util/collections.js'
 import type { FrameData } from '../wire/frames.js'
@@ -327,7 +328,7 @@ export class WebSocketLink implements HubLink, ThrottledLink, ScheduledWriter {
 
 function bytesOf(data: RawData): Buffer {
   if (Array.isArray(data)) return Buffer.concat(data)
-  return data instanceof ArrayBuffer ? Buffer.from(data) : data
+  return isArrayBuffer(data) ? Buffer.from(data) : data
 }
 
 function truncateReason(reason: string): string {

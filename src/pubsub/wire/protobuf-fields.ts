@@ -1,4 +1,5 @@
 import { BinaryReader, BinaryWriter, type WireType } from '@bufbuild/protobuf/wire'
+import { isBytes } from '../../core/util/built-in-types.js'
 import { fromUtf8 } from '../../core/util/bytes.js'
 import { PayloadError, reason } from '../../core/util/errors.js'
 import { type FrameData, type JsonWriter, type Payload, UnreadableMessageError } from './frames.js'
@@ -149,7 +150,7 @@ export function readFrame<T>(
   read: (bytes: Uint8Array) => T,
   excerpt = (bytes: Uint8Array): string => `${bytes.length} bytes`,
 ): T {
-  if (!(data instanceof Uint8Array)) throw new PayloadError('Not a protobuf frame: a text WebSocket message')
+  if (!isBytes(data)) throw new PayloadError('Not a protobuf frame: a text WebSocket message')
   if (data.length === 0) throw new PayloadError('Not a protobuf frame: no bytes')
   try {
     // A plain `Uint8Array` is passed, because payloads must not be instances of the subclass that the WebSocket uses.

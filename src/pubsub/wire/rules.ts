@@ -1,3 +1,4 @@
+import { isBytes } from '../../core/util/built-in-types.js'
 import { isWellFormed } from '../../core/util/bytes.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Payload } from './frames.js'
@@ -80,7 +81,7 @@ export function payloadOf(dataType: unknown, data: unknown): Payload {
       throw wrongDataType(dataType, 'a well-formed string', data)
     case 'binary':
     case 'protobuf':
-      if (data instanceof Uint8Array) return { dataType, data }
+      if (isBytes(data)) return { dataType, data }
       throw wrongDataType(dataType, 'a Uint8Array', data)
     default:
       throw new ArgumentError(

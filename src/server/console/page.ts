@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { isError } from '../../core/util/built-in-types.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -66,7 +67,7 @@ export class PageFiles {
     try {
       return await readFile(new URL(`.${file}`, this.#folder))
     } catch (error) {
-      if (error instanceof Error && 'code' in error && NOT_FOUND_CODES.includes(String(error.code))) return undefined
+      if (isError(error) && 'code' in error && NOT_FOUND_CODES.includes(String(error.code))) return undefined
       throw error
     }
   }

@@ -1,6 +1,7 @@
 import { constants, fdatasyncSync, writeSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isError } from '../../../core/util/built-in-types.js'
 
 /** A file with positioned writes and explicit flushes. */
 export interface OpenFile {
@@ -229,6 +230,6 @@ async function makeSingleDirectory(directory: string, flush: typeof flushDirecto
 
 /** Returns whether an error is a system error with one of these codes, such as `ENOENT`. */
 export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
-  error instanceof Error && 'code' in error && codes.some(code => code === error.code)
+  isError(error) && 'code' in error && codes.some(code => code === error.code)
 
 export const isFull = (error: unknown): boolean => hasCode(error, 'ENOSPC', 'EDQUOT', 'EFBIG')

@@ -2,6 +2,7 @@ import type { JetStreamManager, StreamInfo } from '@nats-io/jetstream'
 import type { ObjectStore } from '@nats-io/obj'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { filter, from, Observable } from 'rxjs'
+import { isError } from '../../../core/util/built-in-types.js'
 import { ArgumentError, reason } from '../../../core/util/errors.js'
 import { formatUrl } from '../../../core/util/format-url.js'
 import { StreamError } from '../cluster/stream.js'
@@ -126,7 +127,7 @@ const streamRemovedError = ({ stream, bucket }: NatsNames): StreamError =>
 /** Returns whether only the operator can fix an error, so that retrying is pointless. */
 export const isPermanentError = (error: unknown): boolean =>
   error instanceof ArgumentError ||
-  (error instanceof Error && ['AuthorizationError', 'PermissionViolationError', 'ENOENT'].includes(codeOf(error)))
+  (isError(error) && ['AuthorizationError', 'PermissionViolationError', 'ENOENT'].includes(codeOf(error)))
 
 const codeOf = (error: Error): string => ('code' in error && error.code === 'ENOENT' ? 'ENOENT' : error.name)
 
@@ -197,8 +198,8 @@ const REFUSED_ERRORS = new Set(['InvalidArgumentError', 'PermissionViolationErro
 
 export function streamError(message: string, cause: unknown): StreamError {
   if (cause instanceof StreamError) return cause
-  const isRefused = cause instanceof Error && REFUSED_ERRORS.has(cause.name)
-  const why = cause instanceof Error && cause.name === 'JetStreamNotEnabled' ? NO_RESPONDER : reason(cause)
+  const isRefused = isError(cause) && REFUSED_ERRORS.has(cause.name)
+  const why = isError(cause) && cause.name === 'JetStreamNotEnabled' ? NO_RESPONDER : reason(cause)
   return new StreamError(isRefused ? 'refused' : 'lost', `${message}: ${why}`, { cause })
 }
 

@@ -1,5 +1,6 @@
 import type { Consumer, ConsumerMessages, JetStreamClient, JsMsg } from '@nats-io/jetstream'
 import { ignoreElements, map, Observable } from 'rxjs'
+import { isError } from '../../../core/util/built-in-types.js'
 import { fromUtf8, utf8 } from '../../../core/util/bytes.js'
 import {
   type Publication,
@@ -131,7 +132,7 @@ export class NatsStream implements Stream {
         }
         const failure = await found.error
         // `failure` can be `undefined`, contrary to its type.
-        if (failure instanceof Error) throw failure
+        if (isError(failure)) throw failure
       }
       read().then(
         () => subscriber.complete(),

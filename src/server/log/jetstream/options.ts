@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { isBytes } from '../../../core/util/built-in-types.js'
 import { checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../../core/util/errors.js'
 import { formatUrl } from '../../../core/util/format-url.js'
@@ -107,7 +108,7 @@ export function parseOptions(options: JetStreamOptions): JetStreamSettings {
 }
 
 function parseKeys(keys: readonly Uint8Array[], name: string): LogKeys | undefined {
-  const areKeys = Array.isArray(keys) && keys.every(key => key instanceof Uint8Array && key.length >= MIN_KEY_BYTES)
+  const areKeys = Array.isArray(keys) && keys.every(key => isBytes(key) && key.length >= MIN_KEY_BYTES)
   // The message must not contain the keys, which are secret.
   if (!areKeys) throw new ArgumentError(`Expected \`keys\` to be byte arrays of at least ${MIN_KEY_BYTES} bytes`)
   const [first, ...others] = keys
