@@ -1,4 +1,4 @@
-import { Observable, type Subscriber } from 'rxjs'
+import { fromEvent, Observable, share } from 'rxjs'
 import { Hlc } from '../../core/hlc/hlc.js'
 import type { SetCondition } from '../../core/protocol/commands.js'
 import { checkPositiveInteger, type ForeignOptionNames, type OptionNames } from '../../core/util/check.js'
@@ -126,43 +126,12 @@ export function abortable<T>(source: Observable<T>, signal: AbortSignal | undefi
       subscriber.error(new AbortError(signal.reason))
       return
     }
-    const calls = callsOf(signal)
-    calls.add(subscriber)
-    subscriber.add(() => calls.delete(subscriber))
+    // Node warns of a leak at the eleventh listener of a signal, so the calls share one.
+    const abort$ = aborts.get(signal) ?? fromEvent(signal, 'abort').pipe(share())
+    aborts.set(signal, abort$)
+    subscriber.add(abort$.subscribe(() => subscriber.error(new AbortError(signal.reason))))
     source.subscribe(subscriber)
   })
 }
 
-/** The pending calls of each signal, which share one listener: Node warns of a leak at the eleventh listener. */
-const pendingCalls = /* @__PURE__ */ new WeakMap<AbortSignal, PendingCalls>()
-
-function callsOf(signal: AbortSignal): PendingCalls {
-  const calls = pendingCalls.get(signal) ?? new PendingCalls(signal)
-  pendingCalls.set(signal, calls)
-  return calls
-}
-
-class PendingCalls {
-  readonly #signal: AbortSignal
-  readonly #subscribers = new Set<Subscriber<unknown>>()
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal
-  }
-
-  add(subscriber: Subscriber<unknown>): void {
-    if (this.#subscribers.size === 0) this.#signal.addEventListener('abort', this.#abort)
-    this.#subscribers.add(subscriber)
-  }
-
-  delete(subscriber: Subscriber<unknown>): void {
-    if (this.#subscribers.delete(subscriber) && this.#subscribers.size === 0)
-      this.#signal.removeEventListener('abort', this.#abort)
-  }
-
-  readonly #abort = (): void => {
-    const error = new AbortError(this.#signal.reason)
-    // An error callback may cancel other calls, which closes their subscribers.
-    for (const subscriber of Array.from(this.#subscribers)) subscriber.error(error)
-  }
-}
+const aborts = /* @__PURE__ */ new WeakMap<AbortSignal, Observable<unknown>>()

@@ -132,6 +132,8 @@ export const conflictModeOf = <T>(
   { isLate }: Pick<UserWrite<T>, 'isLate'>,
 ): 'last' | 'refuse' | Merge<T> => (isLate && settings.offline === 'cas' ? 'refuse' : settings.conflict)
 
+const MISSING: Seen = { bytes: undefined, version: undefined }
+
 export interface WriteContent<T> {
   readonly value: T
   readonly condition: SetCondition | undefined
@@ -150,8 +152,10 @@ export function contentFor<T>(
   const { text } = source.key
   const mode = conflictModeOf(settings, write)
   if (mode === 'last') return { value: write.value, condition: undefined }
-  const expected = mode === 'refuse' ? seenBy(write, known) : known
   const { conflict } = settings
+  const seen = mode === 'refuse' ? seenBy(write, known) : known
+  // A late write with `cas` by a user who has seen nothing must not overwrite anything.
+  const expected = seen ?? (conflict === 'last' ? MISSING : undefined)
   // The user may have changed an older value than the last one they saw.
   const value =
     typeof conflict === 'function' ? mergeValue(conflict, write, expected, one => decodeSeen(source, one)) : write.value

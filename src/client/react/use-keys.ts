@@ -1,5 +1,5 @@
 import { useMemo, useRef } from 'react'
-import { distinctUntilChanged, map, Observable, Subscription } from 'rxjs'
+import { defer, distinctUntilChanged, filter, map, merge, NEVER, Observable, pairwise, startWith, tap } from 'rxjs'
 import { afterIo } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, formatValue, type StateStoreError } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
@@ -149,17 +149,15 @@ const changesOfKeys = <T>(keys: readonly Key<T>[]): Observable<Partial<KeysSnaps
       return { values: new Map(values) }
     }
     subscriber.add(() => cancel?.())
-    const entries = new Subscription()
-    subscriber.add(entries)
-    for (const key of keys) {
-      const name = uniqueName(key[SOURCE].key)
-      const next = (entry: Entry<T>): void => {
-        if (entry.op === 'set') values.set(name, entry.value)
-        else if (!values.delete(name)) return
-        cancel ??= clock?.schedule(copyDelayMs(values), () => subscriber.next(takeValues()))
-      }
-      entries.add(key.entries$.subscribe({ next, error: () => undefined }))
+    const note = (name: string, entry: Entry<T>): void => {
+      if (entry.op === 'set') values.set(name, entry.value)
+      else if (!values.delete(name)) return
+      cancel ??= clock?.schedule(copyDelayMs(values), () => subscriber.next(takeValues()))
     }
+    const entries = merge(
+      ...keys.map(key => key.entries$.pipe(tap(entry => note(uniqueName(key[SOURCE].key), entry)))),
+    ).subscribe({ error: () => undefined })
+    subscriber.add(entries)
     const changes$ = worstFreshness(keys).pipe(
       map(freshness => ({ ...(cancel && freshness.state === 'live' && takeValues()), freshness, error: undefined })),
     )
@@ -169,48 +167,36 @@ const changesOfKeys = <T>(keys: readonly Key<T>[]): Observable<Partial<KeysSnaps
 const FRESHNESS_ORDER: readonly Freshness['state'][] = ['connecting', 'stale', 'resyncing', 'live']
 
 /**
- * Emits the worst freshness of all keys; of several stale ones, the one that has been stale longest. Counts the keys by
- * freshness, because after a lost connection all of them change twice, and comparing all of them each time would take
- * seconds for 10,000 keys.
+ * Emits the worst freshness of all keys. Counts the keys by freshness: all of them change twice after a lost connection,
+ * and comparing all of them at each change would take seconds for 10,000 keys.
  */
-const worstFreshness = (keys: readonly Key<unknown>[]): Observable<Freshness> =>
-  new Observable<Freshness>(subscriber => {
-    const counts = new Map<string, { readonly freshness: Freshness; keys: number }>()
-    let knownKeys = 0
-    let openKeys = keys.length
-    const emit = (): void => {
-      if (knownKeys < keys.length) return
-      const all = Array.from(counts.values(), count => count.freshness)
-      subscriber.next(all.reduce(worseOf, { state: 'live' }))
-    }
+function worstFreshness<T>(keys: readonly Key<T>[]): Observable<Freshness> {
+  // An empty list is always current and never ends.
+  if (keys.length === 0) return NEVER.pipe(startWith<Freshness>({ state: 'live' }))
+  return defer(() => {
+    const counts = FRESHNESS_ORDER.map(() => 0)
+    const latest: Freshness[] = []
+    let unknownKeys = keys.length
     const count = (freshness: Freshness, change: 1 | -1): void => {
-      const id = freshness.state === 'stale' ? `stale ${freshness.since}` : freshness.state
-      const counted = counts.get(id) ?? { freshness, keys: 0 }
-      counted.keys += change
-      if (counted.keys > 0) counts.set(id, counted)
-      else counts.delete(id)
+      const at = FRESHNESS_ORDER.indexOf(freshness.state)
+      counts[at] = (counts[at] ?? 0) + change
+      if (counts[at] === 1) latest[at] = freshness
     }
-    // An empty list is always current and never ends.
-    emit()
-    const subscriptions = new Subscription()
-    subscriber.add(subscriptions)
-    for (const { freshness$ } of keys) {
-      let last: Freshness | undefined
-      const next = (freshness: Freshness): void => {
-        if (last) count(last, -1)
-        else knownKeys++
-        last = freshness
-        count(freshness, 1)
-        emit()
-      }
-      const complete = (): void => {
-        if (--openKeys === 0) subscriber.complete()
-      }
-      subscriptions.add(freshness$.subscribe({ next, error: error => subscriber.error(error), complete }))
-    }
-  }).pipe(distinctUntilChanged(isSameFreshness))
-
-function worseOf(one: Freshness, other: Freshness): Freshness {
-  if (one.state === 'stale' && other.state === 'stale') return other.since < one.since ? other : one
-  return FRESHNESS_ORDER.indexOf(other.state) < FRESHNESS_ORDER.indexOf(one.state) ? other : one
+    const changes = keys.map(({ freshness$ }) =>
+      freshness$.pipe(
+        startWith(undefined),
+        pairwise(),
+        tap(([before, now]) => {
+          if (before) count(before, -1)
+          else unknownKeys--
+          if (now) count(now, 1)
+        }),
+      ),
+    )
+    return merge(...changes).pipe(
+      filter(() => unknownKeys === 0),
+      map((): Freshness => latest[counts.findIndex(n => n > 0)] ?? { state: 'live' }),
+      distinctUntilChanged(isSameFreshness),
+    )
+  })
 }
