@@ -6,7 +6,7 @@ import { optimistic, type StoredWrite, type WriteStorage } from '../../../src/cl
 import { shadow } from '../../../src/client/shadow/index.js'
 import { START } from '../../support/manual-clock.js'
 import { marbleTest } from '../../support/marble-test.js'
-import { writeBench } from '../../support/write-bench.js'
+import { codeOf, writeBench } from '../../support/write-bench.js'
 
 const textOf = (write: StoredWrite | undefined): string | undefined => write && new TextDecoder().decode(write.value)
 
@@ -40,6 +40,19 @@ describe('a view without subscribers', () => {
         at(59_000, () => expect(contents()).toEqual(['b']))
         m.flush()
       })
+
+  for (const exists of [true, false])
+    marbleTest(`cas: a write by a user who saw nothing is sent if the key is missing (it exists: ${exists})`, m => {
+      const { view, change, writes, connect, disconnect, at } = writeBench(m, { offline: 'cas' })
+      disconnect()
+      if (!exists) change(undefined)
+      const results: string[] = []
+      at(10, () => view.set('b').subscribe({ next: r => results.push(r.outcome), error: e => results.push(codeOf(e)) }))
+      at(100, connect)
+      m.flush()
+      expect(writes().map(write => write.split(' ').slice(1))).toEqual([['SET', 'b', 'NX']])
+      expect(results).toEqual([exists ? 'conflict' : 'applied'])
+    })
 
   marbleTest('a first write stays in a storage that cannot be read', m => {
     const { storage, contents } = keptStorage(m, 5, { loads: false })
