@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { advance, Hlc, HlcClock, laterTime, MAX_DRIFT_MS } from '../../../src/core/hlc/hlc.js'
+import { advance, Hlc, HlcClock, laterTime, MAX_COUNTER, MAX_DRIFT_MS } from '../../../src/core/hlc/hlc.js'
 import { HlcError } from '../../../src/core/util/errors.js'
 import { effort } from '../../support/effort.js'
 
 const NOW = 1_696_374_425_000
 const LARGEST = Number.MAX_SAFE_INTEGER
 const DRIFT = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'drift' })
-const OVERFLOW = expect.objectContaining({ name: 'HlcError', code: 'hlc', problem: 'overflow' })
 
 const anyNodeId = fc.constantFrom('a', 'StateStore', 'z')
 /** A reading near the other readings, and occasionally out of bounds. */
@@ -113,13 +112,15 @@ describe('HlcClock.tick', () => {
     expect(String(clock.tick(NOW))).toBe(`${NOW}:1:me`)
   })
 
-  it('HlcClock.tick throws an overflow error and changes nothing when the counter is exhausted, but succeeds in the next millisecond', () => {
-    const clock = clockAt(NOW, LARGEST)
-    expect(String(clock.last)).toBe(`${NOW}:${LARGEST}:me`)
-    expect(() => clock.tick(NOW)).toThrow(OVERFLOW)
-    expect(String(clock.last)).toBe(`${NOW}:${LARGEST}:me`)
-    expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
-  })
+  it.each([MAX_COUNTER, MAX_COUNTER + 1, LARGEST])(
+    'HlcClock.tick continues after the counter %s in the next millisecond',
+    counter => {
+      const clock = new HlcClock('me')
+      clock.merge(new Hlc(NOW - 1, 0, 'other'), NOW - 1)
+      expect(String(clock.merge(new Hlc(NOW, counter, 'other'), NOW))).toBe(`${NOW + 1}:0:me`)
+      expect(String(clock.tick(NOW))).toBe(`${NOW + 1}:1:me`)
+    },
+  )
 })
 
 describe('HlcClock.merge', () => {
@@ -199,11 +200,15 @@ describe('HlcClock.merge', () => {
     expect(String(clock.merge(new Hlc(0, 0, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
 
-  it('HlcClock.merge throws an overflow error and changes nothing if the received counter is exhausted', () => {
-    const clock = new HlcClock('me')
-    const before = clock.tick(NOW)
-    expect(() => clock.merge(new Hlc(NOW, LARGEST, 'other'), NOW)).toThrow(OVERFLOW)
-    expect(clock.last).toBe(before)
+  it('HlcClock.merge returns a counter that fits into 32 bits for any received counter', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: LARGEST }), fc.integer({ min: -1, max: 100 }), (counter, ahead) => {
+        const received = new Hlc(NOW + ahead, counter, 'other')
+        const merged = new HlcClock('me').merge(received, NOW)
+        expect(merged.compareTo(received)).toBeGreaterThan(0)
+        expect(merged.counter).toBeLessThanOrEqual(MAX_COUNTER)
+      }),
+    )
   })
 
   it('HlcClock.merge accepts an exhausted counter from an earlier millisecond', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Hlc } from '../../../src/core/hlc/hlc.js'
+import { Hlc, HlcClock, MAX_COUNTER } from '../../../src/core/hlc/hlc.js'
 import { encodeReply } from '../../../src/core/protocol/replies.js'
 import { Engine } from '../../../src/server/engine/engine.js'
 import { VersionClock } from '../../../src/server/engine/version-clock.js'
@@ -12,6 +12,7 @@ import { command, textOf } from '../../support/words.js'
 
 const DAY = 86_400_000
 const LARGEST = Number.MAX_SAFE_INTEGER
+const NONE = new Hlc(0, 0, 'none')
 
 /** The adjustment of the store's wall clock before each request, in milliseconds. */
 const jump = fc.oneof(
@@ -29,7 +30,7 @@ const line = fc.constantFrom(
   'VDEL k v',
   'GET k',
 )
-const history = fc.array(fc.record({ jump, ahead, line, counter: fc.constantFrom(0, 1, 4_294_967_295) }), {
+const history = fc.array(fc.record({ jump, ahead, line, counter: fc.constantFrom(0, 1, 4_294_967_295, LARGEST) }), {
   maxLength: 60,
 })
 
@@ -102,9 +103,35 @@ describe('VersionClock', () => {
   it('after its counter is exhausted, the clock continues in the next millisecond', () => {
     const clock = clockAt(START, LARGEST)
     expect([clock.tick(START), clock.tick(START - DAY)].map(String)).toEqual([
+      `${START + 1}:0:StateStore`,
       `${START + 1}:1:StateStore`,
-      `${START + 1}:2:StateStore`,
     ])
+  })
+
+  it('a client whose clock merges every version is never rejected because of the counter of another client', () => {
+    for (const counter of [MAX_COUNTER - 1, MAX_COUNTER, 2 ** 32 - 1, 2 ** 32, LARGEST]) {
+      const engine = new Engine<string>()
+      const set = (timestamp: Hlc) =>
+        handle(engine, { payload: command('SET k v'), timestamp: String(timestamp) }, 'client', START)
+      const { version = NONE } = set(new Hlc(START + 50_000, counter, 'mallory'))
+      expect(version.counter).toBeLessThanOrEqual(MAX_COUNTER)
+      const merging = new HlcClock('panel')
+      merging.merge(version, START)
+      for (let write = 0; write < 3; write++) {
+        const { reply, version: next = NONE } = set(merging.tick(START))
+        expect(encodeReply(reply)).toEqual(encodeReply({ type: 'ok' }))
+        merging.merge(next, START)
+      }
+    }
+  })
+
+  it('while versions are ahead of the clock, counters cannot push them further ahead', () => {
+    const clock = clockAt(START + DAY, 7)
+    const accepts = (wallClock: number, counter: number) => clock.isAccepted(new Hlc(wallClock, counter, 'c'), START)
+    expect(accepts(START + DAY - 1, LARGEST)).toBe(true)
+    expect(accepts(START + DAY, 7 + MAX_COUNTER)).toBe(true)
+    expect(accepts(START + DAY, 8 + MAX_COUNTER)).toBe(false)
+    expect(accepts(START + DAY + 1, 0)).toBe(false)
   })
 
   it('next returns a version without assigning it', () => {
@@ -114,8 +141,9 @@ describe('VersionClock', () => {
   })
 
   it('the clock accepts clocks up to a minute ahead of the wall clock, and all assigned versions', () => {
-    expect(clockAt(START, 1).latestAccepted(START)).toBe(START + 60_000)
-    expect(clockAt(START + DAY, 1).latestAccepted(START)).toBe(START + DAY)
+    const accepts = (last: number, wallClock: number) => clockAt(last, 1).isAccepted(new Hlc(wallClock, 1, 'c'), START)
+    expect([60_000, 60_001].map(ms => accepts(START, START + ms))).toEqual([true, false])
+    expect([DAY, DAY + 1].map(ms => accepts(START + DAY, START + ms))).toEqual([true, false])
   })
 
   it('the clock reports drift when versions are further ahead than a client can cause', () => {

@@ -15,7 +15,7 @@ import {
 } from '../../core/protocol/replies.js'
 import { displayText } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
-import { HlcError, PayloadError, StateStoreError } from '../../core/util/errors.js'
+import { PayloadError, StateStoreError } from '../../core/util/errors.js'
 import type { Invoker } from './invoker.js'
 import type { RpcInquiry, RpcResponse } from './request.js'
 import { type ResultObserver, sendTraced } from './traced-request.js'
@@ -232,8 +232,7 @@ export class StoreCommands {
   #timestamp(): Hlc {
     try {
       return this.#hlc.tick(this.#clock.now())
-    } catch (error) {
-      if (!(error instanceof HlcError)) throw error
+    } catch {
       // The wall clock was set back by more than the allowed drift. The store orders by its own clock and only requires
       // the client's clock to be close to it.
       this.#hlc = new HlcClock(this.#nodeId)

@@ -122,6 +122,12 @@ export function readHlc(reader: ByteReader): Hlc | undefined {
 export const MAX_DRIFT_MS = 60_000
 
 /**
+ * The largest counter of a new reading. It continues in the next millisecond, so that no received counter, which may
+ * have any value, exhausts the counter of a clock that merges it. Official clients have 32 bits for a counter.
+ */
+export const MAX_COUNTER = 2 ** 16 - 1
+
+/**
  * The hybrid logical clock of a node. Every reading is greater than all earlier and all merged readings.
  *
  * @example
@@ -150,16 +156,16 @@ export class HlcClock {
   }
 
   /**
-   * Returns a reading for an event at wall time `now` (ms). Throws {@link HlcError} (`drift`, `overflow`) without
-   * changing the clock.
+   * Returns a reading for an event at wall time `now` (ms). Throws {@link HlcError} (`drift`) without changing the
+   * clock.
    */
   tick(now: number): Hlc {
     return this.#advance(this.#last, now)
   }
 
   /**
-   * Returns a reading that is greater than `received` and all earlier ones. Throws {@link HlcError} (`drift`,
-   * `overflow`) without changing the clock.
+   * Returns a reading that is greater than `received` and all earlier ones. Throws {@link HlcError} (`drift`) without
+   * changing the clock.
    */
   merge(received: Hlc, now: number): Hlc {
     return this.#advance(laterTime(this.#last, received), now)
@@ -172,9 +178,8 @@ export class HlcClock {
 }
 
 /**
- * Returns the first reading of
- * `nodeId` after `floor` at wall time `now` (ms). Pure. Throws {@link HlcError}: `drift` if the reading would lead `now` by more than `maxDriftMs`, `overflow`
- * if the counter is exhausted.
+ * Returns the first reading of `nodeId` after `floor` at wall time `now` (ms). Pure. Throws {@link HlcError} (`drift`)
+ * if the reading would lead `now` by more than `maxDriftMs`.
  */
 export function advance(floor: Hlc, now: number, nodeId: string, maxDriftMs: number = MAX_DRIFT_MS): Hlc {
   const wall = Math.floor(now)
@@ -191,7 +196,5 @@ export function laterTime(a: Hlc, b: Hlc): Hlc {
   return a.counter >= b.counter ? a : b
 }
 
-function increment(floor: Hlc, nodeId: string): Hlc {
-  if (floor.counter >= Number.MAX_SAFE_INTEGER) throw new HlcError('overflow', `The counter of ${floor} is exhausted`)
-  return new Hlc(floor.wallClock, floor.counter + 1, nodeId)
-}
+const increment = ({ wallClock, counter }: Hlc, nodeId: string): Hlc =>
+  counter < MAX_COUNTER ? new Hlc(wallClock, counter + 1, nodeId) : new Hlc(wallClock + 1, 0, nodeId)

@@ -220,12 +220,12 @@ export class DecodeError extends StateStoreError {
   }
 }
 
-/** A hybrid logical clock reading is malformed, overflows, or is too far ahead of the wall clock. */
+/** A hybrid logical clock reading is malformed, or is too far ahead of the wall clock. */
 export class HlcError extends StateStoreError {
   override readonly name = 'HlcError'
-  readonly problem: 'malformed' | 'overflow' | 'drift'
+  readonly problem: 'malformed' | 'drift'
 
-  constructor(problem: 'malformed' | 'overflow' | 'drift', message: string) {
+  constructor(problem: 'malformed' | 'drift', message: string) {
     super('hlc', message)
     this.problem = problem
   }

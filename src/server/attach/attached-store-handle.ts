@@ -110,7 +110,7 @@ export class AttachedStoreHandle implements AttachedStore {
   ): Promise<LoadResult> {
     const replace = isReplacing(options)
     const handler = this.#requireHandler()
-    const records = await parseCheckedDump(lines, handler.engine.latestClock(this.#keyspace.clock.now()))
+    const records = await parseCheckedDump(lines, token => handler.engine.isAccepted(token, this.#keyspace.clock.now()))
     // During the wait, another store may have taken over, or this store may have reopened with other keys.
     if (this.#handler !== handler)
       throw new ClosedError('The store stopped serving; nothing was loaded. Try again when it serves')

@@ -1,3 +1,4 @@
+import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Command, GlobnotifyCommand, KeynotifyCommand } from '../../core/protocol/commands.js'
 import type { Glob } from '../../core/protocol/glob.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
@@ -135,9 +136,9 @@ export class Engine<C> {
     return this.#clock.drift(now)
   }
 
-  /** Returns the latest clock value that the store accepts in a request or a dump at wall time `now` in ms. */
-  latestClock(now: number): number {
-    return this.#clock.latestAccepted(now)
+  /** Returns whether the store accepts a clock reading in a request or a dump at wall time `now` in ms. */
+  isAccepted(reading: Hlc, now: number): boolean {
+    return this.#clock.isAccepted(reading, now)
   }
 
   records(): Iterable<readonly [key: Uint8Array, record: StoredRecord]> {
@@ -209,7 +210,7 @@ export class Engine<C> {
   #query(query: Query, connection: C, now: number): CommandResult {
     const { command } = query
     if (!this.allows(connection, command)) throw new CommandError('not-authorized')
-    readClocks(command, query, this.#clock.latestAccepted(now))
+    readClocks(command, query, this.#clock, now)
     if (command.verb === 'SCAN') {
       const readable = this.#rights?.readable(connection)
       const { reply, work } = scanPage(this.#records.order, String(this.#stateMachine.createdAt), command, readable)

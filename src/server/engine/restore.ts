@@ -1,4 +1,4 @@
-import { type Hlc, MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
+import { type Hlc, MAX_COUNTER, MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { StringMap } from '../../core/util/string-map.js'
@@ -6,7 +6,7 @@ import { newerToken } from './apply.js'
 import type { KeyChange, RestoreResult } from './command-result.js'
 import type { LogEntry, LoggedLoad, RestoredRecord } from './entry.js'
 import { type Records, recordBytes } from './records.js'
-import { MAX_COUNTER, type VersionClock } from './version-clock.js'
+import type { VersionClock } from './version-clock.js'
 
 type RestoreStep = readonly [id: string, item: RestoredRecord]
 

@@ -152,7 +152,7 @@ export class StateMachine implements StateLoader {
   #applyWrite(write: LoggedWrite, entry: LogEntry, id: string, before: IndexedRecord | undefined): ApplyResult {
     const { command, volatile, owner } = write
     const { time } = entry
-    const clocks = readClocks(command, write, this.clock.latestAccepted(time))
+    const clocks = readClocks(command, write, this.clock, time)
     const next = this.clock.next(time, clocks.timestamp)
     const { fencingToken } = clocks
     const outcome = apply(before, command, { now: time, next, fencingToken, volatile, owner: owner?.id })

@@ -1,4 +1,4 @@
-import { advance, Hlc, laterTime, MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
+import { advance, Hlc, laterTime, MAX_COUNTER, MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
 import type { Command } from '../../core/protocol/commands.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { HlcError } from '../../core/util/errors.js'
@@ -25,12 +25,15 @@ export class VersionClock {
   }
 
   /**
-   * Returns the latest clock value that the store accepts at wall time `now` in ms. The value is one minute ahead
-   * (state store protocol, "Clock drift"), or the clock value of the newest version assigned, because clients return
-   * versions in fencing tokens and in their clocks.
+   * Returns whether the store accepts a clock reading of a client at wall time `now` in ms: one that is up to a minute
+   * ahead (state store protocol, "Clock drift"), with any counter, or one up to the newest version assigned, because
+   * clients return versions in fencing tokens and merge them into their clocks.
    */
-  latestAccepted(now: number): number {
-    return Math.max(now + MAX_DRIFT_MS, this.#last.wallClock)
+  isAccepted({ wallClock, counter }: Hlc, now: number): boolean {
+    if (wallClock <= now + MAX_DRIFT_MS) return true
+    // A clock that merged the newest version has ticked since. Any larger counter would push versions further ahead.
+    const { last } = this
+    return wallClock === last.wallClock ? counter <= last.counter + MAX_COUNTER : wallClock < last.wallClock
   }
 
   /**
@@ -47,7 +50,7 @@ export class VersionClock {
    * the version.
    */
   next(now: number, received: Hlc = this.#last): Hlc {
-    return advance(withFreeCounter(laterTime(this.#last, received)), now, NODE_ID, Number.POSITIVE_INFINITY)
+    return advance(laterTime(this.#last, received), now, NODE_ID, Number.POSITIVE_INFINITY)
   }
 
   /** Assigns a version, which must be newer than the last version. */
@@ -62,33 +65,18 @@ export class VersionClock {
   }
 }
 
-// An exhausted counter continues in the next millisecond, because every change needs a version.
-const withFreeCounter = (floor: Hlc): Hlc =>
-  floor.counter < Number.MAX_SAFE_INTEGER ? floor : new Hlc(floor.wallClock + 1, 0, NODE_ID)
-
 export interface RequestClocks {
   readonly timestamp: Hlc | undefined
   readonly fencingToken: Hlc | undefined
 }
 
-/**
- * The largest counter that the store accepts from a client. A counter near the maximum, at the drift limit, would block
- * all writers for a minute. Genuine counters are small, because they restart every millisecond.
- */
-export const MAX_COUNTER = 2 ** 32 - 1
-
-/**
- * Parses the clocks of a request. Throws {@link CommandError} for an invalid clock.
- *
- * @param latest - latest accepted clock value, ms since the Unix epoch
- */
-export function readClocks(command: Command, raw: RawClocks, latest: number): RequestClocks {
+/** Parses the clocks of a request at wall time `now` in ms. Throws {@link CommandError} for an invalid clock. */
+export function readClocks(command: Command, raw: RawClocks, clock: VersionClock, now: number): RequestClocks {
   const timestamp = readClock(raw.timestamp)
   const fencingToken = readClock(raw.fencingToken)
   if (command.verb === 'SET' && timestamp === undefined) throw new CommandError('timestamp-missing')
-  if (timestamp && timestamp.wallClock > latest) throw new CommandError('clock-skew')
-  if (timestamp && timestamp.counter > MAX_COUNTER) throw new CommandError('timestamp-malformed')
-  if (fencingToken && fencingToken.wallClock > latest) throw new CommandError('fencing-token-skew')
+  if (timestamp && !clock.isAccepted(timestamp, now)) throw new CommandError('clock-skew')
+  if (fencingToken && !clock.isAccepted(fencingToken, now)) throw new CommandError('fencing-token-skew')
   return { timestamp, fencingToken }
 }
 

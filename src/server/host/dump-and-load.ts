@@ -1,3 +1,4 @@
+import type { Hlc } from '../../core/hlc/hlc.js'
 import { CommandError } from '../../core/protocol/parse-command.js'
 import { checkFlag, checkOptionNames, type OptionNames } from '../../core/util/check.js'
 import {
@@ -63,27 +64,28 @@ const loadError = (failure: LogFailure): StateStoreError => {
 const MAX_LOAD_BYTES = 1024 * 1024 * 1024
 const RECORD_OVERHEAD_BYTES = 500
 
-/** The records of a dump, and the latest time in its fencing tokens. */
+/** The records of a dump, and the latest of its fencing tokens. */
 export interface ParsedDump {
   readonly records: readonly DumpRecord[]
-  readonly latestToken: { readonly lineNumber: number; readonly wallClock: number } | undefined
+  readonly latestToken: { readonly lineNumber: number; readonly token: Hlc } | undefined
 }
 
 /** Parses a dump, and checks its fencing tokens. See {@link parseDump} and {@link checkTokens}. */
-export async function parseCheckedDump(lines: DumpLines, maxFencingTimeMs: number): Promise<readonly DumpRecord[]> {
+export async function parseCheckedDump(
+  lines: DumpLines,
+  isAccepted: (token: Hlc) => boolean,
+): Promise<readonly DumpRecord[]> {
   const dump = await parseDump(lines)
-  checkTokens(dump, maxFencingTimeMs)
+  checkTokens(dump, isAccepted)
   return dump.records
 }
 
 /**
  * Throws an {@link ArgumentError} if a fencing token of a dump is from the future. The store rejects such tokens, so the
  * key would be unwritable.
- *
- * @param maxFencingTimeMs - latest time allowed in a fencing token, ms since the Unix epoch
  */
-export function checkTokens({ latestToken }: ParsedDump, maxFencingTimeMs: number): void {
-  if (latestToken === undefined || latestToken.wallClock <= maxFencingTimeMs) return
+export function checkTokens({ latestToken }: ParsedDump, isAccepted: (token: Hlc) => boolean): void {
+  if (latestToken === undefined || isAccepted(latestToken.token)) return
   const { message } = lineError(latestToken.lineNumber, "its `fencingToken` is ahead of this machine's clock")
   throw new ArgumentError(`${message}; nothing was loaded`)
 }
@@ -113,9 +115,9 @@ async function parseLines(lines: DumpLines): Promise<ParsedDump> {
     const record = reader.read(line)
     if (record === undefined) continue
     const { lineNumber } = reader
-    const { wallClock } = record.fencingToken ?? {}
-    if (wallClock !== undefined && wallClock > (latestToken?.wallClock ?? Number.NEGATIVE_INFINITY))
-      latestToken = { lineNumber, wallClock }
+    const { fencingToken: token } = record
+    if (token !== undefined && !(latestToken && token.compareTo(latestToken.token) <= 0))
+      latestToken = { lineNumber, token }
     bytes += record.key.length + record.value.length + RECORD_OVERHEAD_BYTES
     if (bytes > MAX_LOAD_BYTES) {
       throw new StateStoreError('overflow', `line ${lineNumber}: the dump has more than 1 GiB; nothing was loaded`)

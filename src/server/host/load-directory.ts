@@ -29,7 +29,7 @@ export async function loadDirectory(
   // All checks that need no store come first, because opening the directory creates one.
   checkDirectoryPath(directory)
   const dump = await parseDump(lines)
-  if (await hasNoStore(directory)) checkTokens(dump, new Engine(LIMITS).latestClock(systemClock.now()))
+  if (await hasNoStore(directory)) checkTokens(dump, token => new Engine(LIMITS).isAccepted(token, systemClock.now()))
   const settings = { data: directory, clock: systemClock, onProgress: ignore }
   // If the lock is lost, the write fails and this function rejects.
   const storage = await openDirectory(settings, LIMITS, { onFailed: ignore, onError })
@@ -47,7 +47,7 @@ export async function loadDirectory(
       onError,
     })
     try {
-      checkTokens(dump, engine.latestClock(systemClock.now()))
+      checkTokens(dump, token => engine.isAccepted(token, systemClock.now()))
       const { loaded, versionsKept, expired, deleted } = await restore(service, dump.records, replace, LIMITS)
       return { loaded, versionsKept, expired, deleted }
     } finally {

@@ -204,7 +204,7 @@ export class LocalStoreServer implements StoreServer {
   ): Promise<LoadResult> {
     const replace = isReplacing(options)
     this.#checkOpen()
-    const records = await parseCheckedDump(lines, this.#engine.latestClock(this.#options.clock.now()))
+    const records = await parseCheckedDump(lines, token => this.#engine.isAccepted(token, this.#options.clock.now()))
     await this.#instances.settled
     this.#checkOpen()
     const { loaded, versionsKept, expired, deleted } = await restore(
