@@ -84,6 +84,12 @@ export const broker: Mutants = {
       becomes: 'delete(topic: string): void {\n    return',
     },
   },
+  'src/server/broker/session/packet-handler.ts': {
+    'queued messages are sent when the client has read earlier ones': {
+      seed: 1,
+      code: 'if (this.#pendingDisconnect() === undefined && this.session.deliveryQueue.sendNext()) return true',
+    },
+  },
   'src/server/broker/session/packet-writer.ts': {
     'no packet exceeds the maximum of the client': {
       seed: 11,

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import type { Client } from '../../../src/core/mqtt5/peer.js'
 import { LIMIT } from '../../../src/server/broker/limits/limits.js'
+import { openHandler } from '../../support/open-broker.js'
 import { openCore, type ScriptedClient } from './scripted-client.js'
 
 const willTo = (topic: string) => ({ will: { topic, payload: Buffer.from('gone'), qos: 0 as const, retain: false } })
@@ -34,7 +36,14 @@ describe('the will of a session that ends because too many clients are offline',
   })
 
   it('the subscriptions of a session are released once, even if its will overflows a client that then goes offline', () => {
-    const { core, connect } = openCore()
+    const clients: Client[] = []
+    const { core, connect } = openCore({
+      onConnected: client => void clients.push(client),
+      handlePublish: () => {
+        clients.at(-1)?.deliver('response', { payload: Buffer.from('x'), userProperties: {} })
+        return false
+      },
+    })
     const stay = (name: string, { will } = willTo('none')): ScriptedClient => {
       const client = connect(name, {
         clean: false,
@@ -45,7 +54,7 @@ describe('the will of a session that ends because too many clients are offline',
       return client
     }
     Object.assign(LIMIT, { offlineSessions: 1 })
-    const [first, second, slow] = [stay('first', willTo('will/first')), stay('second'), stay('slow')]
+    const [first, second, slow] = [stay('first', willTo(openHandler.topic)), stay('second'), stay('slow')]
     slow.link.unsentBytes = LIMIT.backlogBytes + 1
     first.lose()
     second.lose()

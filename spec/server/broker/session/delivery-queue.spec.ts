@@ -21,6 +21,7 @@ const deliveryOf = (topic: string, of: Partial<Delivery> = {}): Delivery => ({
 
 /** A sender that accepts every message within its size limit. */
 class Wire implements Sender {
+  hasBacklog = false
   readonly sent: Sent[] = []
   readonly released: number[] = []
   readonly tooLarge = new Set<string>()
@@ -40,6 +41,10 @@ class Wire implements Sender {
   }
 }
 
+const sendAll = (queue: DeliveryQueue): void => {
+  while (queue.sendNext());
+}
+
 const setUp = (receiveMaximum = 10) => {
   const budget = new BrokerMemoryBudget(1e9)
   const queue = new DeliveryQueue(budget)
@@ -49,6 +54,7 @@ const setUp = (receiveMaximum = 10) => {
     const next = new Wire()
     queue.suspend()
     queue.resume(next, maximum)
+    sendAll(queue)
     return next
   }
   return { budget, queue, wire, again }
@@ -67,7 +73,7 @@ describe('DeliveryQueue', () => {
     const seen: (Uint8Array | undefined)[] = []
     const queue = new DeliveryQueue(new BrokerMemoryBudget(1e9))
     const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
-    const sender: Sender = { publish, pubrel: () => undefined }
+    const sender: Sender = { hasBacklog: false, publish, pubrel: () => undefined }
     queue.resume(sender, 2)
     const view = new Uint8Array(1_000).subarray(0, 16)
     const delivery = deliveryOf('a', { qos: 1 })
@@ -112,6 +118,7 @@ describe('DeliveryQueue', () => {
     const small = new Wire()
     for (const name of ['a', 'b']) small.tooLarge.add(name)
     queue.resume(small, 1)
+    sendAll(queue)
     expect(small.released).toEqual([wire.sent[0]?.packetId])
     expect(budget.used).toBe(0)
     queue.deliver(deliveryOf('c'), true)

@@ -438,8 +438,7 @@ export class Oracle {
   #onFirstShared(connection: ConnectionRecord, session: SessionModel, packet: IPublishPacket): void {
     const { clientId, link } = connection
     // All messages share one queue, so the broker has discarded all unsendable messages before this one.
-    if (packet.qos > 0)
-      for (const expected of session.expected) expected.isOptional ||= this.#isUnsendable(connection, expected)
+    if (packet.qos > 0) this.#makeUnsendableOptional(connection, session)
     const post = this.#shared.onSent(session, numberOf(packet) ?? 0, packet, this.#isEnding)
     if (post === undefined) {
       if (numberOf(packet) !== undefined)
@@ -473,6 +472,10 @@ export class Oracle {
     return this.#isLate(expected) || (small && expected.publication.what === 'large')
   }
 
+  #makeUnsendableOptional(connection: ConnectionRecord, session: SessionModel): void {
+    for (const expected of session.expected) expected.isOptional ||= this.#isUnsendable(connection, expected)
+  }
+
   /** At limits, the broker may drop retained and QoS 0 messages. */
   readonly #isOptional = ({ retain, qos, isOptional = false }: Expected): boolean =>
     isOptional || (this.#tight && (retain || qos === 0))
@@ -495,8 +498,11 @@ export class Oracle {
       count(session.expectedCounts, keyOf(expected.publication.number, 0), -1)
     }
     session.immediate = []
-    // The broker has sent or discarded all messages within the receive maximum.
-    if (unacknowledged.size < receiveMaximum) {
+    // The broker has sent or discarded all messages within the receive maximum, unless the client must first read.
+    const { unsentBytes, isGone } = connection.link
+    const isBehind = unsentBytes > LIMIT.readPauseBytes || (this.#tight && isGone)
+    if (isBehind) this.#makeUnsendableOptional(connection, session)
+    else if (unacknowledged.size < receiveMaximum) {
       const remaining = session.discardUnsendable(
         expected => this.#isUnsendable(connection, expected) || this.#isOptional(expected),
       )
@@ -504,7 +510,7 @@ export class Oracle {
       this.#discardUnsent(connection, session)
     }
     // The broker does not read from a client that does not read, and extends the client's keep-alive.
-    if (connection.link.unsentBytes > LIMIT.readPauseBytes) connection.unreadAt = this.#now()
+    if (unsentBytes > LIMIT.readPauseBytes) connection.unreadAt = this.#now()
     else if (keepAliveTimeoutMs > 0 && this.#now() > Math.max(lastSeen, connection.unreadAt) + keepAliveTimeoutMs)
       this.reportViolation(`${clientId} was not disconnected after its keep-alive timeout`)
   }

@@ -70,7 +70,11 @@ export class SimNetwork {
     const packet = link.take()
     if (packet && client) client.receive(link, packet)
     const connection = this.#connections.get(link)
-    if (connection && !connection.isEnded && !connection.isStalled) connection.processNext()
+    if (connection) this.#processAll(connection)
+  }
+
+  #processAll(connection: Connection): void {
+    while (!connection.isEnded && !connection.isStalled && connection.processNext());
   }
 
   #up(link: SimLink, connection: Connection): void {
@@ -85,7 +89,7 @@ export class SimNetwork {
     this.#oracle.onReceived(link, packet)
     connection.recordActivity()
     connection.receive(bytes)
-    while (!connection.isEnded && !connection.isStalled && connection.processNext());
+    this.#processAll(connection)
   }
 
   /** Reports the end of a connection after all packets in transit have arrived. */

@@ -157,6 +157,22 @@ describe('SocketLink', () => {
     expect(Buffer.concat(written).includes(PINGRESP)).toBe(true)
   })
 
+  it('the link processes acknowledgements of a client that has not read all messages', async () => {
+    const { receive, core, link, stream } = setUp()
+    await receive(
+      CONNECT,
+      bytesOf({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: '$share/g/b', qos: 1 }] }),
+    )
+    stream.cork()
+    const content = { payload: new Uint8Array(500_000), userProperties: {} }
+    for (let n = 0; n < 5; n++)
+      core.publish({ topic: 'b', content, qos: 1, retain: false, expiresAt: undefined }, undefined)
+    expect(link.unsentBytes).toBeGreaterThan(LIMIT.readPauseBytes)
+    const before = core.gauges().storedMessages
+    await receive(Buffer.of(0x40, 2, 0, 1))
+    expect([before, core.gauges().storedMessages]).toEqual([5, 4])
+  })
+
   it('a link that an eviction destroys holds no memory, not even for unsent data', async () => {
     const { receive, core, link, stream } = setUp()
     await receive(CONNECT, publish('x'.repeat(500_000)).subarray(0, 400_000))

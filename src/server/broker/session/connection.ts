@@ -90,7 +90,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
 
   get isStalled(): boolean {
     if (this.#link.unsentBytes <= LIMIT.readPauseBytes) return false
-    // A client that has closed its side of the connection may still read retained messages.
+    // A client that has closed its side of the connection may still read queued and retained messages.
     return !this.#packetHandler?.hasInputEnded || this.canInterleave
   }
 
@@ -299,7 +299,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     this.#publishOpened(connect, sessionPresent)
     host.handler.onConnected(this)
     session.resume(outbound, connect.receiveMaximum)
-    if (early.length > 0 || session.canReplay) this.#link.wake()
+    if (early.length > 0 || session.hasUnsent) this.#link.wake()
   }
 
   #onKeepAliveTimeout(): void {

@@ -5,6 +5,8 @@ import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { copyDeliveryIfSparse, type Delivery, sizeOf } from '../routing/delivery.js'
 
 export interface Sender {
+  /** Whether queued messages must wait until the client has read the messages that were sent before. */
+  readonly hasBacklog: boolean
   /**
    * Sends a message. Returns `false` if the message is too large or has expired. A retransmitted QoS 2 message never
    * expires (MQTT 5.0, section 4.3.3).
@@ -79,6 +81,12 @@ export class DeliveryQueue {
     return this.#sessionUsage.isFull
   }
 
+  /** Whether messages wait only for the client to read earlier ones, and not for acknowledgements. */
+  get hasUnsent(): boolean {
+    return this.#sender !== undefined && !this.#isIdle() && this.#hasReceiveQuota()
+  }
+
+  /** Prepares sending. {@link sendNext} sends the messages, because a client may have many and read them slowly. */
   resume(sender: Sender, receiveMaximum: number): void {
     this.#sender = sender
     this.#receiveMaximum = receiveMaximum
@@ -93,23 +101,37 @@ export class DeliveryQueue {
       }
     }
     this.#toResend.reverse()
-    this.#sendPending()
   }
 
   suspend(): void {
     this.#sender = undefined
   }
 
+  /** Sends the next queued message if the client has read earlier ones. Returns whether a message was sent or dropped. */
+  sendNext(): boolean {
+    const sender = this.#sender
+    if (sender === undefined || sender.hasBacklog || !this.#hasReceiveQuota()) return false
+    const item = this.#toResend.pop()
+    if (item !== undefined) {
+      this.#resend(item, sender)
+      return true
+    }
+    const delivery = this.#pendingDeliveries.shift()
+    if (delivery !== undefined) this.#send(delivery)
+    return delivery !== undefined
+  }
+
   /** Sends or queues a message. The caller ensures that the queue is not full. */
   deliver(delivery: Delivery, isPersistent: boolean): void {
-    const canSendNow = this.#sender !== undefined && this.#isIdle() && this.#hasReceiveQuota()
+    const sender = this.#sender
+    const canSendNow = sender !== undefined && this.#isIdle() && this.#hasReceiveQuota()
     if (canSendNow && !isPersistent && delivery.qos === 1 && delivery.reassign === undefined) {
       this.#sendOnce(delivery)
       return
     }
     const copied = copyDeliveryIfSparse(delivery)
     this.#sessionUsage.add(copied)
-    if (canSendNow) this.#send(copied)
+    if (canSendNow && !sender.hasBacklog) this.#send(copied)
     else this.#pendingDeliveries.push(copied)
   }
 
@@ -194,7 +216,7 @@ export class DeliveryQueue {
 
   #finish(item: InFlight, packetId: number): void {
     this.#drop(item, packetId)
-    this.#sendPending()
+    this.sendNext()
   }
 
   #sendOnce(delivery: Delivery): void {
@@ -218,18 +240,6 @@ export class DeliveryQueue {
     this.#inFlight.delete(packetId - 1)
     if (item.isCounted) this.#unacknowledged--
     if (item.delivery) this.#sessionUsage.remove(item.delivery)
-  }
-
-  #sendPending(): void {
-    while (this.#sender !== undefined && this.#hasReceiveQuota()) {
-      const item = this.#toResend.pop()
-      if (item !== undefined) this.#resend(item, this.#sender)
-      else {
-        const delivery = this.#pendingDeliveries.shift()
-        if (delivery === undefined) return
-        this.#send(delivery)
-      }
-    }
   }
 
   #resend(item: InFlight, sender: Sender): void {

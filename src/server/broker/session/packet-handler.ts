@@ -92,6 +92,7 @@ export class PacketHandler {
 
   /** Processes one queued item if possible. Returns whether an item was processed. */
   processNext(): boolean {
+    if (this.#pendingDisconnect() === undefined && this.session.deliveryQueue.sendNext()) return true
     if (this.#canReplay()) {
       this.#clientSubscriptions.replayNext()
       return true
@@ -107,11 +108,15 @@ export class PacketHandler {
   }
 
   /**
-   * Whether the next packet may be received although retained messages remain to be sent. Otherwise PINGREQ would wait
-   * for all of them.
+   * Whether the next packet may be received although queued or retained messages remain to be sent. Otherwise PINGREQ
+   * would wait for all of them.
    */
   get canInterleave(): boolean {
-    return this.#canReplay() && this.#deferredPackets.size < LIMIT.deferredBytes
+    return (
+      this.session.hasUnsent &&
+      this.#pendingDisconnect() === undefined &&
+      this.#deferredPackets.size < LIMIT.deferredBytes
+    )
   }
 
   /** Returns whether a DISCONNECT with reason code 0 was received, which discards the will. */

@@ -55,6 +55,10 @@ export class PacketWriter implements Sender {
     return this.#aliasBytes
   }
 
+  get hasBacklog(): boolean {
+    return this.#link.unsentBytes > LIMIT.readPauseBytes
+  }
+
   /** Forgets the topic aliases. Later messages have none. */
   close(): void {
     this.#host.budget.release(this.#aliasBytes)

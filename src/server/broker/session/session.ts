@@ -98,6 +98,11 @@ export class Session implements Subscriber, Evictable {
     this.#host.evictSession(this)
   }
 
+  /** Whether queued or retained messages can be sent before the client acknowledges others. */
+  get hasUnsent(): boolean {
+    return this.deliveryQueue.hasUnsent || this.canReplay
+  }
+
   /** Whether retained messages can be sent before the client acknowledges others. */
   get canReplay(): boolean {
     return this.#replays !== undefined && !this.deliveryQueue.isReplayFull

@@ -146,7 +146,8 @@ export class SocketLink implements Link {
   }
 
   #onDrained(): void {
-    if (this.#isPaused || this.#isStalling || this.#state === 'half-closed') this.wake()
+    const hasWork = this.#isPaused || this.#isStalling || this.#state === 'half-closed'
+    if (hasWork || this.#connection?.canInterleave) this.wake()
   }
 
   wake(): void {
@@ -167,7 +168,7 @@ export class SocketLink implements Link {
     this.#receiveBuffer.settle(stop !== 'more')
     const isPausing = stop !== 'over' && this.#readThrottle.chargeAndPause(connection.account)
     this.#isStalling = stop === 'stalled'
-    // Otherwise packets that follow SUBSCRIBE would be read only after all retained messages are sent.
+    // Otherwise packets would be read only after all queued and retained messages are sent.
     const canRead = connection.canInterleave && this.#receiveBuffer.heldBytes === 0
     this.#setPaused(isPausing || ((stop === 'more' || stop === 'stalled') && !canRead))
     this.#isWorking = stop === 'more' && !isPausing
@@ -183,13 +184,13 @@ export class SocketLink implements Link {
     let isLate = false
     try {
       while (this.#state !== 'over') {
-        if (this.#isStalled(connection)) return 'stalled'
         // PUBACKs do not count against the time slice, because a PUBACK is cheaper than reading the clock and the
-        // buffer is bounded.
+        // buffer is bounded. A slow client that acknowledges messages makes progress.
         if (connection.open && this.#processPuback(connection)) {
           pubackCount++
           continue
         }
+        if (this.#isStalled(connection)) return 'stalled'
         if (isLate || frameCount >= packetAllowance) return 'more'
         const hasProcessed = connection.processNext()
         const frame = hasProcessed && !connection.canInterleave ? undefined : this.#receiveBuffer.next()
