@@ -6,6 +6,9 @@ export interface JsonToken {
 
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|(-?\d[\d.eE+-]*)|(true|false|null)|([{}[\],])/g
 
+/** Maximum number of indented levels, because the indentation of deeply nested arrays would take gigabytes. */
+const MAX_INDENTED_LEVELS = 64
+
 /**
  * Returns the tokens of valid JSON, pretty-printed with two spaces. Unlike parsing and stringifying, this preserves all
  * digits of numbers and duplicate names.
@@ -18,7 +21,7 @@ export function jsonTokens(json: string): readonly JsonToken[] {
     tokens.push({ type, text, at: tokens.length })
   }
   const mark = (text: string): void => add('mark', text)
-  const line = (): string => `\n${'  '.repeat(depth)}`
+  const line = (): string => `\n${'  '.repeat(Math.min(depth, MAX_INDENTED_LEVELS))}`
   for (const [, string, colon, number, word, sign = ''] of json.matchAll(TOKEN)) {
     if (sign === '}' || sign === ']') {
       depth--

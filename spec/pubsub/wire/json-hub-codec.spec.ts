@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { PayloadError } from '../../../src/core/util/errors.js'
+import { MAX_NESTING } from '../../../src/core/util/json-nesting.js'
 import type { UnknownFrame, UpFrame } from '../../../src/pubsub/wire/frames.js'
-import { MAX_NESTING } from '../../../src/pubsub/wire/json.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { parsed } from '../support/parsed.js'
 import { NO_FRAMES } from './json-vectors.js'

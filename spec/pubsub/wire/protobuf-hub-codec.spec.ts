@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../../src/core/util/bytes.js'
 import { ArgumentError, PayloadError } from '../../../src/core/util/errors.js'
+import { MAX_NESTING } from '../../../src/core/util/json-nesting.js'
 import type { DownFrame } from '../../../src/pubsub/wire/frames.js'
-import { MAX_NESTING } from '../../../src/pubsub/wire/json.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
 import { field, hex, MALFORMED, MAXIMUM } from './protobuf-vectors.js'
 

@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { hasTag } from '../../core/util/built-in-types.js'
 import { fromUtf8, utf8 } from '../../core/util/bytes.js'
 import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
+import { isNestedWithin, MAX_NESTING, TOO_DEEP } from '../../core/util/json-nesting.js'
 import { type Codec, wrongType } from './codec.js'
 
 /**
@@ -9,7 +10,8 @@ import { type Codec, wrongType } from './codec.js'
  * arktype...), every value read is validated and replaced by the schema's output. Written values are not validated, but
  * anything that JSON would silently lose or change throws `argument` with the path: NaN, an invalid Date, a Map,
  * `undefined` in an array, symbols. -0 becomes 0, `undefined` properties are omitted, and class instances become plain
- * objects. Numbers that exceed the range of JavaScript do not decode. The schema must be synchronous.
+ * objects. Values that are nested deeper than 512 levels are not written, and do not decode. Neither do numbers that
+ * exceed the range of JavaScript. The schema must be synchronous.
  *
  * @example
  * ```ts
@@ -48,6 +50,7 @@ export const identityOf = <T>(codec: Codec<T>): unknown => (SCHEMA in codec ? co
 const MAYBE_INFINITE = /\d{200}|[eE]\+?\d{3}/
 
 function parse(text: string): unknown {
+  if (!isNestedWithin(MAX_NESTING, text)) throw new PayloadError(`The JSON is ${TOO_DEEP}`)
   if (MAYBE_INFINITE.test(text)) JSON.parse(text, rejectInfinity)
   return JSON.parse(text)
 }
@@ -61,7 +64,9 @@ function rejectInfinity(_name: string, value: unknown): unknown {
 function stringify(value: unknown): string | undefined {
   try {
     checkLossless(value)
-    return JSON.stringify(value)
+    const text = JSON.stringify(value)
+    if (text !== undefined && !isNestedWithin(MAX_NESTING, text)) throw depthError()
+    return text
   } catch (cause) {
     if (cause instanceof ArgumentError) throw cause
     throw new ArgumentError(`Expected the value to be a JSON value: ${reason(cause)}`, { cause })
@@ -107,6 +112,8 @@ function checkValue(value: unknown, path: string, ancestors: Set<object>): void 
     throw lossError(typeof value, path)
   }
   if (typeof value !== 'object' || value === null || ancestors.has(value)) return
+  // The result of `toJSON` counts separately.
+  if (ancestors.size > 2 * MAX_NESTING) throw depthError()
   // JSON unwraps boxed numbers.
   if (hasTag(value, 'Number')) checkValue(value.valueOf(), path, ancestors)
   ancestors.add(value)
@@ -156,6 +163,8 @@ function checkProperties(value: object, path: string, ancestors: Set<object>): v
 }
 
 const lastSegment = (path: string): string => /[^.[\]]*(?=\]?$)/.exec(path)?.[0] ?? ''
+
+const depthError = (): ArgumentError => new ArgumentError(`Expected a JSON value, got one ${TOO_DEEP}`)
 
 const lossError = (type: string, path: string): ArgumentError =>
   new ArgumentError(`JSON has no ${type}${path === '' ? '' : ` (at ${path})`}: write it as text or a plain object`)

@@ -1,11 +1,15 @@
-/** Compares JSON values, ignoring the order of fields. */
-export function isSame(one: unknown, other: unknown): boolean {
+import { MAX_NESTING } from '../../core/util/json-nesting.js'
+
+/** Compares JSON values, ignoring the order of fields. Values that are nested too deep, such as cyclic ones, differ. */
+export function isSame(one: unknown, other: unknown, depth = 0): boolean {
   if (Object.is(one, other)) return true
+  if (depth > MAX_NESTING) return false
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
   if (Array.isArray(one) !== Array.isArray(other)) return false
   const names = fieldsOf(one)
   return (
-    names.length === fieldsOf(other).length && names.every(name => isSame(fieldOf(one, name), fieldOf(other, name)))
+    names.length === fieldsOf(other).length &&
+    names.every(name => isSame(fieldOf(one, name), fieldOf(other, name), depth + 1))
   )
 }
 

@@ -287,9 +287,22 @@ const UNPRINTABLE = 'something that cannot be shown as text'
  * failed.
  */
 export function rootCause(error: unknown): string {
-  const failures = failuresOf(error)
-  if (failures.length > 0) return Array.from(new Set(failures.map(rootCause))).join(', ')
-  return isError(error) && error.cause !== undefined ? rootCause(error.cause) : reason(error)
+  const cause = innermostCause(error)
+  const failures = failuresOf(cause)
+  if (failures.length === 0) return reason(cause)
+  return Array.from(new Set(failures.map(failure => reason(innermostCause(failure))))).join(', ')
+}
+
+/** Maximum number of causes that are followed, because causes may be cyclic. */
+const MAX_CAUSES = 100
+
+function innermostCause(error: unknown): unknown {
+  let inner = error
+  for (let i = 0; i < MAX_CAUSES && isError(inner) && inner.cause !== undefined; i++) {
+    if (failuresOf(inner).length > 0) break
+    inner = inner.cause
+  }
+  return inner
 }
 
 const IDENTIFIER = /^[\w.-]{1,64}$/

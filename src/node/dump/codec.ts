@@ -3,6 +3,7 @@ import { Hlc } from '../../core/hlc/hlc.js'
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { MAX_TIME_MS } from '../../core/util/clock.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { isNestedWithin } from '../../core/util/json-nesting.js'
 
 /**
  * A line of a dump, which is NDJSON with one key per line. `key` and `value` are text; if the bytes are not UTF-8,
@@ -40,6 +41,9 @@ export function toDumpLine({ key, value, version, expiresAt, fencingToken }: Dum
     ...(fencingToken && { fencingToken: String(fencingToken) }),
   }
 }
+
+/** The nesting of the trailer, the deepest line. */
+const MAX_LINE_NESTING = 2
 
 /** Header and trailer of a dump. A truncated dump has no trailer. */
 const FIRST_LINE = '{"dump":1}'
@@ -107,6 +111,7 @@ export class DumpReader {
     if (typeof line === 'string' && text === '') return undefined
     const members: unknown = typeof line === 'string' ? parse(line) : line
     if (!isObject(members)) throw new ArgumentError('it is not a JSON object')
+    if (!isNestedWithin(MAX_LINE_NESTING, text)) throw new ArgumentError('it has a nested value')
     if ('dump' in members) this.#begin(members)
     else if ('end' in members) this.#close(JSON.stringify(members))
     else return this.#record(members, text)

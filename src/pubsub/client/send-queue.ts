@@ -1,8 +1,9 @@
 import { utf8 } from '../../core/util/bytes.js'
 import { DeadlineQueue } from '../../core/util/deadlines.js'
 import { ArgumentError, type ClosedError, OverflowError, reason, StateStoreError } from '../../core/util/errors.js'
+import { isNestedWithin, MAX_NESTING } from '../../core/util/json-nesting.js'
 import type { AckError, FrameData } from '../wire/frames.js'
-import { isNestedWithin, MAX_NESTING, toJson } from '../wire/json.js'
+import { toJson } from '../wire/json.js'
 import type { MachineSettings } from './events.js'
 import {
   CancellableFifo,

@@ -21,7 +21,7 @@ import { nameProblem, payloadProblem } from './rules.js'
  * - Data of type json from clients becomes {@link JsonText}, character by character.
  * - `"data":null` is a valid JSON value, although Microsoft's emulator rejects it from a client.
  * - Data of type protobuf from clients is accepted as Base64 of a `google.protobuf.Any`.
- * - Nesting is limited to {@link MAX_NESTING} levels.
+ * - Nesting is limited to 512 levels.
  * - The caller owns the bytes of a payload.
  *
  * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}. See {@link HubCodec}.

@@ -1,4 +1,5 @@
 import { ArgumentError, reason } from '../../core/util/errors.js'
+import { MAX_NESTING, nestingChange, stringEnd } from '../../core/util/json-nesting.js'
 
 const SPACE = 0x20
 const QUOTE = 0x22
@@ -6,7 +7,6 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const OPEN_ARRAY = 0x5b
 const BACKSLASH = 0x5c
-const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 /** The distance from an opening bracket to its closing bracket. */
@@ -242,20 +242,6 @@ export function memberText(text: string, name: string): string | undefined {
   return found
 }
 
-/** Returns whether a JSON text is nested at most `limit` levels deep. Takes linear time. */
-export function isNestedWithin(limit: number, text: string): boolean {
-  // Most messages are too short to exceed the limit.
-  if (text.length <= limit) return true
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    depth += nestingChange(code)
-    if (depth > limit) return false
-    if (code === QUOTE) at = stringEnd(text, at) - 1
-  }
-  return true
-}
-
 /** Returns the index of the comma or bracket after a value. */
 function valueEnd(text: string, start: number): number {
   let depth = 0
@@ -268,24 +254,6 @@ function valueEnd(text: string, start: number): number {
   return text.length
 }
 
-function nestingChange(code: number): number {
-  if (code === OPEN_OBJECT || code === OPEN_ARRAY) return 1
-  return code === CLOSE_OBJECT || code === CLOSE_ARRAY ? -1 : 0
-}
-
-/** Returns the index after the string that begins at `start`, or the text's length if the string is unterminated. */
-function stringEnd(text: string, start: number): number {
-  let quote = text.indexOf('"', start + 1)
-  while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
-  return quote < 0 ? text.length : quote + 1
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let before = at
-  while (text.charCodeAt(before - 1) === BACKSLASH) before--
-  return (at - before) % 2 === 1
-}
-
 function afterSpace(text: string, start: number): number {
   let at = start
   while (isSpace(text.charCodeAt(at))) at++
@@ -295,15 +263,6 @@ function afterSpace(text: string, start: number): number {
 // A name may be escaped, as in "sequence\u0049d".
 const matchesName = (quoted: string, name: string): boolean =>
   quoted === `"${name}"` || (quoted.includes('\\') && JSON.parse(quoted) === name)
-
-/**
- * The maximum nesting of JSON. `JSON.parse` accepts any depth, but `JSON.stringify` does not. Without a limit, a
- * publisher could send data that cannot be written to the subscribers.
- */
-export const MAX_NESTING = 512
-
-export const nestingProblem = (text: string): string | undefined =>
-  isNestedWithin(MAX_NESTING, text) ? undefined : `nested deeper than ${MAX_NESTING} levels`
 
 /**
  * A JSON value as text. A hub writes it character by character, which preserves digits beyond a number's precision, the

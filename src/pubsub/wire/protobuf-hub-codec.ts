@@ -51,7 +51,7 @@ import { nameProblem, payloadProblem } from './rules.js'
  * - JSON is written and read as `json_data`, from clients as `JsonText`, byte for byte. `text_data` is text.
  * - `fromUserId` of a message is not written, because the protocol has no field for it.
  * - A frame with an unknown member is an `unknown` frame. Unknown fields are ignored.
- * - Nesting of JSON is limited to {@link MAX_NESTING} levels.
+ * - Nesting of JSON is limited to 512 levels.
  * - The bytes of a payload are a view of the frame's memory, unless the payload was split.
  *
  * `encode` throws {@link ArgumentError}, and `decode` throws {@link PayloadError}. See {@link HubCodec}.
