@@ -8,7 +8,7 @@ import { RawPubSubClient } from '../support/raw-pubsub-client.js'
 
 function build() {
   const clock = new ManualClock()
-  const hub = new HubDriver({ retention: 60_000, idleTimeout: 120_000, clock })
+  const hub = new HubDriver({ retention: 60_000, idleTimeout: 120_000, clock, onError: () => undefined })
   return { clock, hub }
 }
 

@@ -11,6 +11,9 @@ function build() {
     retention: 60_000,
     idleTimeout: 100_000,
     generateSecret: bytes => 'x'.repeat(bytes),
+    onError: error => {
+      throw error
+    },
     listener: { connected: () => undefined, disconnected: () => undefined, event: request => asked.push(request) > 0 },
   })
   const link = new VirtualLink()

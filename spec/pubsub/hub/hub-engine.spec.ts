@@ -18,6 +18,9 @@ function build({ handle = (_: EventRequest): boolean => false } = {}) {
     retention: 60_000,
     idleTimeout: 100_000,
     generateSecret: bytes => `${++secrets}`.padStart(bytes, '0'),
+    onError: error => {
+      throw error
+    },
     listener: {
       connected: ({ connectionId }) => void sessionLog.push(`connected ${Number(connectionId)}`),
       disconnected: ({ connectionId }, reason) => void sessionLog.push(`${reason} ${Number(connectionId)}`),

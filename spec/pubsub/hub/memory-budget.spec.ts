@@ -109,6 +109,9 @@ describe('the memory budget of a server', () => {
       idleTimeout: 100_000,
       generateSecret: bytes => 'x'.repeat(bytes - 1) + engine.sessionIndex.all.size,
       budget,
+      onError: error => {
+        throw error
+      },
       listener: {
         connected: () => undefined,
         disconnected: () => undefined,
@@ -170,6 +173,9 @@ describe('the memory budget of a server', () => {
       idleTimeout: 100_000,
       generateSecret: () => String(id++),
       budget: new MemoryBudget(16_000, () => calls++),
+      onError: error => {
+        throw error
+      },
       listener: { connected: () => undefined, disconnected: () => undefined, event: () => true },
     })
     const evictions = Array.from({ length: 11 }, () => {

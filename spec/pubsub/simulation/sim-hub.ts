@@ -142,7 +142,11 @@ export class SimHub {
     const nothing = (): void => undefined
     const listener = { connected: nothing, disconnected: nothing, event: (of: EventRequest) => this.#decideLater(of) }
     const { retention, idleTimeout } = this.#limits
-    return new RecordedEngine({ retention, idleTimeout, generateSecret: secret, listener }, this.#ledger, this.#context)
+    const onError = (error: unknown): void => {
+      throw error
+    }
+    const options = { retention, idleTimeout, generateSecret: secret, listener, onError }
+    return new RecordedEngine(options, this.#ledger, this.#context)
   }
 
   #attach(

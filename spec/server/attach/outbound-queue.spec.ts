@@ -50,6 +50,20 @@ describe('the outbound queue', () => {
     expect([push(500), push(50)]).toEqual([false, true])
   })
 
+  it('the outbound queue drops any number of messages that the session rejects immediately', () => {
+    const COUNT = 20_000
+    const rejections: string[] = []
+    const session = {
+      sizeOf: () => 1,
+      publish: ({ topic }: Publish, done: Done) => done(new RequestRejectedError(0, `no packet id for ${topic}`)),
+    }
+    const outbound = new OutboundQueue(session, () => undefined)
+    for (let n = 0; n < COUNT; n++) outbound.push(messageOf(`${n}`), refusal => rejections.push(refusal?.message ?? ''))
+    outbound.onConnected(CONNECTION)
+    expect(rejections).toHaveLength(COUNT)
+    expect(rejections.at(-1)).toContain(`${COUNT - 1}`)
+  })
+
   it("the outbound queue sends messages once it is connected, within the broker's receive maximum", () => {
     const { connect, push, topics, sent, outcomes } = open()
     for (const topic of ['a', 'b', 'c']) push(topic)

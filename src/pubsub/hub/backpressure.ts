@@ -1,4 +1,5 @@
 import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
+import type { DeferredTasks } from '../../core/util/deferred-tasks.js'
 import type { HubLink } from './hub-link.js'
 import type { HubSession } from './hub-session.js'
 
@@ -41,6 +42,12 @@ export class Backpressure {
   readonly #memberBudget = new PauseBudget(PAUSE_LIMITS_MS.member, RECOVERY_RATES.member)
   readonly #senderBudget = new PauseBudget(PAUSE_LIMITS_MS.sender, RECOVERY_RATES.sender)
   readonly #pausedSince = new Map<HubSession, number>()
+  readonly #deferredTasks: DeferredTasks
+
+  /** @param deferredTasks - runs releases, because a released link may be closed, which releases those that wait for it */
+  constructor(deferredTasks: DeferredTasks) {
+    this.#deferredTasks = deferredTasks
+  }
 
   get deadline(): number {
     return this.#deadlines.earliest
@@ -56,18 +63,19 @@ export class Backpressure {
   }
 
   resumeIfCaughtUp(member: HubSession, now: number): void {
-    if (this.#pauses.size > 0 && member.isCaughtUp) this.#endAll(member, now)
+    if (this.#pauses.has(member) && member.isCaughtUp) this.#deferredTasks.defer(() => this.#endAll(member, now))
   }
 
   tick(now: number): void {
     for (let due = this.#deadlines.takeDue(now); due !== undefined; due = this.#deadlines.takeDue(now)) {
-      due.member.stopPausing()
-      this.#endAll(due.member, now)
+      const { member } = due
+      member.stopPausing()
+      this.#deferredTasks.defer(() => this.#endAll(member, now))
     }
   }
 
   close(now: number): void {
-    for (const member of [...this.#pauses.keys()]) this.#endAll(member, now)
+    for (const member of [...this.#pauses.keys()]) this.#deferredTasks.defer(() => this.#endAll(member, now))
   }
 
   #hold(

@@ -31,6 +31,7 @@ export interface HubDriverOptions {
   readonly retention: number
   readonly idleTimeout: number
   readonly clock: Clock
+  readonly onError: (error: unknown) => void
 }
 
 /** Connects a hub engine to the clock, to links and to the application. */
@@ -44,10 +45,10 @@ export class HubDriver implements HubListener {
   readonly #deadlineTimer: DeadlineTimer
 
   constructor(options: HubDriverOptions) {
-    const { retention, idleTimeout, clock, budget } = options
+    const { retention, idleTimeout, clock, budget, onError } = options
     this.#clock = clock
     this.#deadlineTimer = new DeadlineTimer(clock, () => this.#tick())
-    this.engine = new HubEngine({ retention, idleTimeout, generateSecret, listener: this, budget })
+    this.engine = new HubEngine({ retention, idleTimeout, generateSecret, listener: this, budget, onError })
   }
 
   connected(connection: Connection): void {
@@ -129,11 +130,12 @@ export class HubDriver implements HubListener {
 
   /** Ends all sessions and completes all observables. */
   close(): void {
-    this.engine.close(this.#clock.monotonic())
+    this.engine.close(this.#clock.monotonic(), () => {
+      this.connections$.complete()
+      this.memberships$.complete()
+      this.events$.complete()
+    })
     this.#scheduleTick()
-    this.connections$.complete()
-    this.memberships$.complete()
-    this.events$.complete()
   }
 
   #scheduleTick(): void {

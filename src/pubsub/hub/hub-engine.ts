@@ -1,4 +1,5 @@
 import { DeadlineQueue } from '../../core/util/deadlines.js'
+import { DeferredTasks } from '../../core/util/deferred-tasks.js'
 import { reason as words } from '../../core/util/errors.js'
 import type { FrameData, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { Backpressure } from './backpressure.js'
@@ -34,9 +35,14 @@ export class HubEngine {
   readonly #options: HubEngineOptions
   readonly #listener: HubListener
   readonly #deadlines = new DeadlineQueue<HubSession>()
-  readonly #backpressure = new Backpressure()
   readonly #requests: Requests
   readonly #budget: MemoryBudget
+  /**
+   * The consequences of sessions that ended or caught up. The application may end others in response, such as by a
+   * message to all, and a sender that is released may release others.
+   */
+  readonly #deferredTasks: DeferredTasks
+  readonly #backpressure: Backpressure
   #deliveries = 0
   /** The sessions that lag because of messages sent since {@link receive} began. */
   #lagging: readonly HubSession[] = []
@@ -45,6 +51,8 @@ export class HubEngine {
     this.#options = options
     this.#listener = options.listener
     this.#budget = options.budget ?? unlimitedBudget()
+    this.#deferredTasks = new DeferredTasks(options.onError)
+    this.#backpressure = new Backpressure(this.#deferredTasks)
     this.sessionIndex = new SessionIndex(this.#budget)
     this.events = new EventQueue(
       request => options.listener.event(request),
@@ -160,11 +168,13 @@ export class HubEngine {
     this.#backpressure.tick(now)
   }
 
-  close(now: number): void {
+  /** @param onClosed - called when the listener has been notified of all ended sessions */
+  close(now: number, onClosed: () => void): void {
     for (const session of this.sessionIndex.all) {
       this.end(session, 'shutdown', CLOSE.goingAway, 'the server is shutting down')
     }
     this.#backpressure.close(now)
+    this.#deferredTasks.defer(onClosed)
   }
 
   end(session: HubSession, reason: EndReason, code: CloseCode, text: string): void {
@@ -174,8 +184,10 @@ export class HubEngine {
     const link = session.detach()
     this.events.dropSession(session)
     session.dispose()
-    for (const group of session.groups) this.#listener.left?.(session, group)
-    this.#listener.disconnected(session, reason)
+    this.#deferredTasks.defer(() => {
+      for (const group of session.groups) this.#listener.left?.(session, group)
+      this.#listener.disconnected(session, reason)
+    })
     link?.close(code, text)
   }
 
@@ -301,6 +313,8 @@ export interface HubEngineOptions {
   /** Generates unguessable ids and tokens as base64url. */
   readonly generateSecret: (bytes: number) => string
   readonly listener: HubListener
+  /** Called with an error that the listener threw when it was notified of an ended session. */
+  readonly onError: (error: unknown) => void
   /** The memory budget to charge for data kept for clients. Default: unlimited. */
   readonly budget?: MemoryBudget | undefined
 }

@@ -84,7 +84,7 @@ export class Hubs {
   }
 
   #drop(key: string, hub: HubDriver): void {
-    this.#hubs.delete(key)
+    if (this.#hubs.get(key) === hub) this.#hubs.delete(key)
     hub.close()
   }
 }

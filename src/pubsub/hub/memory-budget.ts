@@ -1,3 +1,5 @@
+import { unlessRunning } from '../../core/util/deferred-tasks.js'
+
 /** The approximate overhead in bytes of a message or event. */
 const OVERHEAD_BYTES = 128
 /** The maximum share of the budget for data held for a single owner. */
@@ -29,10 +31,10 @@ export const chargedBytesPerHolder = ({ size, holderCount: holders }: MemoryChar
  */
 export class MemoryBudget {
   readonly #limit: number
-  readonly #evict: (isEnough: () => boolean) => void
   readonly #ownedBytes = new Map<string, number>()
+  /** Evicts sessions. An application that is notified of an ended session may send messages, which calls this again. */
+  readonly #evict: () => void
   #usedBytes = 0
-  #isEvicting = false
 
   /**
    * @param limit - bytes
@@ -40,7 +42,7 @@ export class MemoryBudget {
    */
   constructor(limit: number, evict: (isEnough: () => boolean) => void) {
     this.#limit = limit
-    this.#evict = evict
+    this.#evict = unlessRunning(() => evict(() => this.#usedBytes <= this.#limit * EVICTION_TARGET))
   }
 
   get usedBytes(): number {
@@ -68,14 +70,7 @@ export class MemoryBudget {
   }
 
   enforce(): void {
-    // A listener that is notified of an ended session may send messages, which calls this method again.
-    if (this.#usedBytes <= this.#limit || this.#isEvicting) return
-    this.#isEvicting = true
-    try {
-      this.#evict(() => this.#usedBytes <= this.#limit * EVICTION_TARGET)
-    } finally {
-      this.#isEvicting = false
-    }
+    if (this.#usedBytes > this.#limit) this.#evict()
   }
 }
 

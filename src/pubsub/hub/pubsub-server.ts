@@ -44,7 +44,7 @@ export class PubSubServer implements AsyncDisposable {
   private constructor(options: CheckedServeOptions) {
     const { authenticate, path, clock, hubs } = options
     this.#options = options
-    this.#hubs = new Hubs(options, options.maxWaitingBytes, hubs)
+    this.#hubs = new Hubs({ ...options, onError: error => this.#faults$.next(error) }, options.maxWaitingBytes, hubs)
     const isKey = typeof authenticate === 'object' && 'key' in authenticate
     const tokens = isKey ? new AccessTokens(authenticate.key) : authenticate
     this.#tokens = tokens instanceof AccessTokens ? tokens : undefined

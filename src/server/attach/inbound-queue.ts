@@ -1,5 +1,6 @@
 import type { InboundMessage } from '../../client/session/session.js'
 import { Fifo } from '../../core/util/collections.js'
+import { unlessRunning } from '../../core/util/deferred-tasks.js'
 import { messageSize } from './message-size.js'
 
 interface InboundEntry {
@@ -58,14 +59,15 @@ export class InboundQueue {
     this.#track(message)()
   }
 
-  resume(): void {
+  /** Handles queued messages. Handling a message may make room for the next one. */
+  readonly resume = unlessRunning(() => {
     while (this.#isOpen()) {
       const next = this.#queued.shift()
       if (next === undefined) return
       this.#bytes -= next.bytes
       this.#handle(next.message, next.done)
     }
-  }
+  })
 
   /** Runs a task when every message is acknowledged. If the connection is lost first, the task never runs. */
   whenIdle(task: () => void): void {

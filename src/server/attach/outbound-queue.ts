@@ -4,6 +4,7 @@ import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/
 import type { Publish } from '../../core/mqtt5/packets.js'
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
+import { unlessRunning } from '../../core/util/deferred-tasks.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import { messageSize } from './message-size.js'
 
@@ -176,17 +177,16 @@ export class OutboundQueue {
     return others
   }
 
-  #flush(): void {
-    const connection = this.#connection
-    if (connection === undefined) return
-    this.#probe(connection)
-    if (this.#isProbing) return
-    while (this.#inFlight.size < connection.receiveMaximum) {
+  /** Sends queued messages. A message that the session rejects immediately makes room for the next one. */
+  readonly #flush = unlessRunning(() => {
+    for (let connection = this.#connection; connection !== undefined; connection = this.#connection) {
+      this.#probe(connection)
+      if (this.#isProbing || this.#inFlight.size >= connection.receiveMaximum) return
       const pending = this.#queues.shift(this.#notificationsInFlight >= MAX_NOTIFICATIONS_IN_FLIGHT)
       if (pending === undefined) return
       this.#send(pending)
     }
-  }
+  })
 
   #probe(connection: ConnectionInfo): void {
     while (this.#inFlight.size === 0 && this.#suspects.length > 0) {
