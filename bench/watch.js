@@ -1,6 +1,6 @@
 // Measures one client that watches many keys.
-import { connect, get, number, set } from 'rx-statestore'
-import { concat, firstValueFrom, lastValueFrom, NEVER, of, range } from 'rxjs'
+import { connect, number, set } from 'rx-statestore'
+import { concat, firstValueFrom, lastValueFrom, mergeMap, NEVER, of, range } from 'rxjs'
 import { startStore } from './child.js'
 import { bytes, median, ms, progress, spread, times } from './report.js'
 
@@ -171,7 +171,7 @@ class WatchBench {
   /** @param {import('rx-statestore').StateStore} store @param {number} times */
   #readAll(store, times) {
     const { names } = this
-    const read = get(store, (/** @type {number} */ i) => names[i % names.length] ?? '', number, { concurrency: 256 })
-    return lastValueFrom(range(times * names.length).pipe(read))
+    const read = (/** @type {number} */ i) => store.get(names[i % names.length] ?? '', number)
+    return lastValueFrom(range(times * names.length).pipe(mergeMap(read, 256)))
   }
 }

@@ -74,10 +74,7 @@ export const API = [
     guide: 'client',
     groups: [
       ['Start', ['connect', 'Key']],
-      [
-        'Operators',
-        ['set', 'get', 'deleteKey', 'deleteIf', 'OperatorOptions', 'PipelineOptions', 'Failure', 'ItemResult'],
-      ],
+      ['Operators', ['set', 'deleteKey', 'deleteIf', 'OperatorOptions', 'PipelineOptions', 'Failure', 'ItemResult']],
       ['Client', ['StateStore', 'StoreView', 'Scan', 'escapeGlob', 'Status']],
       ['Values', ['Entry', 'Freshness', 'GoneReason', 'Hlc']],
       ['Codecs', ['text', 'number', 'boolean', 'json', 'jsonLines', 'bytes', 'Codec']],

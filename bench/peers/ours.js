@@ -1,5 +1,5 @@
-import { connect, get, set, text } from 'rx-statestore'
-import { firstValueFrom } from 'rxjs'
+import { connect, set, text } from 'rx-statestore'
+import { firstValueFrom, mergeMap } from 'rxjs'
 import { startStore } from '../child.js'
 import { closedLoop, runConcurrently } from '../closed-loop.js'
 import { KEY, VALUE, WATCHED } from './peer.js'
@@ -43,7 +43,12 @@ export async function openOurs(urls, name, codec, value) {
           verb === 'SET' ? firstValueFrom(key.set(value)) : firstValueFrom(key.get()),
         )
       const options = { concurrency: inFlight }
-      return closedLoop(inFlight, count, value, verb === 'SET' ? set(key, options) : get(key, options))
+      return closedLoop(
+        inFlight,
+        count,
+        value,
+        verb === 'SET' ? set(key, options) : mergeMap(() => key.get(), inFlight),
+      )
     },
     change: value => firstValueFrom(watched.set(value)),
     watch: async onValue => {

@@ -3,10 +3,9 @@ import type { StateStore } from '../../src/client/connect/client.js'
 import { text } from '../../src/client/keys/codec.js'
 import type { DeleteResult, SetResult } from '../../src/client/keys/key.js'
 import type { ErrorMode, Failure, OperatorOptions } from '../../src/client/keys/operators/operate.js'
-import { deleteIf, deleteKey, get, set } from '../../src/client/keys/operators/operators.js'
-import type { Entry } from '../../src/client/watch/watch-state.js'
+import { deleteIf, deleteKey, set } from '../../src/client/keys/operators/operators.js'
 
-type Outcome = SetResult | DeleteResult | Entry<string> | Failure
+type Outcome = SetResult | DeleteResult | Failure
 
 /** The two forms of an operator: with a key, or with a store and a function that returns the key. */
 export interface Form {
@@ -18,7 +17,6 @@ export interface Form {
 /** Every operator with the key `k`, so that all items belong to one key. */
 export const KEY_FORMS: readonly Form[] = [
   { name: 'set(key)', verb: 'SET', of: (store, options) => set(store.key('k', text), options) },
-  { name: 'get(key)', verb: 'GET', of: (store, options) => get(store.key('k', text), options) },
   { name: 'deleteKey(key)', verb: 'DEL', of: (store, options) => deleteKey(store.key('k', text), options) },
   { name: 'deleteIf(key)', verb: 'VDEL', of: (store, options) => deleteIf(store.key('k', text), options) },
 ]
@@ -32,7 +30,6 @@ export const keyOf = (item: string): string => {
 /** Every operator with a separate key per item. */
 export const STORE_FORMS: readonly Form[] = [
   { name: 'set(store)', verb: 'SET', of: (store, options) => set(store, keyOf, text, options) },
-  { name: 'get(store)', verb: 'GET', of: (store, options) => get(store, keyOf, text, options) },
   { name: 'deleteKey(store)', verb: 'DEL', of: (store, options) => deleteKey(store, keyOf, options) },
   { name: 'deleteIf(store)', verb: 'VDEL', of: (store, options) => deleteIf(store, keyOf, text, options) },
 ]
@@ -42,6 +39,6 @@ export const STORE_FORMS: readonly Form[] = [
  * and code.
  */
 export const asWords = map((outcome: Outcome): string => {
-  if ('error' in outcome && !('op' in outcome)) return `${outcome.key}: ${outcome.error.code}`
+  if ('error' in outcome) return `${outcome.key}: ${outcome.error.code}`
   return outcome.version?.nodeId ?? 'no version'
 })

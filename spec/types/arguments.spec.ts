@@ -2,7 +2,7 @@ import { NEVER } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { boolean, bytes, number, text } from '../../src/client/keys/codec.js'
 import { json } from '../../src/client/keys/json.js'
-import { deleteIf, deleteKey, get, set } from '../../src/client/keys/operators/operators.js'
+import { deleteIf, deleteKey, set } from '../../src/client/keys/operators/operators.js'
 import { fakeStore } from '../support/operator-session.js'
 
 // Arguments that do not compile must also fail immediately for callers without types.
@@ -21,13 +21,6 @@ describe('an operator on a store without a function that returns the key', () =>
     expect(() => set(store)).toThrow(missing('set', 'keyOf, codec or toValue'))
     // @ts-expect-error options are no function for keys
     expect(() => set(store, { concurrency: 2 })).toThrow(missing('set', 'keyOf, codec or toValue'))
-  })
-
-  it('get throws an argument error', () => {
-    // @ts-expect-error a store needs to be told the key of an item
-    expect(() => get(store)).toThrow(missing('get', 'keyOf, codec'))
-    // @ts-expect-error a fixed key is written store.key('k', codec)
-    expect(() => get(store, 'k', text)).toThrow(missing('get', 'keyOf, codec'))
   })
 
   it('deleteKey throws an argument error', () => {
@@ -51,11 +44,6 @@ describe('an operator on a store without a codec', () => {
     expect(() => set(store, keyOf)).toThrow(missing('set', 'keyOf, codec or toValue'))
   })
 
-  it('get throws an argument error', () => {
-    // @ts-expect-error no codec
-    expect(() => get(store, keyOf)).toThrow(missing('get', 'keyOf, codec'))
-  })
-
   it('deleteIf throws an argument error', () => {
     // @ts-expect-error neither a codec nor a function for values
     expect(() => deleteIf(store, keyOf)).toThrow(missing('deleteIf', 'keyOf, codec or toValue'))
@@ -65,8 +53,6 @@ describe('an operator on a store without a codec', () => {
     // @ts-expect-error options are no codec
     expect(() => set(store, keyOf, { concurrency: 2 })).toThrow(argument())
     // @ts-expect-error options are no codec
-    expect(() => get(store, keyOf, { concurrency: 2 })).toThrow(argument())
-    // @ts-expect-error options are no codec
     expect(() => deleteIf(store, keyOf, { concurrency: 2 })).toThrow(argument())
   })
 })
@@ -75,8 +61,6 @@ describe('an operator without a key and without a store', () => {
   it.each([
     // @ts-expect-error nothing to write to
     ['set', () => set()],
-    // @ts-expect-error nothing to read
-    ['get', () => get()],
     // @ts-expect-error nothing to delete
     ['deleteKey', () => deleteKey()],
     // @ts-expect-error nothing to delete
@@ -84,7 +68,7 @@ describe('an operator without a key and without a store', () => {
     // @ts-expect-error the name of a key is no key
     ['set, with a name', () => set('k')],
     // @ts-expect-error null is no key
-    ['get, with null', () => get(null)],
+    ['set, with null', () => set(null)],
   ])('%s throws an argument error', (_, call) => {
     expect(call).toThrow(argument())
   })
@@ -95,9 +79,9 @@ describe('an operator with invalid options', () => {
     ['concurrency', () => set(key, { concurrency: 0 })],
     ['buffer', () => set(store, keyOf, text, { buffer: 0 })],
     // @ts-expect-error a number is wanted, not its text
-    ['concurrency as a text', () => get(key, { concurrency: '4' })],
+    ['concurrency as a text', () => set(key, { concurrency: '4' })],
     ['timeout of set', () => set(key, { timeout: 0 })],
-    ['timeout of get', () => get(store, keyOf, text, { timeout: 0.5 })],
+    ['timeout of a store', () => set(store, keyOf, text, { timeout: 0.5 })],
     ['timeout of deleteKey', () => deleteKey(key, { timeout: Number.NaN })],
     ['timeout of deleteIf', () => deleteIf(key, { timeout: -1 })],
     ['expiresIn', () => set(key, { expiresIn: 0 })],

@@ -7,9 +7,7 @@ import {
   type DeleteResult,
   deleteIf,
   deleteKey,
-  type Entry,
   type Failure,
-  get,
   type Hlc,
   type ItemResult,
   json,
@@ -18,7 +16,6 @@ import {
   type SetResult,
   type StateStore,
   set,
-  text,
 } from '../../src/client/index.js'
 import {
   type Group,
@@ -40,11 +37,12 @@ declare const client: PubSubClient
 declare const readings: Observable<Reading>
 
 export function results(): void {
-  expectTypeOf(of(1).pipe(set(numbers))).toEqualTypeOf<Observable<SetResult>>()
-  expectTypeOf(of(1).pipe(get(numbers))).toEqualTypeOf<Observable<Entry<number>>>()
-  expectTypeOf(of(1).pipe(deleteKey(numbers))).toEqualTypeOf<Observable<DeleteResult>>()
-  expectTypeOf(of(1).pipe(deleteIf(numbers))).toEqualTypeOf<Observable<DeleteResult>>()
-  expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>()))).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(of(1).pipe(set(numbers))).toEqualTypeOf<Observable<ItemResult<number, SetResult>>>()
+  expectTypeOf(of(1).pipe(deleteKey(numbers))).toEqualTypeOf<Observable<ItemResult<number, DeleteResult>>>()
+  expectTypeOf(of(1).pipe(deleteIf(numbers))).toEqualTypeOf<Observable<ItemResult<number, DeleteResult>>>()
+  expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>()))).toEqualTypeOf<
+    Observable<ItemResult<Reading, SetResult>>
+  >()
   expectTypeOf(
     readings.pipe(
       set(
@@ -53,9 +51,10 @@ export function results(): void {
         r => String(r.celsius),
       ),
     ),
-  ).toEqualTypeOf<Observable<SetResult>>()
-  expectTypeOf(readings.pipe(get(store, r => r.id, number))).toEqualTypeOf<Observable<Entry<number>>>()
-  expectTypeOf(readings.pipe(deleteKey(store, r => r.id))).toEqualTypeOf<Observable<DeleteResult>>()
+  ).toEqualTypeOf<Observable<ItemResult<Reading, SetResult>>>()
+  expectTypeOf(readings.pipe(deleteKey(store, r => r.id))).toEqualTypeOf<
+    Observable<ItemResult<Reading, DeleteResult>>
+  >()
   expectTypeOf(
     readings.pipe(
       deleteIf(
@@ -64,18 +63,25 @@ export function results(): void {
         () => 'x',
       ),
     ),
-  ).toEqualTypeOf<Observable<DeleteResult>>()
+  ).toEqualTypeOf<Observable<ItemResult<Reading, DeleteResult>>>()
 }
 
 export function failures(): void {
   const emit = { onError: 'emit' } as const
-  expectTypeOf(of(1).pipe(set(numbers, emit))).toEqualTypeOf<Observable<SetResult | Failure<number>>>()
-  expectTypeOf(of(1).pipe(get(numbers, emit))).toEqualTypeOf<Observable<Entry<number> | Failure<number>>>()
-  expectTypeOf(of(1).pipe(deleteKey(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure<number>>>()
-  expectTypeOf(of(1).pipe(deleteIf(numbers, emit))).toEqualTypeOf<Observable<DeleteResult | Failure<number>>>()
-  expectTypeOf(of(1).pipe(set(numbers, { onError: 'throw' }))).toEqualTypeOf<Observable<SetResult>>()
+  expectTypeOf(of(1).pipe(set(numbers, emit))).toEqualTypeOf<
+    Observable<ItemResult<number, SetResult> | Failure<number>>
+  >()
+  expectTypeOf(of(1).pipe(deleteKey(numbers, emit))).toEqualTypeOf<
+    Observable<ItemResult<number, DeleteResult> | Failure<number>>
+  >()
+  expectTypeOf(of(1).pipe(deleteIf(numbers, emit))).toEqualTypeOf<
+    Observable<ItemResult<number, DeleteResult> | Failure<number>>
+  >()
+  expectTypeOf(of(1).pipe(set(numbers, { onError: 'throw' }))).toEqualTypeOf<
+    Observable<ItemResult<number, SetResult>>
+  >()
   expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>(), emit))).toEqualTypeOf<
-    Observable<SetResult | Failure<Reading>>
+    Observable<ItemResult<Reading, SetResult> | Failure<Reading>>
   >()
   of(1)
     .pipe(set(numbers, { onError: 'emit' }))
@@ -87,53 +93,21 @@ export function failures(): void {
 }
 
 export function failuresOfTheLatest(isLatest: boolean): void {
-  expectTypeOf(of(1).pipe(set(numbers, { latest: true }))).toEqualTypeOf<Observable<SetResult | Failure<number>>>()
-  expectTypeOf(of(1).pipe(set(numbers, { latest: isLatest }))).toEqualTypeOf<Observable<SetResult | Failure<number>>>()
-  expectTypeOf(of(1).pipe(set(numbers, { latest: false }))).toEqualTypeOf<Observable<SetResult>>()
-  expectTypeOf(of(1).pipe(set(numbers, { latest: true, onError: 'throw' }))).toEqualTypeOf<Observable<SetResult>>()
-  expectTypeOf(of(1).pipe(get(numbers, { latest: true }))).toEqualTypeOf<Observable<Entry<number> | Failure<number>>>()
-}
-
-export function itemsBesideResults(isWithItem: boolean): void {
-  const beside = { withItem: true } as const
-  expectTypeOf(of(1).pipe(set(numbers, beside))).toEqualTypeOf<Observable<ItemResult<number, SetResult>>>()
-  expectTypeOf(of('x').pipe(get(numbers, beside))).toEqualTypeOf<Observable<ItemResult<string, Entry<number>>>>()
-  expectTypeOf(of('x').pipe(deleteKey(numbers, beside))).toEqualTypeOf<Observable<ItemResult<string, DeleteResult>>>()
-  expectTypeOf(of(1).pipe(deleteIf(numbers, beside))).toEqualTypeOf<Observable<ItemResult<number, DeleteResult>>>()
-  expectTypeOf(readings.pipe(set(store, r => r.id, json<Reading>(), beside))).toEqualTypeOf<
-    Observable<ItemResult<Reading, SetResult>>
-  >()
-  expectTypeOf(readings.pipe(get(store, r => r.id, number, beside))).toEqualTypeOf<
-    Observable<ItemResult<Reading, Entry<number>>>
-  >()
-  expectTypeOf(readings.pipe(deleteKey(store, r => r.id, beside))).toEqualTypeOf<
-    Observable<ItemResult<Reading, DeleteResult>>
-  >()
-  expectTypeOf(of(1).pipe(set(numbers, { withItem: true, onError: 'emit' }))).toEqualTypeOf<
+  expectTypeOf(of(1).pipe(set(numbers, { latest: true }))).toEqualTypeOf<
     Observable<ItemResult<number, SetResult> | Failure<number>>
   >()
-  expectTypeOf(of(1).pipe(set(numbers, { withItem: true, latest: true }))).toEqualTypeOf<
+  expectTypeOf(of(1).pipe(set(numbers, { latest: isLatest }))).toEqualTypeOf<
     Observable<ItemResult<number, SetResult> | Failure<number>>
   >()
-  expectTypeOf(of(1).pipe(set(numbers, { withItem: false }))).toEqualTypeOf<Observable<SetResult>>()
-  expectTypeOf(of(1).pipe(set(numbers, { withItem: isWithItem }))).toEqualTypeOf<
-    Observable<ItemResult<number, SetResult> | SetResult>
+  expectTypeOf(of(1).pipe(set(numbers, { latest: false }))).toEqualTypeOf<Observable<ItemResult<number, SetResult>>>()
+  expectTypeOf(of(1).pipe(set(numbers, { latest: true, onError: 'throw' }))).toEqualTypeOf<
+    Observable<ItemResult<number, SetResult>>
   >()
-  of(1)
-    .pipe(set(numbers, beside))
-    // @ts-expect-error the version is in the result
-    .subscribe(({ version }) => version)
-  // @ts-expect-error `withItem` is yes or no
-  set(numbers, { withItem: 'yes' })
-  // @ts-expect-error a letter is missing
-  set(numbers, { withItm: true })
 }
 
-export function itemsBesideSends(): void {
-  const beside = { withItem: true } as const
-  expectTypeOf(of(1).pipe(sendToGroup(group))).toEqualTypeOf<Observable<SendResult>>()
-  expectTypeOf(of(1).pipe(sendToGroup(group, beside))).toEqualTypeOf<Observable<ItemResult<number, SendResult>>>()
-  expectTypeOf(of('x').pipe(sendEvent(client, 'e', beside))).toEqualTypeOf<Observable<ItemResult<string, SendResult>>>()
+export function sends(): void {
+  expectTypeOf(of(1).pipe(sendToGroup(group))).toEqualTypeOf<Observable<ItemResult<number, SendResult>>>()
+  expectTypeOf(of('x').pipe(sendEvent(client, 'e'))).toEqualTypeOf<Observable<ItemResult<string, SendResult>>>()
 }
 
 export function items(): void {
@@ -155,17 +129,12 @@ export function items(): void {
   // @ts-expect-error a value is a text or bytes, not a number: use a codec
   readings.pipe(set(store, r => r.id, celsius))
   // An operator that only needs the key accepts items of any type.
-  of('x', undefined, {}).pipe(get(numbers))
   of('x', undefined, {}).pipe(deleteKey(numbers))
 }
 
 export function options(): void {
   // @ts-expect-error a delete has no time to live
   deleteKey(numbers, { expiresIn: 5 })
-  // @ts-expect-error a read has no condition
-  get(numbers, { ifAbsent: true })
-  // @ts-expect-error a read needs no fencing token
-  get(store, (id: string) => id, text, { fencingToken: '1:1:a' })
   // @ts-expect-error a delete on condition of a value has no other condition
   deleteIf(numbers, { ifAbsent: true })
   // @ts-expect-error an option that does not exist

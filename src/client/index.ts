@@ -22,8 +22,8 @@ export {
   StateStoreError,
   TimeoutError,
 } from '../core/util/errors.js'
+export type { ItemResult } from '../core/util/item-result.js'
 export { isTransient } from '../core/util/transient-errors.js'
-export type { ItemResult, WithItem } from '../core/util/with-item.js'
 export type { ClientStats, Status } from './connect/client.js'
 export { StateStore } from './connect/client.js'
 export type { BrokerAddress } from './connect/connect.js'
@@ -32,16 +32,8 @@ export { boolean, bytes, type Codec, number, text } from './keys/codec.js'
 export { json } from './keys/json.js'
 export { jsonLines } from './keys/json-lines.js'
 export { type DeleteResult, Key, type SetResult } from './keys/key.js'
-export type {
-  DefaultMode,
-  ErrorMode,
-  Failed,
-  Failure,
-  KeyOf,
-  OperatorOptions,
-  ValueOf,
-} from './keys/operators/operate.js'
-export { deleteIf, deleteKey, get, set } from './keys/operators/operators.js'
+export type { ErrorMode, Failure, KeyOf, OperatorOptions, ValueOf } from './keys/operators/operate.js'
+export { deleteIf, deleteKey, set } from './keys/operators/operators.js'
 export type { PipelineOptions } from './keys/operators/pipeline.js'
 export type { AbortOptions, DeleteOptions, RequestOptions, SetOptions } from './keys/options.js'
 export { escapeGlob, Scan } from './keys/scan.js'

@@ -4,7 +4,6 @@ import {
   bytes,
   ConnectionLostError,
   escapeGlob,
-  get,
   json,
   Key,
   type Scan,
@@ -63,7 +62,7 @@ describe('store.scan', () => {
     expect(await lastValueFrom(client.scan(Uint8Array.of(0xc3, 0xa4), text).pipe(names, toArray()))).toEqual(['\u00e4'])
     expect(await lastValueFrom(client.scan('nothing').pipe(toArray()))).toEqual([])
     const entries$ = client.scan('asset/*').pipe(
-      get(client, key => key.bytes, text),
+      mergeMap(key => client.get(key.bytes, text)),
       toArray(),
     )
     expect((await lastValueFrom(entries$)).map(({ value }) => value)).toEqual(['"7"', '"7"'])

@@ -105,11 +105,11 @@ describe('sendToGroup', () => {
     expect(received).toEqual(['overflow'])
   })
 
-  marbleTest('sendToGroup with `withItem` emits each item with its result, in the order of the source', m => {
+  marbleTest('sendToGroup emits each item with its result, in the order of the source', m => {
     const requests = new Requests(m, { a: '---(x|)', b: '(y|)' })
     const words$ = cold(m, 'ab|').pipe(
-      sendToGroup(groupOf(requests), { withItem: true }),
-      map(({ item, result }) => `${item}=${String.fromCharCode(Number(result.ackId))}`),
+      sendToGroup(groupOf(requests)),
+      map(({ item, ackId }) => `${item}=${String.fromCharCode(Number(ackId))}`),
     )
     m.expect(words$).toBeObservable('---(pq|)', { p: 'a=x', q: 'b=y' })
   })

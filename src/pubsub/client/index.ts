@@ -12,7 +12,7 @@ export {
   StateStoreError,
   TimeoutError,
 } from '../../core/util/errors.js'
-export type { ItemResult, WithItem } from '../../core/util/with-item.js'
+export type { ItemResult } from '../../core/util/item-result.js'
 export type { AckError, Payload } from '../wire/frames.js'
 export { connectPubSub, type PubSubOptions } from './connect-pubsub.js'
 export type { UrlSource } from './driver.js'

@@ -1,7 +1,7 @@
 import { defer, map, mergeMap, type Observable, type OperatorFunction, tap } from 'rxjs'
-import { checkFlag, checkHas, checkPositiveInteger } from '../../core/util/check.js'
+import { checkHas, checkPositiveInteger } from '../../core/util/check.js'
 import { OverflowError } from '../../core/util/errors.js'
-import type { ItemResult, WithItem } from '../../core/util/with-item.js'
+import type { ItemResult } from '../../core/util/item-result.js'
 import { checkName } from '../wire/rules.js'
 import type { SendResult } from './events.js'
 import type { Group } from './group.js'
@@ -9,7 +9,7 @@ import type { PubSubClient } from './pubsub-client.js'
 import { checkNoEcho, checkSendOptions, type GroupSendOptions, type SendOptions } from './send.js'
 
 /** The options of {@link sendToGroup} and {@link sendEvent}. */
-export interface SendingOptions<W extends boolean = false> {
+export interface SendingOptions {
   /** The maximum number of sends in flight. Default: 64. */
   readonly concurrency?: number | undefined
   /**
@@ -17,12 +17,10 @@ export interface SendingOptions<W extends boolean = false> {
    * Default: 65,536.
    */
   readonly buffer?: number | undefined
-  /** Whether to emit `{ item, result }` instead of the result. Default: `false`. */
-  readonly withItem?: W | undefined
 }
 
 /**
- * Sends every item to a group, in the order of the source, and emits the results in the same order. Up to `concurrency`
+ * Sends every item to a group, in the order of the source, and emits the results with their items in the same order. Up to `concurrency`
  * sends are in flight. Fails as {@link Group.send} does. Throws `argument` for invalid options.
  *
  * @example
@@ -32,10 +30,10 @@ export interface SendingOptions<W extends boolean = false> {
  *   .subscribe()
  * ```
  */
-export function sendToGroup<T = unknown, W extends boolean = false>(
+export function sendToGroup<T = unknown>(
   group: Group,
-  options: GroupSendOptions & SendingOptions<W> = {},
-): OperatorFunction<T, WithItem<W, T, SendResult>> {
+  options: GroupSendOptions & SendingOptions = {},
+): OperatorFunction<T, ItemResult<T, SendResult>> {
   checkHas('group', group, ['send'])
   checkSending(options)
   checkNoEcho(options)
@@ -51,11 +49,11 @@ export function sendToGroup<T = unknown, W extends boolean = false>(
  * clicks$.pipe(sendEvent(client, 'click')).subscribe()
  * ```
  */
-export function sendEvent<T = unknown, W extends boolean = false>(
+export function sendEvent<T = unknown>(
   client: PubSubClient,
   name: string,
-  options: SendOptions & SendingOptions<W> = {},
-): OperatorFunction<T, WithItem<W, T, SendResult>> {
+  options: SendOptions & SendingOptions = {},
+): OperatorFunction<T, ItemResult<T, SendResult>> {
   checkHas('client', client, ['sendEvent'])
   checkName('event', name)
   checkSending(options)
@@ -64,31 +62,22 @@ export function sendEvent<T = unknown, W extends boolean = false>(
 
 const checkSending = (options: SendOptions): unknown => checkSendOptions(options, 1)
 
-function sendInOrder<T, R, W extends boolean>(
-  send: (item: T) => Observable<R>,
-  options: SendingOptions<W>,
-): OperatorFunction<T, WithItem<W, T, R>>
 function sendInOrder<T, R>(
   send: (item: T) => Observable<R>,
-  options: SendingOptions<boolean>,
-): OperatorFunction<T, R | ItemResult<T, R>> {
-  const { concurrency = 64, buffer = 65_536, withItem = false } = options
-  checkFlag('withItem', withItem)
+  { concurrency = 64, buffer = 65_536 }: SendingOptions,
+): OperatorFunction<T, ItemResult<T, R>> {
   checkPositiveInteger('concurrency', concurrency)
   checkPositiveInteger('buffer', buffer)
   return source =>
     defer(() => {
-      const results = new OrderedResults<R | ItemResult<T, R>>()
+      const results = new OrderedResults<ItemResult<T, R>>()
       let held = 0
       const admit = (): void => {
         if (++held > buffer + concurrency) throw new OverflowError('The buffer of the operator', buffer)
       }
       return source.pipe(
         tap(admit),
-        mergeMap(
-          (item, index) => send(item).pipe(map(result => results.add(index, withItem ? { item, result } : result))),
-          concurrency,
-        ),
+        mergeMap((item, index) => send(item).pipe(map(result => results.add(index, { ...result, item }))), concurrency),
         mergeMap(ready => ready),
         tap(() => held--),
       )

@@ -4,7 +4,7 @@ import type { StateStore } from '../../../../src/client/connect/client.js'
 import { type Codec, number, text } from '../../../../src/client/keys/codec.js'
 import { json } from '../../../../src/client/keys/json.js'
 import type { ErrorMode, OperatorOptions } from '../../../../src/client/keys/operators/operate.js'
-import { deleteIf, deleteKey, get, set } from '../../../../src/client/keys/operators/operators.js'
+import { deleteIf, deleteKey, set } from '../../../../src/client/keys/operators/operators.js'
 import { ArgumentError, ConnectionLostError } from '../../../../src/core/util/errors.js'
 import { record } from '../../../support/open-client.js'
 import { KEY_FORMS, keyOf, STORE_FORMS } from '../../../support/operator-forms.js'
@@ -185,7 +185,7 @@ describe('failures with `onError`', () => {
   it("an overflow still ends the stream with `onError: 'emit'`", () => {
     const { store } = fakeStore(() => NEVER)
     const recording = record(
-      of('a', 'b', 'c').pipe(get(store, keyOf, text, { onError: 'emit', concurrency: 1, buffer: 1 })),
+      of('a', 'b', 'c').pipe(set(store, keyOf, text, { onError: 'emit', concurrency: 1, buffer: 1 })),
     )
     expect(recording.error).toEqual(expect.objectContaining({ code: 'overflow' }))
   })

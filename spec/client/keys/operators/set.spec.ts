@@ -38,13 +38,15 @@ describe('set(key)', () => {
   it('set emits the key, whether the write was applied, and its version', () => {
     const { store } = fakeStore(() => of(V1))
     const { values: results } = record(of(21).pipe(set(store.key('setPoint', number))))
-    expect(results).toEqual([{ key: 'setPoint', applied: true, version: new Hlc(1_696_374_425_000, 1, 'StateStore') }])
+    expect(results).toMatchObject([
+      { key: 'setPoint', applied: true, version: new Hlc(1_696_374_425_000, 1, 'StateStore') },
+    ])
   })
 
   it('set emits a failed condition as a result with the conflicting version', () => {
     const { store } = fakeStore(() => of({ payload: ':-1\r\n', properties: { __ts: '7:0:a' } }))
     const { values: results } = record(of(21).pipe(set(store.key('setPoint', number), { ifAbsent: true })))
-    expect(results).toEqual([{ key: 'setPoint', applied: false, version: new Hlc(7, 0, 'a') }])
+    expect(results).toMatchObject([{ key: 'setPoint', applied: false, version: new Hlc(7, 0, 'a') }])
   })
 
   it.each<{ options: SetOptions; rest: string[]; properties: Record<string, string> }>([

@@ -1,8 +1,8 @@
 import { catchError, map, type Observable, type OperatorFunction, of, throwError } from 'rxjs'
 import { checkFlag, checkOptionNames, checkPositiveInteger, type OptionNames } from '../../../core/util/check.js'
 import { ArgumentError, formatValue, reason, StateStoreError } from '../../../core/util/errors.js'
+import type { ItemResult } from '../../../core/util/item-result.js'
 import { isTransient } from '../../../core/util/transient-errors.js'
-import type { ItemResult, WithItem } from '../../../core/util/with-item.js'
 import { bytes, type Codec, encodeFor, text } from '../codec.js'
 import type { Key } from '../key.js'
 import { ALIASES, checkSetOptions, checkTimeout, type SetOptions } from '../options.js'
@@ -21,42 +21,39 @@ interface Operator {
   readonly names: Partial<OptionNames<SetOptions>>
 }
 
-const OPERATOR_NAMES: OptionNames<OperatorOptions<ErrorMode, boolean, boolean>> = {
+const OPERATOR_NAMES: OptionNames<OperatorOptions<ErrorMode>> = {
   concurrency: true,
   buffer: true,
   latest: true,
   onError: true,
-  withItem: true,
 }
 
-export function operate<T, V, R, L extends boolean, E extends ErrorMode, W extends boolean>(
+export function operate<T, V, R, L extends boolean, E extends ErrorMode>(
   operator: Operator,
   keyOf: (item: T) => Key<V>,
   request: (key: Key<V>, item: T, options: SetOptions) => Observable<R>,
-  options: SetOptions & OperatorOptions<E, L, W>,
-): OperatorFunction<T, WithItem<W, T, R> | Failed<E, T>>
+  options: SetOptions & OperatorOptions<E, L>,
+): OperatorFunction<T, ItemResult<T, R> | Failed<E, T>>
 export function operate<T, V, R>(
   { name, names }: Operator,
   keyOf: (item: T) => Key<V>,
   request: (key: Key<V>, item: T, options: SetOptions) => Observable<R>,
-  options: SetOptions & OperatorOptions<ErrorMode, boolean, boolean>,
-): OperatorFunction<T, R | ItemResult<T, R> | Failure<T>> {
+  options: SetOptions & OperatorOptions<ErrorMode>,
+): OperatorFunction<T, ItemResult<T, R> | Failure<T>> {
   checkOptionNames(`the operator ${name}`, options, { ...names, ...OPERATOR_NAMES }, ALIASES)
   checkOptions(options)
-  const { concurrency, buffer, latest, onError, withItem = false, ...requestOptions } = options
+  const { concurrency, buffer, latest, onError, ...requestOptions } = options
   if (latest !== undefined) checkFlag('latest', latest)
-  checkFlag('withItem', withItem)
-  const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<R | ItemResult<T, R>> => {
+  const attempt = ({ item, key, cause }: Keyed<T, V>): Observable<ItemResult<T, R>> => {
     if (key === undefined) return throwError(() => cause)
     try {
-      const result$ = request(key, item, requestOptions)
-      return withItem ? result$.pipe(map(result => ({ item, result }))) : result$
+      return request(key, item, requestOptions).pipe(map(result => ({ ...result, item })))
     } catch (error) {
       return throwError(() => error)
     }
   }
   const isSurvivable = survivableErrors(onError, latest)
-  const attemptOrEmit = (keyed: Keyed<T, V>): Observable<R | ItemResult<T, R> | Failure<T>> =>
+  const attemptOrEmit = (keyed: Keyed<T, V>): Observable<ItemResult<T, R> | Failure<T>> =>
     attempt(keyed).pipe(
       catchError((cause: unknown) => {
         if (!isSurvivable(cause)) return throwError(() => cause)
@@ -80,7 +77,7 @@ function survivableErrors(onError: ErrorMode | undefined, latest: boolean | unde
   return isTransient
 }
 
-function checkOptions(options: SetOptions & OperatorOptions<ErrorMode, boolean, boolean>): void {
+function checkOptions(options: SetOptions & OperatorOptions<ErrorMode>): void {
   const { concurrency, buffer, timeout, onError } = options
   if (concurrency !== undefined) checkPositiveInteger('concurrency', concurrency)
   if (buffer !== undefined) checkPositiveInteger('buffer', buffer)
@@ -108,19 +105,13 @@ const toStoreError = (cause: unknown): StateStoreError =>
 export type ErrorMode = 'throw' | 'emit'
 
 /** Options of every operator. */
-export interface OperatorOptions<E extends ErrorMode, L extends boolean = boolean, W extends boolean = false>
-  extends PipelineOptions {
+export interface OperatorOptions<E extends ErrorMode, L extends boolean = boolean> extends PipelineOptions {
   readonly latest?: L | undefined
   /**
    * Default `throw`. With `latest` and without this option, transient errors of network, load and clocks (`timeout`,
    * `outcome-unknown`, `no-store` and the like) are emitted as failures, and any other error ends the stream.
    */
   readonly onError?: E | undefined
-  /**
-   * Emits `{ item, result }` instead of the result. A {@link Failure} already has its item and stays unchanged. Default
-   * `false`.
-   */
-  readonly withItem?: W | undefined
 }
 
 /** A failed request that does not end the stream, because of `onError: 'emit'` or `latest`. */
