@@ -4,7 +4,7 @@ import { fromHex, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { type DumpLine, DumpWriter, dumpLinesOf } from '../../node/dump/codec.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
-import { type BrokerLoginOption, loginOf } from './console-options.js'
+import { type ConsoleOptions, loginOf } from './console-options.js'
 import { type ConsoleStore, isAttached, requireBroker } from './console-store.js'
 import type {
   ClientResponse,
@@ -27,7 +27,7 @@ export interface ApiOptions {
   readonly clock: Clock
   readonly wsUrl: string
   /** The page's login at the broker. Default: the user `console` with the token. */
-  readonly brokerLogin: BrokerLoginOption | undefined
+  readonly brokerLogin: ConsoleOptions['brokerLogin']
 }
 
 export interface Call {

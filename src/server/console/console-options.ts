@@ -49,7 +49,7 @@ export interface ConsoleOptions {
    * Default: the user `console` with the token, or an anonymous login for an attached store. A function is called each
    * time that a page loads, so that a password can change.
    */
-  readonly brokerLogin?: BrokerLoginOption | undefined
+  readonly brokerLogin?: BrokerLogin | (() => BrokerLogin) | undefined
 }
 
 /** Throws {@link ArgumentError} for a token that could be guessed. */
@@ -87,10 +87,8 @@ export function brokerUrlOf({ brokerUrl }: ConsoleOptions, store: ConsoleStore):
   )
 }
 
-export type BrokerLoginOption = BrokerLogin | (() => BrokerLogin)
-
 /** Returns the login of the page, if there is one. Throws {@link ArgumentError} for an invalid one. */
-export function loginOf(option: BrokerLoginOption | undefined): BrokerLogin | undefined {
+export function loginOf(option: ConsoleOptions['brokerLogin']): BrokerLogin | undefined {
   const login = typeof option === 'function' ? option() : option
   if (login === undefined) return undefined
   checkOptionNames('brokerLogin', login, { username: true, password: true } satisfies OptionNames<BrokerLogin>)
