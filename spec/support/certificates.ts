@@ -30,8 +30,9 @@ export class Authority implements Pair {
   }
 
   /** Issues a certificate for a subject and for `localhost` and 127.0.0.1. */
-  issue(subject: string, { days = 2, authority = false } = {}): Pair {
-    return certificate({ subject, days, authority, issuer: { subject: this.#subject, key: this.key } })
+  issue(subject: string, { days = 2, authority = false, claimsKeyOf }: IssueOptions = {}): Pair {
+    const claimedKey = claimsKeyOf?.key
+    return certificate({ subject, days, authority, claimedKey, issuer: { subject: this.#subject, key: this.key } })
   }
 
   /** Writes a certificate and its key to files, and returns the paths. */
@@ -45,6 +46,13 @@ export class Authority implements Pair {
     writeFileSync(path, content)
     return path
   }
+}
+
+export interface IssueOptions {
+  readonly days?: number
+  readonly authority?: boolean
+  /** The authority whose key the certificate names as its own, as a forger does. Default: its own key. */
+  readonly claimsKeyOf?: Pair | undefined
 }
 
 const DAY_MS = 86_400_000
@@ -68,9 +76,10 @@ interface CertificateOptions {
   readonly authority: boolean
   /** The days until the certificate expires. Default 2. */
   readonly days?: number
+  readonly claimedKey?: string | undefined
 }
 
-function certificate({ subject, issuer, authority, days = 2 }: CertificateOptions): Pair {
+function certificate({ subject, issuer, authority, days = 2, claimedKey }: CertificateOptions): Pair {
   const { publicKey, privateKey } = generateKeyPairSync('ec', {
     namedCurve: 'P-256',
     publicKeyEncoding: { type: 'spki', format: 'der' },
@@ -82,7 +91,7 @@ function certificate({ subject, issuer, authority, days = 2 }: CertificateOption
     authority
       ? sequence(BASIC_CONSTRAINTS, trueValue, octets(sequence(trueValue)))
       : sequence(ALTERNATIVE_NAME, octets(LOCALHOST)),
-    sequence(SUBJECT_KEY, octets(octets(identifierOf(privateKey)))),
+    sequence(SUBJECT_KEY, octets(octets(identifierOf(claimedKey ?? privateKey)))),
     sequence(AUTHORITY_KEY, octets(sequence(tagged(0x80, identifierOf(signingKey))))),
   ]
   const content = sequence(

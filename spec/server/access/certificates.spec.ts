@@ -1,7 +1,9 @@
+import { X509Certificate } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { ArgumentError } from '../../../src/core/util/errors.js'
-import { certificates, parseSubject } from '../../../src/server/access/certificates.js'
+import { certificates, parseSubject, readCertificate } from '../../../src/server/access/certificates.js'
 import type { ClientCertificate, LoginRequest } from '../../../src/server/access/login.js'
+import { Authority } from '../../support/certificates.js'
 
 // Example from AIO's documentation page on authentication.
 const KNOWN = [
@@ -83,6 +85,10 @@ describe('a certificate subject', () => {
     ['CN = a, OU = b', ['CN=a', 'OU=b']],
     ['OU=b,CN=a', ['CN=a', 'OU=b']],
     ['CN = Smith\\, John, O = a = b', ['CN=Smith, John', 'O=a = b']],
+    ['O = x, CN = b + OU=a', ['CN=b + OU=a', 'O=x']],
+    ['CN = C++, O = a + b', ['CN=C\\+\\+', 'O=a \\+ b']],
+    ['CN = a \\+ O = b', ['CN=a \\+ O = b']],
+    ['CN = a\\\\, 1.2.3 = x', ['1.2.3=x', 'CN=a\\\\']],
   ])('the subject %s is parsed', (text, parts) => {
     expect(parseSubject(text)).toEqual(parts)
   })
@@ -90,5 +96,45 @@ describe('a certificate subject', () => {
   it.each(['', 'a', '= b', 'CN =', 'CN = a,'])('the subject %j is rejected', text => {
     expect(() => parseSubject(text)).toThrow(ArgumentError)
     expect(() => certificates([{ subject: text, attributes: {} }])).toThrow(ArgumentError)
+  })
+})
+
+describe('the names in a certificate', () => {
+  const authority = new Authority('/CN=Root')
+  const read = (subject: string) =>
+    readCertificate({ isTrusted: true, leaf: new X509Certificate(authority.issue(subject).cert), issuers: [] })
+  const attributesOf = async (subject: string, known: string) =>
+    certificates([{ subject: known, attributes: { role: 'admin' } }])(login(read(subject)))
+
+  it.each([
+    ['/CN=panel/O=x', ['CN=panel', 'O=x'], ['panel']],
+    ['/CN=a\nO=admins', ['CN=a\nO=admins'], ['a\nO=admins']],
+    ['/CN=a, O=admins', ['CN=a, O=admins'], ['a, O=admins']],
+    ['/CN=a + O=admins', ['CN=a \\+ O=admins'], ['a + O=admins']],
+    ['/CN=a\\/O=\\,é #', ['CN=a\\\\', 'O=\\\\,é #'], ['a\\']],
+    ['/CN=#0405/CN= b ', ['CN= b ', 'CN=#0405'], ['#0405', ' b ']],
+  ])('no value of the subject %j can look like another part', (subject, parts, commonNames) => {
+    expect(read(subject)).toMatchObject({ subjects: [parts], commonNames })
+  })
+
+  it.each([
+    ['/CN=Admins/O=Plant', 'O = plant, CN = ADMINS'],
+    ['/CN=  the   admins ', 'CN = the admins'],
+    ['/CN=C++ team', 'CN = C++ team'],
+  ])('the subject %j equals the configured %j, as for OpenSSL', async (subject, known) => {
+    expect(await attributesOf(subject, known)).toMatchObject({ principal: { attributes: { role: 'admin' } } })
+  })
+
+  it.each([
+    ['/CN=Admins', 'CN = Admins, O = Plant'],
+    ['/CN=Admins + O=Plant', 'CN = Admins + O = Plant'],
+    ['/CN=Ädmins', 'CN = ädmins'],
+  ])('the subject %j differs from the configured %j', async (subject, known) => {
+    expect(await attributesOf(subject, known)).toMatchObject({ principal: { attributes: undefined } })
+  })
+
+  it('principals whose names differ only in case own different sessions', async () => {
+    const [one, two] = [await attributesOf('/CN=Panel', 'O = x'), await attributesOf('/CN=panel', 'O = x')]
+    expect(Object(one).principal.id).not.toBe(Object(two).principal.id)
   })
 })

@@ -43,9 +43,21 @@ export function checkTls(material: TlsMaterial): void {
   } catch (cause) {
     throw new ArgumentError(`Cannot use these keys and certificates: ${reason(cause)}`, { cause })
   }
-  if (clientCa !== undefined && !clientCa.includes('-----BEGIN'))
+  if (clientCa !== undefined && readAuthorities(clientCa).length === 0)
     throw new ArgumentError('Expected `tls.clientCa` to hold a certificate in PEM')
 }
+
+function readAuthorities(clientCa: string): readonly X509Certificate[] {
+  try {
+    return authoritiesOf({ clientCa })
+  } catch (cause) {
+    throw new ArgumentError(`Expected \`tls.clientCa\` to hold certificates in PEM: ${reason(cause)}`, { cause })
+  }
+}
+
+/** Returns the authorities of client certificates. */
+export const authoritiesOf = ({ clientCa = '' }: Pick<TlsMaterial, 'clientCa'>): readonly X509Certificate[] =>
+  certificatesOf(clientCa)
 
 /** The period in which all certificates of a chain are valid, in ms since the Unix epoch. */
 export interface Validity {
@@ -55,12 +67,15 @@ export interface Validity {
 
 /** Returns the validity of a chain in PEM that {@link checkTls} has accepted. */
 export function validityOf(chain: string): Validity {
-  const certificates = (chain.match(PEM_CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
+  const certificates = certificatesOf(chain)
   return {
     notBefore: Math.max(...certificates.map(({ validFrom }) => Date.parse(validFrom))),
     notAfter: Math.min(...certificates.map(({ validTo }) => Date.parse(validTo))),
   }
 }
+
+const certificatesOf = (chain: string): readonly X509Certificate[] =>
+  (chain.match(PEM_CERTIFICATE) ?? []).map(pem => new X509Certificate(pem))
 
 const PEM_CERTIFICATE =
   /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]*-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g

@@ -225,11 +225,11 @@ const auditFields = ({ clientId, remoteAddress: address, listener }: LoginReques
 function loginRequestOf(clientId: string, { connect, link, data, state, signal }: ConnectCredentials): LoginRequest {
   const { username, password, authenticationMethod: method } = connect
   const { remoteAddress, transport, secure } = link
-  const peer = secure?.getPeerCertificate(true)
+  const chain = secure?.readChain()
   // The socket was destroyed, so its certificate is no longer available.
-  if (peer === null)
+  if (chain === null)
     throw new PacketError(REASON.serverUnavailable, 'the client disconnected before it was authenticated')
-  const certificate = peer && readCertificate(peer, secure?.authorized ?? false)
+  const certificate = chain && readCertificate(chain)
   return {
     clientId,
     username,

@@ -156,14 +156,20 @@ const invalidPrincipal = (name: string, expected: string, value: unknown): Argum
     `Expected \`${name}\` of a principal to be ${expected}, got \`${formatValue(value)}\` (${typeof value})`,
   )
 
-/** The sorted parts of a subject, such as `['CN=panel', 'O=contoso']`. */
+/**
+ * The sorted parts of a subject, such as `['CN=panel', 'O=contoso']`. A part with several values is written as
+ * `CN=panel + O=contoso`. In values, `+` and `\\` are escaped with `\\`.
+ */
 export type SubjectName = readonly string[]
 
 /** The certificate that a client presented in the TLS handshake. */
 export interface ClientCertificate {
   /** Whether the chain ends at a trusted authority. */
   readonly trusted: boolean
-  /** The subjects of the chain, starting with the client's own. */
+  /**
+   * The subjects of the chain, starting with the client's own. Each issuer has signed the certificate before it, and the
+   * last one is a trusted authority. A certificate that is not trusted has only its own subject.
+   */
   readonly subjects: readonly SubjectName[]
   /** The common names (CN) of the client. Most certificates have exactly one. */
   readonly commonNames: readonly string[]

@@ -1,15 +1,5 @@
-import type { DetailedPeerCertificate } from 'node:tls'
 import type { WriteBuffer } from '../../../core/mqtt5/publish-encoder.js'
-
-export interface SecureLink {
-  /** Whether the client presented a certificate of a trusted authority. */
-  readonly authorized: boolean
-  /**
-   * Returns the certificate with its issuers, `{}` without a certificate, or `null` after the connection has closed.
-   * Node's types omit `null`.
-   */
-  getPeerCertificate(detailed: true): DetailedPeerCertificate | null
-}
+import type { TlsPeer } from '../../../node/net/peer-chain.js'
 
 export function listenerName(transport: Link['transport'], secure: boolean): 'mqtt' | 'mqtts' | 'ws' | 'wss' {
   const plain = transport === 'tcp' ? 'mqtt' : 'ws'
@@ -19,7 +9,8 @@ export function listenerName(transport: Link['transport'], secure: boolean): 'mq
 export interface Link {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
-  readonly secure?: SecureLink | undefined
+  /** The TLS client, or `undefined` without TLS. */
+  readonly secure?: Pick<TlsPeer, 'readChain'> | undefined
   /** The bytes that the network has not accepted yet. */
   readonly unsentBytes: number
   /**

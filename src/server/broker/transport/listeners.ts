@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto'
 import {
   createServer as createHttpServer,
   type Server as HttpServer,
@@ -7,13 +8,14 @@ import {
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
+import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
 import type { Disconnection } from '../../../node/net/audit.js'
 import { ConnectionLimiter, type ConnectionLimits, clientAddress } from '../../../node/net/connection-limiter.js'
 import { HEAD_TIMEOUTS, hasSeveralHosts } from '../../../node/net/http.js'
 import { Origins } from '../../../node/net/origins.js'
-import { TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
+import { TlsPeer } from '../../../node/net/peer-chain.js'
+import { authoritiesOf, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { listenerName } from '../session/link.js'
 import { connectionEvent } from './connection-freezer.js'
@@ -45,6 +47,7 @@ export interface WebSocketDetails {
 export interface IncomingConnection {
   readonly stream: Duplex
   readonly socket: Socket
+  readonly secure?: TlsPeer | undefined
   readonly upgraded?: WebSocketDetails
 }
 
@@ -77,15 +80,17 @@ export class Listeners {
   readonly #webSockets: WebSocketServer
   readonly #host: ListenersHost
   readonly #trustProxy: boolean
+  #authorities: readonly X509Certificate[]
 
   constructor(addresses: ListenAddresses, listenersHost: ListenersHost) {
     const { host, allowedOrigins, trustProxy = false, tls, connections = UNLIMITED } = addresses
     this.#host = listenersHost
     this.#trustProxy = trustProxy
+    this.#authorities = authoritiesOf(tls ?? {})
     this.#tcp = tls ? createTlsServer({ ...TCP_OPTIONS, ...tlsOptions(tls) }) : createTcpServer(HALF_OPEN_TCP)
     this.#tcp.on(connectionEvent(this.#tcp), (socket: Socket) => {
       socket.allowHalfOpen = true
-      listenersHost.accept({ stream: socket, socket })
+      listenersHost.accept({ stream: socket, socket, secure: this.#peerOf(socket) })
     })
     this.#http = tls
       ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOptions(tls) }, explain)
@@ -133,6 +138,7 @@ export class Listeners {
   }
 
   setTls(tls: TlsMaterial): void {
+    this.#authorities = authoritiesOf(tls)
     for (const server of this.servers) if (server instanceof TlsServer) server.setSecureContext(tlsOptions(tls))
   }
 
@@ -171,7 +177,11 @@ export class Listeners {
     const stream = createWebSocketStream(webSocket)
     stream.on('data', (chunk: Uint8Array) => meter.onRead(chunk.length))
     stream.on('close', () => meter.clear())
-    this.#host.accept({ stream, socket, upgraded: { meter, remoteAddress } })
+    this.#host.accept({ stream, socket, secure: this.#peerOf(socket), upgraded: { meter, remoteAddress } })
+  }
+
+  #peerOf(socket: Socket): TlsPeer | undefined {
+    return socket instanceof TLSSocket ? new TlsPeer(socket, this.#authorities) : undefined
   }
 
   #track(socket: Socket): void {

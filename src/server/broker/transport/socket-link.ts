@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream'
-import { TLSSocket } from 'node:tls'
 import * as PACKET from '../../../core/mqtt5/packet-types.js'
 import type { Deadline } from '../../../core/util/deadlines.js'
 import { LIMIT } from '../limits/limits.js'
@@ -34,7 +33,7 @@ type StopReason = 'more' | 'done' | 'stalled' | 'over'
 export class SocketLink implements Link {
   readonly remoteAddress: string | undefined
   readonly transport: 'tcp' | 'websocket'
-  readonly secure: TLSSocket | undefined
+  readonly secure: Link['secure']
   readonly #stream: Duplex
   readonly #host: LinkHost
   readonly #sendBuffer: SendBuffer
@@ -51,10 +50,10 @@ export class SocketLink implements Link {
   #isPaused = false
   #closeDeadline: Deadline<() => void> | undefined
 
-  constructor({ stream, socket, upgraded }: IncomingConnection, host: LinkHost) {
+  constructor({ stream, socket, secure, upgraded }: IncomingConnection, host: LinkHost) {
     this.remoteAddress = upgraded?.remoteAddress ?? socket.remoteAddress
     this.transport = stream === socket ? 'tcp' : 'websocket'
-    this.secure = socket instanceof TLSSocket ? socket : undefined
+    this.secure = secure
     this.#stream = stream
     this.#host = host
     this.#sendBuffer = new SendBuffer(stream, socket, host, () => this.#onDrained())

@@ -1,0 +1,78 @@
+import { X509Certificate } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { findIssuers } from '../../../src/node/net/peer-chain.js'
+import { Authority, type Pair } from '../../support/certificates.js'
+
+const parse = ({ cert }: Pick<Pair, 'cert'>): X509Certificate => new X509Certificate(cert)
+const subjects = (chain: readonly X509Certificate[] | undefined) => chain?.map(({ subject }) => subject)
+
+let root: Authority
+let admins: Authority
+let client: Pair
+
+beforeAll(() => {
+  root = new Authority('/CN=Root')
+  admins = new Authority('/CN=Admins', root)
+  client = admins.issue('/CN=panel')
+})
+
+const chainOf = (leaf: Pair, presented: readonly Pick<Pair, 'cert'>[], authorities: readonly Pick<Pair, 'cert'>[]) =>
+  subjects(findIssuers(parse(leaf), presented.map(parse), authorities.map(parse)))
+
+describe('The issuers of a client certificate', () => {
+  it('the issuers lead from the certificate to the authority', () => {
+    expect(chainOf(client, [admins], [root])).toEqual(['CN=Admins', 'CN=Root'])
+  })
+
+  it('the order and repetition of presented certificates do not matter', () => {
+    expect(chainOf(client, [root, admins, admins, client], [root])).toEqual(['CN=Admins', 'CN=Root'])
+  })
+
+  it('an intermediate authority may be configured instead of presented', () => {
+    expect(chainOf(client, [], [admins, root])).toEqual(['CN=Admins', 'CN=Root'])
+  })
+
+  it('a certificate that is itself an authority needs no issuer', () => {
+    expect(chainOf(root, [], [root])).toEqual([])
+  })
+
+  it('a chain that reaches no authority has no issuers', () => {
+    expect(chainOf(client, [admins], [new Authority('/CN=Root')])).toBeUndefined()
+    expect(chainOf(client, [], [root])).toBeUndefined()
+  })
+
+  it('a forged issuer with the name and key id of the authority is ignored', () => {
+    const forgedAdmins = new Authority('/CN=Admins')
+    const forgedRoot = forgedAdmins.issue('/CN=Root', { authority: true, claimsKeyOf: root })
+    const leaf = root.issue('/CN=evil')
+    expect(parse(leaf).checkIssued(parse(forgedRoot))).toBe(true)
+    expect(chainOf(leaf, [forgedRoot, forgedAdmins], [root])).toEqual(['CN=Root'])
+  })
+
+  it('a forged issuer before the real one does not hide it', () => {
+    const forged = new Authority('/CN=Other').issue('/CN=Admins', { authority: true, claimsKeyOf: admins })
+    expect(chainOf(client, [forged, admins], [root])).toEqual(['CN=Admins', 'CN=Root'])
+  })
+
+  it('a certificate that is not one of an authority issues nothing', () => {
+    const user = admins.issue('/CN=Admins')
+    const leaf = Object.assign(new Authority('/CN=Admins'), user).issue('/CN=evil')
+    expect(chainOf(leaf, [user, admins], [root])).toBeUndefined()
+  })
+
+  it('an expired issuer counts as missing', () => {
+    const expired = new Authority('/CN=Old', root)
+    const pair = root.issue('/CN=Old', { authority: true, days: -1 })
+    const leaf = Object.assign(expired, pair).issue('/CN=panel')
+    expect(chainOf(leaf, [pair], [root])).toBeUndefined()
+  })
+
+  it('a chain has at most ten certificates', () => {
+    const chain = [new Authority('/CN=0')]
+    for (let index = 1; index < 10; index++) chain.unshift(new Authority(`/CN=${index}`, chain[0]))
+    const [last = root, ...others] = chain
+    const top = chain.slice(-1)
+    expect(chainOf(last, others, top)).toHaveLength(9)
+    expect(chainOf(last.issue('/CN=panel'), chain, top)).toBeUndefined()
+  })
+})
