@@ -6,6 +6,13 @@ export const pubsub: Mutants = {
     'a client drops messages that it has received before': { seed: 1, code: 'return isNew', becomes: 'return true' },
     'sequence numbers start over in a new session': { seed: 1, code: 'this.#largestId = 0n' },
   },
+  'src/pubsub/client/driver.ts': {
+    'a late timer also handles its deadlines': {
+      seed: 1,
+      code: "if (late > SLEEP_THRESHOLD_MS) this.dispatch({ type: 'woke' })",
+      becomes: "if (late > SLEEP_THRESHOLD_MS) return this.dispatch({ type: 'woke' })",
+    },
+  },
   'src/pubsub/client/memberships.ts': {
     'a client reports gaps': {
       seed: 1,

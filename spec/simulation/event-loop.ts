@@ -19,6 +19,8 @@ export class EventLoop {
   timers = 0
   #offset: number
   clockWasSet = false
+  /** If positive, timers run only at multiples of this time, as those of a hidden page do, ms. */
+  timerPeriodMs = 0
 
   /** @param rate - the rate of the client's clocks relative to other clocks */
   constructor(time: VirtualTime, offset: number, rate = 1) {
@@ -64,10 +66,13 @@ export class EventLoop {
       return ended
     }
     this.timers++
+    const { timerPeriodMs } = this
+    const at = clock.monotonic() + delay
+    const wait = timerPeriodMs > 0 ? (Math.floor(at / timerPeriodMs) + 1) * timerPeriodMs - clock.monotonic() : delay
     const due = (): void => {
       if (end()) task()
     }
-    const cancel = clock.schedule(delay, () => this.#take({ kind: 'timers', task: due }))
+    const cancel = clock.schedule(wait, () => this.#take({ kind: 'timers', task: due }))
     return () => {
       end()
       cancel()

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { Clock } from '../../../src/core/util/clock.js'
 import { retryDelays } from '../../../src/pubsub/client/reconnect-schedule.js'
+import { ManualClock } from '../../support/manual-clock.js'
 import { FakeSetting } from '../support/fake-socket-client.js'
 
 /** Opens a client with a group, at a hub that has never answered a ping. */
@@ -65,6 +67,24 @@ describe('a hub that does not answer pings', () => {
     expect(setting.status).toMatchObject({ state: 'connected' })
     setting.clock.advance(20_000)
     expect(setting.status).toMatchObject({ state: 'recovering' })
+  })
+
+  it('a hidden page, whose timers run once a minute, detects a dead link and ends its sends', () => {
+    const clock = new ManualClock()
+    const minutely: Clock = {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      schedule: (delay, task) => {
+        const due = clock.monotonic() + delay
+        return clock.schedule((Math.floor(due / 60_000) + 1) * 60_000 - clock.monotonic(), task)
+      },
+    }
+    const setting = new FakeSetting({ clock: minutely })
+    setting.socket.accept().greet()
+    setting.client.group('line').send('a', { timeout: 90_000 }).subscribe(setting.observer('a'))
+    clock.advance(180_000)
+    expect(setting.states.slice(0, 3)).toEqual(['connecting', 'connected', 'recovering'])
+    expect(setting.log).toEqual(['a: outcome-unknown'])
   })
 
   it('an ack of the probe request completes the recovery', () => {

@@ -6,13 +6,14 @@ import type { SimHub } from './sim-hub.js'
 import type { Wire } from './wire.js'
 
 /**
- * Checks the link of a client for any ping behaviour of the hub. A dead link is dropped within `keepAlive`, a live link
+ * Checks the link of a client for any ping behaviour of the hub. A dead link is dropped in time, a live link
  * is kept while the hub answers anything, and a hub that ends a session because of a ping gets no further pings.
  */
 export class LinkChecker {
   readonly #time: VirtualTime
   readonly #hub: SimHub
-  readonly #keepAlive: number
+  /** The time within which a dead link must be dropped, ms. */
+  readonly #noticeMs: number
   readonly #complain: (what: string) => void
   #wire: Wire | undefined
   #isConnected = false
@@ -21,10 +22,10 @@ export class LinkChecker {
   #thawsAt = Number.NEGATIVE_INFINITY
   #refusals = 0
 
-  constructor({ context, hub }: ClientEnvironment, keepAlive: number, complain: (what: string) => void) {
+  constructor({ context, hub }: ClientEnvironment, noticeMs: number, complain: (what: string) => void) {
     this.#time = context.time
     this.#hub = hub
-    this.#keepAlive = keepAlive
+    this.#noticeMs = noticeMs
     this.#complain = complain
   }
 
@@ -58,7 +59,7 @@ export class LinkChecker {
   judge(): void {
     const { deadSince } = this.#wire ?? {}
     if (!this.#isConnected || deadSince === undefined) return
-    const late = this.#time.now - Math.max(deadSince, this.#lastAliveAt, this.#thawsAt) - this.#keepAlive
+    const late = this.#time.now - Math.max(deadSince, this.#lastAliveAt, this.#thawsAt) - this.#noticeMs
     if (late > 0) this.#complain(`found out ${late} ms too late that its link was dead`)
   }
 
@@ -67,6 +68,6 @@ export class LinkChecker {
     const wire = this.#wire
     if (wire === undefined || wire.deadSince !== undefined || wire.up.hasStalled || wire.down.hasStalled) return
     // A response may have waited while the client was frozen.
-    if (this.#time.now - this.#thawsAt > this.#keepAlive) this.#complain('gave up a link that was alive')
+    if (this.#time.now - this.#thawsAt > this.#noticeMs) this.#complain('gave up a link that was alive')
   }
 }

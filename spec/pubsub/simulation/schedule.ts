@@ -33,6 +33,8 @@ export interface ClientPlan {
   readonly keepAlive: number
   readonly connectTimeout: number
   readonly timeout: number
+  /** Whether the client runs in a hidden page, whose timers run only every {@link HIDDEN_TIMER_PERIOD_MS}. */
+  readonly isHidden?: true
 }
 
 /**
@@ -65,7 +67,22 @@ const MIN_RECOVERY_WINDOW_MS = 2_000
 const OTHER_SIGNS = ['acks', 'acks', 'acks, no pings', 'none'] as const
 const WAYS = ['plain', 'plain', 'plain', 'noEcho', 'atLeastOnce', 'noAck'] as const
 
-export const PUBSUB_GENERATORS = [first]
+/** The period of the timers of a hidden page, ms. Longer than the delay that the client takes for computer sleep. */
+export const HIDDEN_TIMER_PERIOD_MS = 12_000
+
+export const PUBSUB_GENERATORS = [first, second]
+
+/** Hides the page of a client in one of eight schedules. */
+function second(seed: number): Schedule {
+  const random = new Random(seed ^ 0x41dde)
+  const schedule = first(seed)
+  if (!random.chance(1 / 8)) return schedule
+  const hidden = random.int(0, schedule.clients.length - 1)
+  return {
+    ...schedule,
+    clients: schedule.clients.map((plan, i) => (i === hidden ? { ...plan, isHidden: true } : plan)),
+  }
+}
 
 function first(seed: number): Schedule {
   const random = new Random(seed)

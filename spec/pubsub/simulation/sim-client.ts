@@ -11,7 +11,7 @@ import { DeliveryChecker } from './delivery-checker.js'
 import type { Ledger, SentMessage } from './ledger.js'
 import { LinkChecker } from './link-checker.js'
 import type { SimulationContext } from './pipe.js'
-import { type ClientPlan, FAULT_PERIOD_MS } from './schedule.js'
+import { type ClientPlan, FAULT_PERIOD_MS, HIDDEN_TIMER_PERIOD_MS } from './schedule.js'
 import type { SimHub } from './sim-hub.js'
 import { Wire } from './wire.js'
 
@@ -58,7 +58,10 @@ export class SimClient {
     this.#plan = plan
     this.#environment = environment
     this.loop = new EventLoop(context.time, 0)
-    this.#linkChecker = new LinkChecker(environment, plan.keepAlive, what => ledger.complain(`${name} ${what}`))
+    if (plan.isHidden) this.loop.timerPeriodMs = HIDDEN_TIMER_PERIOD_MS
+    // A hidden page probes a silent link at one run of its timers, and drops a dead one at the next.
+    const noticeMs = plan.keepAlive + 2 * this.loop.timerPeriodMs
+    this.#linkChecker = new LinkChecker(environment, noticeMs, what => ledger.complain(`${name} ${what}`))
     const pause = (attempt: number): number => backoff(attempt, { initial: 50, max: 1_000 })
     this.#client = new PubSubClient({
       ...plan,
@@ -130,6 +133,7 @@ export class SimClient {
 
   close(): void {
     this.closed = true
+    this.loop.timerPeriodMs = 0
     void this.#client.close()
     this.#groups.clear()
   }

@@ -2,7 +2,7 @@ import { Random } from '../../simulation/random.js'
 import { VirtualTime } from '../../simulation/virtual-time.js'
 import { Ledger } from './ledger.js'
 import { NO_FAULTS, type SimulationContext } from './pipe.js'
-import { type Action, FAULT_PERIOD_MS, GROUPS, type Schedule } from './schedule.js'
+import { type Action, FAULT_PERIOD_MS, GROUPS, HIDDEN_TIMER_PERIOD_MS, type Schedule } from './schedule.js'
 import { type ClientEnvironment, SimClient } from './sim-client.js'
 import { SimHub } from './sim-hub.js'
 
@@ -35,15 +35,17 @@ export class World {
 
   run(): readonly string[] {
     const { time, conditions } = this.#context
+    const hasHidden = this.#schedule.clients.some(({ isHidden }) => isHidden)
+    const settledAt = FAULT_PERIOD_MS + SETTLE_MS + (hasHidden ? 3 * HIDDEN_TIMER_PERIOD_MS : 0)
     for (const action of this.#schedule.actions) time.after(action.at, () => this.#perform(action))
     time.runUntil(FAULT_PERIOD_MS)
     Object.assign(conditions, NO_FAULTS)
-    time.runUntil(FAULT_PERIOD_MS + SETTLE_MS)
+    time.runUntil(settledAt)
     this.#judgeConvergence()
-    time.runUntil(FAULT_PERIOD_MS + SETTLE_MS + CLOSE_MS)
+    time.runUntil(settledAt + CLOSE_MS)
     for (const client of this.#everyone) client.judge()
     for (const client of this.#clients) client.close()
-    time.runUntil(FAULT_PERIOD_MS + SETTLE_MS + 2 * CLOSE_MS)
+    time.runUntil(settledAt + 2 * CLOSE_MS)
     this.#judgeEnd()
     this.#ledger.judgeSent()
     return this.#ledger.complaints

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/util/clock.js'
+import { afterInput, type Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { DeadlineTimer } from '../../core/util/timeouts.js'
 import type { ClientStateMachine } from './client-state-machine.js'
@@ -36,9 +36,12 @@ export class Driver {
 
   constructor(settings: DriverSettings) {
     this.#settings = settings
-    this.#deadlineTimer = new DeadlineTimer(settings.clock, late =>
-      this.dispatch({ type: late > SLEEP_THRESHOLD_MS ? 'woke' : 'tick' }),
-    )
+    const { clock } = settings
+    this.#deadlineTimer = new DeadlineTimer(clock, late => {
+      if (late > SLEEP_THRESHOLD_MS) this.dispatch({ type: 'woke' })
+      // Also after a late timer: every timer of a hidden page is late.
+      afterInput(clock, () => this.dispatch({ type: 'tick' }))
+    })
   }
 
   get bufferedBytes(): number {
