@@ -7,7 +7,7 @@ import { isPublishable } from '../../core/mqtt5/topic.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { concatBytes, fromBinaryString, putAscii, toHex, utf8 } from '../../core/util/bytes.js'
-import { type RequestReport, StoreService } from '../service/store-service.js'
+import { type RequestMessage, type RequestReport, StoreService } from '../service/store-service.js'
 import { isTopicName, responseTopicRejection } from '../service/topic-rules.js'
 import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
@@ -204,7 +204,7 @@ const NO_BYTES = new Uint8Array(0)
  * Omits the message expiry, because the store forgets a reply when its request expires. A broker that has started to
  * deliver a message redelivers it after any interruption, even long after its expiry (MQTT 5.0, section 3.3.2.3.3).
  */
-function toRequest(request: InboundMessage): Incoming {
+function toRequest(request: InboundMessage): RequestMessage {
   const { topic, payload, contentType, responseTopic, correlationData = NO_BYTES, userProperties } = request
   const timestamp = userProperties[PROPERTY.timestamp]
   const hasTimestamp = typeof timestamp === 'string'
@@ -221,6 +221,7 @@ function toRequest(request: InboundMessage): Incoming {
     userProperties,
     qos,
     dup: dup || hasTimestamp,
+    isRedelivery: dup,
   }
 }
 

@@ -55,7 +55,7 @@ export async function restore(
 
 const loadError = (failure: LogFailure): StateStoreError => {
   const { problem } = failure
-  if (problem === 'unknown') return new OutcomeUnknownError(failure.message, undefined, LOAD_OPERATION)
+  if (failure.mayBeLogged) return new OutcomeUnknownError(failure.message, undefined, LOAD_OPERATION)
   const message = `Nothing was loaded: ${failure.message}`
   if (problem === 'closed') return new ClosedError(message, { cause: failure })
   return new StateStoreError(problem === 'full' ? 'quota-exceeded' : 'request-rejected', message, { cause: failure })

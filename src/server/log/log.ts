@@ -8,7 +8,7 @@ export interface LogListener {
    */
   onCommitted(entry: LogEntry): void
   /**
-   * Called when an entry appended here will never be committed, or when its outcome is `unknown`. `entry` is the
+   * Called when an entry appended here will never be committed, or when the log may contain it nevertheless. `entry` is the
    * appended object. An entry rejected synchronously by {@link Log.append} may be reported before earlier entries still
    * in flight.
    */
@@ -23,21 +23,31 @@ export interface LogListener {
 /**
  * The reason why an entry was rejected.
  * - `full`: the disk has no space for the entry.
- * - `broken`: the state of the log on disk is unknown.
+ * - `broken`: the state of the log on disk is unknown. Only the entry that was being written may be in the log.
  * - `closed`: the store is stopping, and the entry will never be in the log.
  * - `unavailable`: the shared log is unreachable, and the entry will never be in the log.
  * - `unknown`: the shared log is unreachable, and the entry may or may not be in the log.
  */
 export type LogProblem = 'full' | 'broken' | 'closed' | 'unavailable' | 'unknown'
 
+interface LogFailureOptions extends ErrorOptions {
+  readonly mayBeLogged?: boolean
+}
+
 /** The rejection of an entry. */
 export class LogFailure extends Error {
   override readonly name = 'LogFailure'
   readonly problem: LogProblem
+  /**
+   * Whether the log may contain the entry nevertheless, so that a later start may apply it. Default: whether the problem
+   * is `unknown`.
+   */
+  readonly mayBeLogged: boolean
 
-  constructor(problem: LogProblem, message: string, options?: ErrorOptions) {
+  constructor(problem: LogProblem, message: string, options: LogFailureOptions = {}) {
     super(message, options)
     this.problem = problem
+    this.mayBeLogged = options.mayBeLogged ?? problem === 'unknown'
   }
 }
 

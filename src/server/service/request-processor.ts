@@ -143,7 +143,7 @@ const rejection = (status: number, properties: Record<string, string>): InvokeRe
 })
 
 const DISK_FAILED = rejection(STATUS.unavailable, {
-  [PROPERTY.statusMessage]: 'the store cannot write to its disk; as far as it knows, nothing was changed',
+  [PROPERTY.statusMessage]: 'the store cannot write to its disk; nothing was changed',
 })
 
 const STOPPING = rejection(STATUS.unavailable, {

@@ -79,6 +79,11 @@ export interface StoreServiceOptions {
   onQuotaExceeded?(connection: Client, message: Incoming): void
 }
 
+export interface RequestMessage extends Incoming {
+  /** Whether the broker delivered the message before. Default: `dup`. */
+  readonly isRedelivery?: boolean | undefined
+}
+
 /** The counts since the store was opened. */
 export interface Counters {
   requests: number
@@ -117,7 +122,7 @@ export class StoreService implements CommitLoopHost {
   }
 
   /** Handles a PUBLISH to the invoke topic that passed {@link rules}. Returns whether its response is imminent. */
-  handleRequest(connection: Client, message: Incoming): boolean {
+  handleRequest(connection: Client, message: RequestMessage): boolean {
     if (message.responseTopic === undefined || message.correlationData === undefined) return false
     const job = new RequestJob(this.#requestHost, connection, message)
     if (this.#options.requests$?.observed) job.arrivedAt = this.#options.clock.monotonic()
@@ -293,19 +298,21 @@ function needsLinearizableRead(request: ParsedRequest, reads: Sharing['reads'] |
   return reads === 'linearizable' || verb === 'KEYNOTIFY' || verb === 'GLOBNOTIFY'
 }
 
+const isRedelivered = ({ dup, isRedelivery = dup }: RequestMessage): boolean => isRedelivery === true
+
 class RequestJob implements Job {
   readonly owner: Client
   readonly bytes: number
   readonly command: LoggedWrite | undefined
   readonly isLinearizable: boolean
-  readonly message: Incoming
+  readonly message: RequestMessage
   trace: ServerRequestTrace | undefined
   /** The monotonic time of the arrival in ms, if requests were observed at that time. */
   arrivedAt: number | undefined
   readonly #request: ParsedRequest
   readonly #host: RequestHost
 
-  constructor(host: RequestHost, owner: Client, message: Incoming) {
+  constructor(host: RequestHost, owner: Client, message: RequestMessage) {
     const request = host.processor.parse(message, owner)
     this.owner = owner
     this.bytes = message.payload.length + REQUEST_OVERHEAD_BYTES
@@ -332,8 +339,8 @@ class RequestJob implements Job {
   }
 
   onFailed(failure: LogFailure): void {
-    // Without a response, the client treats the outcome as unknown.
-    if (failure.problem === 'unknown') this.#endUnanswered()
+    // Without a response, the client treats the outcome as unknown. An earlier copy of a repeated write may be logged.
+    if (failure.mayBeLogged || (this.command !== undefined && isRedelivered(this.message))) this.#endUnanswered()
     else this.#respond(this.#host.processor.failureResponse(failure))
   }
 

@@ -14,7 +14,7 @@ import {
   fileNameOf,
   sealFrame,
 } from './format.js'
-import { type AppendTarget, type FlushResult, LogWriter } from './log-writer.js'
+import { type AppendTarget, type FlushResult, LogWriter, uncertainFailure } from './log-writer.js'
 import { SnapshotSchedule, type SnapshotState, writeSnapshot } from './snapshots.js'
 
 export interface ResumeState extends AppendTarget, SnapshotState {
@@ -159,7 +159,7 @@ export class DiskLog implements Log {
   async #commitAfterStart(start: LogEntry, next: QueuedEntry): Promise<FlushResult> {
     const entry = { ...start, time: next.entry.time }
     const failure = await this.#commit({ entry, freesSpace: true })
-    if (failure !== undefined) return failure
+    if (failure !== undefined) return certain(failure)
     this.#deferredStart = undefined
     this.#notify(() => this.#listener?.onForeign?.(entry))
     return this.#failure ?? this.#commit(next)
@@ -188,7 +188,7 @@ export class DiskLog implements Log {
       // The mark is not flushed. It detects data lost when a process dies, and may lag behind after a power cut.
       this.#mark.writeSync(encodeCommitMark(this.#position + 1), 0)
     } catch (cause) {
-      return new LogFailure('broken', 'writing to the disk failed: restart the store once the disk works', { cause })
+      return uncertainFailure('writing to the disk failed', cause)
     }
     this.#position++
     if (logChannel.hasSubscribers)
@@ -230,7 +230,7 @@ export class DiskLog implements Log {
   /** Marks the log as broken. Keeps the first failure. */
   #markBroken(failure: LogFailure): void {
     if (this.#failure !== undefined) return
-    this.#state = { state: this.#state.state === 'closed' ? 'closed' : 'broken', failure }
+    this.#state = { state: this.#state.state === 'closed' ? 'closed' : 'broken', failure: certain(failure) }
   }
 
   get #failure(): LogFailure | undefined {
@@ -303,6 +303,9 @@ export class DiskLog implements Log {
     await this.#writer.restoreReserve()
   }
 }
+
+/** Returns the failure for an entry that was never written. */
+const certain = ({ problem, message, cause }: LogFailure): LogFailure => new LogFailure(problem, message, { cause })
 
 const snapshotFailed = (cause: unknown): StateStoreError =>
   new StateStoreError(

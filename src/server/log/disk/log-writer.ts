@@ -65,7 +65,7 @@ export class LogWriter {
     try {
       this.#file.flushSync()
     } catch (cause) {
-      return flushFailure(cause)
+      return uncertainFailure('a flush to the disk failed', cause)
     }
     this.#advance(frame)
     return undefined
@@ -86,7 +86,7 @@ export class LogWriter {
     try {
       await this.#file.flush()
     } catch (cause) {
-      return flushFailure(cause)
+      return uncertainFailure('a flush to the disk failed', cause)
     }
     this.#advance(frame)
     return undefined
@@ -129,9 +129,7 @@ export class LogWriter {
       if (ahead < this.#reserveBytes && !freesSpace) return await this.#truncateTo(from, undefined)
       this.#preallocatedEnd = end + ahead
     } catch (cause) {
-      return isFull(cause)
-        ? this.#truncateTo(from, cause)
-        : new LogFailure('broken', 'writing to the disk failed: restart the store once the disk works', { cause })
+      return isFull(cause) ? this.#truncateTo(from, cause) : uncertainFailure('writing to the disk failed', cause)
     }
     return undefined
   }
@@ -151,25 +149,26 @@ export class LogWriter {
   }
 
   async #handleWriteError(cause: unknown): Promise<LogFailure> {
-    if (!isFull(cause))
-      return new LogFailure('broken', 'writing to the disk failed: restart the store once the disk works', { cause })
+    if (!isFull(cause)) return uncertainFailure('writing to the disk failed', cause)
     return this.#truncateTo(this.#endOffset, cause)
   }
 
   async #truncateTo(offset: number, cause: unknown): Promise<LogFailure> {
     try {
       await this.#file.truncate(offset)
+      // The frame may have been written in whole, and must not reappear after a power cut.
+      await this.#file.flush()
       this.#preallocatedEnd = offset
     } catch (error) {
-      return new LogFailure('broken', 'the disk is full, and a partial write could not be undone', { cause: error })
+      return uncertainFailure('the disk is full, and a partial write could not be undone', error)
     }
     return new LogFailure('full', 'the disk is full', { cause })
   }
 }
 
 /**
- * Returns the failure of a flush. A failed flush must not be retried, because the content of the disk is unknown
- * afterwards.
+ * Returns the failure of an entry whose frame the disk may contain. Neither the write nor the flush is retried, because
+ * the content of the disk is unknown afterwards.
  */
-const flushFailure = (cause: unknown): LogFailure =>
-  new LogFailure('broken', 'a flush to the disk failed: restart the store once the disk works', { cause })
+export const uncertainFailure = (event: string, cause: unknown): LogFailure =>
+  new LogFailure('broken', `${event}: restart the store once the disk works`, { cause, mayBeLogged: true })
