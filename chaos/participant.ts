@@ -1,30 +1,12 @@
 import type { ClientStats, StateStore, Status } from 'rx-statestore'
 import { connect } from 'rx-statestore'
-import type { Violations } from '../spec/judges/violations.js'
-import type { Ports } from './free-ports.js'
+import type { ChaosContext } from './context.js'
 import { Link } from './link.js'
 import { now } from './now.js'
 import type { Random } from './random.js'
 import { endsWithin } from './random-interval.js'
-import type { Recorder } from './recorder.js'
-import type { Tally } from './tally.js'
 import { type Role, Watchers } from './watchers.js'
 import { Writers } from './writers.js'
-
-export interface ChaosContext {
-  keys: readonly string[]
-  /** The ports of the store, or of its nodes. */
-  addresses: readonly Ports[]
-  recorder: Recorder
-  violations: Violations
-  tally: Tally
-  /** codes of errors with which the broker is reachable but the store is not */
-  unavailableCodes: readonly string[]
-  /** codes of other reported errors that are not faults of the library */
-  expectedCodes: readonly string[]
-  /** whether the store is attached to another broker, and can restart while the connection lasts */
-  isAttached?: boolean
-}
 
 const HOUR_MS = 3_600_000
 const CLOSE_TIMEOUT_MS = 10_000

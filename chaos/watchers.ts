@@ -4,8 +4,8 @@ import { matching } from 'rx-statestore/matching'
 import { BehaviorSubject, type Observable, Subscription } from 'rxjs'
 import { globMatcher } from '../spec/judges/glob.js'
 import { nameOf } from '../spec/judges/values.js'
+import type { ChaosClient, ChaosContext } from './context.js'
 import { now } from './now.js'
-import type { ChaosContext, Participant } from './participant.js'
 import type { Random } from './random.js'
 
 /** A subscriber of a key, of a member of a changing set of keys, or of a glob. */
@@ -59,7 +59,7 @@ export class Watchers {
   #members: Map<string, Watcher> = new Map()
   #memberEntries: Subscription | undefined
 
-  constructor(context: ChaosContext, participant: Participant, random: Random, role: Role) {
+  constructor(context: ChaosContext, participant: ChaosClient, random: Random, role: Role) {
     this.#context = context
     this.#participant = participant
     this.#random = random

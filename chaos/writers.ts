@@ -4,8 +4,8 @@ import type { Observable } from 'rxjs'
 import { from } from 'rxjs'
 import { nameOf, uniqueValue } from '../spec/judges/values.js'
 import type { EndedWrite } from '../spec/judges/writes.js'
+import type { ChaosClient, ChaosContext } from './context.js'
 import { now } from './now.js'
-import type { ChaosContext, Participant } from './participant.js'
 import type { Random } from './random.js'
 
 type Write = Pick<EndedWrite, 'verb' | 'key' | 'value'> & { expires?: boolean }
@@ -28,7 +28,7 @@ export class Writers {
   #streams = 0
   #latest: Map<string, string> = new Map()
 
-  constructor(context: ChaosContext, participant: Participant, random: Random) {
+  constructor(context: ChaosContext, participant: ChaosClient, random: Random) {
     this.#context = context
     this.#participant = participant
     this.#random = random

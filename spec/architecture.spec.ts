@@ -139,6 +139,26 @@ function graph(nodeOf: (file: string) => string): ReadonlyMap<string, Set<string
   return edges
 }
 
+/** Returns the imports between all files in folders of the repository, by their paths from its root. */
+function importsBetween(folders: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const names = folders.flatMap(folder =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter(name => /\.(ts|tsx|js)$/.test(name) && !/(^|\/)(node_modules|target|dist)\//.test(name))
+      .map(name => join(folder, name)),
+  )
+  const known = new Set(names)
+  const targetsOf = (name: string): string[] =>
+    Array.from(codeOf(join('..', name)).matchAll(IMPORT), match => match[2] ?? match[3] ?? '')
+      .filter(target => target.startsWith('.'))
+      .flatMap(target => {
+        const path = join(dirname(name), target)
+        return [path, path.replace(/\.js$/, '.ts'), path.replace(/\.js$/, '.tsx')].filter(
+          one => known.has(one) && one !== name,
+        )
+      })
+  return new Map(names.map(name => [name, targetsOf(name)]))
+}
+
 describe('the architecture', () => {
   it('the architecture lists every folder in its rules', () => {
     expect(files.filter(file => floorOf(file) < 0)).toEqual([])
@@ -161,6 +181,10 @@ describe('the architecture', () => {
 
   it('the architecture has no import cycles between files', () => {
     expect(cyclesOf(graph(file => file))).toEqual([])
+  })
+
+  it('the files of specs, chaos runs, the console and the benchmarks have no import cycles', () => {
+    expect(cyclesOf(importsBetween(['src', 'spec', 'chaos', 'console', 'bench', 'scripts']))).toEqual([])
   })
 
   it('the architecture has no import cycles between folders', () => {

@@ -7,13 +7,17 @@ import { now } from '../now.js'
 import { until } from '../random-interval.js'
 import type { Recorder } from '../recorder.js'
 import type { Run } from '../run.js'
-import type { Member } from './member.js'
+
+/** A client, as the hub's records need it. */
+interface HubMember {
+  recordMembership(type: 'joined' | 'left', connectionId: string, group: number): void
+}
 
 export interface PubSubContext extends Pick<Run, 'tally' | 'violations'> {
   readonly groups: number
   readonly recorder: Recorder<HubRecord>
   /** the members by user id, which is unique to each client */
-  readonly members: Map<string, Member>
+  readonly members: Map<string, HubMember>
 }
 
 /** The retention in ms, which is short so that sessions expire during a run. */

@@ -1,11 +1,17 @@
 import { Hlc } from '../../src/client/index.js'
 import type { LeaseState } from '../../src/client/lease/index.js'
 import type { History } from '../judges/history.js'
-import type { Candidate } from './lease-candidate.js'
+import type { SimClient } from './sim-client.js'
 import type { VirtualTime } from './virtual-time.js'
 
 export const LOCK = 'lock'
 const AWAKE_CHECK_MS = 50
+
+/** A client that requests the lease. */
+export interface Claimant {
+  readonly name: string
+  readonly client: SimClient
+}
 
 /** The belief of a candidate that received `held`. It lasts until the lease expires or is revoked. */
 interface Belief {
@@ -27,8 +33,8 @@ interface OracleHost {
 /** An oracle that checks all states of all candidates for a lease. */
 export class LeaseOracle {
   readonly #host: OracleHost
-  readonly #beliefs = new Map<Candidate, Belief>()
-  readonly #awaitedHolders = new Map<Candidate, string>()
+  readonly #beliefs = new Map<Claimant, Belief>()
+  readonly #awaitedHolders = new Map<Claimant, string>()
   /** Periods in which guarantees do not hold, because the lock key was deleted or the store lost it. */
   readonly #disturbances: { until: number }[] = []
   /** The newest token of each store instance, and all tokens. */
@@ -39,11 +45,11 @@ export class LeaseOracle {
     this.#host = host
   }
 
-  beliefOf(candidate: Candidate): Belief | undefined {
+  beliefOf(candidate: Claimant): Belief | undefined {
     return this.#beliefs.get(candidate)
   }
 
-  isHolding(candidate: Candidate): boolean {
+  isHolding(candidate: Claimant): boolean {
     const belief = this.#beliefs.get(candidate)
     return belief !== undefined && belief.expiresAtMonotonic > this.#host.time.now
   }
@@ -67,24 +73,24 @@ export class LeaseOracle {
   }
 
   /** Records that a candidate received a state. `hasExpiry` is whether the state includes its expiry. */
-  onState(candidate: Candidate, state: LeaseState, hasExpiry: boolean): void {
+  onState(candidate: Claimant, state: LeaseState, hasExpiry: boolean): void {
     if (state.status === 'held') this.#onHeld(candidate, state, hasExpiry)
     else if (state.status === 'lost') this.#onLost(candidate, state.cause.reason, hasExpiry)
     else this.#onWaiting(candidate, state.holder)
   }
 
   /** Checks that a candidate whose stream ends has received the loss of the lease. */
-  onEnd(candidate: Candidate): void {
+  onEnd(candidate: Claimant): void {
     if (this.#beliefs.has(candidate)) this.#complain(candidate, 'its stream ended without the loss of the lease')
     this.onUnsubscribe(candidate)
   }
 
-  onUnsubscribe(candidate: Candidate): void {
+  onUnsubscribe(candidate: Claimant): void {
     this.#beliefs.delete(candidate)
     this.#awaitedHolders.delete(candidate)
   }
 
-  #onHeld(candidate: Candidate, state: LeaseState & { status: 'held' }, hasExpiry: boolean): void {
+  #onHeld(candidate: Claimant, state: LeaseState & { status: 'held' }, hasExpiry: boolean): void {
     const { now } = this.#host.time
     const before = this.#beliefs.get(candidate)
     const expiresAtMonotonic = hasExpiry ? state.expiresAtMonotonic : Number.POSITIVE_INFINITY
@@ -99,7 +105,7 @@ export class LeaseOracle {
   }
 
   #judgeRenewal(
-    candidate: Candidate,
+    candidate: Claimant,
     before: Belief,
     { token, holder, expiresAtMonotonic }: LeaseState & { status: 'held' },
   ): void {
@@ -109,7 +115,7 @@ export class LeaseOracle {
       this.#complain(candidate, 'received a renewal that extends nothing')
   }
 
-  #judgeHolding(candidate: Candidate, { token, holder }: LeaseState & { status: 'held' }): void {
+  #judgeHolding(candidate: Claimant, { token, holder }: LeaseState & { status: 'held' }): void {
     const { history } = this.#host
     const position = history.positionOf(String(token))
     const change = position === undefined ? undefined : history.all[position]
@@ -126,7 +132,7 @@ export class LeaseOracle {
     if (newest === undefined || token.compareTo(newest) > 0) this.#newest.set(change.instance, token)
   }
 
-  #judgeRivals(candidate: Candidate): void {
+  #judgeRivals(candidate: Claimant): void {
     const { now } = this.#host.time
     for (const [rival, { expiresAtMonotonic }] of this.#beliefs) {
       const isUnaware = expiresAtMonotonic === Number.POSITIVE_INFINITY && rival.client.loop.isFrozen
@@ -135,13 +141,13 @@ export class LeaseOracle {
     }
   }
 
-  #judgeEnd(candidate: Candidate, belief: Belief): void {
+  #judgeEnd(candidate: Claimant, belief: Belief): void {
     if (this.#beliefs.get(candidate) !== belief) return
     if (candidate.client.loop.isFrozen) this.#host.time.after(AWAKE_CHECK_MS, () => this.#judgeEnd(candidate, belief))
     else this.#complain(candidate, 'did not receive the loss of its lease')
   }
 
-  #onLost(candidate: Candidate, reason: string, hasExpiry: boolean): void {
+  #onLost(candidate: Claimant, reason: string, hasExpiry: boolean): void {
     const belief = this.#beliefs.get(candidate)
     this.onUnsubscribe(candidate)
     if (belief === undefined) this.#complain(candidate, 'received a loss without holding the lease')
@@ -149,17 +155,17 @@ export class LeaseOracle {
       this.#complain(candidate, `lost (${reason}) a lease that it held until ${belief.expiresAtMonotonic}`)
   }
 
-  #isTooEarly(candidate: Candidate, { expiresAtMonotonic }: Belief): boolean {
+  #isTooEarly(candidate: Claimant, { expiresAtMonotonic }: Belief): boolean {
     return expiresAtMonotonic > this.#host.time.now && !candidate.client.loop.clockWasSet && !this.isDisturbed
   }
 
-  #onWaiting(candidate: Candidate, holder: string): void {
+  #onWaiting(candidate: Claimant, holder: string): void {
     if (this.#beliefs.has(candidate)) this.#complain(candidate, 'waits without the loss of its lease')
     if (this.#awaitedHolders.get(candidate) === holder) this.#complain(candidate, `received the holder ${holder} twice`)
     this.#awaitedHolders.set(candidate, holder)
   }
 
-  #complain(candidate: Candidate, what: string): void {
+  #complain(candidate: Claimant, what: string): void {
     this.#host.complain(`${candidate.name}: ${what}`)
   }
 }

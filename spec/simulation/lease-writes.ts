@@ -1,8 +1,7 @@
 import { type Hlc, StateStoreError, text } from '../../src/client/index.js'
 import { fenced } from '../../src/client/lease/index.js'
 import type { History } from '../judges/history.js'
-import type { Candidate } from './lease-candidate.js'
-import { type LeaseOracle, tokenOf } from './lease-oracle.js'
+import { type Claimant, type LeaseOracle, tokenOf } from './lease-oracle.js'
 
 const PROTECTED = 'protected'
 
@@ -26,7 +25,7 @@ export class LeaseWrites {
   }
 
   /** Writes once with the current or an old token. */
-  write(candidate: Candidate, token: Hlc): void {
+  write(candidate: Claimant, token: Hlc): void {
     const value = `${this.#count++} ${candidate.name} ${token}`
     const since = this.#oracle.beliefOf(candidate)?.since
     const end = (outcome: string, version?: string): void => void this.#done.push({ value, outcome, version })
@@ -81,7 +80,7 @@ export class LeaseWrites {
    * Checks a rejected write. A candidate that held the lease from before the write until after the response may write,
    * unless the key was deleted by force.
    */
-  #judgeRefusal(candidate: Candidate, token: Hlc, since: number | undefined): void {
+  #judgeRefusal(candidate: Claimant, token: Hlc, since: number | undefined): void {
     const belief = this.#oracle.beliefOf(candidate)
     if (belief === undefined || belief.since !== since || belief.token.compareTo(token) !== 0) return
     if (this.#oracle.isHolding(candidate) && !this.#oracle.isDisturbed && !this.#isOvertakenFromBefore(token))

@@ -1,7 +1,7 @@
 import type { PubSubStatus } from '../../../src/pubsub/client/events.js'
 import { CLOSE } from '../../../src/pubsub/hub/hub-link.js'
 import type { VirtualTime } from '../../simulation/virtual-time.js'
-import type { ClientEnvironment } from './sim-client.js'
+import type { SimulationContext } from './pipe.js'
 import type { SimHub } from './sim-hub.js'
 import type { Wire } from './wire.js'
 
@@ -22,8 +22,8 @@ export class LinkChecker {
   #thawsAt = Number.NEGATIVE_INFINITY
   #refusals = 0
 
-  constructor({ context, hub }: ClientEnvironment, noticeMs: number, complain: (what: string) => void) {
-    this.#time = context.time
+  constructor({ time }: SimulationContext, hub: SimHub, noticeMs: number, complain: (what: string) => void) {
+    this.#time = time
     this.#hub = hub
     this.#noticeMs = noticeMs
     this.#complain = complain

@@ -61,7 +61,7 @@ export class SimClient {
     if (plan.isHidden) this.loop.timerPeriodMs = HIDDEN_TIMER_PERIOD_MS
     // A hidden page probes a silent link at one run of its timers, and drops a dead one at the next.
     const noticeMs = plan.keepAlive + 2 * this.loop.timerPeriodMs
-    this.#linkChecker = new LinkChecker(environment, noticeMs, what => ledger.complain(`${name} ${what}`))
+    this.#linkChecker = new LinkChecker(context, environment.hub, noticeMs, what => ledger.complain(`${name} ${what}`))
     const pause = (attempt: number): number => backoff(attempt, { initial: 50, max: 1_000 })
     this.#client = new PubSubClient({
       ...plan,
