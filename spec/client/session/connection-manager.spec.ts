@@ -8,6 +8,7 @@ import {
   type ReconnectSettings,
 } from '../../../src/client/session/connection-manager.js'
 import type { Credentials } from '../../../src/client/session/mqttjs-options.js'
+import { disconnectCode, REFUSALS, type Retry } from '../../../src/core/mqtt5/refusals.js'
 import { ConnectionLostError, ConnectionRefusedError, type StateStoreError } from '../../../src/core/util/errors.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
@@ -264,6 +265,45 @@ describe('a broker that refers to another server', () => {
       expect(createManager(['mqtt://a']).isFatal({ reasonCode, serverReference: 'b' })).toBe(true)
       expect(createManager(['mqtt://a', 'mqtt://b']).isFatal({ reasonCode })).toBe(false)
     }
+  })
+})
+
+describe('refusals', () => {
+  const EXPECTED: Readonly<Record<Retry, readonly [first: boolean, later: boolean]>> = {
+    always: [true, true],
+    'after-login': [false, true],
+    elsewhere: [false, false],
+    never: [false, false],
+  }
+  const rows = Array.from(REFUSALS, ([reasonCode, { cause, retry }]) => [reasonCode, cause, retry] as const)
+
+  it.each(rows)('a client retries after CONNACK %d (%s) as the table states: %s', (reasonCode, _cause, retry) => {
+    const refused = { reasonCode, wasConnected: false }
+    const later = createManager(['mqtt://a'])
+    later.hold()
+    const isRetried = [createManager(['mqtt://a']), later].map(({ isFatal }) => !isFatal(refused))
+    expect(isRetried).toEqual(EXPECTED[retry])
+    expect(createManager(['mqtt://a', 'mqtt://b']).isFatal(refused)).toBe(retry !== 'always' && retry !== 'elsewhere')
+  })
+
+  it.each(rows)('a connected client retries after the DISCONNECT for %d (%s)', (reasonCode, _cause, retry) => {
+    const code = disconnectCode(reasonCode)
+    const client = createManager(['mqtt://a'])
+    client.hold()
+    // A final refusal is repeated in CONNACK.
+    const canBeFinal = retry === 'never' || retry === 'elsewhere'
+    if (!canBeFinal || code === reasonCode) expect(client.isFatal({ reasonCode: code })).toBe(canBeFinal)
+  })
+
+  it('a DISCONNECT with 135 is retried with growing pauses, and the status has its cause', () => {
+    const { manager, fail, waits, gaveUp } = createManager(['mqtt://a'])
+    manager.start()
+    for (let i = 0; i < 3; i++) {
+      manager.connected()
+      fail(true, { reasonCode: 135 })
+    }
+    expect(gaveUp).toEqual([])
+    expect(waits.map(({ wait }) => wait)).toEqual([75, 150, 300])
   })
 })
 

@@ -245,6 +245,27 @@ describe("a caller's MqttClient", () => {
     await client.close()
   })
 
+  it('a store continues when the broker disconnects the MqttClient with 135 and accepts it again', async () => {
+    let refuse = (): void => undefined
+    const broker = await scriptedBroker(({ number, send, socket }) => {
+      send(CONNACK)
+      if (number > 1) return
+      refuse = () => {
+        send({ cmd: 'disconnect', reasonCode: 135 })
+        socket.end()
+      }
+    })
+    const mqtt = await foreignClient(broker.url)
+    const status = record(connect(mqtt).status$)
+    const reconnected = new Promise<void>(resolve => mqtt.once('connect', () => resolve()))
+    refuse()
+    await reconnected
+    expect(status.completed).toBe(false)
+    expect(status.values).toContainEqual(
+      expect.objectContaining({ state: 'reconnecting', cause: expect.objectContaining({ reasonCode: 135 }) }),
+    )
+  })
+
   it('an MqttClient serves one state store at a time', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)

@@ -140,15 +140,19 @@ export class ConnectionManager {
       isRedirect(loss.reasonCode) &&
       (this.#router.followServerReference(loss.serverReference) || this.#router.count > 1)
     if (!isRedirected && this.#isFatal(loss)) this.#events.gaveUp(loss.refusal)
-    else this.#retry(this.#isLoginRefused(loss) ? loss.refusal : loss.error, loss.shouldRetrySameAddress)
+    else
+      this.#retry(
+        !loss.wasConnected && this.#isLoginRefused(loss) ? loss.refusal : loss.error,
+        loss.shouldRetrySameAddress,
+      )
   }
 
   /**
-   * Whether the broker refuses a login that it accepted before. An operator can make that mistake during a restart, and
-   * must be able to undo it without a restart of every client.
+   * Whether the broker refuses a login that it accepted before: a new one, or by DISCONNECT renewed credentials or
+   * rights. An operator can make that mistake, and must be able to undo it without a restart of every client.
    */
-  #isLoginRefused({ reasonCode, wasConnected }: ConnectionLoss): boolean {
-    return this.#hasConnected && !wasConnected && isLoginRefusal(reasonCode)
+  #isLoginRefused({ reasonCode }: ConnectionLoss): boolean {
+    return this.#hasConnected && isLoginRefusal(reasonCode)
   }
 
   #isFatal(loss: ConnectionLoss): boolean {

@@ -10,7 +10,7 @@ import { type Inbox, type InboxEvents, inboxFor } from './inbox.js'
 import { listenTo, type MqttJsClient, type MqttJsServer, numericCode, toMessage } from './mqttjs-client.js'
 import { toSubscribeFilters } from './mqttjs-internals.js'
 import { MAX_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
-import { disconnectMessage, isFatalReason } from './reasons.js'
+import { disconnectMessage, isFatalReason, isLoginRefusal } from './reasons.js'
 import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
 import { checkAlive, onWake } from './wake.js'
 
@@ -61,6 +61,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #detach: () => void = () => undefined
   #connection: Connection = 'none'
   readonly #lossDetails = new LossDetails()
+  #hasConnected = false
   #stopWakeChecks: () => void = () => undefined
   /** Functions that end the wait for the latest SUBACK, by the subscribed filters. */
   readonly #subackWaits = new Map<string, () => void>()
@@ -262,6 +263,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     // mqtt.js leaves Nagle's algorithm on, which costs 45 ms per request.
     if ('setNoDelay' in stream && typeof stream.setNoDelay === 'function') stream.setNoDelay(true)
     this.#lossDetails.connected()
+    this.#hasConnected = true
     this.#connection = sessionPresent ? 'resumed' : 'active'
     this.#connectionManager?.connected()
     try {
@@ -297,7 +299,9 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     const loss = this.#lossDetails.takeLoss(this.url, this.clientId)
     if (this.#client.disconnecting) return
     if (this.#connectionManager) this.#connectionManager.lost(loss)
-    else if (isFatalReason(loss.reasonCode)) this.#giveUp(loss.refusal)
+    // The caller's client connects again, and may then have other credentials.
+    else if (isFatalReason(loss.reasonCode) && !(this.#hasConnected && isLoginRefusal(loss.reasonCode)))
+      this.#giveUp(loss.refusal)
     else this.#listener?.disconnected(loss.error, undefined)
   }
 

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import * as REASON from '../../../../src/core/mqtt5/reason-codes.js'
+import { disconnectCode, REFUSALS } from '../../../../src/core/mqtt5/refusals.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
+import { LOGIN_REFUSAL } from '../../../../src/server/access/login.js'
 import type { BrokerCore } from '../../../../src/server/broker/core/broker-core.js'
 import { LIMIT, OVERHEAD_BYTES } from '../../../../src/server/broker/limits/limits.js'
+import type { Verdict } from '../../../../src/server/broker/session/handler.js'
 import { openCore } from '../scripted-client.js'
 
 const AUTH = { properties: { authenticationMethod: 'riddles', authenticationData: Buffer.from('hello') } }
@@ -126,6 +129,25 @@ describe('enhanced authentication', () => {
     client.say({ cmd: 'auth', reasonCode: REASON.reAuthenticate, ...AUTH })
     expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.notAuthorized })
     expect(client.ended).toBe(true)
+  })
+})
+
+describe('A rejected login', () => {
+  it.each(Object.entries(LOGIN_REFUSAL))('has a code of CONNACK or of DISCONNECT: %s', (_, reasonCode) => {
+    let verdict: Verdict = { type: 'refused', reasonCode, reason: 'no' }
+    const { connect } = openCore({ authenticate: () => verdict })
+    expect(connect('ann', AUTH).last).toMatchObject({ cmd: 'connack', reasonCode })
+    verdict = { type: 'accepted' }
+    const client = connect('ann', AUTH)
+    verdict = { type: 'refused', reasonCode, reason: 'no' }
+    client.say({ cmd: 'auth', reasonCode: REASON.reAuthenticate, ...AUTH })
+    const expected = REFUSALS.get(reasonCode)?.disconnect ?? reasonCode
+    expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: expected, properties: { reasonString: 'no' } })
+  })
+
+  it('a client that reauthenticates while logins cannot be checked gets a transient code', () => {
+    expect(disconnectCode(REASON.serverUnavailable)).toBe(REASON.serverBusy)
+    expect(disconnectCode(REASON.connectionRateExceeded)).toBe(REASON.connectionRateExceeded)
   })
 })
 

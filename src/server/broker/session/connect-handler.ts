@@ -10,7 +10,7 @@ import { LIMIT } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import { copyContentIfSparse, sizeOf } from '../routing/delivery.js'
 import type { ConnectionHost } from './connection-host.js'
-import type { BrokerHandler, Refused, Verdict } from './handler.js'
+import type { BrokerHandler, Verdict } from './handler.js'
 import type { Link } from './link.js'
 import { DeferredPackets } from './packet-handler.js'
 import { PacketWriter, type PacketWriterPeer } from './packet-writer.js'
@@ -316,16 +316,3 @@ export function disconnectPacketFor(
  */
 const canRefuse = (version: Version, reasonCode: ReasonCode): boolean =>
   version === 5 || (reasonCode !== REASON.malformedPacket && reasonCode !== REASON.protocolError)
-
-const DISCONNECT_CODES: ReadonlySet<number> = new Set([
-  REASON.notAuthorized,
-  REASON.useAnotherServer,
-  REASON.serverMoved,
-])
-
-/**
- * Returns the code that DISCONNECT sends to an admitted connection. DISCONNECT has fewer codes than CONNACK (MQTT 5.0,
- * section 3.14.2.1).
- */
-export const disconnectCode = ({ reasonCode }: Refused): ReasonCode =>
-  DISCONNECT_CODES.has(reasonCode) ? reasonCode : REASON.notAuthorized

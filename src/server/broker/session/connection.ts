@@ -5,6 +5,7 @@ import { PacketError } from '../../../core/mqtt5/packet-error.js'
 import type { Auth, Connect, Content, ServerPacket, Will } from '../../../core/mqtt5/packets.js'
 import type { ReasonCode } from '../../../core/mqtt5/reason-codes.js'
 import * as REASON from '../../../core/mqtt5/reason-codes.js'
+import { disconnectCode } from '../../../core/mqtt5/refusals.js'
 import type { Disconnection } from '../../../node/net/audit.js'
 import { LIMIT } from '../limits/limits.js'
 import type { Evictable } from '../limits/memory-evictor.js'
@@ -13,7 +14,6 @@ import {
   ConnectHandler,
   type ConnectHandlerPeer,
   connackOf,
-  disconnectCode,
   disconnectPacketFor,
   keepAliveTimeoutMs,
   type PendingClient,
@@ -191,8 +191,9 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
   }
 
   /** Ends the connection and publishes the will. Sends the reason if the protocol version supports that. */
-  disconnect(reasonCode: ReasonCode, reasonString: string, serverReference?: string): void {
+  disconnect(cause: ReasonCode, reasonString: string, serverReference?: string): void {
     if (this.#state === 'ended') return
+    const reasonCode = this.open ? disconnectCode(cause) : cause
     const limit = LIMITS.get(reasonCode)
     if (limit !== undefined) this.#reportCut(limit, reasonString)
     this.#ending = { by: 'broker', reasonCode, reason: reasonString }
@@ -252,8 +253,7 @@ export class Connection implements PacketHandlerPeer, ConnectHandlerPeer, Evicta
     const { pendingClient } = this.#connectHandler
     if (this.#state === 'ended' || pendingClient === undefined) return
     const { authenticationMethod } = pendingClient.connect
-    if (verdict.type === 'refused')
-      this.disconnect(this.open ? disconnectCode(verdict) : verdict.reasonCode, verdict.reason, verdict.serverReference)
+    if (verdict.type === 'refused') this.disconnect(verdict.reasonCode, verdict.reason, verdict.serverReference)
     else if (verdict.type === 'accepted' && this.#state === 'connecting') this.#admit(pendingClient, verdict)
     else {
       if (verdict.type === 'accepted' && !this.#reauthenticate(verdict)) return
