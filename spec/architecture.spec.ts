@@ -219,10 +219,10 @@ describe('the architecture', () => {
   it('the architecture has no Node.js APIs in the isomorphic files', () => {
     const isomorphic = files.filter(file => ISOMORPHIC.test(file))
     const nodeImports = imports.filter(({ from, target }) => isomorphic.includes(from) && target.startsWith('node:'))
-    // The channels of the runtime are optional there.
-    const isChannel = (file: string): boolean => file === 'core/diagnostics/channel.ts'
+    // The channels and warnings of the runtime are optional there.
+    const isOptional = (file: string): boolean => /^core\/diagnostics\/(channel|subscriber-error)\.ts$/.test(file)
     const nodeGlobals = isomorphic.filter(
-      file => /\b(Buffer|process|__dirname|require)\b/.test(codeOf(file)) && !isChannel(file),
+      file => /\b(Buffer|process|__dirname|require)\b/.test(codeOf(file)) && !isOptional(file),
     )
     expect({ nodeImports, nodeGlobals }).toEqual({ nodeImports: [], nodeGlobals: [] })
   })

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { Audit, type AuditEvent } from '../../../src/node/net/audit.js'
 import { ManualClock } from '../../support/manual-clock.js'
 
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
 function open() {
   const clock = new ManualClock()
   const audit = new Audit(clock)
@@ -13,25 +15,29 @@ function open() {
 }
 
 describe('Audit entries of closed connections', () => {
-  it('audit entries of closed connections are written immediately for the first connection of an address, and then once every ten seconds with a count', () => {
+  it('audit entries of closed connections are written immediately for the first connection of an address, and then once every ten seconds with a count', async () => {
     const { clock, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut('192.0.2.1')
     cut('192.0.2.2')
+    await turn()
     const first = { event: 'cut', reason: 'limit of 10 connections', listener: 'mqtt', count: 1 }
     expect(events).toEqual([
       { ...first, address: '192.0.2.1' },
       { ...first, address: '192.0.2.2' },
     ])
     clock.advance(10_000)
+    await turn()
     expect(events.slice(2)).toEqual([{ ...first, address: '192.0.2.1', count: 999 }])
     clock.advance(10_000)
+    await turn()
     expect(events).toHaveLength(3)
   })
 
-  it('audit entries of closed connections are combined for the addresses beyond the first hundred', () => {
+  it('audit entries of closed connections are combined for the addresses beyond the first hundred', async () => {
     const { audit, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut(`192.0.2.${n}`)
     audit.close()
+    await turn()
     expect(events).toHaveLength(102)
     expect(events.at(-1)).toMatchObject({ event: 'cut', count: 899 })
     expect(events.at(-1)?.address).toBeUndefined()

@@ -1,5 +1,5 @@
 import { config } from 'rxjs'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { subscribe } from '../../../src/core/diagnostics/index.js'
 import type { RequestReport } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
@@ -122,6 +122,29 @@ describe('a running store', () => {
     const alice = await StoreClient.ready(store.url, 'alice')
     expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
     expect(await unhandled).toMatchObject({ message: 'not my day' })
+  })
+
+  it('a running store accepts clients after a subscriber to its faults, audit log or events has thrown', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    onTestFinished(() => warn.mockRestore())
+    const { store } = await openStore({
+      authenticate: ({ username = '' }) => {
+        if (username === 'mallory') throw new Error('a fault')
+        return { principal: { username } }
+      },
+    })
+    const fail = (text: string) => (): never => {
+      throw new Error(text)
+    }
+    store.faults$.subscribe(fail('subscriber of faults$'))
+    store.audit$.subscribe(fail('subscriber of audit$'))
+    onTestFinished(subscribe('rx-statestore:server:access', fail('subscriber of a channel')))
+    await expect(StoreClient.connect(store.url, 'mallory', { username: 'mallory' })).rejects.toThrow('CONNACK')
+    const alice = await StoreClient.ready(store.url, 'alice', { username: 'alice' })
+    expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
+    const texts = warn.mock.calls.map(([text]) => String(text))
+    for (const source of ['faults$', 'audit$', 'a channel'])
+      expect(texts.filter(text => text.includes(`subscriber of ${source}`))).toHaveLength(1)
   })
 
   it('a running store lists its connected clients', async () => {

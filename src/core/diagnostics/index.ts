@@ -9,6 +9,7 @@ import type {
   ServerPublishEvent,
   ServerRequestTrace,
 } from './server-events.js'
+import { callSubscriber } from './subscriber-error.js'
 import type { TracingStep } from './tracing-channel.js'
 
 export type { ClientWatchEvent, ConnectionEvent, LeaseEvent, RequestTrace, WatchFreshness } from './client-events.js'
@@ -40,8 +41,9 @@ export type DiagnosticEvents = {
 }
 
 /**
- * Calls `listener` synchronously with each event of a channel, from all clients and stores of the process or page.
- * Returns a function that unsubscribes. Works like `subscribe` of `node:diagnostics_channel`, but with types and also
+ * Calls `listener` synchronously with each event of a channel, from all clients and stores of the process or page. An
+ * error that it throws is reported as a process warning, or as an uncaught error in browsers. Returns a function that
+ * unsubscribes. Works like `subscribe` of `node:diagnostics_channel`, but with types and also
  * in browsers.
  *
  * @example
@@ -58,7 +60,7 @@ export function subscribe<Name extends keyof DiagnosticEvents>(
 ): () => void {
   const channel = channelOf(name)
   // A separate function for each subscription, so that each one ends independently.
-  const listen: ChannelListener = (event: DiagnosticEvents[Name]) => listener(event)
+  const listen: ChannelListener = (event: DiagnosticEvents[Name]) => callSubscriber(() => listener(event))
   channel.subscribe(listen)
   return () => {
     channel.unsubscribe(listen)

@@ -1,7 +1,8 @@
-import { type Observable, Subject } from 'rxjs'
+import type { Observable } from 'rxjs'
 import { serverAccessChannel, serverConnectionChannel } from '../../core/diagnostics/server-channels.js'
 import type { ConnectionLimit } from '../../core/diagnostics/server-events.js'
 import type { Clock } from '../../core/util/clock.js'
+import { ReportSubject } from './report-subject.js'
 
 /**
  * An event for the operators of a store or hub: a login, a rejection or an operation. It contains no secrets or values,
@@ -43,7 +44,7 @@ const MAX_TEXT_LENGTH = 256
 
 export class Audit {
   readonly #clock: Clock
-  readonly #events$ = new Subject<AuditEvent>()
+  readonly #events$ = new ReportSubject<AuditEvent>(count => ({ time: this.#time(), event: 'suppressed', count }))
   readonly events$: Observable<AuditEvent> = this.#events$.asObservable()
   readonly #disconnectionAudit: DisconnectionAudit
   #second = Number.NEGATIVE_INFINITY
@@ -93,7 +94,11 @@ export class Audit {
   }
 
   #emit(event: Omit<AuditEvent, 'time'>): void {
-    this.#events$.next({ time: new Date(this.#clock.now()).toISOString(), ...shortenTexts(event) })
+    this.#events$.next({ time: this.#time(), ...shortenTexts(event) })
+  }
+
+  #time(): string {
+    return new Date(this.#clock.now()).toISOString()
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Server } from 'node:net'
+import { callSubscriber } from '../../core/diagnostics/subscriber-error.js'
 import { isThisMachine } from '../limits/network.js'
 
 export type Warn = (message: string) => void
@@ -22,7 +23,8 @@ export function warnIfExposed(server: Server, warn: Warn): () => void {
     if (address !== null && typeof address === 'object' && !isThisMachine(address.address))
       warnAnonymous(address.address, warn)
   }
+  const onListening = (): void => callSubscriber(checkAddress)
   if (server.listening) checkAddress()
-  else server.once('listening', checkAddress)
-  return () => void server.off('listening', checkAddress)
+  else server.once('listening', onListening)
+  return () => void server.off('listening', onListening)
 }

@@ -1,6 +1,7 @@
-import { type Observable, Subject, Subscription } from 'rxjs'
+import { type Observable, Subscription } from 'rxjs'
 import type { StoreView } from '../../client/keys/store-view.js'
-import { ArgumentError, reason, type StateStoreError } from '../../core/util/errors.js'
+import { ArgumentError, reason, StateStoreError } from '../../core/util/errors.js'
+import { ReportSubject } from '../../node/net/report-subject.js'
 import type { Hub } from '../hub/hub.js'
 import type { MembershipEvent } from '../hub/hub-driver.js'
 import type { Connection } from '../hub/identity.js'
@@ -24,7 +25,9 @@ export class Bridge implements Disposable {
   readonly #host: KeyGroupHost
   readonly #keyGroups = new Map<string, KeyGroup>()
   readonly #watchQuota = new KeyWatchQuota()
-  readonly #errors$ = new Subject<StateStoreError>()
+  readonly #errors$ = new ReportSubject<StateStoreError>(
+    count => new StateStoreError('overflow', `${count} further errors at the same time were not reported`),
+  )
   readonly #subscriptions = new Subscription()
 
   constructor(store: StoreView, hub: Hub, options: CheckedBridgeOptions) {

@@ -3,12 +3,13 @@ import { createServer } from 'node:http'
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type Observable, Subject } from 'rxjs'
-import { ArgumentError } from '../../core/util/errors.js'
+import type { Observable } from 'rxjs'
+import { ArgumentError, StateStoreError } from '../../core/util/errors.js'
 import type { Audit, AuditEvent } from '../../node/net/audit.js'
 import { ConnectionLimiter } from '../../node/net/connection-limiter.js'
 import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
 import { Origins } from '../../node/net/origins.js'
+import { ReportSubject } from '../../node/net/report-subject.js'
 import { warnIfExposed } from '../../node/net/security-warning.js'
 import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
 import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
@@ -35,7 +36,9 @@ export class PubSubServer implements AsyncDisposable {
   readonly #loginGuard: LoginGuard
   readonly #senderRateLimiter: SenderRateLimiter
   readonly #tlsHandshakes = new TlsHandshakes()
-  readonly #faults$ = new Subject<unknown>()
+  readonly #faults$ = new ReportSubject<unknown>(
+    count => new StateStoreError('overflow', `${count} further faults at the same time were not reported`),
+  )
   /** Emits errors thrown by the function `authenticate`, which are not sent to clients. Hot. */
   readonly faults$: Observable<unknown> = this.#faults$.asObservable()
   readonly #connectionLimiter: ConnectionLimiter

@@ -8,9 +8,10 @@ import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, type StateStoreError } from '../../core/util/errors.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
+import { guard } from '../../node/net/report-subject.js'
 import type { Policy } from '../access/policy.js'
 import { RejectionAudit } from '../host/rejection-audit.js'
-import { STORAGE_KEPT, storageStatusOf } from '../host/store-events.js'
+import { newFaultSubject, STORAGE_KEPT, storageStatusOf } from '../host/store-events.js'
 import type { Fault, StorageStatus } from '../host/store-server.js'
 import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus, OpenedStorage } from '../storage/storage.js'
@@ -48,7 +49,7 @@ export class FailoverController {
   readonly #subjects = {
     requests$: new Subject<RequestReport>(),
     drift$: new Subject<number>(),
-    faults$: new Subject<Fault>(),
+    faults$: newFaultSubject(),
     storage$: new BehaviorSubject(STORAGE_KEPT),
     state$: new BehaviorSubject<AttachedState>({ state: 'connecting' }),
   }
@@ -62,12 +63,12 @@ export class FailoverController {
 
   constructor(url: string, settings: Settings, clock: Clock = systemClock) {
     const { requests$, drift$, faults$, storage$, state$ } = this.#subjects
-    this.requests$ = requests$.asObservable()
-    this.drift$ = drift$.asObservable()
+    this.requests$ = guard(requests$)
+    this.drift$ = guard(drift$)
     this.faults$ = faults$.asObservable()
-    this.storage$ = storage$.pipe(skip(1))
+    this.storage$ = guard(storage$.pipe(skip(1)))
     this.audit$ = this.#audit.events$
-    this.state$ = state$.asObservable()
+    this.state$ = guard(state$)
     this.#url = url
     this.#settings = settings
     this.#clock = clock

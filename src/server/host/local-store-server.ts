@@ -4,6 +4,7 @@ import { checkChoice, checkOptionNames, type OptionNames } from '../../core/util
 import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
+import { guard } from '../../node/net/report-subject.js'
 import { type TlsMaterial, validityOf } from '../../node/net/tls.js'
 import type { Engine } from '../engine/engine.js'
 import type { RequestReport } from '../service/store-service.js'
@@ -56,10 +57,10 @@ export class LocalStoreServer implements StoreServer {
     const { url, wsUrl } = urlsOf(instances.options)
     this.url = url
     this.wsUrl = wsUrl
-    this.requests$ = events.requests$.asObservable()
-    this.drift$ = events.drift$.asObservable()
+    this.requests$ = guard(events.requests$)
+    this.drift$ = guard(events.drift$)
     this.faults$ = events.faults$.asObservable()
-    this.storage$ = events.storage$.pipe(skip(1))
+    this.storage$ = guard(events.storage$.pipe(skip(1)))
     this.certificateExpiresAt = expiryOf(instances.options.tls)
     this.#events = events
     this.#access = access

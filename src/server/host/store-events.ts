@@ -1,4 +1,6 @@
 import { BehaviorSubject, Subject } from 'rxjs'
+import { StateStoreError } from '../../core/util/errors.js'
+import { ReportSubject } from '../../node/net/report-subject.js'
 import type { Availability } from '../log/cluster/log-health-monitor.js'
 import type { LogEvents } from '../log/cluster/settings.js'
 import { StreamError } from '../log/cluster/stream.js'
@@ -29,10 +31,16 @@ export const storageStatusOf = (failure: LogFailure | undefined): StorageStatus 
     ? STORAGE_KEPT
     : { state: failure.problem === 'full' ? 'full' : 'broken', error: failure.cause ?? failure }
 
+export const newFaultSubject = (): ReportSubject<Fault> =>
+  new ReportSubject<Fault>(count => ({
+    clientId: '',
+    error: new StateStoreError('overflow', `${count} further faults at the same time were not reported`),
+  }))
+
 export const newStoreEvents = (): StoreEvents => ({
   requests$: new Subject(),
   drift$: new Subject(),
-  faults$: new Subject(),
+  faults$: newFaultSubject(),
   storage$: new BehaviorSubject(STORAGE_KEPT),
   log$: new BehaviorSubject<LogEvent | undefined>(undefined),
   concern$: new Subject(),
