@@ -41,8 +41,8 @@ describe('encodeReply', () => {
       '*2\r\n*1\r\n$2\r\nab\r\n$0\r\n\r\n',
       '*2\r\n*1\r\n$2\r\nab\r\n$0\r\n\r\n',
     ],
-    [{ type: 'error', code: 'syntax-error' }, '-ERR syntax error\r\n', '-ERR: syntax error\r\n'],
-    [{ type: 'error', code: 'key-empty' }, '-ERR the key length is zero\r\n', '-ERR: the key length is zero\r\n'],
+    [{ type: 'error', code: 'syntax-error' }, '-ERR syntax error\r\n', '-ERR syntax error\r\n'],
+    [{ type: 'error', code: 'key-empty' }, '-ERR the key length is zero\r\n', '-ERR the key length is zero\r\n'],
   ])(
     'encodeReply encodes %j as %j in the field dialect and as %j in the documented dialect',
     (reply, field, documented) => {
@@ -51,6 +51,12 @@ describe('encodeReply', () => {
       expect(fromUtf8(encodeReply(reply, 'documented'))).toBe(documented)
     },
   )
+
+  it('an error of KEYNOTIFY has the prefix of its section on the page in the documented dialect', () => {
+    const error: Reply = { type: 'error', code: 'syntax-error' }
+    expect(fromUtf8(encodeReply(error, 'documented', true))).toBe('-ERR: syntax error\r\n')
+    expect(fromUtf8(encodeReply(error, 'field', true))).toBe('-ERR syntax error\r\n')
+  })
 
   it.each(DIALECTS)('encodeReply produces replies that the readers restore in the %s dialect', dialect => {
     const conditional = (reply: Reply): string => readConditional(encodeReply(reply, dialect), 'k')

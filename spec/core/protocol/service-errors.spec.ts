@@ -38,7 +38,7 @@ describe('SERVICE_ERRORS', () => {
 describe.each(TEXTS)('the error %s', (code, text) => {
   it('a service error is encoded in both dialects', () => {
     expect(fromUtf8(encodeReply({ type: 'error', code }))).toBe(`-ERR ${text}\r\n`)
-    expect(fromUtf8(encodeReply({ type: 'error', code }, 'documented'))).toBe(`-ERR: ${text}\r\n`)
+    expect(fromUtf8(encodeReply({ type: 'error', code }, 'documented', true))).toBe(`-ERR: ${text}\r\n`)
   })
 
   it.each([

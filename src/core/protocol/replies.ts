@@ -35,12 +35,16 @@ const ABSENT = /* @__PURE__ */ encodeBlob(null)
 const COUNT = [/* @__PURE__ */ encodeInteger(0), /* @__PURE__ */ encodeInteger(1)] as const
 
 const SPELLING = {
-  field: { refused: /* @__PURE__ */ encodeInteger(-1), errorPrefix: 'ERR ' },
-  documented: { refused: /* @__PURE__ */ encodeError('1'), errorPrefix: 'ERR: ' },
+  field: { refused: /* @__PURE__ */ encodeInteger(-1), watchErrorPrefix: 'ERR ' },
+  documented: { refused: /* @__PURE__ */ encodeError('1'), watchErrorPrefix: 'ERR: ' },
 } as const
 
-/** Encodes a reply ("Response format"). The result may be shared and must not be modified. */
-export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Array {
+/**
+ * Encodes a reply ("Response format"). The result may be shared and must not be modified.
+ *
+ * @param isWatch - whether the reply is to KEYNOTIFY, whose errors have another prefix on the page
+ */
+export function encodeReply(reply: Reply, dialect: Dialect = 'field', isWatch = false): Uint8Array {
   switch (reply.type) {
     case 'ok':
       return OK
@@ -56,7 +60,8 @@ export function encodeReply(reply: Reply, dialect: Dialect = 'field'): Uint8Arra
       return encodeNested([encodeArray(reply.keys), ...(reply.token ? [encodeBlob(reply.token)] : [])])
     case 'error':
       return encodeError(
-        SPELLING[dialect].errorPrefix + (reply.code === 'service-unknown' ? reply.text : SERVICE_ERRORS[reply.code]),
+        (isWatch ? SPELLING[dialect].watchErrorPrefix : 'ERR ') +
+          (reply.code === 'service-unknown' ? reply.text : SERVICE_ERRORS[reply.code]),
       )
   }
 }

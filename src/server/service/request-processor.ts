@@ -76,16 +76,16 @@ export class RequestProcessor<C extends { readonly clientId: string }> {
       const owner = this.#ownerOf(connection)
       return { type: 'write', payload, timestamp, fencingToken, command, origin, volatile, owner }
     } catch (error) {
-      return { type: 'rejected', response: this.respond(errorResult(error)), command }
+      return { type: 'rejected', response: this.respond(errorResult(error), command?.verb), command }
     }
   }
   query(query: Query, connection: C, now: number): InvokeResponse {
-    return this.respond(this.#engine.query(query, connection, now))
+    return this.respond(this.#engine.query(query, connection, now), query.command.verb)
   }
 
-  respond(answer: CommandResult): InvokeResponse {
+  respond(answer: CommandResult, verb?: Command['verb']): InvokeResponse {
     return {
-      payload: encodeReply(answer.reply, this.#dialect),
+      payload: encodeReply(answer.reply, this.#dialect, verb === 'KEYNOTIFY'),
       userProperties: propertiesOf(answer),
       commonProperties: OK_PROPERTIES,
       changes: answer.changes,
