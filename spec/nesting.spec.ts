@@ -214,7 +214,7 @@ describe('a stored value that is nested too deep', () => {
   })
 
   it('a value of 513 levels is refused with the limit in the message', () => {
-    const text = '{"a":'.repeat(513) + '1' + '}'.repeat(513)
+    const text = `${'{"a":'.repeat(513)}1${'}'.repeat(513)}`
     expect(() => json().decode(utf8(text))).toThrow('The JSON is nested deeper than 512 levels')
     expect(() => json().encode(JSON.parse(text))).toThrow('nested deeper than 512 levels')
   })

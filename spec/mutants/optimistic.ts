@@ -84,6 +84,27 @@ export const optimistic: Mutants = {
       becomes: 'this.#isClaiming',
     },
   },
+  'src/client/optimistic/write-controller.ts': {
+    'a view without subscribers loads the stored write before it saves a new one': {
+      seed: 1,
+      code: `    this.#queuedWrite.open()
+    // A callback may have unsubscribed, or written.
+    if (this.#activeWatch !== activeWatch) return
+`,
+      complaint: 'and its storage has',
+      also: [
+        {
+          code: 'if (this.#activeWatch === activeWatch) host.registry.join(key, this)',
+          becomes: `if (this.#activeWatch === activeWatch) host.registry.join(key, this)
+    if (this.#activeWatch === activeWatch) this.#queuedWrite.open()`,
+        },
+        {
+          file: 'src/client/optimistic/queued-write.ts',
+          code: 'if (stored.id === this.#userWrite?.id) return',
+        },
+      ],
+    },
+  },
   'src/client/connect/client.ts': {
     'a closed client without a connection does not connect again': {
       seed: 2491,

@@ -15,12 +15,13 @@ export class EventLoop {
   readonly #rate: number
   #delayed: DelayedTask[] = []
   #frozen = false
+  #throttled: (() => void)[] = []
+  #isHidden = false
+  #timerPeriodMs = 0
   /** The number of timers that have neither run nor been cancelled. */
   timers = 0
   #offset: number
   clockWasSet = false
-  /** If positive, timers run only at multiples of this time, as those of a hidden page do, ms. */
-  timerPeriodMs = 0
 
   /** @param rate - the rate of the client's clocks relative to other clocks */
   constructor(time: VirtualTime, offset: number, rate = 1) {
@@ -48,6 +49,23 @@ export class EventLoop {
     this.#time.after(duration, () => this.#resume(first))
   }
 
+  /** Moves the wall clock, as a user or a time server does. */
+  stepClock(by: number): void {
+    this.setClock(this.#offset + by)
+  }
+
+  /** Throttles the timers, as those of a hidden page: they run only at multiples of a time. Messages arrive as ever. */
+  hide(timerPeriodMs: number): void {
+    this.#isHidden = true
+    this.#timerPeriodMs = timerPeriodMs
+  }
+
+  /** Ends the throttling, and runs the timers that are due. */
+  show(): void {
+    this.#isHidden = false
+    this.#runThrottled()
+  }
+
   clock(): Clock {
     const clock = this.#time.clock(this.#rate)
     return {
@@ -66,17 +84,32 @@ export class EventLoop {
       return ended
     }
     this.timers++
-    const { timerPeriodMs } = this
-    const at = clock.monotonic() + delay
-    const wait = timerPeriodMs > 0 ? (Math.floor(at / timerPeriodMs) + 1) * timerPeriodMs - clock.monotonic() : delay
     const due = (): void => {
       if (end()) task()
     }
-    const cancel = clock.schedule(wait, () => this.#take({ kind: 'timers', task: due }))
+    const take = (): void => this.#take({ kind: 'timers', task: due })
+    const cancel = clock.schedule(delay, () => {
+      if (this.#isHidden) this.#throttle(take)
+      else take()
+    })
     return () => {
       end()
       cancel()
     }
+  }
+
+  #throttle(take: () => void): void {
+    this.#throttled.push(take)
+    if (this.#throttled.length > 1) return
+    const { now } = this.#time
+    const next = (Math.floor(now / this.#timerPeriodMs) + 1) * this.#timerPeriodMs
+    this.#time.after(next - now, () => this.#runThrottled())
+  }
+
+  #runThrottled(): void {
+    const due = this.#throttled
+    this.#throttled = []
+    for (const take of due) take()
   }
 
   #take(late: DelayedTask): void {

@@ -12,6 +12,8 @@ export interface WriterHost extends PageHost {
   readonly writes: Map<string, UserWrite>
   /** Returns whether other pages may send the writes in a storage, or the storage may fail. */
   isShared(storage: number | undefined): boolean
+  /** Whether faults still occur. After them, all pages subscribe. */
+  readonly hasFaults: boolean
 }
 
 /** A page whose user writes one key. */
@@ -23,6 +25,8 @@ export class WriterPage extends SimPage<OptimisticState<string>> {
   readonly #plan: WriterPlan
   readonly #view: Optimistic<string>
   #isConnected = false
+  /** The last write, while the page has had no connection since. */
+  #offlineWrite: UserWrite | undefined
 
   constructor(name: string, plan: WriterPlan, storage: SimStorage | undefined, world: WriterHost) {
     super(name, plan, world)
@@ -30,6 +34,7 @@ export class WriterPage extends SimPage<OptimisticState<string>> {
     this.#plan = plan
     this.store.status$.subscribe(({ state }) => {
       this.#isConnected = state === 'connected'
+      if (this.#isConnected) this.#offlineWrite = undefined
     })
     this.oracle = new PageOracle(world.setting.history, world.writes)
     const { offline, maxAge, conflict } = plan
@@ -41,6 +46,19 @@ export class WriterPage extends SimPage<OptimisticState<string>> {
     })
     this.state$ = this.#view.state$
     this.onEvents(() => this.handled())
+  }
+
+  override start(): void {
+    if (!this.#plan.isUnwatched || !this.#world.hasFaults) super.start()
+  }
+
+  /** Returns the write that the storage must have once the page is closed. */
+  writeToKeep(): UserWrite | undefined {
+    const write = this.#offlineWrite
+    const { time } = this.#world.setting
+    const isKept = write?.isKept && write.outcome === 'pending' && time.now - write.at < write.limit
+    // A write may be too old by a clock that was set.
+    return isKept && !this.loop.clockWasSet && !this.#world.isShared(this.#plan.storage) ? write : undefined
   }
 
   protected override onSubscribe(): void {
@@ -75,6 +93,7 @@ export class WriterPage extends SimPage<OptimisticState<string>> {
       answer: undefined,
     }
     writes.set(value, write)
+    this.#offlineWrite = offline && canWait(this.#plan) ? write : undefined
     const { isWithin, count } = handlers
     this.#view.set(value).subscribe({
       next: ({ outcome, version, sentLate, value: written }) => {

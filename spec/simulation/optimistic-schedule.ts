@@ -7,6 +7,7 @@ import {
   type PageAction,
   type StoreSchedule,
   withReentrancy,
+  worldsOf,
 } from './schedule.js'
 
 export const OPTIMISTIC_FAULTY_MS = 8_000
@@ -33,6 +34,8 @@ export interface WriterPlan extends ClientPlan {
   readonly storage: number | undefined
   /** The probability that the user approves late writes. */
   readonly approval: number
+  /** Whether the page does not subscribe to its view. The default is `false`. */
+  readonly isUnwatched?: boolean
 }
 
 export interface OptimisticSchedule extends StoreSchedule<OptimisticAction, WriterPlan> {
@@ -47,7 +50,32 @@ export interface StoragePlan {
   readonly maxDelayMs: number
 }
 
-export const OPTIMISTIC_GENERATORS = [first, second, third]
+export const OPTIMISTIC_GENERATORS = [first, second, third, fourth]
+
+/** Adds pages that show nothing, pages without a network, throttled timers, steps of clocks, and slow links. */
+function fourth(seed: number): OptimisticSchedule {
+  const random = new Random(seed ^ 0x4a77)
+  const plain = third(seed)
+  const clients = plain.clients.map(plan => ({ ...plan, isUnwatched: random.chance(0.4) }))
+  const trips = Array.from({ length: random.int(0, 3) }, () => tripOf(random, random.int(0, clients.length - 1)))
+  // A stored write is as old as the wall clock says.
+  const { worlds, conditions } = worldsOf(plain, OPTIMISTIC_FAULTY_MS, i => clients[i]?.storage === undefined)
+  const actions = [...plain.actions, ...trips.flat(), ...worlds].sort(byTime)
+  return { ...plain, clients, conditions, actions }
+}
+
+/** A page loses its network, its user writes, and the page is perhaps closed. */
+function tripOf(random: Random, client: number): OptimisticAction[] {
+  const at = random.int(0, OPTIMISTIC_FAULTY_MS - 2_000)
+  const actions: OptimisticAction[] = [
+    { at, type: 'away', client, time: random.pick([500, 3_000, 6_000]) },
+    { at: at + random.int(0, 500), type: 'set', client, times: random.pick([1, 1, 2]) },
+  ]
+  if (random.chance(0.7))
+    actions.push({ at: at + random.int(300, 900), type: 'reload', client, pause: random.pick([0, 300, 2_000]) })
+  if (random.chance(0.4)) actions.push({ at: at + random.int(500, 1_500), type: 'set', client, times: 1 })
+  return actions
+}
 
 /** Makes storages so slow in a quarter of the schedules that connections are lost while a closing client waits. */
 function third(seed: number): OptimisticSchedule {

@@ -12,6 +12,11 @@ export class SimStorage {
   #kept: StoredWrite | undefined
   isReliable = false
 
+  /** The stored value. */
+  get value(): string | undefined {
+    return this.#kept && new TextDecoder().decode(this.#kept.value)
+  }
+
   constructor(time: VirtualTime, random: Random, plan: StoragePlan) {
     this.#time = time
     this.#random = random

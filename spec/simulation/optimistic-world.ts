@@ -19,6 +19,7 @@ export class OptimisticWorld extends PageWorld<WriterAction, OptimisticSchedule,
   protected readonly faultyMs = OPTIMISTIC_FAULTY_MS
   readonly #storages: readonly SimStorage[]
   #otherWrites = 0
+  hasFaults = true
 
   constructor(schedule: OptimisticSchedule) {
     super(schedule)
@@ -35,6 +36,7 @@ export class OptimisticWorld extends PageWorld<WriterAction, OptimisticSchedule,
   }
 
   protected override endFaults(): void {
+    this.hasFaults = false
     this.endHandlers()
     super.endFaults()
     for (const storage of this.#storages) storage.isReliable = true
@@ -83,11 +85,26 @@ export class OptimisticWorld extends PageWorld<WriterAction, OptimisticSchedule,
   }
 
   protected override reload(page: WriterPage, pause: number): void {
+    if (!page.isClosed) this.#judgeKept(page)
     super.reload(page, pause)
     // A storage that was too slow still has the previous content.
     const since = this.setting.time.now - STORAGE_OPERATIONS * this.schedule.storage.maxDelayMs
     for (const write of this.writes.values())
       if (write.by === page.name && write.at > since) write.isShared ||= write.isKept
+  }
+
+  /** Checks that the storage of a closed page has the last write, unless the next page opens earlier. */
+  #judgeKept(page: WriterPage): void {
+    const write = page.writeToKeep()
+    const i = this.clients.indexOf(page)
+    const storage = this.#storages[this.schedule.clients[i]?.storage ?? -1]
+    if (write === undefined || storage === undefined) return
+    const count = this.everyone.length
+    this.setting.time.after(2 * STORAGE_OPERATIONS * this.schedule.storage.maxDelayMs, () => {
+      const isFirst = this.everyone.length === count && this.clients[i] === undefined
+      if (isFirst && storage.value !== write.value)
+        this.complain(`${page.name} was closed, and its storage has ${storage.value} instead of ${write.value}`)
+    })
   }
 
   #judgeConvergence({ name, oracle }: WriterPage): void {

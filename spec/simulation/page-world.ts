@@ -160,8 +160,16 @@ export abstract class PageWorld<
     }
     const page = this.clients[action.client]
     if (action.type === 'cut') page?.session.cut()
+    else if (action.type === 'hide') this.#hide(page, action.time, action.interval)
+    else if (action.type === 'step') page?.loop.stepClock(action.by)
+    else if (action.type === 'away') page?.session.goAway(action.time)
     else if (action.type === 'freeze') page?.loop.freeze(action.time, action.first)
     else if (page) this.reload(page, action.pause)
+  }
+
+  #hide(page: P | undefined, time: number, timerPeriodMs: number): void {
+    page?.loop.hide(timerPeriodMs)
+    this.setting.time.after(time, () => page?.loop.show())
   }
 
   /** Closes a page, and opens another one after a pause. */
@@ -194,5 +202,5 @@ export abstract class PageWorld<
   }
 }
 
-const PAGE_ACTIONS = ['reload', 'cut', 'freeze', 'restart']
+const PAGE_ACTIONS = ['reload', 'cut', 'freeze', 'hide', 'step', 'away', 'restart']
 const isPageAction = (action: TimedAction): action is PageAction => PAGE_ACTIONS.includes(action.type)

@@ -177,6 +177,13 @@ export const REGRESSIONS: readonly Regressions[] = [
     },
   },
   {
+    suite: 'optimistic',
+    generator: 4,
+    lessons: {
+      'a write after the end of a client does not remove the stored write': [19, 130, 281, 295, 351, 726, 856, 877],
+    },
+  },
+  {
     suite: 'cluster',
     generator: 1,
     lessons: {

@@ -70,6 +70,12 @@ export type PageAction = { readonly at: number } /** The page is closed, and ano
   | { readonly type: 'reload'; readonly client: number; readonly pause: number }
   | { readonly type: 'cut'; readonly client: number }
   | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
+  /** The tab of the page is hidden, and its timers run only at multiples of an interval, in milliseconds. */
+  | { readonly type: 'hide'; readonly client: number; readonly time: number; readonly interval: number }
+  /** The wall clock of the page is moved. */
+  | { readonly type: 'step'; readonly client: number; readonly by: number }
+  /** The page has no network. */
+  | { readonly type: 'away'; readonly client: number; readonly time: number }
   | ({ readonly type: 'restart' } & Restart)
 )
 
@@ -92,6 +98,30 @@ export function burstsOf(random: Random, count: number, until: number): () => nu
 export function withReentrancy<S extends Schedule>(schedule: S): S {
   const random = new Random(schedule.seed ^ 0xca11)
   return random.chance(0.5) ? schedule : { ...schedule, reentrancy: random.pick([0.05, 0.2, 0.5]) }
+}
+
+/** The worst steps of a wall clock, in milliseconds. Three steps and an offset stay below the limit of the store. */
+const MAX_STEP_MS = 10_500
+
+/** Draws throttled timers, steps of wall clocks, and a slow link. */
+export function worldsOf(
+  { seed, clients, conditions }: Pick<StoreSchedule<TimedAction>, 'seed' | 'clients' | 'conditions'>,
+  faultyMs: number,
+  canStepBack: (client: number) => boolean,
+): { readonly worlds: readonly PageAction[]; readonly conditions: Conditions } {
+  const random = new Random(seed ^ 0x3071d)
+  const draw = (): PageAction => {
+    const at = random.int(0, faultyMs)
+    const client = random.int(0, clients.length - 1)
+    if (random.chance(0.6)) {
+      const time = random.pick([500, 3_000, faultyMs])
+      return { at, type: 'hide', client, time, interval: random.pick([1_000, 60_000]) }
+    }
+    return { at, type: 'step', client, by: random.int(canStepBack(client) ? -MAX_STEP_MS : 0, MAX_STEP_MS) }
+  }
+  const worlds = Array.from({ length: random.pick([0, 1, 3]) }, draw)
+  const latency = random.chance(0.1) ? random.int(1_000, 12_000) : conditions.latency
+  return { worlds, conditions: { ...conditions, latency } }
 }
 
 export const byTime = (a: TimedAction, b: TimedAction): number => a.at - b.at

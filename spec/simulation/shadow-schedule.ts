@@ -1,6 +1,14 @@
 import { conditionsOf, kindOf } from './optimistic-schedule.js'
 import { Random } from './random.js'
-import { byTime, type ClientPlan, FAULTY_MS, type PageAction, type StoreSchedule, withReentrancy } from './schedule.js'
+import {
+  byTime,
+  type ClientPlan,
+  FAULTY_MS,
+  type PageAction,
+  type StoreSchedule,
+  withReentrancy,
+  worldsOf,
+} from './schedule.js'
 
 export const FIELDS = ['a', 'b', 'c'] as const
 export type Field = (typeof FIELDS)[number]
@@ -26,7 +34,18 @@ export interface ShadowSchedule extends StoreSchedule<ShadowAction, ShadowPlan> 
   readonly work: number
 }
 
-export const SHADOW_GENERATORS = [first, second, (seed: number) => withReentrancy(second(seed))]
+export const SHADOW_GENERATORS = [first, second, third, fourth]
+
+function third(seed: number): ShadowSchedule {
+  return withReentrancy(second(seed))
+}
+
+/** Adds throttled timers, steps of clocks, and slow links. */
+function fourth(seed: number): ShadowSchedule {
+  const plain = third(seed)
+  const { worlds, conditions } = worldsOf(plain, FAULTY_MS, () => true)
+  return { ...plain, conditions, actions: [...plain.actions, ...worlds].sort(byTime) }
+}
 
 /** Makes the device report more than the desired fields in half of the schedules. */
 function second(seed: number): ShadowSchedule {

@@ -27,6 +27,7 @@ export class SimSession implements MqttSession {
   #listener: SessionListener | undefined
   #end: ClientEnd | undefined
   #attempt = 0
+  #reachableAt = 0
   readonly #filters = new Set<string>()
   #isUp = false
   delivering: OutgoingMessage | undefined
@@ -112,6 +113,12 @@ export class SimSession implements MqttSession {
     time.after(random.int(0, Math.min(conditions.notice, 200)), () => this.#options.run(() => this.#lost(end)))
   }
 
+  /** Cuts the connection, and makes all attempts to connect fail for a while. */
+  goAway(duration: number): void {
+    this.#reachableAt = Math.max(this.#reachableAt, this.#setting.time.now + duration)
+    this.cut()
+  }
+
   move(): void {
     const end = this.#end
     if (end === undefined || !end.wire.alive) return
@@ -139,6 +146,7 @@ export class SimSession implements MqttSession {
     }
     this.#end = end
     this.#isUp = false
+    if (time.now < this.#reachableAt) wire.cut()
     const broker = this.#broker
     const moved = this.#addressRotation.isAddressChanged
     wire.up(() => {

@@ -111,6 +111,18 @@ describe('a view without subscribers', () => {
     expect(contents()).toEqual([])
   })
 
+  marbleTest('a write after the client was closed fails, and the stored write stays', m => {
+    const { storage, contents } = keptStorage(m, 5)
+    const { view, store, disconnect, at } = writeBench(m, { offline: 'latest', storage })
+    const errors: string[] = []
+    disconnect()
+    at(10, () => view.next('b'))
+    at(100, () => void store.close())
+    at(200, () => view.set('c').subscribe({ error: error => errors.push(codeOf(error)) }))
+    m.flush()
+    expect([errors, contents()]).toEqual([['closed'], ['b']])
+  })
+
   marbleTest('the report of a device without a connection is stored', m => {
     const { storage, contents } = keptStorage(m, 5)
     const { store, disconnect, at } = writeBench(m)

@@ -58,9 +58,9 @@ export class SimClient {
     this.#plan = plan
     this.#environment = environment
     this.loop = new EventLoop(context.time, 0)
-    if (plan.isHidden) this.loop.timerPeriodMs = HIDDEN_TIMER_PERIOD_MS
+    if (plan.isHidden) this.loop.hide(HIDDEN_TIMER_PERIOD_MS)
     // A hidden page probes a silent link at one run of its timers, and drops a dead one at the next.
-    const noticeMs = plan.keepAlive + 2 * this.loop.timerPeriodMs
+    const noticeMs = plan.keepAlive + (plan.isHidden ? 2 * HIDDEN_TIMER_PERIOD_MS : 0)
     this.#linkChecker = new LinkChecker(context, environment.hub, noticeMs, what => ledger.complain(`${name} ${what}`))
     const pause = (attempt: number): number => backoff(attempt, { initial: 50, max: 1_000 })
     this.#client = new PubSubClient({
@@ -133,7 +133,7 @@ export class SimClient {
 
   close(): void {
     this.closed = true
-    this.loop.timerPeriodMs = 0
+    this.loop.show()
     void this.#client.close()
     this.#groups.clear()
   }

@@ -167,6 +167,8 @@ export class WriteController<T> implements WatchObserver {
     const { host, key } = this.#source
     const activeWatch: ActiveWatch = { statusSubscription: new Subscription(), isConnected: false, known: UNWATCHED }
     this.#activeWatch = activeWatch
+    // A write after the end of the client fails, and must not replace the stored one.
+    if (host.registry.endIfClosed(this)) return
     this.#queuedWrite.open()
     // A callback may have unsubscribed, or written.
     if (this.#activeWatch !== activeWatch) return
