@@ -63,7 +63,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   '@opentelemetry/api': /^opentelemetry\//,
   'prom-client/lib/registry.js': /^server\/metrics\/registry\.ts$/,
   yaml: /^server\/access\/yaml-file\.ts$/,
-  jose: /^(pubsub\/hub|server\/access)\/tokens\.ts$/,
+  jose: /^(pubsub\/hub\/tokens|server\/access\/token(s|-keys))\.ts$/,
   ws: /^(server\/broker\/transport\/listeners|pubsub\/hub\/upgrade|pubsub\/client\/ws-socket)\.ts$/,
 }
 

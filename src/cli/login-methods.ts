@@ -23,13 +23,13 @@ export interface LoginMethods {
 }
 
 /** Returns the authentication methods of flags and files. Throws {@link Failure} if they are invalid or unreadable. */
-export function loginMethods(flags: LoginFlags): LoginMethods {
+export function loginMethods(flags: LoginFlags, warn: (message: string) => void): LoginMethods {
   const { authentication } = flags
   const fromFile =
     authentication === undefined ? [] : named(authentication, () => readAuthenticationFile(authentication))
   const settings = [...fromFile, ...fromFlags(flags)]
   const reloads = new Map<string, () => void>()
-  const methods = settings.map(each => methodOf(each, reloads))
+  const methods = settings.map(each => methodOf(each, reloads, warn))
   return { methods, clientCa: named('authentication', () => clientCaOf(settings)), reloads }
 }
 
@@ -42,7 +42,7 @@ function* fromFlags({ tlsClientCa, jwks, audience, passwordFile }: LoginFlags): 
   if (passwordFile !== undefined) yield { method: 'Password', file: passwordFile }
 }
 
-function methodOf(settings: MethodSettings, reloads: Map<string, () => void>): Method {
+function methodOf(settings: MethodSettings, reloads: Map<string, () => void>, warn: (message: string) => void): Method {
   if (settings.method === 'X509') return certificates(settings.attributes)
   if (settings.method === 'Password') {
     const { file } = settings
@@ -52,7 +52,7 @@ function methodOf(settings: MethodSettings, reloads: Map<string, () => void>): M
   }
   const { jwks, audiences, issuer } = settings
   const isAddress = /^https?:/.test(jwks)
-  const tokens = named(jwks, () => new Tokens({ jwks: isAddress ? jwks : read(jwks), audiences, issuer }))
+  const tokens = named(jwks, () => new Tokens({ jwks: isAddress ? jwks : read(jwks), audiences, issuer, warn }))
   if (!isAddress) reloads.set(jwks, () => tokens.load(read(jwks)))
   return tokens.method
 }

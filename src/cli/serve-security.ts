@@ -70,7 +70,8 @@ export class ServeSecurity {
     this.#flags = flags
     this.#io = io
     this.#log = log
-    this.#logins = loginMethods(flags)
+    const warn = (message: string): void => log.write('warn', 'security', `warning: ${message}`)
+    this.#logins = loginMethods(flags, warn)
     const { methods } = this.#logins
     const { policy, allowAnonymous } = flags
     checkAnonymous(flags, methods.length > 0)
@@ -80,7 +81,7 @@ export class ServeSecurity {
       ...(allowAnonymous && { allowAnonymous }),
       ...(policy !== undefined && { policy: policyText(policy) }),
       ...(tls !== undefined && { tls }),
-      warn: message => log.write('warn', 'security', `warning: ${message}`),
+      warn,
     }
   }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { text } from '../../../src/client/index.js'
-import { logChannel } from '../../../src/core/diagnostics/server-channels.js'
+import { logChannel, serverAccessChannel } from '../../../src/core/diagnostics/server-channels.js'
 import { systemClock } from '../../../src/core/util/clock.js'
 import { Authority } from '../../support/certificates.js'
 import { openClient } from '../../support/open-client.js'
@@ -21,6 +21,25 @@ describe('the metric of an alert moves', () => {
     socket.resume()
     await once(socket, 'close')
     expect((await scrape(metrics)).value(sample)).toBe(1)
+  })
+
+  it('a failing key server is counted and makes the health warn, while the store stays ready', async () => {
+    let problem: string | undefined
+    const authenticate = Object.assign(() => ({ principal: {} }), { problem: () => problem })
+    const { store } = await openStore({ clock: systemClock, authenticate })
+    const token = 'a-token-of-32-characters-or-more-x'
+    const metrics = await openMetrics(store, { token })
+    const get = async (path: string) => fetch(metrics.url + path, { headers: { authorization: `Bearer ${token}` } })
+    expect(await (await get('healthz')).json()).toMatchObject({
+      status: 'pass',
+      checks: { logins: { status: 'pass' } },
+    })
+    problem = 'the key server fails'
+    serverAccessChannel.publish({ event: 'keys-unavailable', reason: problem })
+    const logins = { status: 'warn', output: problem }
+    expect(await (await get('healthz')).json()).toMatchObject({ status: 'warn', checks: { logins } })
+    expect((await get('readyz')).status).toBe(200)
+    expect(await (await get('metrics')).text()).toMatch(/^rx_statestore_token_key_failures_total 1$/m)
   })
 
   it('the metric of the alert moves when the clock of a client is ahead', async () => {

@@ -121,8 +121,11 @@ export interface ServerDropEvent {
  * because they are the requests and messages without a rejection. Clients determine the length of the texts.
  */
 export interface ServerAccessEvent {
-  /** `order`: an operation by a user of the console. */
-  readonly event: 'login' | 'refused' | 'order'
+  /**
+   * `order`: an operation by a user of the console. `keys-unavailable`: the keys of tokens could not be fetched, for the
+   * given reason.
+   */
+  readonly event: 'login' | 'refused' | 'order' | 'keys-unavailable'
   readonly outcome?: 'accepted' | 'refused' | undefined
   readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
   /** `quota` if a permitted action was rejected by a limit. */

@@ -78,6 +78,11 @@ export class Authorizer implements KeyRights<Client>, TopicRights {
     return this.#loginService?.failedLogins
   }
 
+  /** Why clients with valid credentials may be rejected. */
+  get loginProblem(): string | undefined {
+    return this.#options.authenticate?.problem?.()
+  }
+
   setPolicy(policy: Policy): void {
     this.#policy = policy
   }

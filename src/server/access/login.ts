@@ -67,6 +67,11 @@ export interface Authenticate {
    * their failures are not counted. Default: all requests are `guessable`. This function must not throw.
    */
   readonly proofOf?: ProofOf | undefined
+  /**
+   * Returns why logins may fail although the credentials are valid, such as an outage of a server that knows the keys of
+   * tokens. Health checks report it as a warning. It must not throw.
+   */
+  readonly problem?: (() => string | undefined) | undefined
 }
 
 /** One authentication method. A method returns `undefined` if the request has no credentials for it. */
@@ -74,6 +79,8 @@ export interface Method {
   (request: LoginRequest): LoginResult | undefined | Promise<LoginResult | undefined>
   /** Classifies requests, and returns `undefined` whenever the method does. Default: all requests are `guessable`. */
   readonly proofOf?: ProofOf | undefined
+  /** Returns why logins by this method may fail, as for {@link Authenticate}. */
+  readonly problem?: (() => string | undefined) | undefined
 }
 
 /**
@@ -102,6 +109,10 @@ export const firstOf = (methods: readonly Method[]): Authenticate =>
           if (proof !== undefined) return proof
         }
         return undefined
+      },
+      problem: () => {
+        const problems = methods.flatMap(({ problem }) => problem?.() ?? [])
+        return problems.length > 0 ? problems.join('; ') : undefined
       },
     },
   )

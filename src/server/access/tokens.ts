@@ -1,18 +1,27 @@
-import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { displayText } from '../../core/util/bytes.js'
-import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
-import { formatUrl } from '../../core/util/format-url.js'
-import { isLoopback } from '../../core/util/host-name.js'
+import { checkFunction } from '../../core/util/check.js'
+import { ArgumentError, reason } from '../../core/util/errors.js'
+import { type Warn, warnProcess } from '../../node/net/security-warning.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
+import { openTokenKeys, type TokenKeys } from './token-keys.js'
 
 /** The options of {@link Tokens}: which tokens (JWT) are accepted. */
 export interface TokenOptions {
-  /** The keys of the issuer: a JWK set (RFC 7517) as text, or its `https:` URL. */
+  /**
+   * The keys of the issuer: a JWK set (RFC 7517) as text, or its `https:` URL. While the server at the URL fails, the
+   * keys that it sent last stay in effect for a day.
+   */
   readonly jwks: string
   /** A token must contain at least one of these audiences. */
   readonly audiences: readonly string[]
   /** The required issuer. Default: any issuer that has one of the keys. */
   readonly issuer?: string | undefined
+  /**
+   * Called with a warning when the server at the URL of `jwks` begins to fail, and when it works again. Default: a
+   * process warning (`process.emitWarning`, code `RX_STATESTORE_SECURITY`).
+   */
+  readonly warn?: ((message: string) => void) | undefined
 }
 
 /**
@@ -25,18 +34,23 @@ const ATTRIBUTE_PREFIX = 'aio-broker-auth/'
 /** Shared-secret algorithms are excluded, because a verifier of such tokens could also create them. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const CLOCK_SKEW_SECONDS = 5
-const JWKS_TIMEOUT_MS = 5_000
+/** Maximum number of keys tried for a token, because a token without `kid` may be signed with any of them. */
+const MAX_TRIED_KEYS = 8
 const MAX_TOKEN_BYTES = 16_384
 
 /** Authenticates clients by signed tokens (JWT), such as the tokens of Kubernetes service accounts. */
 export class Tokens {
   readonly #options: TokenOptions
-  #keys: JWTVerifyGetKey
+  readonly #warn: Warn
+  #keys: TokenKeys
 
   constructor(options: TokenOptions) {
     if (options.audiences.length === 0) throw new ArgumentError('Expected at least one audience for tokens, got none')
+    const { warn = warnProcess } = options
+    checkFunction('warn', warn)
     this.#options = options
-    this.#keys = createKeySet(options.jwks)
+    this.#warn = warn
+    this.#keys = openTokenKeys(options.jwks, warn)
   }
 
   /**
@@ -44,7 +58,7 @@ export class Tokens {
    * the previous keys.
    */
   load(jwks: string): void {
-    this.#keys = createKeySet(jwks)
+    this.#keys = openTokenKeys(jwks, this.#warn)
   }
 
   /**
@@ -54,6 +68,7 @@ export class Tokens {
    */
   readonly method: Method = Object.assign(async (request: LoginRequest) => this.#check(request), {
     proofOf: (request: LoginRequest) => (tokenOf(request) === undefined ? undefined : ('verifiable' as const)),
+    problem: () => this.#keys.problem,
   })
 
   async #check(request: LoginRequest): Promise<LoginResult | undefined> {
@@ -71,14 +86,35 @@ export class Tokens {
 
   async #verify(token: string): Promise<JWTPayload> {
     const { audiences, issuer } = this.#options
-    const { payload } = await jwtVerify(token, this.#keys, {
+    const payload = await verifyWithAnyKey(token, this.#keys.get, {
       algorithms: ALGORITHMS,
       audience: [...audiences],
       ...(issuer !== undefined && { issuer }),
       requiredClaims: ['exp', 'sub'],
       clockTolerance: CLOCK_SKEW_SECONDS,
     })
+    // An empty subject names no client, and clients with it would be one principal.
+    if (typeof payload.sub !== 'string' || payload.sub === '') throw new errors.JWTInvalid('the subject is empty')
     return payload
+  }
+}
+
+/** Verifies a token with its key, or with each key that it may be signed with. */
+async function verifyWithAnyKey(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys, options)).payload
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    let tried = 0
+    for await (const key of error) {
+      try {
+        return (await jwtVerify(token, key, options)).payload
+      } catch (cause) {
+        if (!(cause instanceof errors.JWSSignatureVerificationFailed)) throw cause
+      }
+      if (++tried === MAX_TRIED_KEYS) break
+    }
+    throw new errors.JWSSignatureVerificationFailed()
   }
 }
 
@@ -103,21 +139,9 @@ function toLoginResult({ sub = '', iss = '', exp = 0, ...claims }: JWTPayload): 
   )
   const principal = {
     id: `token ${JSON.stringify([iss, sub])}`,
-    username: sub === '' ? undefined : sub,
+    username: sub,
     attributes: Object.fromEntries(attributes),
     expiresAt: (exp + CLOCK_SKEW_SECONDS) * 1_000,
   }
   return { principal }
-}
-
-function createKeySet(jwks: string): JWTVerifyGetKey {
-  const url = URL.canParse(jwks) ? new URL(jwks) : undefined
-  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname)))
-    return createRemoteJWKSet(url, { timeoutDuration: JWKS_TIMEOUT_MS })
-  try {
-    return createLocalJWKSet(JSON.parse(jwks))
-  } catch (cause) {
-    const got = url === undefined ? formatValue(reason(cause)) : `got ${formatUrl(jwks)}`
-    throw new ArgumentError(`Expected a JWK set or its https: URL: ${got}`, { cause })
-  }
 }

@@ -126,6 +126,10 @@ export class LocalStoreServer implements StoreServer {
     return this.#access.authorizer !== undefined
   }
 
+  get loginProblem(): string | undefined {
+    return this.#access.authorizer?.loginProblem
+  }
+
   get isAccepting(): boolean {
     return this.#closed === undefined && this.#instances.isAccepting
   }

@@ -128,6 +128,8 @@ export interface StoreServer extends AsyncDisposable {
   readonly limits: StoreLimits
   /** Whether clients must log in, or a policy limits their rights. */
   readonly hasAccessControl: boolean
+  /** Why clients with valid credentials may be rejected, such as an outage of the server with the keys of tokens. */
+  readonly loginProblem: string | undefined
   /**
    * The time when the first certificate in the chain of `tls.cert` expires, in ms since the Unix epoch. `undefined`
    * without TLS.

@@ -116,6 +116,7 @@ export const METRICS = {
   aio_broker_authentication_deny: counter('Clients', ACCESS, 'Rejected logins. Their category is not known.', {
     labels: ['category'],
   }),
+  rx_statestore_token_key_failures_total: counter('Clients', ACCESS, 'Failed attempts to fetch the keys of tokens.'),
   aio_broker_authorization_deny: counter('Clients', ACCESS, 'Actions that the policy denied.', {
     labels: ['category'],
   }),

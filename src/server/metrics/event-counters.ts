@@ -64,6 +64,7 @@ export class EventCounters {
   #retrievals = 0
   #keynotifyRequests = 0
   #rejectedLogins = 0
+  #keyFailures = 0
   #expiredMessages = 0
   #tooLargeMessages = 0
   #writtenBytes = 0
@@ -130,6 +131,7 @@ export class EventCounters {
       rx_statestore_too_large_messages_total: one(this.#tooLargeMessages),
       aio_broker_authentication_successes: by(({ logins }) => logins),
       aio_broker_authentication_deny: [[this.#rejectedLogins, { category: NO_CATEGORY }]],
+      rx_statestore_token_key_failures_total: one(this.#keyFailures),
       aio_broker_authorization_deny: by(({ denied }) => denied),
       rx_statestore_quota_rejections_total: this.#quotaRejections.samples(),
       rx_statestore_connections_opened_total: this.#opened.samples(),
@@ -201,6 +203,7 @@ export class EventCounters {
   #onAccess({ event, outcome, action, reason, clientId }: ServerAccessEvent): void {
     if (event === 'login' && outcome === 'accepted') this.#countsOf(clientId).logins++
     else if (event === 'login') this.#rejectedLogins++
+    else if (event === 'keys-unavailable') this.#keyFailures++
     else if (event === 'refused' && reason === 'quota') this.#quotaRejections.add(action ?? 'other')
     else if (event === 'refused') this.#countsOf(clientId).denied++
   }

@@ -13,6 +13,7 @@ export type StoreWithBroker = Pick<
   | 'drift'
   | 'isAccepting'
   | 'hasAccessControl'
+  | 'loginProblem'
   | 'certificateExpiresAt'
   | 'frozenUntil'
   | 'startedAt'
@@ -42,6 +43,8 @@ export interface Health {
   readonly checks: Readonly<Record<'log' | 'replication' | 'memory' | 'clock', ComponentHealth>> & {
     /** Missing for a store at another broker. */
     readonly listener?: ComponentHealth
+    /** Missing for a store at another broker, whose broker authenticates clients. */
+    readonly logins?: ComponentHealth
     /** Only for a store at another broker. */
     readonly broker?: ComponentHealth
   }
@@ -54,7 +57,9 @@ const MAX_LAG = 1_000
 
 export function healthOf(store: MonitoredStore, version: string): Health {
   const checks = {
-    ...(isAttached(store) ? { broker: brokerHealth(store) } : { listener: listenerHealth(store) }),
+    ...(isAttached(store)
+      ? { broker: brokerHealth(store) }
+      : { listener: listenerHealth(store), logins: loginHealth(store) }),
     log: logHealth(store),
     replication: replicationHealth(store),
     memory: memoryHealth(store),
@@ -71,6 +76,11 @@ export const failuresOf = ({ checks }: Health): readonly string[] =>
 function listenerHealth({ isAccepting, frozenUntil, stats: { connections } }: StoreWithBroker): ComponentHealth {
   if (isAccepting) return { status: 'pass', connections }
   return { status: 'fail', output: frozenUntil === undefined ? 'clients are not admitted' : 'frozen', connections }
+}
+
+/** Connected clients continue, and other methods may work, so the store stays ready. */
+function loginHealth({ loginProblem: output }: StoreWithBroker): ComponentHealth {
+  return output === undefined ? { status: 'pass' } : { status: 'warn', output }
 }
 
 /** A standby works, because it takes over when the active store stops. */
