@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { parseCommand } from '../../src/core/protocol/parse-command.js'
 import type { Dialect } from '../../src/core/protocol/replies.js'
 import type {
   Bounds,
@@ -118,7 +119,7 @@ class Run {
     const timestamp = this.#clockValue(ts, this.#clock.now(), from)
     const fencingToken = this.#clockValue(step.ft ?? null, START, 'lock')
     const response = await target.send(from, { payload: payloadOf(step.send), timestamp, fencingToken })
-    expect(textOf(response.payload), label).toBe(this.#spelled(step.reply))
+    expect(textOf(response.payload), label).toBe(this.#spelled(step))
     this.#checkVersion(step, response.version, timestamp, label)
     await this.#checkTold(
       target,
@@ -197,14 +198,24 @@ class Run {
   }
 
   /** Converts a reply to the documented dialect, which differs in only three spellings. */
-  #spelled(reply: string): string {
+  #spelled({ reply, send }: RequestStep): string {
     if (this.#dialect === 'field') return reply
-    return reply === ':-1\r\n' ? '-1\r\n' : reply.replace(/^-ERR /, '-ERR: ')
+    if (reply === ':-1\r\n') return '-1\r\n'
+    return isWatch(payloadOf(send)) ? reply.replace(/^-ERR /, '-ERR: ') : reply
   }
 
   #notification(change: NotifiedChange): Buffer {
     if ('set' in change) return resp3(['NOTIFY', 'SET', 'VALUE', change.set[1]])
     return resp3(['NOTIFY', this.#dialect === 'field' ? 'DELETE' : 'DEL'])
+  }
+}
+
+/** Returns whether a payload is a well-formed KEYNOTIFY. */
+export function isWatch(payload: Uint8Array): boolean {
+  try {
+    return parseCommand(payload).verb === 'KEYNOTIFY'
+  } catch {
+    return false
   }
 }
 

@@ -1,7 +1,13 @@
 import { encodeNotification } from '../../../src/core/protocol/notifications.js'
 import { type Dialect, encodeReply } from '../../../src/core/protocol/replies.js'
 import { Engine, type KeyChange } from '../../../src/server/engine/engine.js'
-import { conformanceSuite, type Target, type TargetOptions, type Telling } from '../../suites/conformance-suite.js'
+import {
+  conformanceSuite,
+  isWatch,
+  type Target,
+  type TargetOptions,
+  type Telling,
+} from '../../suites/conformance-suite.js'
 import { expire, handle } from '../../support/engine-requests.js'
 import { textOf } from '../../support/words.js'
 
@@ -21,7 +27,7 @@ function bareEngine(dialect: Dialect, { clock, clients, bounds }: TargetOptions)
     async send(client, request) {
       const { reply, version, changes } = handle(engine, request, client, clock.now())
       tell(changes)
-      return { payload: encodeReply(reply, dialect), version: version && String(version) }
+      return { payload: encodeReply(reply, dialect, isWatch(request.payload)), version: version && String(version) }
     },
     advance(ms) {
       const end = clock.now() + ms
