@@ -23,6 +23,8 @@ export function openCore(handler: Partial<BrokerHandler> = {}, bounds: Partial<C
 export class ScriptedClient {
   readonly got: Packet[] = []
   readonly link: SimLink
+  /** The number of steps of queued work, between which a scheduler may serve other clients. */
+  steps = 0
   readonly #connection: ReturnType<BrokerCore['accept']>
 
   constructor(core: BrokerCore, version: 4 | 5) {
@@ -37,7 +39,7 @@ export class ScriptedClient {
     })
     this.#connection = core.accept(this.link)
     this.link.onWake = () => {
-      while (this.#connection.processNext());
+      while (this.#connection.processNext()) this.steps++
     }
   }
 
@@ -55,7 +57,7 @@ export class ScriptedClient {
     for (const packet of packets) {
       this.#connection.recordActivity()
       this.#connection.receive(bytesOf(packet, this.link.version))
-      while (this.#connection.processNext());
+      while (this.#connection.processNext()) this.steps++
     }
     this.link.flush()
     return this.got.slice(before)

@@ -3,12 +3,15 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { LIMIT } from '../../../../src/server/broker/limits/limits.js'
 import { BrokerMemoryBudget } from '../../../../src/server/broker/limits/memory-evictor.js'
 import { NO_QUOTAS, QuotaAccounts } from '../../../../src/server/broker/limits/quota-accounts.js'
+import type { Message } from '../../../../src/server/broker/routing/delivery.js'
 import { MAX_HASHED_LENGTH } from '../../../../src/server/broker/routing/filter-trie.js'
 import { RetainedMessages, retainedBytesOf } from '../../../../src/server/broker/routing/retained-messages.js'
 import { fewFilters, fewTopics } from '../../../support/any-filter.js'
 import { effort } from '../../../support/effort.js'
 import { matchesByTheRules } from '../../../support/reference-filter.js'
 import { messageOf } from '../support.js'
+
+const messagesOf = (found: Iterable<Message | undefined>): Message[] => Array.from(found).flatMap(each => each ?? [])
 
 const USUAL = { ...LIMIT }
 
@@ -21,6 +24,26 @@ const open = (limit = 1e9) => {
 }
 
 describe('RetainedMessages', () => {
+  it('a search that finds no message pauses after a bounded number of levels', () => {
+    const { retained } = open()
+    const [topics, levels] = [50, 90]
+    for (let i = 0; i < topics; i++) retained.set(messageOf(`${i}/${'a/'.repeat(levels - 2)}z`), 0)
+    const search = retained.match(`${'+/'.repeat(levels - 1)}other`, 0)
+    let pauses = 0
+    while (!search.next().done) pauses++
+    expect(pauses).toBeGreaterThan((topics * levels) / 512)
+    expect(messagesOf(retained.match(`${'+/'.repeat(levels - 1)}z`, 0))).toHaveLength(topics)
+  })
+
+  it('one operation removes a bounded number of expired messages, and none of them matches', () => {
+    const { retained } = open()
+    for (let i = 0; i < 300; i++) retained.set(messageOf(`a/${i}`, { expiresAt: 10 }), 0)
+    expect(messagesOf(retained.match('#', 10))).toHaveLength(0)
+    expect(retained.count).toBeGreaterThan(0)
+    for (let i = 0; i < 4; i++) retained.set(messageOf('b'), 10)
+    expect(retained.count).toBe(1)
+  })
+
   afterEach(() => {
     Object.assign(LIMIT, USUAL)
   })
@@ -38,7 +61,7 @@ describe('RetainedMessages', () => {
           else model.set(topic, text)
         }
         const expected = [...model].filter(([topic]) => matchesByTheRules(filter, topic))
-        const found = Array.from(retained.match(filter, 0), ({ topic, content }) => [
+        const found = messagesOf(retained.match(filter, 0)).map(({ topic, content }) => [
           topic,
           new TextDecoder().decode(content.payload),
         ])
@@ -61,7 +84,7 @@ describe('RetainedMessages', () => {
     expect(matching.next().value?.topic).toBe('a')
     for (const topic of ['b', 'c/f', 'g']) retained.set(messageOf(topic, { text: 'new' }), 0)
     retained.delete('c/d')
-    expect(Array.from(matching, ({ topic }) => topic)).toEqual(['c/e'])
+    expect(messagesOf(matching).map(({ topic }) => topic)).toEqual(['c/e'])
   })
 
   it('the budget counts the memory of topics with many levels', () => {
@@ -77,7 +100,7 @@ describe('RetainedMessages', () => {
     retained.set(messageOf('a', { expiresAt: 1_000 }), 0)
     retained.set(messageOf('b'), 0)
     expect([...retained.match('+', 999)]).toHaveLength(2)
-    expect(Array.from(retained.match('+', 1_000), ({ topic }) => topic)).toEqual(['b'])
+    expect(messagesOf(retained.match('+', 1_000)).map(({ topic }) => topic)).toEqual(['b'])
     expect(retained.count).toBe(1)
     expect(budget.used).toBe(retainedBytesOf(messageOf('b')))
   })
@@ -124,7 +147,7 @@ describe('RetainedMessages', () => {
     expect(retained.set(messageOf('a'), 0)).toBe(true)
     expect(retained.set(messageOf('a', { text: 'longer' }), 0)).toBe(false)
     expect(retained.set(messageOf('b'), 0)).toBe(false)
-    expect(Array.from(retained.match('#', 0), ({ topic }) => topic)).toEqual(['a'])
+    expect(messagesOf(retained.match('#', 0)).map(({ topic }) => topic)).toEqual(['a'])
     expect(budget.isExceeded).toBe(false)
   })
 

@@ -115,7 +115,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     return this.retained.lastSequence
   }
 
-  retainedMessages(filter: string, isLost: MessageTest): Iterator<Message> {
+  retainedMessages(filter: string, isLost: MessageTest): Iterator<Message | undefined> {
     return this.#sysTopics?.match(filter) ?? this.retained.match(filter, this.now(), isLost)
   }
 

@@ -5,6 +5,11 @@ import type { QuotaAccount } from '../limits/quota-accounts.js'
 import { type Message, sizeOf } from './delivery.js'
 import { MAX_HASHED_LENGTH } from './filter-trie.js'
 
+/** The number of nodes that a search visits between two messages or pauses. */
+const VISITS_PER_STEP = 256
+/** The limit on expired messages that one operation removes, so that it does not delay others for long. */
+const MAX_EXPIRED_PER_OPERATION = 64
+
 interface Node {
   message: Message | undefined
   /** The number of the message in the order of storing. */
@@ -119,20 +124,30 @@ export class RetainedMessages {
 
   /**
    * Returns the retained messages that match a filter, looked up as they are taken. Omits messages stored after this
-   * call, because the subscriber receives them when they are published.
+   * call, because the subscriber receives them when they are published. Yields `undefined` after each bounded part of a
+   * search that finds no message, so that the caller can pause.
    *
    * @param now - ms of the monotonic clock
    * @param isLost - returns whether the subscriber did not receive a message that was stored after this call
    */
-  match(filter: string, now: number, isLost: MessageTest = () => false): IterableIterator<Message> {
+  match(filter: string, now: number, isLost: MessageTest = () => false): IterableIterator<Message | undefined> {
     this.#removeExpired(now)
     const lastSequence = this.#lastSequence
-    return matching(this.#root, filter, (message, sequence) => sequence <= lastSequence || isLost(message, sequence))
+    return matching(
+      this.#root,
+      filter,
+      (message, sequence) =>
+        (sequence <= lastSequence || isLost(message, sequence)) &&
+        (message.expiresAt ?? Number.POSITIVE_INFINITY) > now,
+    )
   }
 
   #removeExpired(now: number): void {
-    for (let topic = this.#deadlines.takeDue(now); topic !== undefined; topic = this.#deadlines.takeDue(now))
+    for (let count = 0; count < MAX_EXPIRED_PER_OPERATION; count++) {
+      const topic = this.#deadlines.takeDue(now)
+      if (topic === undefined) return
       this.delete(topic)
+    }
   }
 
   #schedule(node: Node, message: Message | undefined): void {
@@ -193,37 +208,46 @@ function refund(account: QuotaAccount | undefined, bytes: number): void {
 export const retainedBytesOf = (message: Message): number =>
   sizeOf(message) + LEVEL_BYTES * message.topic.split('/').length
 
-/** Splits the filter when the first message is taken, because many subscriptions of a client may be waiting. */
-function* matching(root: Node, filter: string, isDue: MessageTest): Generator<Message, void> {
-  yield* collect(root, filter.split('/'), 0, isDue)
+/** Nodes that remain to be visited at one level. */
+interface Branch {
+  readonly nodes: Iterator<Node>
+  readonly depth: number
 }
 
-function* collect(node: Node, filter: readonly string[], depth: number, isDue: MessageTest): Generator<Message, void> {
-  const level = filter[depth]
-  if (level === undefined) {
-    if (node.message && isDue(node.message, node.sequence)) yield node.message
-    return
-  }
-  if (level === '#') {
-    yield* collectAll(node, depth === 0, isDue)
-    return
-  }
-  if (level !== '+') {
-    const child = node.children?.get(level)
-    if (child) yield* collect(child, filter, depth + 1, isDue)
-    return
-  }
-  for (const [name, child] of node.children ?? []) {
-    // A wildcard at the first level does not match topics that start with `$` (MQTT 5.0, section 4.7.2).
-    if (depth > 0 || !name.startsWith('$')) yield* collect(child, filter, depth + 1, isDue)
+/**
+ * Walks along a filter. Splits the filter when the first item is taken, because many subscriptions of a client may be
+ * waiting.
+ */
+function* matching(root: Node, filter: string, isDue: MessageTest): Generator<Message | undefined, void> {
+  const levels = filter.split('/')
+  const branches: Branch[] = [{ nodes: [root].values(), depth: 0 }]
+  let visits = 0
+  for (let branch = branches.at(-1); branch !== undefined; branch = branches.at(-1)) {
+    if (++visits % VISITS_PER_STEP === 0) yield undefined
+    const { value: node, done } = branch.nodes.next()
+    if (done) {
+      branches.pop()
+      continue
+    }
+    const { depth } = branch
+    const level = levels[depth]
+    // `a/#` also matches `a` (MQTT 5.0, section 4.7.1.2).
+    if ((level === undefined || level === '#') && node.message && isDue(node.message, node.sequence)) yield node.message
+    if (level === undefined || node.children === undefined) continue
+    const nodes = childrenOf(node.children, level, depth === 0 && node === root)
+    branches.push({ nodes, depth: level === '#' ? depth : depth + 1 })
   }
 }
 
-function* collectAll(node: Node, isTopLevel: boolean, isDue: MessageTest): Generator<Message, void> {
-  if (node.message && isDue(node.message, node.sequence)) yield node.message
-  for (const [name, child] of node.children ?? []) {
-    if (!isTopLevel || !name.startsWith('$')) yield* collectAll(child, false, isDue)
-  }
+function childrenOf(children: ReadonlyMap<string, Node>, level: string, isTopLevel: boolean): Iterator<Node> {
+  if (level === '+' || level === '#') return isTopLevel ? topicsWithoutDollar(children) : children.values()
+  const child = children.get(level)
+  return (child === undefined ? [] : [child]).values()
+}
+
+/** A wildcard at the first level does not match topics that start with `$` (MQTT 5.0, section 4.7.2). */
+function* topicsWithoutDollar(children: ReadonlyMap<string, Node>): Generator<Node, void> {
+  for (const [name, child] of children) if (!name.startsWith('$')) yield child
 }
 
 function prune(path: Node[], levels: readonly string[]): void {

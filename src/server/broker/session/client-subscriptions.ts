@@ -28,12 +28,12 @@ export class ClientSubscriptions {
   }
 
   /**
-   * Adds subscriptions, and returns one reason code per filter. Throws `PacketError` for a malformed filter. {@link
-   * replayNext} sends the retained messages.
+   * Adds subscriptions in steps, and returns one reason code per filter. Throws `PacketError` for a malformed filter.
+   * {@link replayNext} sends the retained messages.
    */
-  subscribe({ subscriptions, subscriptionId }: Subscribe): ReasonCode[] {
+  subscribe({ subscriptions, subscriptionId }: Subscribe): FilterSteps {
     for (const { filter } of subscriptions) checkFilter(filter)
-    return subscriptions.map(request => {
+    return inSteps(subscriptions, request => {
       const refusal = this.#reserve(request)
       if (refusal !== undefined) return refusal
       this.#grant(request, subscriptionId)
@@ -42,26 +42,26 @@ export class ClientSubscriptions {
   }
 
   /**
-   * Sends the next retained message of {@link Session.nextReplay}, or ends this replay. Searches for one subscription at
-   * a time, because a search may visit all retained messages.
+   * Sends the next retained message of {@link Session.nextReplay}, continues the search for it, or ends this replay.
+   * Searches for one subscription at a time, because a search may visit all retained messages.
    */
   replayNext(): void {
     const { nextReplay } = this.#session
     if (nextReplay === undefined) return
     const [filter, { messages, options, repetition }] = nextReplay
-    const { value: message } = messages.next()
-    if (message !== undefined) {
-      this.#sendRetained(message, options)
-      return
-    }
+    const { value: message, done } = messages.next()
+    if (message !== undefined) this.#sendRetained(message, options)
+    if (!done) return
     this.#session.deleteReplay(filter)
     if (repetition !== undefined) this.#startReplay(filter, repetition)
   }
 
-  /** Removes subscriptions, and returns one reason code per filter. Throws `PacketError` for a malformed filter. */
-  unsubscribe({ filters }: Unsubscribe): ReasonCode[] {
+  /**
+   * Removes subscriptions in steps, and returns one reason code per filter. Throws `PacketError` for a malformed filter.
+   */
+  unsubscribe({ filters }: Unsubscribe): FilterSteps {
     for (const filter of filters) checkFilter(filter)
-    return filters.map(filter => {
+    return inSteps(filters, filter => {
       const subscription = this.#session.unsubscribe(filter)
       if (subscription === undefined) return REASON.noSubscriptionExisted
       this.#host.router.remove(subscription)
@@ -116,6 +116,21 @@ export class ClientSubscriptions {
       isReplay: true,
     })
   }
+}
+
+/** The number of filters that a step processes. */
+const FILTERS_PER_STEP = 16
+
+/** The processing of a packet with many filters, which can pause after each step. Returns one reason code per filter. */
+export type FilterSteps = Generator<undefined, ReasonCode[]>
+
+function* inSteps<T>(items: readonly T[], process: (item: T) => ReasonCode): FilterSteps {
+  const reasonCodes: ReasonCode[] = []
+  for (const item of items) {
+    if (reasonCodes.length > 0 && reasonCodes.length % FILTERS_PER_STEP === 0) yield undefined
+    reasonCodes.push(process(item))
+  }
+  return reasonCodes
 }
 
 /** Throws `PacketError` for a malformed filter (MQTT 5.0, section 4.7.1). */

@@ -60,9 +60,10 @@ export interface ConnectionHost<C> {
    */
   publish(message: Message, publisher: Session | undefined): number | undefined
   /**
-   * Returns the retained messages that match a filter. Omits messages that are stored later, unless they are lost.
+   * Returns the retained messages that match a filter. Omits messages that are stored later, unless they are lost. Yields
+   * `undefined` where the caller can pause.
    *
    * @param isLost - returns whether the subscriber did not receive a message when it was published
    */
-  retainedMessages(filter: string, isLost: MessageTest): Iterator<Message>
+  retainedMessages(filter: string, isLost: MessageTest): Iterator<Message | undefined>
 }

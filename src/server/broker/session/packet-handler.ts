@@ -19,7 +19,7 @@ import { LIMIT, OVERHEAD_BYTES } from '../limits/limits.js'
 import type { BrokerMemoryBudget } from '../limits/memory-evictor.js'
 import type { QuotaAccounts } from '../limits/quota-accounts.js'
 import type { Traffic } from '../limits/traffic.js'
-import { ClientSubscriptions } from './client-subscriptions.js'
+import { ClientSubscriptions, type FilterSteps } from './client-subscriptions.js'
 import type { ConnectionHost } from './connection-host.js'
 import type { Link } from './link.js'
 import { PublishHandler } from './publish-handler.js'
@@ -47,6 +47,13 @@ export interface PacketHandlerParts {
 /** The way in which the client ended its input: by DISCONNECT, or by closing its side of the connection. */
 type InputEnd = Disconnect | 'closed' | undefined
 
+/** A SUBSCRIBE or UNSUBSCRIBE that is being processed. */
+interface FilterPacket {
+  readonly answer: 'suback' | 'unsuback'
+  readonly packetId: number
+  readonly steps: FilterSteps
+}
+
 const NO_IDS: readonly number[] = []
 const PINGRESP = new Uint8Array([PACKET.pingresp << 4, 0])
 /** The types of packets that are processed in order. Acknowledgements and PINGREQ are processed immediately. */
@@ -63,6 +70,7 @@ export class PacketHandler {
   readonly #publishHandler: PublishHandler
   readonly #clientSubscriptions: ClientSubscriptions
   readonly #deferredPackets: DeferredPackets
+  #filterPacket: FilterPacket | undefined
   #inputEnd: InputEnd
 
   constructor({ peer, link, session, host, version, early }: PacketHandlerParts) {
@@ -92,6 +100,10 @@ export class PacketHandler {
 
   /** Processes one queued item if possible. Returns whether an item was processed. */
   processNext(): boolean {
+    if (this.#filterPacket !== undefined) {
+      this.#continue(this.#filterPacket)
+      return true
+    }
     if (this.#pendingDisconnect() === undefined && this.session.deliveryQueue.sendNext()) return true
     if (this.#canReplay()) {
       this.#clientSubscriptions.replayNext()
@@ -113,6 +125,7 @@ export class PacketHandler {
    */
   get canInterleave(): boolean {
     return (
+      this.#filterPacket === undefined &&
       this.session.hasUnsent &&
       this.#pendingDisconnect() === undefined &&
       this.#deferredPackets.size < LIMIT.deferredBytes
@@ -148,6 +161,7 @@ export class PacketHandler {
 
   end(): void {
     this.#deferredPackets.clear()
+    this.#filterPacket = undefined
     this.#publishHandler.end()
   }
 
@@ -159,7 +173,9 @@ export class PacketHandler {
   }
 
   #hasEarlierWork(): boolean {
-    return this.#deferredPackets.length > 0 || this.#canReplay() || this.#isThrottled()
+    return (
+      this.#filterPacket !== undefined || this.#deferredPackets.length > 0 || this.#canReplay() || this.#isThrottled()
+    )
   }
 
   #canReplay(): boolean {
@@ -194,16 +210,12 @@ export class PacketHandler {
       case 'pubrel':
         this.#publishHandler.pubrel(packet.packetId)
         return
-      case 'subscribe': {
-        const reasonCodes = this.#clientSubscriptions.subscribe(packet)
-        this.#peer.send({ type: 'suback', packetId: packet.packetId, reasonCodes })
+      case 'subscribe':
+        this.#start('suback', packet.packetId, this.#clientSubscriptions.subscribe(packet))
         return
-      }
-      case 'unsubscribe': {
-        const reasonCodes = this.#clientSubscriptions.unsubscribe(packet)
-        this.#peer.send({ type: 'unsuback', packetId: packet.packetId, reasonCodes })
+      case 'unsubscribe':
+        this.#start('unsuback', packet.packetId, this.#clientSubscriptions.unsubscribe(packet))
         return
-      }
       case 'pingreq':
         this.#link.write(PINGRESP)
         this.#traffic.packetsSent++
@@ -217,6 +229,19 @@ export class PacketHandler {
       default:
         throw protocolError(`unexpected ${packet.type.toUpperCase()}`)
     }
+  }
+
+  #start(answer: FilterPacket['answer'], packetId: number, steps: FilterSteps): void {
+    this.#filterPacket = { answer, packetId, steps }
+    this.#continue(this.#filterPacket)
+  }
+
+  /** Processes the next filters of a packet, and answers the packet after the last of them. */
+  #continue({ answer, packetId, steps }: FilterPacket): void {
+    const { value: reasonCodes, done } = steps.next()
+    if (!done) return
+    this.#filterPacket = undefined
+    this.#peer.send({ type: answer, packetId, reasonCodes })
   }
 
   #handlePubrec({ packetId, reasonCode }: Acknowledgement): void {

@@ -18,7 +18,8 @@ export interface Grant {
 export type ReplayOptions = Pick<Subscription, 'qos' | 'id'>
 
 interface Replay {
-  readonly messages: Iterator<Message>
+  /** The messages, with `undefined` at each pause of the search. */
+  readonly messages: Iterator<Message | undefined>
   readonly options: ReplayOptions
   /** The options with which all messages are sent again, because the client repeated SUBSCRIBE before the last one. */
   readonly repetition: ReplayOptions | undefined
