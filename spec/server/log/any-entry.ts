@@ -77,5 +77,6 @@ export const anyEntry: fc.Arbitrary<LogEntry> = fc.record({
   time: fc.nat(200).map(ms => START + ms),
   maxKeys: fc.constantFrom(2, 1_000),
   maxBytes: fc.constantFrom(3_000, 1_000_000),
+  maxExpired: fc.constantFrom(undefined, undefined, 0, 1),
   commands: fc.array(command, { maxLength: 6 }),
 })

@@ -75,6 +75,8 @@ export function openCommitLoop() {
       freesSpace: each => each.type === 'write' && displayText(each.payload).startsWith('free'),
       drift: () => 0,
       nextDeadline: undefined,
+      maxExpired: () => undefined,
+      expiredUntil: Number.NEGATIVE_INFINITY,
     },
     host: {
       onChanges: changes => void outcomes.push(`changed ${changes.length}`),

@@ -1,5 +1,7 @@
 export interface Deadline<T> {
   readonly at: number
+  /** Orders entries of the same time. */
+  readonly rank: number
   readonly item: T
   /** Index in the heap; -1 once removed. Managed by the queue. */
   position: number
@@ -33,8 +35,9 @@ export class DeadlineQueue<T> {
     return this.#heap[0]
   }
 
-  add(at: number, item: T): Deadline<T> {
-    const entry: Deadline<T> = { at, item, position: this.#heap.length }
+  /** @param rank - order among entries of the same time; equal ranks are in no particular order */
+  add(at: number, item: T, rank = 0): Deadline<T> {
+    const entry: Deadline<T> = { at, rank, item, position: this.#heap.length }
     this.#heap.push(entry)
     this.#siftUp(entry)
     return entry
@@ -68,7 +71,7 @@ export class DeadlineQueue<T> {
     while (entry.position > 0) {
       const place = entry.position
       const parent = this.#heap[(place - 1) >> 1]
-      if (parent === undefined || parent.at <= entry.at) return
+      if (parent === undefined || !isBefore(entry, parent)) return
       this.#place(entry, parent.position)
       this.#place(parent, place)
     }
@@ -78,7 +81,7 @@ export class DeadlineQueue<T> {
     for (;;) {
       const place = entry.position
       const child = this.#earlier(this.#heap[2 * place + 1], this.#heap[2 * place + 2])
-      if (child === undefined || child.at >= entry.at) return
+      if (child === undefined || !isBefore(child, entry)) return
       this.#place(entry, child.position)
       this.#place(child, place)
     }
@@ -86,6 +89,8 @@ export class DeadlineQueue<T> {
 
   #earlier(left: Deadline<T> | undefined, right: Deadline<T> | undefined): Deadline<T> | undefined {
     if (left === undefined || right === undefined) return left
-    return right.at < left.at ? right : left
+    return isBefore(right, left) ? right : left
   }
 }
+
+const isBefore = (a: Deadline<unknown>, b: Deadline<unknown>): boolean => (a.at - b.at || a.rank - b.rank) < 0

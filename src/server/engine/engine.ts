@@ -40,6 +40,9 @@ export interface EngineOptions<C = unknown> {
   readonly onResult?: ((result: EntryResult) => void) | undefined
 }
 
+/** The limit on expired keys that one entry removes, so that the entry does not delay others for long. */
+export const MAX_EXPIRED_PER_ENTRY = 256
+
 /** The length in bytes above which the writer of a key is charged for comparing the key with globs. */
 const MAX_UNCHARGED_KEY_BYTES = 256
 
@@ -128,6 +131,16 @@ export class Engine<C> {
     return this.#records.nextDeadline
   }
 
+  /** The time in ms until which keys count as absent although they are not removed yet. See {@link LogEntry.maxExpired}. */
+  get expiredUntil(): number {
+    return this.#records.expiredUntil
+  }
+
+  /** Returns the {@link LogEntry.maxExpired} of the next entry, if keys are due at `now` (ms), possibly too many for one entry. */
+  maxExpired(now: number): number | undefined {
+    return this.#records.mayExceed(MAX_EXPIRED_PER_ENTRY, now) ? MAX_EXPIRED_PER_ENTRY : undefined
+  }
+
   /**
    * Returns the time in ms by which versions are ahead of wall time `now` after the clock was set back, or 0 within the
    * permitted drift.
@@ -213,7 +226,7 @@ export class Engine<C> {
     readClocks(command, query, this.#clock, now)
     if (command.verb === 'SCAN') {
       const readable = this.#rights?.readable(connection)
-      const { reply, work } = scanPage(this.#records.order, String(this.#stateMachine.createdAt), command, readable)
+      const { reply, work } = scanPage(this.#records, String(this.#stateMachine.createdAt), command, readable)
       return { reply, version: undefined, changes: NO_CHANGES, work }
     }
     if (command.verb === 'GLOBNOTIFY') {

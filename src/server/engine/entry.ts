@@ -65,6 +65,11 @@ export interface StorageLimits {
 export interface LogEntry extends StorageLimits {
   /** The store's wall time, in ms since the Unix epoch. */
   readonly time: number
+  /**
+   * The maximum number of expired keys that the entry removes before its first command. The others count as absent until
+   * later entries remove them. Default: unlimited.
+   */
+  readonly maxExpired?: number | undefined
   readonly commands: readonly EntryCommand[]
 }
 

@@ -35,6 +35,7 @@ export class Records {
   readonly #expiries = new DeadlineQueue<string>()
   #keyspace = 0
   #bytes = 0
+  #expiredUntil = Number.NEGATIVE_INFINITY
 
   get size(): number {
     return this.#byId.size
@@ -54,12 +55,37 @@ export class Records {
   }
 
   /**
+   * The time in ms since the Unix epoch until which all keys have expired although some of them are not removed yet, or
+   * `-Infinity` if none of them remains. Such keys count as absent, even if the clock is set back.
+   */
+  get expiredUntil(): number {
+    return this.#expiredUntil
+  }
+
+  /** Returns whether keys must be removed at `now` (ms). */
+  isExpiryDue(now: number): boolean {
+    return this.#expiries.earliest <= Math.max(now, this.#expiredUntil)
+  }
+
+  /** Returns whether keys must be removed at `now` (ms), possibly more than `limit`. */
+  mayExceed(limit: number, now: number): boolean {
+    return this.#expiries.size > limit && this.isExpiryDue(now)
+  }
+
+  /**
    * Returns the record of a key.
    *
    * @param id - key as a binary string, also in the methods below
    */
   get(id: string): IndexedRecord | undefined {
-    return this.#byId.get(id)
+    const record = this.#byId.get(id)
+    return record === undefined || this.#hasExpired(record) ? undefined : record
+  }
+
+  /** Returns whether a key has expired but is not removed yet. */
+  isExpired(id: string): boolean {
+    const record = this.#byId.get(id)
+    return record !== undefined && this.#hasExpired(record)
   }
 
   /**
@@ -72,8 +98,8 @@ export class Records {
     if (old?.deadline) this.#expiries.remove(old.deadline)
     if (old === undefined) this.#keyspace++
     else this.#subtract(old)
-    const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
     const number = old?.number ?? this.order.add(id)
+    const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id, number)
     const copy = new Uint8Array(value)
     this.#insert({ id, value: copy, version, fencingToken, expiresAt, volatile, owner, number, deadline })
   }
@@ -81,7 +107,7 @@ export class Records {
   /** Restores an absent key with its number. The numbers must ascend. Keeps the value without copying it. */
   restoreRecord({ id, value, version, fencingToken, expiresAt, volatile, owner, number }: StateRecord): void {
     this.order.addAt(number, id)
-    const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id)
+    const deadline = expiresAt === undefined ? undefined : this.#expiries.add(expiresAt, id, number)
     this.#insert({ id, value, version, fencingToken, expiresAt, volatile, owner, number, deadline })
   }
 
@@ -115,18 +141,26 @@ export class Records {
   }
 
   /**
-   * Removes the keys that expired by `now` (ms). Returns them sorted by expiry and then by number, because the order
-   * must not depend on how this node reached its state.
+   * Removes the keys that expired by `now` (ms), at most `limit` of them. Returns them sorted by expiry and then by
+   * number, because the order must not depend on how this node reached its state. The other expired keys remain until
+   * later calls. See {@link expiredUntil}.
    */
-  removeExpired(now: number): Uint8Array[] {
-    const due: IndexedRecord[] = []
-    for (let id = this.#expiries.takeDue(now); id !== undefined; id = this.#expiries.takeDue(now)) {
-      const record = this.#byId.get(id)
-      if (record !== undefined) due.push(record)
+  removeExpired(now: number, limit = Number.POSITIVE_INFINITY): Uint8Array[] {
+    const until = Math.max(now, this.#expiredUntil)
+    const removed: Uint8Array[] = []
+    while (removed.length < limit) {
+      const id = this.#expiries.takeDue(until)
+      if (id === undefined) break
       this.remove(id)
+      removed.push(fromBinaryString(id))
     }
-    due.sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0) || a.number - b.number)
-    return due.map(({ id }) => fromBinaryString(id))
+    this.restoreExpiredUntil(until)
+    return removed
+  }
+
+  /** Sets {@link expiredUntil}, for a state that was captured with it. */
+  restoreExpiredUntil(time: number): void {
+    this.#expiredUntil = this.#expiries.earliest <= time ? time : Number.NEGATIVE_INFINITY
   }
 
   ids(): Iterable<string> {
@@ -138,7 +172,11 @@ export class Records {
   }
 
   *entries(): Iterable<readonly [key: Uint8Array, record: StoredRecord]> {
-    for (const [id, record] of this.#byId) yield [fromBinaryString(id), record]
+    for (const [id, record] of this.#byId) if (!this.#hasExpired(record)) yield [fromBinaryString(id), record]
+  }
+
+  #hasExpired({ expiresAt }: StoredRecord): boolean {
+    return expiresAt !== undefined && expiresAt <= this.#expiredUntil
   }
 
   #insert(record: IndexedRecord): void {
@@ -243,6 +281,8 @@ export interface State {
   readonly createdAt: number | undefined
   readonly version: Hlc
   readonly lastNumber: number
+  /** See {@link Records.expiredUntil}. `undefined` if all expired keys are removed. */
+  readonly expiredUntil?: number | undefined
   /** The replies to recent writes, the older generation first. See `ReplyCache`. */
   readonly replies: readonly [Uint8Array, Uint8Array]
   /** The records in ascending order of their numbers. */

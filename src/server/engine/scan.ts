@@ -3,7 +3,7 @@ import type { Glob } from '../../core/protocol/glob.js'
 import { CommandError, compileRequestGlob } from '../../core/protocol/parse-command.js'
 import type { Reply } from '../../core/protocol/replies.js'
 import { fromBinaryString, toBinaryString, utf8 } from '../../core/util/bytes.js'
-import type { KeyOrder } from './key-order.js'
+import type { Records } from './records.js'
 
 // These limits of a page ensure that a request neither delays others for long nor exceeds the size that a client can
 // receive.
@@ -40,17 +40,20 @@ interface ScanRange {
  * @param readable - restricts the result to keys that also match this glob
  */
 export function scanPage(
-  order: KeyOrder<string>,
+  records: Pick<Records, 'order' | 'isExpired' | 'expiredUntil'>,
   store: string,
   { glob, token }: ScanCommand,
   readable?: Glob,
 ): ScanResult {
+  const { order } = records
+  const hasExpired = Number.isFinite(records.expiredUntil)
   const { words: globWords, matches } = compileRequestGlob(glob)
   const words = globWords + (readable?.words ?? 0)
   const { from, to } = token === undefined ? { from: 0, to: order.last } : readToken(token, store, order.last)
   const keys: Uint8Array[] = []
   let [bytes, work] = [0, 0]
   const visit = (id: string): boolean => {
+    if (hasExpired && records.isExpired(id)) return true
     const cost = (id.length + 1) * words
     if (work > 0 && work + cost > MAX_WORK) return false
     const key = fromBinaryString(id)

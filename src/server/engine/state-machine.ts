@@ -1,5 +1,5 @@
 import { CommandError } from '../../core/protocol/parse-command.js'
-import { sameBytes, toBinaryString } from '../../core/util/bytes.js'
+import { fromBinaryString, sameBytes, toBinaryString } from '../../core/util/bytes.js'
 import { type ApplyResult, apply } from './apply.js'
 import {
   type CommandResult,
@@ -17,6 +17,7 @@ import { readClocks, VersionClock } from './version-clock.js'
 
 /** The encoded size of a write in the log in addition to its payload. */
 const ENTRY_OVERHEAD_BYTES = 256
+const MAX_EXPIRED_PER_WRITE = 2
 
 /** The deterministic state machine. Equal entries in equal order give equal states on every node. */
 export class StateMachine implements StateLoader {
@@ -35,11 +36,12 @@ export class StateMachine implements StateLoader {
     this.records.restoreRecord(record)
   }
 
-  finishRestore({ createdAt, version, lastNumber, replies }: Omit<State, 'records' | 'size'>): void {
+  finishRestore({ createdAt, version, lastNumber, expiredUntil, replies }: Omit<State, 'records' | 'size'>): void {
     this.#createdAt = createdAt
     this.clock.advanceTo(version)
     this.#replies.restore(replies)
     this.records.order.skipTo(lastNumber)
+    if (expiredUntil !== undefined) this.records.restoreExpiredUntil(expiredUntil)
   }
 
   /** The time of the first entry in ms, which distinguishes this store from earlier stores at the same address. */
@@ -62,10 +64,12 @@ export class StateMachine implements StateLoader {
 
   capture(): State {
     const records = this.records.capture()
+    const { expiredUntil } = this.records
     return {
       createdAt: this.#createdAt,
       version: this.clock.last,
       lastNumber: this.records.order.last,
+      expiredUntil: Number.isFinite(expiredUntil) ? expiredUntil : undefined,
       replies: this.#replies.capture(),
       records,
       size: records.length,
@@ -77,16 +81,20 @@ export class StateMachine implements StateLoader {
     const { time, commands } = entry
     this.#createdAt ??= time
     const [first] = commands
-    const { nextDeadline } = this.records
-    const isAlone = commands.length === 1 && (nextDeadline === undefined || nextDeadline > time)
+    const isAlone = commands.length === 1 && !this.records.isExpiryDue(time)
     // A generator would make an in-memory write three percent slower, and a single result needs no laziness.
     return isAlone && first !== undefined ? [this.#perform(first, entry)] : this.#performAll(entry)
   }
 
   *#performAll(entry: LogEntry): Generator<EntryResult, void> {
-    const changes = this.#expire(entry.time)
-    if (changes.length > 0) yield { type: 'expired', changes }
-    for (const command of entry.commands) yield this.#perform(command, entry)
+    const { time, maxExpired, commands } = entry
+    // A load and a restart concern all keys.
+    const isLimited = commands.every(({ type }) => type === 'write')
+    yield* this.#expire(time, isLimited ? maxExpired : undefined)
+    for (const command of commands) {
+      if (command.type === 'write' && this.records.isExpiryDue(time)) yield* this.#expireFor(command, time)
+      yield this.#perform(command, entry)
+    }
   }
 
   #perform(command: EntryCommand, entry: LogEntry): EntryResult {
@@ -99,12 +107,27 @@ export class StateMachine implements StateLoader {
     return { type: 'loaded', changes: 'changes' in outcome ? outcome.changes : NO_CHANGES, outcome }
   }
 
-  #expire(now: number): readonly KeyChange[] {
-    const { nextDeadline } = this.records
-    if (nextDeadline === undefined || nextDeadline > now) return NO_CHANGES
-    return this.records
-      .removeExpired(now)
-      .map(key => ({ key, notification: { op: 'delete' }, version: this.clock.tick(now), isExpired: true }))
+  *#expire(now: number, limit: number | undefined): Generator<EntryResult, void> {
+    if (!this.records.isExpiryDue(now)) return
+    const changes = this.records.removeExpired(now, limit).map(key => this.#expiryOf(key, now))
+    if (changes.length > 0) yield { type: 'expired', changes }
+  }
+
+  /**
+   * Removes the key of a write if it has expired, and a few others, so that writes free more keys than they add while
+   * expired keys remain.
+   */
+  *#expireFor({ command: { key } }: LoggedWrite, now: number): Generator<EntryResult, void> {
+    const id = toBinaryString(key)
+    if (this.records.isExpired(id)) {
+      this.records.remove(id)
+      yield { type: 'expired', changes: [this.#expiryOf(fromBinaryString(id), now)] }
+    }
+    yield* this.#expire(now, MAX_EXPIRED_PER_WRITE)
+  }
+
+  #expiryOf(key: Uint8Array, now: number): KeyChange {
+    return { key, notification: { op: 'delete' }, version: this.clock.tick(now), isExpired: true }
   }
 
   #load(load: LoggedLoad, entry: LogEntry): RestoreResult | CommandError {

@@ -10,17 +10,22 @@ import {
 } from '../engine/entry.js'
 import { damagedError } from './errors.js'
 
-const KIND = { write: 1, load: 2, start: 3 } as const
+const KIND = { write: 1, load: 2, start: 3, expiry: 4 } as const
 const FLAG = { volatile: 1, dup: 2, origin: 4, timestamp: 8, fencingToken: 16, owner: 32 } as const
 
 /** Encodes an entry. Leaves `header` bytes at the beginning for the log that stores the entry. */
-export function encodeEntry({ time, maxKeys, maxBytes, commands }: LogEntry, header = 0): Uint8Array {
+export function encodeEntry({ time, maxKeys, maxBytes, maxExpired, commands }: LogEntry, header = 0): Uint8Array {
   const writer = new ByteWriter(header + 64 + 256 * commands.length)
   for (let i = 0; i < header; i++) writer.uint8(0)
   writer.float64(time)
   writer.float64(maxKeys)
   writer.float64(maxBytes)
-  writer.uint32(commands.length)
+  writer.uint32(commands.length + (maxExpired === undefined ? 0 : 1))
+  // Encoded like a command, so that an earlier version rejects the entry instead of expiring more keys.
+  if (maxExpired !== undefined) {
+    writer.uint8(KIND.expiry)
+    writer.uint32(maxExpired)
+  }
   for (const command of commands) encodeCommand(writer, command)
   return writer.done()
 }
@@ -29,9 +34,12 @@ export function encodeEntry({ time, maxKeys, maxBytes, commands }: LogEntry, hea
 export function decodeEntry(bytes: Uint8Array): LogEntry {
   const reader = new ByteReader(bytes)
   const limits = { time: reader.float64(), maxKeys: reader.float64(), maxBytes: reader.float64() }
-  const commands = Array.from({ length: reader.uint32() }, () => decodeCommand(reader))
+  let count = reader.uint32()
+  const maxExpired = count > 0 && bytes[reader.offset] === KIND.expiry ? decodeMaxExpired(reader) : undefined
+  if (maxExpired !== undefined) count--
+  const commands = Array.from({ length: count }, () => decodeCommand(reader))
   if (!reader.isAtEnd) throw damagedError('an entry has bytes after its last command')
-  return { ...limits, commands }
+  return { ...limits, ...(maxExpired !== undefined && { maxExpired }), commands }
 }
 
 /** Yields the keys in an encoded entry. For damaged bytes, yields the readable keys and then throws `damaged`. */
@@ -48,7 +56,7 @@ export function* keysInEntry(bytes: Uint8Array): Generator<Uint8Array, void> {
     } else if (kind === KIND.load) {
       reader.uint8()
       for (let items = reader.uint32(); items > 0; items--) yield decodeItem(reader).key
-    }
+    } else if (kind === KIND.expiry) reader.uint32()
   }
 }
 
@@ -56,6 +64,11 @@ function encodeCommand(writer: ByteWriter, command: EntryCommand): void {
   writer.uint8(KIND[command.type])
   if (command.type === 'write') encodeWrite(writer, command)
   else if (command.type === 'load') encodeLoad(writer, command)
+}
+
+function decodeMaxExpired(reader: ByteReader): number {
+  reader.uint8()
+  return reader.uint32()
 }
 
 function decodeCommand(reader: ByteReader): EntryCommand {

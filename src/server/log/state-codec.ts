@@ -19,6 +19,7 @@ export function* encodeState(state: State, header = 0): Generator<Uint8Array, vo
   writeHlc(head, state.version)
   head.float64(state.lastNumber)
   head.float64(state.size)
+  if (state.expiredUntil !== undefined) head.float64(state.expiredUntil)
   yield head.done()
   const [older, younger] = state.replies
   yield encodeBytesBlock(BLOCK.older, older, header)
@@ -27,7 +28,7 @@ export function* encodeState(state: State, header = 0): Generator<Uint8Array, vo
   yield beginBlock(BLOCK.end, header).done()
 }
 
-export type StateHead = Pick<State, 'createdAt' | 'version' | 'lastNumber' | 'size'>
+export type StateHead = Pick<State, 'createdAt' | 'version' | 'lastNumber' | 'size' | 'expiredUntil'>
 
 export type StateBlock =
   | ({ readonly kind: 'head' } & StateHead)
@@ -96,8 +97,9 @@ export class StateDecoder {
   #finish(): void {
     if (this.#head?.size !== this.#keyCount)
       throw damagedError('its number of keys differs from the number in its header')
-    const { createdAt, version, lastNumber } = this.#head
-    this.#loader.finishRestore({ createdAt, version, lastNumber, replies: [this.#older, this.#younger] })
+    const { createdAt, version, lastNumber, expiredUntil } = this.#head
+    const replies = [this.#older, this.#younger] as const
+    this.#loader.finishRestore({ createdAt, version, lastNumber, expiredUntil, replies })
     this.#isComplete = true
   }
 }
@@ -135,7 +137,9 @@ function* encodeBlocks<T>(
 function readHead(reader: ByteReader): StateHead {
   const [createdAt, version] = [reader.optional(), readHlc(reader)]
   if (version === undefined) throw damagedError('it has no version')
-  return { createdAt, version, lastNumber: reader.float64(), size: reader.float64() }
+  const [lastNumber, size] = [reader.float64(), reader.float64()]
+  const expiredUntil = reader.isAtEnd ? undefined : reader.float64()
+  return { createdAt, version, lastNumber, size, ...(expiredUntil !== undefined && { expiredUntil }) }
 }
 
 function writeRecord(writer: ByteWriter, record: StateRecord): void {

@@ -29,7 +29,10 @@ export interface CommitLoopHost {
 
 export interface CommitLoopOptions {
   readonly log: Log
-  readonly engine: Pick<Engine<never>, 'apply' | 'replay' | 'limits' | 'freesSpace' | 'drift' | 'nextDeadline'>
+  readonly engine: Pick<
+    Engine<never>,
+    'apply' | 'replay' | 'limits' | 'maxExpired' | 'expiredUntil' | 'freesSpace' | 'drift' | 'nextDeadline'
+  >
   readonly clock: Clock
   /** Runs a task after the pending I/O events. Default: {@link afterIo}. */
   readonly afterIo?: ((task: () => void) => void) | undefined
@@ -81,6 +84,7 @@ export class CommitLoop implements LogListener {
     this.expiry = new ExpiryTimer({
       clock,
       nextDeadline: () => engine.nextDeadline,
+      expiredUntil: () => engine.expiredUntil,
       expire: () => this.tick(),
       delayMs: expiryDelayMs,
     })
@@ -194,7 +198,9 @@ export class CommitLoop implements LogListener {
 
   #append(commands: readonly EntryCommand[], frees = false): void {
     const { maxKeys, maxBytes } = this.#engine.limits
-    this.#log.append({ time: this.#clock.now(), maxKeys, maxBytes, commands }, frees)
+    const time = this.#clock.now()
+    const maxExpired = this.#engine.maxExpired(time)
+    this.#log.append({ time, maxKeys, maxBytes, maxExpired, commands }, frees)
   }
 
   get #isWindowFull(): boolean {
@@ -253,12 +259,14 @@ export class CommitLoop implements LogListener {
   }
 
   #applyBatch(batch: Batch, entry: LogEntry): void {
+    let rest = entry
     // Reads that wait for a tick come before all commands, and must not see expired keys.
     if (batch.isReadNext) {
       for (const { changes } of this.#engine.apply({ ...entry, commands: [] })) this.#host.onChanges(changes)
       this.#runReads(batch)
+      rest = { ...entry, maxExpired: 0 }
     }
-    for (const result of this.#engine.apply(entry)) {
+    for (const result of this.#engine.apply(rest)) {
       if (result.type === 'expired') this.#host.onChanges(result.changes)
       else this.#runGuarded(batch.next(), job => job.onApplied(result))
       this.#runReads(batch)

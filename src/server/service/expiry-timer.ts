@@ -3,10 +3,13 @@ import type { LogFailure } from '../log/log.js'
 
 /** The interval of expiry attempts while the log rejects entries. */
 const RETRY_MS = 1_000
+const NEVER = Number.NEGATIVE_INFINITY
 
 export interface ExpiryTimerOptions {
   readonly clock: Clock
   readonly nextDeadline: () => number | undefined
+  /** Returns the time in ms until which keys count as absent, although some remain. Default: never. */
+  readonly expiredUntil?: (() => number) | undefined
   readonly expire: () => void
   /** Returns the delay in ms after the deadline. Default: 0. */
   readonly delayMs?: (() => number) | undefined
@@ -16,6 +19,7 @@ export interface ExpiryTimerOptions {
 export class ExpiryTimer {
   readonly #clock: Clock
   readonly #nextDeadline: () => number | undefined
+  readonly #expiredUntil: () => number
   readonly #expire: () => void
   readonly #delayMs: () => number
   #cancel: (() => void) | undefined
@@ -23,16 +27,20 @@ export class ExpiryTimer {
   #isPaused = false
   #problem: LogFailure['problem'] | undefined
 
-  constructor({ clock, nextDeadline, expire, delayMs = () => 0 }: ExpiryTimerOptions) {
+  constructor({ clock, nextDeadline, expiredUntil = () => NEVER, expire, delayMs = () => 0 }: ExpiryTimerOptions) {
     this.#clock = clock
     this.#nextDeadline = nextDeadline
+    this.#expiredUntil = expiredUntil
     this.#expire = expire
     this.#delayMs = delayMs
   }
 
+  /** Returns whether a read may find a key that has expired. */
   get isDue(): boolean {
     const deadline = this.#nextDeadline()
-    return deadline !== undefined && deadline <= this.#clock.now() && this.#problem !== 'broken'
+    if (deadline === undefined || this.#problem === 'broken') return false
+    const now = this.#clock.now()
+    return deadline <= now && this.#expiredUntil() < now
   }
 
   pause(): void {
@@ -64,7 +72,11 @@ export class ExpiryTimer {
     this.#cancel?.()
     this.#armedFor = at
     if (at === undefined) this.#cancel = undefined
-    else this.#cancel = this.#clock.schedule(at - this.#clock.now() + this.#delayMs(), () => this.#fire())
+    else {
+      // The keys that remain have already been delayed.
+      const delayMs = at <= this.#expiredUntil() ? 0 : this.#delayMs()
+      this.#cancel = this.#clock.schedule(at - this.#clock.now() + delayMs, () => this.#fire())
+    }
   }
 
   #isArmedWithin(earliest: number | undefined, latest: number | undefined): boolean {
