@@ -57,6 +57,17 @@ export class ConnectionLimiter {
     })
   }
 
+  /** Counts a connection that the system could not accept, for instance because it has no descriptor left. */
+  recordFailedAccept(message: string, listener: string): void {
+    this.#refused++
+    this.#cut({
+      limit: 'connections',
+      reason: `the system could not accept a connection: ${message}`,
+      address: undefined,
+      listener,
+    })
+  }
+
   #tryAdmit(socket: Socket, listener: string): boolean {
     const { remoteAddress = '' } = socket
     const address = networkOf(remoteAddress)

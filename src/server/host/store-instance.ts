@@ -2,6 +2,7 @@ import type { Client } from '../../core/mqtt5/peer.js'
 import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { randomBytes } from '../../core/util/bytes.js'
 import { systemClock } from '../../core/util/clock.js'
+import { connectionsWithin, warnOfDescriptors } from '../../node/net/descriptors.js'
 import { packageVersion } from '../../node/package-files.js'
 import type { Authorizer } from '../access/authorizer.js'
 import type { Policy } from '../access/policy.js'
@@ -85,7 +86,8 @@ export class StoreInstance {
     const storeTime = (): number => (logClock ?? clock).now()
     const handler = new StoreBrokerHandler({ server, engine, clock, storeTime, events, access, rejections, isNode })
     // Connections use the machine's clock, independently of the clock for keys.
-    const { maxBufferedBytes: memoryBudget, maxConnections, maxConnectionsPerAddress } = options
+    const { maxBufferedBytes: memoryBudget, maxConnectionsPerAddress } = options
+    const maxConnections = connectionsWithin(options.maxConnections, warnOfDescriptors)
     const connections = { maxConnections, maxConnectionsPerAddress }
     const quotas = brokerQuotas(options)
     const limits = {

@@ -4,6 +4,7 @@ declare module '../../core/util/errors.js' {
   interface ErrorCodes {
     /** Another process holds the directory. */
     'in-use': true
+    'lock-unknown': true
     /** The directory does not belong to a store, or has a format that this version does not support. */
     format: true
     /** The snapshot that replaces a log could not be written. No data is lost. */

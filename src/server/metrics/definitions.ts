@@ -234,6 +234,8 @@ export const METRICS = {
     unit: 'seconds',
   }),
   process_resident_memory_bytes: gauge('Process', 'node:process', 'Resident memory of the process.', { unit: 'bytes' }),
+  process_open_fds: gauge('Process', '/proc', 'Open file descriptors of the process. On Linux.'),
+  process_max_fds: gauge('Process', '/proc', 'Maximum number of open file descriptors. On Linux.'),
   process_cpu_seconds_total: counter('Process', 'node:process', 'CPU time of the process, user and system.', {
     unit: 'seconds',
   }),

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/util/clock.js'
+import { countOpenDescriptors, maxOpenDescriptors } from '../../node/net/descriptors.js'
 import type { Usage } from '../host/usage.js'
 import type { ClusterStatus } from '../storage/storage.js'
 import { EventLoopDelay } from './event-loop-delay.js'
@@ -96,6 +97,8 @@ function principalSamples(usage: Iterable<Usage>): readonly Sample[] {
   return [...samples, ...Array.from(sums, ([resource, value]): Sample => [value, { principal: 'other', resource }])]
 }
 
+const sampleOf = (value: number | undefined): readonly Sample[] => (value === undefined ? [] : [[value]])
+
 /** Measures this process. */
 export class ProcessSamples {
   readonly #eventLoop = new EventLoopDelay()
@@ -113,6 +116,8 @@ export class ProcessSamples {
       nodejs_eventloop_lag_p99_seconds: [[seconds(99)]],
       nodejs_eventloop_lag_max_seconds: [[seconds(100)]],
       process_resident_memory_bytes: [[process.memoryUsage.rss()]],
+      process_open_fds: sampleOf(countOpenDescriptors()),
+      process_max_fds: sampleOf(maxOpenDescriptors()),
       process_cpu_seconds_total: [[(user + system) / 1e6]],
       process_start_time_seconds: [[this.#startedAt]],
     } as const satisfies Record<string, readonly Sample[]>

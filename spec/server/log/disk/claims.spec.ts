@@ -2,14 +2,8 @@ import { type link, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  type ClaimFiles,
-  claimDirectory,
-  claimFiles,
-  lockDirectory,
-  lockOwner,
-  readClaims,
-} from '../../../../src/server/log/disk/lock.js'
+import { type ClaimFiles, claimDirectory, claimFiles, readClaims } from '../../../../src/server/log/disk/claims.js'
+import { lockDirectory, lockOwner } from '../../../../src/server/log/disk/lock.js'
 import { effort } from '../../../support/effort.js'
 import { temporaryFolder } from '../../../support/temporary-folder.js'
 import { failure } from './memory-disk.js'

@@ -2,16 +2,11 @@ import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { type ClaimFiles, claimFiles } from '../../../../src/server/log/disk/claims.js'
 import { directoryFiles, type Files, guardedFiles, type OpenFile } from '../../../../src/server/log/disk/files.js'
-import {
-  type ClaimFiles,
-  claimFiles,
-  type DirectoryLock,
-  HEARTBEAT_MS,
-  lockDirectory,
-  OWNER_TIMEOUT_MS,
-} from '../../../../src/server/log/disk/lock.js'
-import { livenessOf } from '../../../../src/server/log/disk/owner.js'
+import { type DirectoryLock, HEARTBEAT_MS } from '../../../../src/server/log/disk/held-lock.js'
+import { lockDirectory } from '../../../../src/server/log/disk/lock.js'
+import { livenessOf, OWNER_TIMEOUT_MS } from '../../../../src/server/log/disk/owner.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
 import { effort, SEED } from '../../../support/effort.js'
 import { eventually } from '../../../support/eventually.js'

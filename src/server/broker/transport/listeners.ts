@@ -133,8 +133,15 @@ export class Listeners {
   }
 
   async listen({ host, port, wsPort }: ListenAddresses): Promise<void> {
-    await listen(this.#tcp, port, host)
-    await listen(this.#http, wsPort, host)
+    for (const [server, serverPort] of [
+      [this.#tcp, port],
+      [this.#http, wsPort],
+    ] as const) {
+      const listener = listenerName(server === this.#tcp ? 'tcp' : 'websocket', server instanceof TlsServer)
+      await listen(server, serverPort, host, ({ message }) =>
+        this.#connectionLimiter.recordFailedAccept(message, listener),
+      )
+    }
   }
 
   setTls(tls: TlsMaterial): void {
@@ -194,11 +201,18 @@ function explain(_request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(426).end('This is an MQTT broker: use WebSocket\n')
 }
 
-const listen = (server: TcpServer | HttpServer, port: number, host: string): Promise<void> =>
+const listen = (
+  server: TcpServer | HttpServer,
+  port: number,
+  host: string,
+  onAcceptError: (error: Error) => void,
+): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
       server.off('error', reject)
+      // An error of a single accept, such as ENFILE, must not end the process.
+      server.on('error', error => onAcceptError(error))
       resolve()
     })
   })

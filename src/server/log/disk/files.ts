@@ -2,6 +2,8 @@ import { constants, fdatasyncSync, writeSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isError } from '../../../core/util/built-in-types.js'
+import type { Clock } from '../../../core/util/clock.js'
+import { reason, StateStoreError } from '../../../core/util/errors.js'
 
 /** A file with positioned writes and explicit flushes. */
 export interface OpenFile {
@@ -9,6 +11,7 @@ export interface OpenFile {
   writeSync(bytes: Uint8Array, offset: number): void
   /** Resolves when all written bytes are durable. */
   flush(): Promise<void>
+  /** Throws {@link OwnershipUnknownError} if `flush` is necessary to wait for the check of the owner. */
   flushSync(): void
   truncate(length: number): Promise<void>
   /** Reads up to `length` bytes. At the end of the file, reads fewer. */
@@ -126,11 +129,46 @@ export async function flushDirectory(directory: string): Promise<void> {
 }
 
 export interface Ownership {
+  readonly clock: Clock
   /**
-   * Throws `in-use` when another process has taken the directory. All data written before a successful check is visible
-   * to each later owner.
+   * Throws `in-use` when another process has taken the directory, and {@link OwnershipUnknownError} when this cannot be
+   * found out now. All data written before a successful check is visible to each later owner.
    */
   check(): void
+}
+
+/** The owner of a directory could not be determined, for instance because no file descriptor was left. */
+export class OwnershipUnknownError extends StateStoreError {
+  override readonly name = 'OwnershipUnknownError'
+
+  constructor(directory: string, cause: unknown) {
+    super(
+      'lock-unknown',
+      `the lock of the directory ${directory} cannot be read or written, and is tried again: ${reason(cause)}; writes wait if this lasts: ` +
+        'check the permissions of the directory, the file system and the limit of open files',
+      { cause },
+    )
+  }
+}
+
+const CHECK_RETRY_MS = { initial: 50, max: 1_000 }
+/** The time for which flushed data waits for a check. Afterwards, its outcome stays unknown. */
+const MAX_CHECK_WAIT_MS = 60_000
+
+/** Resolves after a successful check. Repeats a check that cannot be made. */
+async function confirm(lock: Ownership): Promise<void> {
+  const startedAt = lock.clock.monotonic()
+  for (let failures = 1; ; failures++) {
+    try {
+      lock.check()
+      return
+    } catch (error) {
+      const isOver = lock.clock.monotonic() - startedAt >= MAX_CHECK_WAIT_MS
+      if (!(error instanceof OwnershipUnknownError) || isOver) throw error
+      const delayMs = Math.min(CHECK_RETRY_MS.initial * 2 ** Math.min(failures, 10), CHECK_RETRY_MS.max)
+      await new Promise<void>(resolve => void lock.clock.schedule(delayMs, resolve))
+    }
+  }
 }
 
 /**
@@ -179,7 +217,7 @@ const guardedFile = (file: OpenFile, lock: Ownership): OpenFile => ({
   writeSync: (bytes, offset) => file.writeSync(bytes, offset),
   flush: async () => {
     await file.flush()
-    lock.check()
+    await confirm(lock)
   },
   flushSync: () => {
     file.flushSync()

@@ -1,5 +1,5 @@
 import { LogFailure } from '../log.js'
-import { isFull, type OpenFile } from './files.js'
+import { isFull, type OpenFile, OwnershipUnknownError } from './files.js'
 import type { Salt } from './format.js'
 
 export interface AppendTarget {
@@ -55,7 +55,7 @@ export class LogWriter {
     return this.#endOffset + frame.length <= this.#preallocatedEnd - (freesSpace ? 0 : this.#reserveBytes)
   }
 
-  /** Writes and flushes a frame before it returns. Returns a promise only if the frame is rejected. */
+  /** Writes and flushes a frame before it returns. Returns a promise if the frame is rejected or the owner is unknown. */
   appendSync(frame: Uint8Array): FlushResult | Promise<FlushResult> {
     try {
       this.#file.writeSync(frame, this.#endOffset)
@@ -65,6 +65,7 @@ export class LogWriter {
     try {
       this.#file.flushSync()
     } catch (cause) {
+      if (cause instanceof OwnershipUnknownError) return this.#flush(frame)
       return uncertainFailure('a flush to the disk failed', cause)
     }
     this.#advance(frame)
@@ -83,6 +84,10 @@ export class LogWriter {
     } catch (error) {
       return this.#handleWriteError(error)
     }
+    return this.#flush(frame)
+  }
+
+  async #flush(frame: Uint8Array): Promise<FlushResult> {
     try {
       await this.#file.flush()
     } catch (cause) {

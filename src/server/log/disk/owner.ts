@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { StateStoreError } from '../../../core/util/errors.js'
 import { hasCode } from './files.js'
 
 /** The pid namespace of a running kernel, in which a pid identifies one process. `undefined` if unknown. */
@@ -25,6 +26,18 @@ export interface Owner {
 
 /** The state of the owner of a claim. `unknown`: the owner runs in another pid namespace. */
 export type Liveness = 'running' | 'ended' | 'unknown'
+
+/** The time without a heartbeat after which an owner in another pid namespace is presumed dead. */
+export const OWNER_TIMEOUT_MS = 10_000
+
+/** The claims that this process holds. */
+export const OWN_CLAIMS = new Set<string>()
+
+export const lostError = (directory: string): StateStoreError =>
+  new StateStoreError(
+    'in-use',
+    `another process has taken the directory ${directory}, or its lock was removed: this store must stop`,
+  )
 
 const UNKNOWN = '-'
 const FORCED = 'forced'
