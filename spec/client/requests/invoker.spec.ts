@@ -255,6 +255,73 @@ describe('flow control', () => {
   })
 })
 
+describe('a burst of requests', () => {
+  const UNANSWERED = 4_000
+  const burst = (count: number, isAcknowledged = true): (() => void)[] => {
+    const cancels = Array.from({ length: count }, (_, i) => send(`${i}`))
+    if (isAcknowledged) for (const { acknowledge } of Array.from(session.published)) acknowledge()
+    return cancels
+  }
+
+  beforeEach(() => {
+    session = new FakeSession()
+    invoker = openInvoker(session, clock, 65_536)
+    up({ receiveMaximum: 65_535 })
+  })
+
+  it('at most 4,000 requests are without a response, and each response sends a further request', () => {
+    burst(10_000)
+    expect(session.published).toHaveLength(UNANSWERED)
+    session.reply(session.at(7), utf8('one'))
+    expect(sent().slice(UNANSWERED)).toEqual(['4000'])
+    expect(log).toEqual(['7: one'])
+  })
+
+  it('a queued request that is never sent ends with `timeout`, and a sent write with `outcome-unknown`', () => {
+    burst(UNANSWERED + 2)
+    clock.advance(10_000)
+    expect(log.filter(text => text.endsWith('outcome-unknown'))).toHaveLength(UNANSWERED)
+    expect(log.filter(text => text.endsWith(': timeout'))).toEqual(['4000: timeout', '4001: timeout'])
+  })
+
+  it('requests that failed or timed out make room for later ones', () => {
+    burst(UNANSWERED, false)
+    send('late', { timeout: 20_000 })
+    session.at(0).acknowledge(new RequestRejectedError(151, 'quota exceeded'))
+    expect(sent().at(-1)).toBe('late')
+    clock.advance(10_000)
+    send('later')
+    expect(sent().at(-1)).toBe('later')
+  })
+
+  it('a cancelled request counts until its response or its timeout', () => {
+    const cancels = burst(UNANSWERED)
+    for (const cancel of cancels) cancel()
+    send('next', { timeout: 60_000 })
+    expect(session.published).toHaveLength(UNANSWERED)
+    session.reply(session.at(0), utf8('one'))
+    expect(sent().at(-1)).toBe('next')
+    send('later', { timeout: 60_000 })
+    expect(sent().at(-1)).toBe('next')
+    clock.advance(10_000)
+    send('last', { timeout: 60_000 })
+    expect({ sent: sent().slice(-2), log, pending: invoker.pending }).toEqual({
+      sent: ['later', 'last'],
+      log: [],
+      pending: 3,
+    })
+  })
+
+  it('requests of an earlier connection do not count, and cancelled reads are not resent', () => {
+    const cancels = burst(UNANSWERED)
+    send('read', { isRepeatable: true })
+    for (const cancel of cancels.slice(1)) cancel()
+    invoker.disconnected(LOST)
+    up({ receiveMaximum: 65_535, sessionPresent: true })
+    expect([sent().at(-1), invoker.pending]).toEqual(['read', 2])
+  })
+})
+
 describe('a request that is bound to its connection', () => {
   const bound = { isBoundToConnection: true }
 

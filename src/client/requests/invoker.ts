@@ -1,7 +1,6 @@
 import { CONTENT_TYPE, PROPERTY } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { afterInput, type Clock } from '../../core/util/clock.js'
-import { SlotMap } from '../../core/util/collections.js'
 import {
   type OutcomeUnknownError,
   OverflowError,
@@ -14,6 +13,7 @@ import type { ConnectionInfo, InboundMessage, MqttSession, OutboundRequest } fro
 import { Correlation } from './correlation.js'
 import { EarlierWrites } from './earlier-writes.js'
 import {
+  NO_RESPONSES,
   NoStoreError,
   neverConnected,
   noRoom,
@@ -25,6 +25,7 @@ import {
   tooLargeError,
   unansweredError,
 } from './request.js'
+import { SentRequests } from './sent-requests.js'
 
 interface InvokerOptions {
   readonly session: MqttSession
@@ -50,7 +51,7 @@ const MAX_OVERHEAD_BYTES = 1024 * 1024
  * Sends requests and receives responses over MQTT 5 (response topic and correlation data, MQTT 5.0, section 4.10).
  *
  * Requests wait for the connection until their timeout and are sent in order, at most as many unacknowledged at a time
- * as the broker allows. When the connection is lost, repeatable requests return to the head of the queue. Writes wait
+ * as the broker allows and unanswered as {@link SentRequests} allows. When the connection is lost, repeatable requests return to the head of the queue. Writes wait
  * for their response in the resumed session; they fail with {@link OutcomeUnknownError} when the session is lost, or as
  * soon as a later request for the same key gets its response. To get such a response, an inquiry is sent first.
  */
@@ -62,7 +63,7 @@ export class Invoker {
   readonly #correlation = new Correlation()
   readonly #timeouts: Timeouts<PendingRequest>
   #queued = new Set<PendingRequest>()
-  readonly #sent = new SlotMap<PendingRequest>()
+  readonly #sent = new SentRequests()
   readonly #earlierWrites = new EarlierWrites()
   /** The invoker's internal requests, which resolve {@link EarlierWrites}. */
   readonly #inquiries = new Set<PendingRequest>()
@@ -104,7 +105,8 @@ export class Invoker {
     const cause = this.#disconnectCause
     if (!this.#hasConnected) return new TimeoutError(timeout, key, cause, neverConnected(this.url, cause))
     const limit = this.#connection?.receiveMaximum ?? Number.POSITIVE_INFINITY
-    return new TimeoutError(timeout, key, cause, this.#unacknowledged < limit ? undefined : noRoom(limit))
+    const why = this.#unacknowledged < limit ? undefined : noRoom(limit)
+    return new TimeoutError(timeout, key, cause, why ?? (this.#isFull ? NO_RESPONSES : undefined))
   }
 
   /** Sends a request. Returns a function that drops it, but cannot recall a message on the wire. */
@@ -123,14 +125,17 @@ export class Invoker {
     }
     const pending = this.#addPending(request, this.#clock.monotonic() + request.timeout)
     const connection = this.#queued.size === 0 ? this.#availableConnection : undefined
-    if (connection === undefined) this.#queued.add(pending)
-    else this.#dispatch(pending, connection)
-    return () => this.#remove(pending)
+    if (connection) this.#dispatch(pending, connection)
+    else {
+      this.#queued.add(pending)
+      if (this.#sent.hasExpired(() => this.#clock.monotonic())) this.#flush()
+    }
+    return () => this.#cancel(pending)
   }
 
   /** Handles a new connection. Responses to earlier requests can arrive only in a resumed session. */
   connected(info: ConnectionInfo): void {
-    const sent = this.#sentInOrder()
+    const sent = this.#sent.inOrder
     this.#earlierWrites.reset(info.sessionPresent ? sent : [])
     if (info.sessionPresent) return
     for (const pending of sent) {
@@ -156,9 +161,10 @@ export class Invoker {
     // Removes the inquiries, because the next connection creates new ones.
     for (const inquiry of Array.from(this.#inquiries)) this.#remove(inquiry)
     const toResend: PendingRequest[] = []
-    for (const pending of this.#sentInOrder()) {
+    this.#sent.disconnected()
+    for (const pending of this.#sent.inOrder) {
       if (!pending.request.isRepeatable) continue
-      this.#sent.delete(pending.slot)
+      this.#sent.delete(pending)
       pending.id = undefined
       toResend.push(pending)
     }
@@ -171,7 +177,7 @@ export class Invoker {
   close(error: StateStoreError): void {
     this.#closeError = error
     this.#connection = undefined
-    for (const pending of [...this.#sentInOrder(), ...this.#queued]) {
+    for (const pending of [...this.#sent.inOrder, ...this.#queued]) {
       const isSent = pending.id !== undefined && !pending.request.isRepeatable
       this.#fail(pending, isSent ? outcomeUnknown(pending, 'the client was closed before the response arrived') : error)
     }
@@ -185,13 +191,15 @@ export class Invoker {
     if (pending === this.#measured) this.#roundTrip = this.#clock.monotonic() - this.#measuredAt
     if (pending.epoch === this.#epoch) this.#onLaterResponse(pending.request.subject)
     const status = message.userProperties[PROPERTY.status] ?? OK
-    if (status === OK) {
+    if (this.#sent.isCancelled(pending)) this.#sent.delete(pending)
+    else if (status === OK) {
       if (this.#remove(pending)) pending.request.succeeded(message)
-      return
+    } else {
+      const text = message.userProperties[PROPERTY.statusMessage] ?? 'no explanation given'
+      const explanation = `The state store rejected the request (${text})`
+      this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
     }
-    const text = message.userProperties[PROPERTY.statusMessage] ?? 'no explanation given'
-    const explanation = `The state store rejected the request (${text})`
-    this.#fail(pending, new RequestRejectedError(Number(status), explanation, pending.request.key))
+    this.#flush()
   }
 
   #addPending(request: RpcRequest, expiresAt: number): PendingRequest {
@@ -265,17 +273,17 @@ export class Invoker {
     if (pending.id === undefined) this.#failUnsent(pending)
     else if (this.#fail(pending, unansweredError(pending, this.#disconnectCause)) && this.#connection)
       this.#session.verifyConnection()
+    this.#flush()
   }
 
-  /** Returns the sent requests in the order of sending. */
-  #sentInOrder(): PendingRequest[] {
-    return this.#sent.values.sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
+  get #isFull(): boolean {
+    return this.#sent.isFull(() => this.#clock.monotonic())
   }
 
   /** The connection, or undefined while the broker accepts no further request. */
   get #availableConnection(): ConnectionInfo | undefined {
     const connection = this.#connection
-    return connection && this.#unacknowledged < connection.receiveMaximum ? connection : undefined
+    return connection && this.#unacknowledged < connection.receiveMaximum && !this.#isFull ? connection : undefined
   }
 
   #flush(): void {
@@ -343,7 +351,9 @@ export class Invoker {
         if (epoch !== this.#epoch) return
         this.#unacknowledged--
         pending.isAcknowledged = true
-        if (refusal) this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(key) : refusal)
+        if (refusal && this.#sent.isCancelled(pending)) this.#sent.delete(pending)
+        else if (refusal)
+          this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(key) : refusal)
         this.#flush()
       })
     } catch (error) {
@@ -365,14 +375,26 @@ export class Invoker {
     return isPending
   }
 
+  #cancel(pending: PendingRequest): void {
+    const isSent = pending.id !== undefined
+    if (this.#forget(pending) && isSent) this.#sent.cancel(pending)
+  }
+
   #remove(pending: PendingRequest): boolean {
+    const isSent = pending.id !== undefined
+    const isPending = this.#forget(pending)
+    if (isPending && isSent) this.#sent.delete(pending)
+    return isPending
+  }
+
+  /** Ends a request, except for its place among the sent ones. Returns whether the request was pending. */
+  #forget(pending: PendingRequest): boolean {
     if (pending.deadline === undefined) return false
     this.#timeouts.remove(pending.deadline)
     pending.deadline = undefined
     this.#inquiries.delete(pending)
     if (pending === this.#measured) this.#measured = undefined
     if (pending.id === undefined) this.#queued.delete(pending)
-    else this.#sent.delete(pending.slot)
     return true
   }
 }

@@ -86,6 +86,8 @@ export function unansweredError(pending: PendingRequest, connection: StateStoreE
 export const noRoom = (limit: number): string =>
   `earlier requests await acknowledgement, and the broker accepts ${limit}`
 
+export const NO_RESPONSES = 'thousands of earlier requests await their responses'
+
 export function neverConnected(url = 'the broker', cause?: StateStoreError): string {
   const last = cause ? `; last error: ${cause.message}` : ''
   return `the client has not connected to ${url} yet: check the address, the network and the credentials${last}`
