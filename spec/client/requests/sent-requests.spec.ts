@@ -1,0 +1,96 @@
+import { beforeEach, expect, it } from 'vitest'
+import type { Invoker } from '../../../src/client/requests/invoker.js'
+import type { RpcRequest } from '../../../src/client/requests/request.js'
+import type { ConnectionInfo } from '../../../src/client/session/session.js'
+import { utf8 } from '../../../src/core/util/bytes.js'
+import { ConnectionLostError, RequestRejectedError } from '../../../src/core/util/errors.js'
+import { CONNECTION, FakeSession } from '../../support/fake-session.js'
+import { ManualClock } from '../../support/manual-clock.js'
+import { loggedRequest, openInvoker } from './open-invoker.js'
+
+const LOST = new ConnectionLostError()
+
+let session: FakeSession
+let clock: ManualClock
+let invoker: Invoker
+let log: string[]
+
+/** Sends a request and logs its outcome as `name: ...`. */
+function send(name: string, options: Partial<RpcRequest> = {}): () => void {
+  return invoker.send({ ...loggedRequest(name, clock, log), ...options })
+}
+
+function up(info: Partial<ConnectionInfo> = {}): void {
+  const connection = { ...CONNECTION, receiveMaximum: 65_535, ...info }
+  invoker.connected(connection)
+  invoker.ready(connection)
+}
+
+const sent = (): string[] => session.published.map(({ request }) => new TextDecoder().decode(request.payload))
+
+const UNANSWERED = 4_000
+const burst = (count: number, isAcknowledged = true): (() => void)[] => {
+  const cancels = Array.from({ length: count }, (_, i) => send(`${i}`))
+  if (isAcknowledged) for (const { acknowledge } of Array.from(session.published)) acknowledge()
+  return cancels
+}
+
+beforeEach(() => {
+  session = new FakeSession()
+  clock = new ManualClock()
+  log = []
+  invoker = openInvoker(session, clock, 65_536)
+  up()
+})
+
+it('at most 4,000 requests are without a response, and each response sends a further request', () => {
+  burst(10_000)
+  expect(session.published).toHaveLength(UNANSWERED)
+  session.reply(session.at(7), utf8('one'))
+  expect(sent().slice(UNANSWERED)).toEqual(['4000'])
+  expect(log).toEqual(['7: one'])
+})
+
+it('a queued request that is never sent ends with `timeout`, and a sent write with `outcome-unknown`', () => {
+  burst(UNANSWERED + 2)
+  clock.advance(10_000)
+  expect(log.filter(text => text.endsWith('outcome-unknown'))).toHaveLength(UNANSWERED)
+  expect(log.filter(text => text.endsWith(': timeout'))).toEqual(['4000: timeout', '4001: timeout'])
+})
+
+it('requests that failed or timed out make room for later ones', () => {
+  burst(UNANSWERED, false)
+  send('late', { timeout: 20_000 })
+  session.at(0).acknowledge(new RequestRejectedError(151, 'quota exceeded'))
+  expect(sent().at(-1)).toBe('late')
+  clock.advance(10_000)
+  send('later')
+  expect(sent().at(-1)).toBe('later')
+})
+
+it('a cancelled request counts until its response or its timeout', () => {
+  const cancels = burst(UNANSWERED)
+  for (const cancel of cancels) cancel()
+  send('next', { timeout: 60_000 })
+  expect(session.published).toHaveLength(UNANSWERED)
+  session.reply(session.at(0), utf8('one'))
+  expect(sent().at(-1)).toBe('next')
+  send('later', { timeout: 60_000 })
+  expect(sent().at(-1)).toBe('next')
+  clock.advance(10_000)
+  send('last', { timeout: 60_000 })
+  expect({ sent: sent().slice(-2), log, pending: invoker.pending }).toEqual({
+    sent: ['later', 'last'],
+    log: [],
+    pending: 3,
+  })
+})
+
+it('requests of an earlier connection do not count, and cancelled reads are not resent', () => {
+  const cancels = burst(UNANSWERED)
+  send('read', { isRepeatable: true })
+  for (const cancel of cancels.slice(1)) cancel()
+  invoker.disconnected(LOST)
+  up({ sessionPresent: true })
+  expect([sent().at(-1), invoker.pending]).toEqual(['read', 2])
+})
