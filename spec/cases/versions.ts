@@ -130,22 +130,18 @@ export const VERSIONS: ConformanceCases = {
     { send: 'SET k 4', ts: 60_000, from: 'bob', reply: OK, version: '1696374425000:4:StateStore' },
     { send: 'DEL k', ts: null, reply: DELETED, version: '1696374425000:5:StateStore' },
   ],
-  'after the wall clock was ahead, versions continue from that time until the clock has caught up': [
+  'after the wall clock was ahead, versions continue from that time': [
     { jump: 120_000 },
     { send: 'SET k 1', reply: OK, version: '1696374545000:1:StateStore' },
     { jump: -120_000 },
     { send: 'SET k 2', reply: OK, version: '1696374545000:2:StateStore' },
-    { advance: 120_000 },
-    { send: 'SET k 3', ts: -1, reply: OK, version: '1696374545000:3:StateStore' },
-    { advance: 1 },
-    { send: 'SET k 4', ts: -1, reply: OK, version: '1696374545001:0:StateStore' },
   ],
   'a client clock taken from versions is accepted, but no clock that is further ahead': [
     { jump: 86_400_000 },
     { send: 'SET k 1', reply: OK, version: '1696460825000:1:StateStore' },
     { jump: -86_400_000 },
     { send: 'SET k 2', ts: '1696460825000:7:CLIENT', reply: OK, version: '1696460825000:8:StateStore' },
-    { send: 'SET k 3', ts: '1696460825001:0:CLIENT', reply: CLOCK_SKEW, version: 'none' },
+    { send: 'SET k 3', ts: '1696460885001:0:CLIENT', reply: CLOCK_SKEW, version: 'none' },
     { send: 'SET k 3', ts: 60_001, reply: OK, version: '1696460825000:9:StateStore' },
   ],
   "a key that is protected by a lock from the time when the clock was ahead can be written with the lock's token": [
@@ -154,7 +150,7 @@ export const VERSIONS: ConformanceCases = {
     { jump: -86_400_000 },
     { send: 'SET k 1', ft: '1696460825000:1:StateStore', reply: OK, version: 'new' },
     { send: 'SET k 2', reply: TOKEN_REQUIRED, version: 'none' },
-    { send: 'SET k 3', ft: '1696460825001:0:LOCK', reply: TOKEN_SKEW, version: 'none' },
+    { send: 'SET k 3', ft: '1696460885001:0:LOCK', reply: TOKEN_SKEW, version: 'none' },
   ],
   ...Object.fromEntries(
     MALFORMED.map(ts => [

@@ -49,8 +49,8 @@ describe('serve', () => {
     }
     for (const hours of [0, 24, 0, 0, 25]) await write(hours)
     expect(stderr.lines).toEqual([
-      expect.stringMatching(/^the clock of this machine was set back: versions are 86\d{3} s ahead of it until /),
-      'the clock of this machine has caught up with the versions',
+      expect.stringMatching(/^the clock of this machine was set back: it is 86\d{3} s behind the store's time, which /),
+      "the clock of this machine has caught up with the store's time",
     ])
   })
 

@@ -24,7 +24,7 @@ describe('status', () => {
     ['behind', -3_600_000],
     ['the same', 0],
   ])('`status` measures the offset of a clock that is %s, within the printed uncertainty', async (_, offset) => {
-    const { url } = await openStore({ clock: { ...systemClock, now: () => NOW + offset } })
+    const { url } = await openStore({ clock: { ...systemClock, now: () => NOW + offset, monotonic: () => 0 } })
     const { stdout } = await execute(['status', '--json', '--url', url])
     const report = jsonOf(stdout)
     expect(report).toMatchObject({ broker: url, connected: expect.any(Number), answered: expect.any(Number), keys: 0 })

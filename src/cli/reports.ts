@@ -26,12 +26,12 @@ export function faultWords({ clientId, error }: Fault): string {
   return `internal error of the store${clientId === '' ? '' : `, caused by client ${JSON.stringify(clientId)}`}: ${what}`
 }
 
-/** Describes a clock that was set back. @param drift - time by which versions are ahead of the clock, ms */
+/** Describes a clock that was set back. @param drift - time by which the clock is behind the store's time, ms */
 export const driftWords = (drift: number): string =>
   drift === 0
-    ? 'the clock of this machine has caught up with the versions'
-    : `the clock of this machine was set back: versions are ${Math.round(drift / 1_000)} s ahead of it until it ` +
-      'has caught up, and keys that were written earlier with a time to live expire that much later'
+    ? "the clock of this machine has caught up with the store's time"
+    : `the clock of this machine was set back: it is ${Math.round(drift / 1_000)} s behind the store's time, which ` +
+      'continues for an hour and then slows down; set the clock before that, or clients are rejected (clock-skew)'
 
 const REPORT_INTERVAL_MS = 10_000
 

@@ -159,7 +159,9 @@ function consoleWords(health: StoreHealth): string[][] {
     ['running', `for ${inUnits(uptime)}${frozen ? ', frozen now' : ''}`],
     ['clients', `${clients}, including this one; ${counted(watches, 'watch', 'watches')}`],
     ...(refusedConnections + refusedLogins > 0 ? [['refused', refused]] : []),
-    ...(drift > 0 ? [['versions', `${drift} ms ahead of the store's clock, which was set back`]] : []),
+    ...(drift > 0
+      ? [['set back', `the clock of the store's machine is ${inUnits(drift)} behind the store's time: set it`]]
+      : []),
   ]
 }
 

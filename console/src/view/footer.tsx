@@ -55,7 +55,7 @@ function Facts({ now }: { readonly now: number }): JSX.Element {
           ? [pluralize(last.watches, 'watch', 'watches'), `up ${formatDuration(now - last.startedAt)}`]
           : ['another store is active']),
         version && `version ${version}`,
-        last.drift && `store clock set back: versions are ${formatDuration(last.drift)} ahead`,
+        last.drift && `store clock set back: ${formatDuration(last.drift)} behind the store's time`,
       ]
         .filter(Boolean)
         .join('  ·  ')}

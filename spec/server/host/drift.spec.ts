@@ -1,8 +1,13 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { firstValueFrom, of } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { set, systemClock, text } from '../../../src/client/index.js'
 import { fenced, withLock } from '../../../src/client/lease/index.js'
 import { lease } from '../../../src/client/lease/lease.js'
+import { healthOf } from '../../../src/server/metrics/health.js'
+import { HOLDOVER_MS } from '../../../src/server/service/store-clock.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { openClient, record, words } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
@@ -49,9 +54,58 @@ describe.each([
     await write()
     await write()
     expect([drifts.values, store.drift]).toEqual([[far], far])
-    clock.advance(far - 60_000)
+    clock.advance(HOLDOVER_MS + 8 * far)
     await write()
     expect([drifts.values, store.drift]).toEqual([[far, 0], 0])
+  })
+})
+
+describe('a store whose clock was set back by an hour', () => {
+  const HOUR = 3_600_000
+
+  it('serves clients whose clocks are right for an hour, and is then not ready while it rejects them', async () => {
+    const { store, clock } = await open()
+    const rightClock = new ManualClock(clock.now())
+    const client = openClient(store.url, { clock: rightClock, timeout: 5_000 })
+    const advance = (ms: number): void => {
+      clock.advance(ms)
+      rightClock.jump(ms)
+    }
+    const write = () => firstValueFrom(client.key('k', text).set('v', { expiresIn: 60_000 }))
+    await write()
+    clock.jump(-HOUR)
+    expect((await write()).applied).toBe(true)
+    expect([store.drift, store.isRejectingClocks, healthOf(store, '1').checks.clock.status]).toEqual([
+      HOUR,
+      false,
+      'warn',
+    ])
+    advance(HOUR - 1_000)
+    expect((await write()).applied).toBe(true)
+    // The time is a minute behind after eight minutes.
+    advance(9 * 60_000)
+    await expect(write()).rejects.toMatchObject({ code: 'clock-skew' })
+    expect([store.isRejectingClocks, healthOf(store, '1')]).toMatchObject([
+      true,
+      { status: 'fail', checks: { clock: { status: 'fail', output: expect.stringContaining('was set back') } } },
+    ])
+    clock.jump(HOUR)
+    expect((await write()).applied).toBe(true)
+    expect([store.drift, store.isRejectingClocks, healthOf(store, '1').status]).toEqual([0, false, 'pass'])
+  })
+
+  it('continues from the time of its log if the clock was set back while it was stopped', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'drift-'))
+    const clock = new ManualClock(Date.now())
+    const first = (await openStore({ clock, data })).store
+    await firstValueFrom(openClient(first.url, { clock: systemClock }).key('k', text).set('v'))
+    await first.close()
+    clock.jump(-HOUR)
+    const { store } = await openStore({ clock, data })
+    const client = openClient(store.url, { clock: systemClock })
+    expect((await firstValueFrom(client.key('k', text).set('w'))).applied).toBe(true)
+    expect(Math.abs(store.drift - HOUR)).toBeLessThan(60_000)
+    expect(store.isRejectingClocks).toBe(false)
   })
 })
 
@@ -116,9 +170,9 @@ describe('expiry when the clock of the store jumps', () => {
     expect((await left(DAY)).store.stats.keys).toBe(0)
   })
 
-  it('an expiring key lives longer by the duration of the jump if the clock jumped back', async () => {
+  it('an expiring key lives as long as before if the clock jumped back', async () => {
     const { store, clock } = await left(-DAY)
-    clock.advance(DAY + 9_999)
+    clock.advance(9_999)
     expect(store.stats.keys).toBe(1)
     clock.advance(1)
     expect(store.stats.keys).toBe(0)

@@ -46,7 +46,7 @@ export class ClockMonitor {
     this.#report(
       new StateStoreError(
         'clock-skew',
-        `The clock of this machine is ${seconds} s ${direction} the clock of the store: synchronize it; requests are rejected when it is a minute ahead`,
+        `The clock of this machine is ${seconds} s ${direction} the clock of the store: set the wrong one; requests are rejected when this one is a minute ahead`,
       ),
     )
   }

@@ -59,7 +59,7 @@ export class AttachedRequestHandler {
   #template = new ResponseTemplate('')
 
   constructor(
-    { engine, log, failure, clock: logClock }: OpenedStorage,
+    { engine, log, failure, clock: storeClock }: OpenedStorage,
     settings: Settings,
     outbound: OutboundQueue,
     events: RequestHandlerEvents,
@@ -79,7 +79,7 @@ export class AttachedRequestHandler {
       requests$: events.requests$,
       dialect,
       isVolatile: volatileRule(settings.keyspace),
-      clock: logClock ?? clock,
+      clock: storeClock,
       notifications: 'registered',
       publish: () => undefined,
       sendResponse: (_, message, content) => this.#respond(message, content),

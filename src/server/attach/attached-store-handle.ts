@@ -76,7 +76,11 @@ export class AttachedStoreHandle implements AttachedStore {
   }
 
   get drift(): number {
-    return this.#handler?.engine.drift(this.#keyspace.clock.now()) ?? 0
+    return this.#handler?.server.drift ?? 0
+  }
+
+  get isRejectingClocks(): boolean {
+    return this.#handler?.server.isRejectingClocks ?? false
   }
 
   get storage(): StorageStatus {

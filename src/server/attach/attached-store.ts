@@ -61,10 +61,15 @@ export interface AttachedStore extends AsyncDisposable {
   /** A counter that increases when a key is created or removed. It is 0 while the store does not serve. */
   readonly keyspace: number
   /**
-   * The time in ms by which versions are ahead of the wall clock after the clock was set back by more than a minute,
-   * otherwise 0.
+   * The time in ms by which the wall clock is behind the store's time after the clock was set back by more than a
+   * minute, otherwise 0.
    */
   readonly drift: number
+  /**
+   * Whether the clock was set back, and requests of the last five minutes were rejected because the clocks of their
+   * clients are more than a minute ahead of the store's time. The store is not ready then.
+   */
+  readonly isRejectingClocks: boolean
   /** The limits for the same values in {@link AttachedStore.stats}. */
   readonly limits: Pick<AttachedStats, 'keys' | 'bytes' | 'watches'>
   /** The current status of the storage. It is `kept` on standby without `log`, where the store has no open storage. */

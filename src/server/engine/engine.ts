@@ -141,6 +141,11 @@ export class Engine<C> {
     return this.#records.mayExceed(MAX_EXPIRED_PER_ENTRY, now) ? MAX_EXPIRED_PER_ENTRY : undefined
   }
 
+  /** The newest version assigned. */
+  get lastVersion(): Hlc {
+    return this.#clock.last
+  }
+
   /**
    * Returns the time in ms by which versions are ahead of wall time `now` after the clock was set back, or 0 within the
    * permitted drift.

@@ -85,7 +85,7 @@ export class InstanceManager {
     const { events, storage } = this.#dependencies
     this.#freezeTimer.reset()
     this.#isListening = false
-    const drift = this.#opened.engine.drift(this.options.clock.now())
+    const { drift } = this.#instance.server
     await this.#instance.kill()
     this.#opened = await (keys === 'lost' ? storage.openEmpty() : storage.open())
     if (events.storage$.value.state !== 'kept') events.storage$.next(STORAGE_KEPT)

@@ -151,7 +151,11 @@ export class LocalStoreServer implements StoreServer {
   }
 
   get drift(): number {
-    return this.#engine.drift(this.#options.clock.now())
+    return this.#instance.server.drift
+  }
+
+  get isRejectingClocks(): boolean {
+    return this.#instance.server.isRejectingClocks
   }
 
   get clientIds(): readonly string[] {

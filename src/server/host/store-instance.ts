@@ -61,7 +61,7 @@ export class StoreInstance {
   }
 
   static async start({ options, opened, access, events }: StoreInstanceDependencies): Promise<StoreInstance> {
-    const { engine, log, failure, clock: logClock } = opened
+    const { engine, log, failure, clock: storeClock } = opened
     const { dialect, notifications, clock } = options
     const rejections = new RejectionAudit(access)
     const server = new StoreService({
@@ -71,7 +71,7 @@ export class StoreInstance {
       isVolatile: volatileRule(options),
       dialect,
       notifications,
-      clock: logClock ?? clock,
+      clock: storeClock,
       expiryDelayMs: log.sharing && (() => (MAX_EXPIRY_DELAY_MS * (randomBytes(1)[0] ?? 0)) / 256),
       rights: rightsOf(access),
       ownerOf: keyQuotas(options),
@@ -83,7 +83,7 @@ export class StoreInstance {
       onError: error => events.faults$.next({ clientId: '', error }),
     })
     const isNode = log.sharing !== undefined
-    const storeTime = (): number => (logClock ?? clock).now()
+    const storeTime = (): number => storeClock.now()
     const handler = new StoreBrokerHandler({ server, engine, clock, storeTime, events, access, rejections, isNode })
     // Connections use the machine's clock, independently of the clock for keys.
     const { maxBufferedBytes: memoryBudget, maxConnectionsPerAddress } = options

@@ -148,12 +148,16 @@ export interface StoreServer extends AsyncDisposable {
   /** Emits every answered request. Hot. */
   readonly requests$: Observable<RequestReport>
   /**
-   * The time in ms by which versions are ahead of the wall clock after the clock was set back by more than a minute,
-   * otherwise 0. Versions never decrease, so they continue from the old time until the clock has caught up. Requests
-   * still succeed in that time. Keys written with a time to live before the clock was set back live longer by the
-   * drift.
+   * The time in ms by which the wall clock is behind the store's time after the clock was set back by more than a
+   * minute, otherwise 0. The store continues from its last known time for an hour. Then its time runs an eighth more
+   * slowly until the clock has caught up, and {@link isRejectingClocks} becomes true if that affects clients.
    */
   readonly drift: number
+  /**
+   * Whether the clock was set back, and requests of the last five minutes were rejected because the clocks of their
+   * clients are more than a minute ahead of the store's time. The store is not ready then.
+   */
+  readonly isRejectingClocks: boolean
   /** Emits the drift in ms when it begins, and 0 when it ends, as detected by the next request. Hot. */
   readonly drift$: Observable<number>
   /** Emits errors of the store itself and of `authenticate`, for the operator to report. Hot. */

@@ -201,7 +201,7 @@ export const METRICS = {
   rx_statestore_clock_drift_seconds: gauge(
     'Log',
     'store.drift',
-    'Time by which versions are ahead of the clock after it was set back.',
+    'Time by which the clock of the machine is behind the time of the store, after it was set back.',
     { unit: 'seconds' },
   ),
   rx_statestore_resource_used: gauge(

@@ -11,6 +11,7 @@ export type StoreWithBroker = Pick<
   | 'storage'
   | 'cluster'
   | 'drift'
+  | 'isRejectingClocks'
   | 'isAccepting'
   | 'hasAccessControl'
   | 'loginProblem'
@@ -19,7 +20,10 @@ export type StoreWithBroker = Pick<
   | 'startedAt'
 >
 
-export type StoreAtBroker = Pick<AttachedStore, 'stats' | 'limits' | 'storage' | 'cluster' | 'drift' | 'state'>
+export type StoreAtBroker = Pick<
+  AttachedStore,
+  'stats' | 'limits' | 'storage' | 'cluster' | 'drift' | 'isRejectingClocks' | 'state'
+>
 
 export type MonitoredStore = StoreWithBroker | StoreAtBroker
 
@@ -120,8 +124,10 @@ function memoryHealth(store: MonitoredStore): ComponentHealth {
   return { status: 'fail', output: `${Math.floor(100 * used)} % of the memory is used`, ...details }
 }
 
-function clockHealth({ drift }: MonitoredStore): ComponentHealth {
-  return drift === 0
-    ? { status: 'pass' }
-    : { status: 'warn', output: `versions are ${drift} ms ahead of the clock, which was set back`, drift }
+function clockHealth({ drift, isRejectingClocks }: MonitoredStore): ComponentHealth {
+  if (drift === 0) return { status: 'pass' }
+  const behind = `the clock of this machine was set back: it is ${drift} ms behind the store's time`
+  return isRejectingClocks
+    ? { status: 'fail', output: `${behind}, and clients whose clocks are right are rejected`, drift }
+    : { status: 'warn', output: behind, drift }
 }

@@ -1,5 +1,5 @@
 import { logChannel } from '../../core/diagnostics/server-channels.js'
-import { afterIo, type Clock } from '../../core/util/clock.js'
+import { afterIo } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import type { KeyChange } from '../engine/command-result.js'
 import type { Engine } from '../engine/engine.js'
@@ -7,6 +7,7 @@ import type { EntryCommand, LogEntry } from '../engine/entry.js'
 import { type Log, LogFailure, type LogListener } from '../log/log.js'
 import { Batch, type Job } from './batch.js'
 import { ExpiryTimer } from './expiry-timer.js'
+import { driftOf, type StoreTime } from './store-clock.js'
 
 export interface CommitLoopHost {
   /**
@@ -33,7 +34,7 @@ export interface CommitLoopOptions {
     Engine<never>,
     'apply' | 'replay' | 'limits' | 'maxExpired' | 'expiredUntil' | 'freesSpace' | 'drift' | 'nextDeadline'
   >
-  readonly clock: Clock
+  readonly clock: StoreTime
   /** Runs a task after the pending I/O events. Default: {@link afterIo}. */
   readonly afterIo?: ((task: () => void) => void) | undefined
   /** Returns the delay in ms of the expiry of keys that are not accessed. Default: 0. */
@@ -56,7 +57,7 @@ export class CommitLoop implements LogListener {
   readonly expiry: ExpiryTimer
   readonly #log: Log
   readonly #engine: CommitLoopOptions['engine']
-  readonly #clock: Clock
+  readonly #clock: StoreTime
   readonly #afterIo: (task: () => void) => void
   readonly #host: CommitLoopHost
   #pending: Batch | undefined
@@ -289,7 +290,7 @@ export class CommitLoop implements LogListener {
   }
 
   #afterApply(time: number, isDiskStillFull = false): void {
-    const drift = this.#engine.drift(time)
+    const drift = driftOf(this.#engine, this.#clock, time)
     if (drift > 0 !== this.#isDrifting) this.#host.onDrift(drift)
     this.#isDrifting = drift > 0
     // Expiry needs no space, so it continues at its usual rate.

@@ -14,6 +14,7 @@ import type { Job } from './batch.js'
 import { CommitLoop, type CommitLoopHost } from './commit-loop.js'
 import { type InvokeResponse, type ParsedRequest, RequestProcessor, type VolatileRule } from './request-processor.js'
 import { settleTrace, traceOf } from './request-trace.js'
+import { driftOf, type StoreTime } from './store-clock.js'
 import { isResponseTopic, type TopicRights, TopicRules } from './topic-rules.js'
 import { WatchNotifier } from './watch-notifier.js'
 
@@ -35,7 +36,7 @@ export interface RequestReport {
 export interface StoreServiceOptions {
   readonly engine: Engine<Client>
   readonly log: Log
-  readonly clock: Clock
+  readonly clock: StoreTime
   readonly dialect: Dialect
   readonly isVolatile?: VolatileRule | undefined
   /**
@@ -91,6 +92,9 @@ export interface Counters {
   notifications: number
 }
 
+/** How long after such a rejection a store counts as rejecting clients because of its clock. */
+const CLOCK_REJECTION_MS = 300_000
+
 /**
  * The state store behind a broker. It passes requests to the commit loop, and sends responses to requesters and
  * notifications to watchers. It handles connections and messages, and does not depend on a broker.
@@ -99,11 +103,23 @@ export class StoreService implements CommitLoopHost {
   readonly counters: Counters = { requests: 0, errors: 0, notifications: 0 }
   readonly rules: TopicRules
   readonly #options: StoreServiceOptions
+  /** The time of the last request that was rejected because of its clock, monotonic ms. */
+  #clockRejectedAt = Number.NEGATIVE_INFINITY
   readonly #engine: Engine<Client>
   readonly #commitLoop: CommitLoop
   readonly #watchNotifier: WatchNotifier
   readonly #requestHost: RequestHost
   readonly #filterProperties: ReturnType<typeof userPropertyFilter>
+
+  /** The time in ms by which the clock of the machine is behind the store's time or its versions, otherwise 0. */
+  get drift(): number {
+    return driftOf(this.#engine, this.#options.clock)
+  }
+
+  /** Whether the clock was set back and requests were rejected lately because their clocks are ahead of it. */
+  get isRejectingClocks(): boolean {
+    return this.drift > 0 && this.#options.clock.monotonic() - this.#clockRejectedAt < CLOCK_REJECTION_MS
+  }
 
   constructor(options: StoreServiceOptions) {
     const { engine, log, clock, afterIo, expiryDelayMs } = options
@@ -242,6 +258,8 @@ export class StoreService implements CommitLoopHost {
     this.counters.requests++
     if (reply === undefined || reply.type === 'error') {
       this.counters.errors++
+      if (reply?.code === 'clock-skew' || reply?.code === 'fencing-token-skew')
+        this.#clockRejectedAt = this.#options.clock.monotonic()
       if (reply?.code === 'quota-exceeded') this.#options.onQuotaExceeded?.(connection, message)
     }
     const { requests$, clock } = this.#options

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { firstValueFrom, lastValueFrom, map, merge, NEVER, type Observable, type Subscription } from 'rxjs'
+import { MAX_DRIFT_MS } from '../../core/hlc/hlc.js'
 import type { Client } from '../../core/mqtt5/peer.js'
 import { randomBytes, toHex } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
@@ -14,6 +15,7 @@ import { lockDirectory } from '../log/disk/lock.js'
 import { eraseLog, openLog, type TakeoverOptions } from '../log/disk/open.js'
 import { hasReserve, removeReserve, withReserve } from '../log/disk/reserve.js'
 import { type Log, type LogFailure, MemoryLog } from '../log/log.js'
+import { StoreClock, type StoreTime } from '../service/store-clock.js'
 import { checkDirectoryPath, type RecoveryProgress } from './storage-options.js'
 
 export interface OpenedStorage {
@@ -21,8 +23,8 @@ export interface OpenedStorage {
   readonly log: Log
   /** Why the log accepts no entries yet. Set if the disk was full when the storage was opened. */
   readonly failure?: LogFailure | undefined
-  /** The clock of the log, if the log has a clock. */
-  readonly clock?: Clock | undefined
+  /** The time of the store: of a shared log, or of the machine while its clock is not set back. */
+  readonly clock: StoreTime
   readonly cluster?: (() => ClusterStatus) | undefined
 }
 
@@ -104,18 +106,22 @@ export async function createStorage({ options, watches, rights, host }: StorageP
   const { log, data, maxKeys, maxBytes } = options
   const limits = { maxKeys, maxBytes, rights, watches }
   if (log !== undefined) return clusterStorage(log, options, limits, host)
-  return data === '' ? memoryStorage(limits) : openDirectory(options, limits, host.events)
+  return data === '' ? memoryStorage(limits, options.clock) : openDirectory(options, limits, host.events)
 }
 
-function memoryStorage(limits: EngineOptions<Client>): Storage {
+function memoryStorage(limits: EngineOptions<Client>, machineClock: Clock): Storage {
+  const clock = new StoreClock(machineClock)
   let current: Engine<Client> | undefined
   const open = async (engine: Engine<Client>): Promise<OpenedStorage> => {
     current = engine
-    return { engine, log: new MemoryLog() }
+    return { engine, log: new MemoryLog(), clock }
   }
   return {
     open: async () => open(current ?? new Engine(limits)),
-    openEmpty: async () => open(new Engine(limits)),
+    openEmpty: async () => {
+      clock.reset()
+      return open(new Engine(limits))
+    },
     release: async () => undefined,
   }
 }
@@ -134,7 +140,8 @@ export async function openDirectory(
   const lock = await lockDirectory(directory, { onLost: onFailed, onError })
   const files = guardedFiles(await directoryFiles(directory), lock)
   const takeover: TakeoverOptions = { isForced: lock.isForced, withReserve: async task => withReserve(directory, task) }
-  const { clock, onProgress: progress } = options
+  const { onProgress: progress } = options
+  const clock = new StoreClock(options.clock)
   const open = async (): Promise<OpenedStorage> => {
     const { strays, ...opened } = await openLog<Client>(files, {
       ...limits,
@@ -149,12 +156,14 @@ export async function openDirectory(
       throw error
     })
     warnAboutStrays(directory, strays)
-    return opened
+    clock.continueFrom(opened.engine.lastVersion.wallClock)
+    return { ...opened, clock }
   }
   return {
     open,
     openEmpty: async () => {
       await eraseLog(files, takeover)
+      clock.reset()
       return open()
     },
     release: async () => lock.release(),
@@ -197,8 +206,12 @@ async function clusterStorage(
   const open = async (): Promise<OpenedStorage> => {
     const options = { limits, settings, clock, random, newEpochId, countClients, events, onProgress }
     const node = await firstUnlessCancelled(openNode<Client>(stream, options))
-    const logClock: Clock = {
+    const logClock: StoreTime = {
       now: () => node.log.now,
+      get setBackMs() {
+        const behindMs = node.log.now - clock.now()
+        return behindMs > MAX_DRIFT_MS ? behindMs : 0
+      },
       monotonic: () => clock.monotonic(),
       schedule: (delay, task) => clock.schedule(delay, task),
     }
