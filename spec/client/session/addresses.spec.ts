@@ -1,5 +1,8 @@
+import net from 'node:net'
+import mqtt from 'mqtt'
 import { describe, expect, it } from 'vitest'
-import { AddressRotation } from '../../../src/client/session/addresses.js'
+import { AddressRotation, AddressRouter } from '../../../src/client/session/addresses.js'
+import { setStreamBuilder, streamBuilderOf } from '../../../src/client/session/mqttjs-internals.js'
 import { Random } from '../../simulation/random.js'
 import { SEED } from '../../support/effort.js'
 
@@ -37,6 +40,23 @@ describe('address rotation', () => {
 
   it('duplicate addresses count once', () => {
     expect(new AddressRotation(['mqtt://a', 'mqtt://a'], last).count).toBe(1)
+  })
+})
+
+describe('a host name with several addresses', () => {
+  it('each address gets a part of `connectTimeout`, which shrinks in later rounds', () => {
+    const times: number[] = []
+    const options = { connectTimeout: 20_000, cleanStart: false, random: () => 0, followReferences: false }
+    const router = new AddressRouter({ ...options, urls: ['mqtt://two.test'] }, url => {
+      const client = mqtt.connect(url, { manualConnect: true, protocolVersion: 5 })
+      setStreamBuilder(client, () => times.push(net.getDefaultAutoSelectFamilyAttemptTimeout()))
+      return client
+    })
+    for (const round of [0, 1, 2, 3, 4]) {
+      router.prepare(round, undefined)
+      streamBuilderOf(router.client)?.()
+    }
+    expect(times).toEqual([10_000, 5_000, 2_500, 1_250, 10_000])
   })
 })
 

@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream'
 import mqtt from 'mqtt'
 import { describe, expect, it, vi } from 'vitest'
 import { AddressRouter } from '../../../src/client/session/addresses.js'
@@ -32,18 +33,18 @@ interface Attempt {
 /** Records attempts at several addresses without connecting. The spec decides the outcome of each attempt. */
 function createManager(
   urls: readonly string[],
-  options: Partial<ReconnectSettings> & { readonly followReferences?: boolean } = {},
+  options: Partial<ReconnectSettings> & { readonly followReferences?: boolean; readonly connectTimeout?: number } = {},
 ) {
   const clock = new ManualClock()
   const attempts: Attempt[] = []
   const waits: { attempt: number; wait: number }[] = []
   const gaveUp: unknown[] = []
   const backoff = { random: () => 0.5 }
-  const { followReferences = false, ...reconnecting } = options
-  const route = new AddressRouter(
-    { urls, connectTimeout: 10_000, cleanStart: false, random: () => 0, followReferences },
-    url => mqtt.connect(url, { manualConnect: true, protocolVersion: 5, clientId: 'c', clean: false }),
+  const { followReferences = false, connectTimeout = 10_000, ...reconnecting } = options
+  const route = new AddressRouter({ urls, connectTimeout, cleanStart: false, random: () => 0, followReferences }, url =>
+    mqtt.connect(url, { manualConnect: true, protocolVersion: 5, clientId: 'c', clean: false }),
   )
+  route.client.stream = new PassThrough()
   const start = clock.monotonic()
   vi.spyOn(route.client, 'reconnect').mockImplementation(() => {
     const { clean, connectTimeout } = route.client.options
@@ -58,6 +59,7 @@ function createManager(
       retryScheduled: (_cause, { attempt, at }) => waits.push({ attempt, wait: at - clock.now() }),
       gaveUp: cause => gaveUp.push(cause),
       failed: () => undefined,
+      streamFailed: () => undefined,
     },
   )
   /** Fails the attempt or the connection, and advances to the next attempt. */
@@ -124,6 +126,12 @@ describe('rounds of addresses', () => {
     manager.lost(LOST)
     expect(gaveUp).toEqual([LOST.error])
     expect(urls()).toHaveLength(3)
+  })
+
+  it('a timeout that exceeds the timers of Node is capped', () => {
+    const { manager, attempts } = createManager(['mqtt://a'], { connectTimeout: Number.MAX_SAFE_INTEGER })
+    manager.start()
+    expect(attempts).toMatchObject([{ connectTimeout: 2 ** 31 - 1 }])
   })
 
   it('the timeout of an attempt starts short and doubles per round, for slow networks', () => {

@@ -1,5 +1,6 @@
+import net from 'node:net'
 import { connect, type IClientOptions, type MqttClient } from 'mqtt'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   changeOptions,
   hasStreamBuilder,
@@ -10,6 +11,7 @@ import {
   streamBuilderOf,
   tapStream,
   toSubscribeFilters,
+  withAddressTimeout,
 } from '../../../src/client/session/mqttjs-internals.js'
 import { openStore } from '../../support/open-store.js'
 
@@ -91,6 +93,32 @@ describe('undocumented mqtt.js behaviour', () => {
       await expect.poll(() => store.stats.connections).toBe(0)
       expect(other.connected).toBe(false)
     }
+  })
+
+  it.each(['mqtt', 'mqtts', 'ws', 'wss'])('a stream of %s: connects while the stream builder runs', scheme => {
+    const usual = net.getDefaultAutoSelectFamilyAttemptTimeout()
+    const seen: number[] = []
+    const connecting = vi.spyOn(net.Socket.prototype, 'connect').mockImplementation(function (this: net.Socket) {
+      seen.push(net.getDefaultAutoSelectFamilyAttemptTimeout())
+      return this
+    })
+    onTestFinished(() => connecting.mockRestore())
+    const client = connect(`${scheme}://two.test`, { protocolVersion: 5, manualConnect: true, reconnectPeriod: 0 })
+    const build = streamBuilderOf(client) ?? expect.fail()
+    const stream = withAddressTimeout(4_321, () => build(client))
+    expect(seen).toEqual([4_321])
+    expect(net.getDefaultAutoSelectFamilyAttemptTimeout()).toBe(usual)
+    Reflect.apply(Reflect.get(Object(stream), 'on'), stream, ['error', () => undefined])
+    Reflect.apply(Reflect.get(Object(stream), 'destroy'), stream, [])
+  })
+
+  it('a stream builder that throws leaves the default of Node unchanged', () => {
+    const usual = net.getDefaultAutoSelectFamilyAttemptTimeout()
+    const fail = (): never => {
+      throw new Error('oops')
+    }
+    expect(() => withAddressTimeout(4_321, fail)).toThrow('oops')
+    expect(net.getDefaultAutoSelectFamilyAttemptTimeout()).toBe(usual)
   })
 
   it('a client whose connection still receives bytes sends another ping instead of ending the connection', async () => {

@@ -266,6 +266,13 @@ describe("a caller's MqttClient", () => {
     )
   })
 
+  it.each(['', 'a+b', 'a#'])('an MqttClient with the client id %j is rejected', clientId => {
+    const mqtt = connectMqtt('mqtt://127.0.0.1:1', { protocolVersion: 5, manualConnect: true, clientId })
+    expect(() => connect(mqtt)).toThrow(
+      expect.objectContaining({ code: 'argument', message: expect.stringContaining('clientId') }),
+    )
+  })
+
   it('an MqttClient serves one state store at a time', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)

@@ -27,10 +27,10 @@ async function silentBroker() {
 }
 
 /** Opens a session that subscribes once it is connected, at a broker that does not respond. */
-async function openSubscribing() {
+async function openSubscribing(connectTimeout = 5_000) {
   const { broker, subscribe } = await silentBroker()
   const clock = new ManualClock()
-  const options = { keepAlive: 30_000, sessionExpiry: 60_000, connectTimeout: 5_000, maximumPacketSize: 1_000_000 }
+  const options = { keepAlive: 30_000, sessionExpiry: 60_000, connectTimeout, maximumPacketSize: 1_000_000 }
   const session = openSession(
     { urls: [broker.url], clientId: 'own', cleanStart: false, ...options },
     { strategy: () => 0, credentials: undefined },
@@ -75,6 +75,14 @@ describe('a missing SUBACK', () => {
     })
     clock.advance(20)
     await eventually(() => broker.sides.length === 2)
+  })
+
+  it('with a connectTimeout of more than 10 s, the client waits that long for the SUBACK', async () => {
+    const { clock, seen, grant } = await openSubscribing(30_000)
+    clock.advance(29_999)
+    grant()
+    await eventually(() => seen.reasonCodes !== undefined)
+    expect(seen).toEqual({ reasonCodes: [1] })
   })
 
   it('a client waits for the SUBACK while a large message arrives before it', async () => {

@@ -1,9 +1,10 @@
 import dns from 'node:dns'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import net from 'node:net'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type WebSocket as Peer, WebSocketServer } from 'ws'
-import { openWebSocket, type Socket } from '../../../src/pubsub/client/ws-socket.js'
+import { type Socket, webSocketOpener } from '../../../src/pubsub/client/ws-socket.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
 import { eventually } from '../../support/eventually.js'
 
@@ -44,12 +45,31 @@ function urlOf(path: string): string {
 
 function open(url: string): Socket {
   const own = log
-  return openWebSocket(url, 'json.reliable.webpubsub.azure.v1', {
+  return webSocketOpener(10_000)(url, 'json.reliable.webpubsub.azure.v1', {
     opened: () => own.push('opened'),
     message: data => own.push(data),
     closed: (code, reason) => own.push(`closed ${code} ${reason}`),
   })
 }
+
+describe('a host name with several addresses', () => {
+  it('each address gets a part of `connectTimeout`, which shrinks after failed attempts', async () => {
+    const connecting = vi.spyOn(net, 'connect')
+    onTestFinished(() => connecting.mockRestore())
+    const open = webSocketOpener(20_000)
+    const attempt = (path: string): Promise<void> =>
+      new Promise(resolve => {
+        const socket = open(urlOf(path), 'json.reliable.webpubsub.azure.v1', {
+          opened: () => socket.close(),
+          message: () => undefined,
+          closed: () => resolve(),
+        })
+      })
+    for (const path of ['/', '/', '/hub', '/']) await attempt(path)
+    const times = connecting.mock.calls.map(([options]) => Object(options).autoSelectFamilyAttemptTimeout)
+    expect(times).toEqual([10_000, 5_000, 2_500, 10_000])
+  })
+})
 
 const logged = (count: number): Promise<void> => eventually(() => log.length >= count)
 

@@ -8,7 +8,7 @@ import {
   type ForeignOptionNames,
   type OptionNames,
 } from '../../core/util/check.js'
-import { type Clock, systemClock } from '../../core/util/clock.js'
+import { type Clock, clockOf } from '../../core/util/clock.js'
 import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 import { formatUrl } from '../../core/util/format-url.js'
 import { backoffStrategy, type ReconnectStrategy } from '../session/connection-manager.js'
@@ -41,7 +41,7 @@ export interface ClientOptions {
    * a broker of this package loses none.
    */
   readonly verifyEvery?: number | undefined
-  /** Clock of timeouts and timestamps. Default: the system clock. */
+  /** Clock of timeouts and timestamps. In a page, its tasks run from messages. Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
@@ -76,7 +76,8 @@ export interface ConnectOptions extends ClientOptions {
   /**
    * Timeout of an attempt to connect, and of a call of `credentials`, ms. Default 10,000. With several addresses, the
    * timeout of an attempt is at most 1,500 ms in the first round and doubles in each further round, so that an
-   * unresponsive broker does not block the others.
+   * unresponsive broker does not block the others. Of several IP addresses of a host name, Node gives the first half of
+   * the timeout, and less after failed attempts. A larger timeout also applies to the first SUBACK.
    */
   readonly connectTimeout?: number | undefined
   /**
@@ -151,7 +152,7 @@ const ALIASES: ForeignOptionNames = {
 
 /**
  * Connects to a state store: by URL (`mqtt:`, `mqtts:`, `ws:`, `wss:`), by options with a `url`, or over your own
- * `MqttClient`, which must use MQTT 5, serves one state store at a time and is never closed by this library.
+ * `MqttClient`, which must use MQTT 5 with a client id, serves one state store at a time and is never closed by this library.
  *
  * Several URLs are brokers that share one store. The client starts with a random one and keeps it while it works. After
  * a lost connection, the client retries that broker once and then tries the others.
@@ -181,7 +182,11 @@ export function connect(
   }
   if ('publish' in target) {
     checkOptionNames('connect with an MqttClient', options, CLIENT_NAMES)
-    return new StateStore(shareSession(target, options.clock ?? systemClock), settingsOf(options))
+    const settings = settingsOf(options)
+    const session = shareSession(target, settings.clock)
+    // mqtt.js does not use an id that the broker assigned, which would also change at each connection.
+    checkClientId(session.clientId)
+    return new StateStore(session, settings)
   }
   return connectTo(target.url, target)
 }
@@ -189,7 +194,7 @@ export function connect(
 function connectTo(target: string | readonly string[], options: ConnectOptions): StateStore {
   const urls = validateUrls(target)
   checkOptionNames('connect', options, CONNECT_NAMES, ALIASES)
-  const { clientId = randomId(), reconnect = {}, clock = systemClock } = options
+  const { clientId = randomId(), reconnect = {} } = options
   checkClientId(clientId)
   const settings = settingsOf(options)
   const { keepAlive = 30_000, sessionExpiry = 3_600_000, connectTimeout = 10_000, cleanStart = false } = options
@@ -212,7 +217,7 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
       maximumPacketSize: maxPacketSize,
     },
     { strategy, credentials, backoff: reconnect },
-    clock,
+    settings.clock,
   )
   try {
     return new StateStore(session, settings)
@@ -225,12 +230,12 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
 }
 
 function settingsOf(options: ClientOptions) {
-  const { timeout = 10_000, maxQueued = 65_536, stopDelay = 0, verifyEvery = 0, clock = systemClock } = options
+  const { timeout = 10_000, maxQueued = 65_536, stopDelay = 0, verifyEvery = 0 } = options
   checkPositiveInteger('timeout', timeout)
   checkPositiveInteger('maxQueued', maxQueued)
   if (stopDelay !== 0) checkPositiveInteger('stopDelay', stopDelay)
   if (verifyEvery !== 0) checkPositiveInteger('verifyEvery', verifyEvery)
-  return { timeout, maxQueued, stopDelay, verifyEvery, clock }
+  return { timeout, maxQueued, stopDelay, verifyEvery, clock: clockOf(options.clock) }
 }
 
 function checkPacketSize(maxPacketSize: number): void {

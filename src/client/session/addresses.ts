@@ -1,8 +1,16 @@
 import type { IClientOptions, MqttClient } from 'mqtt'
+import { addressTimeout } from '../../core/util/address-timeout.js'
+import { MAX_TIMEOUT_MS } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { formatUrl } from '../../core/util/format-url.js'
 import { nameOf } from '../../core/util/host-name.js'
-import { changeOptions, type StreamBuilder, setStreamBuilder, streamBuilderOf } from './mqttjs-internals.js'
+import {
+  changeOptions,
+  type StreamBuilder,
+  setStreamBuilder,
+  streamBuilderOf,
+  withAddressTimeout,
+} from './mqttjs-internals.js'
 import { type Credentials, changeTls, withCredentials } from './mqttjs-options.js'
 
 /** Timeout of an attempt in the first round of several addresses, ms. It doubles in each round. */
@@ -38,6 +46,7 @@ export class AddressRouter {
   readonly #addressRotation: AddressRotation
   readonly #settings = new Map<string, AddressSettings>()
   #mustStartClean = false
+  #addressTimeoutMs = 1
 
   constructor(options: AddressRouterOptions, createClient: (url: string) => MqttClient) {
     const { urls, random } = options
@@ -49,7 +58,11 @@ export class AddressRouter {
     for (const url of urls) this.#settingsFor(url)
     const { build } = this.#settingsFor(this.#addressRotation.current)
     if (build)
-      setStreamBuilder(this.client, (...args) => this.#settingsFor(this.#addressRotation.current).build?.(...args))
+      setStreamBuilder(this.client, (...args) =>
+        withAddressTimeout(this.#addressTimeoutMs, () =>
+          this.#settingsFor(this.#addressRotation.current).build?.(...args),
+        ),
+      )
     else if (urls.length > 1) throw new ArgumentError('Expected one address: this mqtt.js cannot use several')
   }
 
@@ -85,14 +98,16 @@ export class AddressRouter {
     const { current } = this.#addressRotation
     const { connectTimeout, cleanStart } = this.#options
     const { username, password, properties, streamOptions } = this.#settingsFor(current)
+    // An unresponsive broker must not block the attempts at the other brokers.
+    const roundTimeoutMs = this.count === 1 ? MAX_TIMEOUT_MS : FIRST_ATTEMPT_TIMEOUT_MS * 2 ** round
+    const timeoutMs = Math.min(connectTimeout, roundTimeoutMs, MAX_TIMEOUT_MS)
+    this.#addressTimeoutMs = addressTimeout(timeoutMs, round)
     changeOptions(this.client, {
       username,
       password,
       properties,
       clean: cleanStart || this.#mustStartClean || this.#addressRotation.isAddressChanged,
-      // An unresponsive broker must not block the attempts at the other brokers.
-      connectTimeout:
-        this.count === 1 ? connectTimeout : Math.min(connectTimeout, FIRST_ATTEMPT_TIMEOUT_MS * 2 ** round),
+      connectTimeout: timeoutMs,
     })
     if (credentials === undefined) return
     changeTls(streamOptions, credentials)

@@ -5,6 +5,7 @@ interface Cause {
   readonly error: Error
   /** The reason code (MQTT 5.0, section 2.4). */
   readonly reasonCode: number | undefined
+  readonly isOfStream?: boolean
 }
 
 export interface ConnectionLoss {
@@ -34,6 +35,11 @@ export class LossDetails {
 
   setCause(error: Error, reasonCode: number | undefined): void {
     this.#cause = { error, reasonCode }
+  }
+
+  /** Keeps a cause that is already known. Pages do not learn why a WebSocket failed. */
+  streamFailed(error: Error): void {
+    if (!('event' in error)) this.#cause ??= { error, reasonCode: undefined, isOfStream: true }
   }
 
   received(packet: Packet): void {
@@ -87,7 +93,9 @@ const USUAL_SCHEMES: Readonly<Record<string, string>> = { 'mqtt:8083': 'ws', 'tc
 
 const mayHaveSession = (cause: Cause | undefined): boolean =>
   cause === undefined ||
-  (cause.reasonCode === undefined ? 'code' in cause.error : !UNAVAILABLE_REASONS.has(cause.reasonCode))
+  (cause.reasonCode === undefined
+    ? cause.isOfStream === true || 'code' in cause.error
+    : !UNAVAILABLE_REASONS.has(cause.reasonCode))
 
 /** Unsupported protocol version: the reason codes of MQTT 3.1.1 and MQTT 5. */
 const UNSUPPORTED_VERSION_REASONS: ReadonlySet<number | undefined> = new Set([1, 132])
@@ -122,6 +130,8 @@ const PROTOCOL_HINTS: readonly (readonly [pattern: RegExp, hint: string])[] = [
     'the server does not speak TLS: use mqtt:// or ws://',
   ],
   [/^Parse Error/, 'the server does not speak HTTP: for MQTT over TCP use mqtt:// or mqtts://'],
+  [/response: 40[137]/, 'a proxy or web server denies access'],
+  [/response: 5/, 'a proxy or web server is unavailable'],
   [/connack timeout/, 'the server does not respond like an MQTT broker'],
 ]
 const NO_MQTT_HINT = 'is this the address of an MQTT broker, and does it expect TLS, mqtts://?'

@@ -47,6 +47,8 @@ interface ConnectionManagerEvents {
   retryScheduled(cause: StateStoreError, retry: Retry): void
   gaveUp(cause: StateStoreError): void
   failed(error: StateStoreError): void
+  /** Called for any error of the stream of an attempt, before the connection is lost. */
+  streamFailed(error: Error): void
 }
 
 /** Time after which a connection resets the attempt count, ms. */
@@ -252,7 +254,10 @@ export class ConnectionManager {
 
   #attemptConnect(credentials?: Credentials): void {
     this.#router.prepare(this.#round, credentials)
-    this.#router.client.reconnect()
+    const { client } = this.#router
+    client.reconnect()
+    // mqtt.js hides errors without a code, such as a refused upgrade to WebSocket.
+    client.stream.on('error', error => this.#events.streamFailed(error))
     this.#hasAttempted = true
   }
 }

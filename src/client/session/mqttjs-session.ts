@@ -12,9 +12,9 @@ import { toSubscribeFilters } from './mqttjs-internals.js'
 import { MAX_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
 import { disconnectMessage, isFatalReason, isLoginRefusal } from './reasons.js'
 import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
-import { checkAlive, onWake } from './wake.js'
+import { onWake, wakeTimeout } from './wake.js'
 
-/** Maximum silence of the broker before SUBACK, after which the connection is dropped, ms. */
+/** Maximum silence of the broker before SUBACK, after which the connection is dropped, ms; `connectTimeout` if longer. */
 const SUBACK_TIMEOUT_MS = 10_000
 /** Maximum interval of repeated SUBSCRIBEs over a caller's connection, ms. mqtt.js keeps each one until its SUBACK. */
 const MAX_SUBSCRIBE_INTERVAL_MS = 300_000
@@ -63,12 +63,15 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   readonly #lossDetails = new LossDetails()
   #hasConnected = false
   #stopWakeChecks: () => void = () => undefined
+  readonly #connectTimeoutMs: number
+  #cancelWakeCheck: (() => void) | undefined
   /** Functions that end the wait for the latest SUBACK, by the subscribed filters. */
   readonly #subackWaits = new Map<string, () => void>()
 
   constructor(client: MqttJsClient, own: OwnedConnection | undefined, clock: Clock) {
     this.#client = client
     this.#publisher = new Publisher(client, own ? new OwnPacketIds() : new SharedPacketIds(client))
+    this.#connectTimeoutMs = own?.router.connectTimeout ?? 0
     this.#retainAsPublished = own?.retainAsPublished ?? false
     this.#inbox = own && this.#createInbox(own)
     this.#connectionManager =
@@ -77,6 +80,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
         retryScheduled: (cause, retry) => this.#listener?.disconnected(cause, retry),
         gaveUp: cause => this.#giveUp(cause),
         failed: error => this.#listener?.failed(error),
+        streamFailed: error => this.#lossDetails.streamFailed(error),
       })
     this.#clock = clock
     this.isShared = own === undefined
@@ -231,11 +235,14 @@ export class MqttJsSession implements MqttSession, ServiceSession {
         else this.#abort(new Error(NO_SUBACK))
       })
     }
-    wait(SUBACK_TIMEOUT_MS)
+    // Over a link with a long round trip, the user has raised `connectTimeout`.
+    wait(Math.max(SUBACK_TIMEOUT_MS, this.#connectTimeoutMs))
     return () => cancel()
   }
 
-  #stopSubackWaits(): void {
+  #endWaits(): void {
+    this.#cancelWakeCheck?.()
+    this.#cancelWakeCheck = undefined
     for (const stop of this.#subackWaits.values()) stop()
   }
 
@@ -294,7 +301,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   #onLost(): void {
-    this.#stopSubackWaits()
+    this.#endWaits()
     this.#publisher.dropCallbacks()
     const loss = this.#lossDetails.takeLoss(this.url, this.clientId)
     if (this.#client.disconnecting) return
@@ -312,7 +319,13 @@ export class MqttJsSession implements MqttSession, ServiceSession {
       this.#connectionManager?.skipRetryDelay()
       return
     }
-    checkAlive(client, this.#clock, () => this.#abort(new Error('no response after system sleep')))
+    if (this.#cancelWakeCheck) return
+    const { received } = this
+    client.sendPing()
+    this.#cancelWakeCheck = this.#clock.schedule(wakeTimeout(this.#connectTimeoutMs), () => {
+      this.#cancelWakeCheck = undefined
+      if (received !== undefined && this.received === received) this.#abort(new Error('no response after system sleep'))
+    })
   }
 
   #giveUp(cause: StateStoreError): void {
@@ -331,7 +344,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
     this.#listener = undefined
     this.#connectionManager?.cancel()
     this.#stopWakeChecks()
-    this.#stopSubackWaits()
+    this.#endWaits()
     this.#publisher.dropCallbacks()
     this.#detach()
     Reflect.deleteProperty(this.#client, SHARED)

@@ -1,10 +1,9 @@
 import type { Clock } from '../../core/util/clock.js'
-import type { MqttJsClient } from './mqttjs-client.js'
 
 /** The interval at which the clocks are compared, and the minimum jump of the wall clock, ms. */
 const CHECK_INTERVAL_MS = 5_000
 const MIN_JUMP_MS = 10_000
-/** Maximum silence of a connection after a jump, ms. */
+/** Minimum of {@link wakeTimeout}, ms. */
 const WAKE_TIMEOUT_MS = 3_000
 
 /**
@@ -24,10 +23,5 @@ export function onWake(clock: Clock, task: () => void): () => void {
   return () => cancel()
 }
 
-/** Pings the broker. Calls `onDead` if no packet arrives in time. */
-export function checkAlive(client: MqttJsClient, clock: Clock, onDead: () => void): void {
-  const cancelTimeout = clock.schedule(WAKE_TIMEOUT_MS, onDead)
-  client.once('packetreceive', cancelTimeout)
-  client.once('close', cancelTimeout)
-  client.sendPing()
-}
+/** Returns the maximum silence of a connection after a jump, ms. It is longer if a long round trip is expected. */
+export const wakeTimeout = (connectTimeoutMs: number): number => Math.max(WAKE_TIMEOUT_MS, 0.3 * connectTimeoutMs)

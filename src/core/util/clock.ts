@@ -22,8 +22,63 @@ export const MAX_TIME_MS = 8.64e15
 /** Runs a task after the event loop has processed the data that it has read; without Node, after the current task. */
 export const afterIo: (task: () => void) => void = typeof setImmediate === 'function' ? setImmediate : queueMicrotask
 
-// For longer delays, setTimeout fires immediately (32-bit overflow).
-const MAX_TIMEOUT_MS = 2 ** 31 - 1
+/** The longest delay of a platform timer, ms. Longer ones overflow 32 bits and fire immediately. */
+export const MAX_TIMEOUT_MS = 2 ** 31 - 1
+
+const posted: (() => void)[] = []
+let port: MessagePort | undefined
+
+/** Runs a task from a message, or from the event loop of Node after the phase that reads sockets. */
+function post(task: () => void): void {
+  if (typeof setImmediate === 'function') setImmediate(task)
+  else if (typeof MessageChannel !== 'function') queueMicrotask(task)
+  else {
+    posted.push(task)
+    port ??= openPort()
+    port.postMessage(0)
+  }
+}
+
+function openPort(): MessagePort {
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = () => posted.shift()?.()
+  return port2
+}
+
+type Schedule = Clock['schedule']
+
+/**
+ * Runs the tasks of a page's timers from messages. A page that has been hidden for minutes runs a timer that a chain of
+ * timers has set only once a minute, which delays everything that a task does with timers, and even the writes of
+ * mqtt.js. A message starts a new chain.
+ */
+const endTimerChains =
+  (schedule: Schedule): Schedule =>
+  (delay, task) => {
+    if (typeof setImmediate === 'function') return schedule(delay, task)
+    let isCancelled = false
+    const cancel = schedule(delay, () =>
+      post(() => {
+        if (!isCancelled) task()
+      }),
+    )
+    return () => {
+      isCancelled = true
+      cancel()
+    }
+  }
+
+/** Starts a timer of any length. Returns a function that cancels it. */
+function startTimer(delay: number, task: () => void, unref?: (timer: unknown) => void): () => void {
+  let timer: ReturnType<typeof setTimeout>
+  const arm = (left: number): void => {
+    const step = Math.min(Math.max(left, 0), MAX_TIMEOUT_MS)
+    timer = setTimeout(() => (left > step ? arm(left - step) : task()), step)
+    unref?.(timer)
+  }
+  arm(delay)
+  return () => clearTimeout(timer)
+}
 
 export function afterInput(clock: Clock, task: () => void): void {
   if (clock.afterInput) clock.afterInput(task)
@@ -34,34 +89,25 @@ export function afterInput(clock: Clock, task: () => void): void {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  schedule(delay, task) {
-    let timer: ReturnType<typeof setTimeout>
-    const arm = (left: number): void => {
-      const step = Math.min(Math.max(left, 0), MAX_TIMEOUT_MS)
-      timer = setTimeout(() => (left > step ? arm(left - step) : task()), step)
-    }
-    arm(delay)
-    return () => clearTimeout(timer)
-  },
-  afterInput(task) {
-    // The task runs after the phase that reads sockets; browsers use a message queue instead.
-    if (typeof setImmediate === 'function') setImmediate(task)
-    else {
-      const { port1, port2 } = new MessageChannel()
-      port1.onmessage = () => {
-        port1.close()
-        task()
-      }
-      port2.postMessage(undefined)
-    }
-  },
+  schedule: endTimerChains(startTimer),
+  afterInput: post,
 }
+
+/** Returns the clock of an option, whose tasks do not prolong a page's chains of timers. Default: the system clock. */
+export const clockOf = (clock: Clock = systemClock): Clock =>
+  clock === systemClock || typeof setImmediate === 'function'
+    ? clock
+    : {
+        now: () => clock.now(),
+        monotonic: () => clock.monotonic(),
+        schedule: endTimerChains((delay, task) => clock.schedule(delay, task)),
+        afterInput: task => afterInput(clock, task),
+      }
 
 /** Runs a task after `delay` ms, without keeping the process alive for the task. Returns a function that cancels it. */
 export function scheduleUnref(delay: number, task: () => void): () => void {
-  const timeout = setTimeout(task, delay)
-  const timer: unknown = timeout
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
-    timer.unref()
-  return () => clearTimeout(timeout)
+  return startTimer(delay, task, timer => {
+    if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
+      timer.unref()
+  })
 }

@@ -10,7 +10,7 @@ import type { UrlSource } from './driver.js'
 import type { ReconnectStrategy } from './events.js'
 import { PubSubClient } from './pubsub-client.js'
 import { retryDelays } from './reconnect-schedule.js'
-import { openWebSocket } from './ws-socket.js'
+import { webSocketOpener } from './ws-socket.js'
 
 /** The options of {@link connectPubSub}. All times are in ms. */
 export interface PubSubOptions {
@@ -89,7 +89,14 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
   if (retries !== 0) checkPositiveInteger('retries', retries)
   checkHas('clock', clock, ['now', 'monotonic', 'schedule'])
   checkFunction('reconnectStrategy', reconnectStrategy)
-  const behaviour = { ...counts, ...pauses, retries, reconnectStrategy, clock, openSocket: openWebSocket }
+  const behaviour = {
+    ...counts,
+    ...pauses,
+    retries,
+    reconnectStrategy,
+    clock,
+    openSocket: webSocketOpener(connectTimeout),
+  }
   if (protocol === 'json') return new PubSubClient({ ...behaviour, url, codec: jsonClientCodec })
   if (protocol !== 'protobuf') {
     throw new ArgumentError(`Expected \`protocol\` to be 'json' or 'protobuf', got \`${formatValue(protocol)}\``)

@@ -1,4 +1,5 @@
 import type { WebSocket as PackagedSocket } from 'ws'
+import { addressTimeout } from '../../core/util/address-timeout.js'
 import { isArrayBuffer, isError } from '../../core/util/built-in-types.js'
 import { reason } from '../../core/util/errors.js'
 import { formatUrl } from '../../core/util/format-url.js'
@@ -14,23 +15,35 @@ const ABNORMAL_CLOSURE = 1006
 const SOCKET_OPTIONS = { followRedirects: false, closeTimeout: 2_000 }
 
 /**
- * Opens the platform's WebSocket or, in Node, a WebSocket of the package `ws`. The WebSocket of Node 22 and 24 cannot
+ * Returns a function that opens the platform's WebSocket or, in Node, a WebSocket of the package `ws`. The WebSocket of Node 22 and 24 cannot
  * be terminated if the peer does not answer its close frame, and would keep the process alive.
  */
-export const openWebSocket: OpenSocket = (url, subprotocol, handlers) => {
-  const socket = new DeferredSocket(handlers)
-  create(url, subprotocol).then(
-    created => socket.attach(created),
-    // Platforms quote an address that they reject.
-    cause => handlers.closed(ABNORMAL_CLOSURE, reason(cause).replaceAll(url, formatUrl(url))),
-  )
-  return socket
+export const webSocketOpener = (connectTimeoutMs: number): OpenSocket => {
+  let failedAttempts = 0
+  return (url, subprotocol, handlers) => {
+    const opened = (): void => {
+      failedAttempts = 0
+      handlers.opened()
+    }
+    const socket = new DeferredSocket({ ...handlers, opened })
+    create(url, subprotocol, addressTimeout(connectTimeoutMs, failedAttempts++)).then(
+      created => socket.attach(created),
+      // Platforms quote an address that they reject.
+      cause => handlers.closed(ABNORMAL_CLOSURE, reason(cause).replaceAll(url, formatUrl(url))),
+    )
+    return socket
+  }
 }
 
-async function create(url: string, subprotocol: string): Promise<WebSocket | PackagedSocket> {
+async function create(
+  url: string,
+  subprotocol: string,
+  autoSelectFamilyAttemptTimeout: number,
+): Promise<WebSocket | PackagedSocket> {
   if ('WebSocket' in globalThis && !isNode()) return new WebSocket(url, subprotocol)
   const ws = await import('ws')
-  return new ws.WebSocket(url, subprotocol, SOCKET_OPTIONS)
+  const options = { ...SOCKET_OPTIONS, autoSelectFamilyAttemptTimeout }
+  return new ws.WebSocket(url, subprotocol, options)
 }
 
 /** Returns whether this is Node, which has a navigator since version 21 and a WebSocket since version 22. */
