@@ -219,8 +219,9 @@ describe('the architecture', () => {
   it('the architecture has no Node.js APIs in the isomorphic files', () => {
     const isomorphic = files.filter(file => ISOMORPHIC.test(file))
     const nodeImports = imports.filter(({ from, target }) => isomorphic.includes(from) && target.startsWith('node:'))
-    // The channels and warnings of the runtime are optional there.
-    const isOptional = (file: string): boolean => /^core\/diagnostics\/(channel|subscriber-error)\.ts$/.test(file)
+    // The channels, warnings and socket defaults of the runtime are optional there.
+    const isOptional = (file: string): boolean =>
+      /^(core\/diagnostics\/(channel|subscriber-error)|client\/session\/node-net)\.ts$/.test(file)
     const nodeGlobals = isomorphic.filter(
       file => /\b(Buffer|process|__dirname|require)\b/.test(codeOf(file)) && !isOptional(file),
     )

@@ -11,8 +11,8 @@ import {
   streamBuilderOf,
   tapStream,
   toSubscribeFilters,
-  withAddressTimeout,
 } from '../../../src/client/session/mqttjs-internals.js'
+import { withAddressTimeout } from '../../../src/client/session/node-net.js'
 import { openStore } from '../../support/open-store.js'
 
 /** Creates a client that does not connect. */

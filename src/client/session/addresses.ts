@@ -4,14 +4,9 @@ import { MAX_TIMEOUT_MS } from '../../core/util/clock.js'
 import { ArgumentError } from '../../core/util/errors.js'
 import { formatUrl } from '../../core/util/format-url.js'
 import { nameOf } from '../../core/util/host-name.js'
-import {
-  changeOptions,
-  type StreamBuilder,
-  setStreamBuilder,
-  streamBuilderOf,
-  withAddressTimeout,
-} from './mqttjs-internals.js'
+import { changeOptions, type StreamBuilder, setStreamBuilder, streamBuilderOf } from './mqttjs-internals.js'
 import { type Credentials, changeTls, withCredentials } from './mqttjs-options.js'
+import { withAddressTimeout } from './node-net.js'
 
 /** Timeout of an attempt in the first round of several addresses, ms. It doubles in each round. */
 const FIRST_ATTEMPT_TIMEOUT_MS = 1_500

@@ -50,24 +50,6 @@ export const setStreamBuilder = (client: object, build: StreamBuilder): boolean 
   Reflect.set(client, 'streamBuilder', build)
 
 /**
- * Builds a stream that gives each address of a host name this time, see `addressTimeout`.
- *
- * Not in the public API of mqtt.js: options of the socket of `mqtt:`. So the default of Node is changed while the stream
- * is built, in which time no other code runs.
- */
-export function withAddressTimeout<T>(timeoutMs: number, build: () => T): T {
-  const net = globalThis.process?.getBuiltinModule?.('net')
-  const usual = net?.getDefaultAutoSelectFamilyAttemptTimeout?.()
-  if (net === undefined || usual === undefined) return build()
-  net.setDefaultAutoSelectFamilyAttemptTimeout(timeoutMs)
-  try {
-    return build()
-  } finally {
-    net.setDefaultAutoSelectFamilyAttemptTimeout(usual)
-  }
-}
-
-/**
  * Intercepts data pushed into a stream. Returns a function that passes data to the reader of the stream, or `undefined`
  * if the stream cannot be intercepted.
  *
