@@ -18,6 +18,8 @@ type SubscribeDone = (reasonCodes: readonly number[]) => void
 
 /** An MQTT broker with the shipped store, on virtual time. */
 export class SimBroker {
+  /** Whether the broker never answers. */
+  isHanging = false
   protected readonly setting: Setting
   readonly #sessions = new Map<string, Session>()
   readonly #connections = new Map<string, SimConnection>()

@@ -7,7 +7,9 @@ import {
   FAULTY_MS,
   type Restart,
   type StoreSchedule,
+  type WorldAction,
   withReentrancy,
+  worldsOf,
 } from './schedule.js'
 
 export const GLOB_KEYS = ['s/a', 's/b', 's/c', 't/a'] as const
@@ -21,6 +23,7 @@ export type GlobAction = { readonly at: number } & (
   /** On a shared connection, the client closes and another client starts on it. Any other connection is cut. */
   | { readonly type: 'cut' | 'reopen'; readonly client: number }
   | ({ readonly type: 'restart' } & Restart)
+  | WorldAction
 )
 
 export interface GlobSchedule extends StoreSchedule<GlobAction> {
@@ -29,7 +32,15 @@ export interface GlobSchedule extends StoreSchedule<GlobAction> {
   readonly handlersWatchKeys?: boolean
 }
 
-export const GLOB_GENERATORS = [first, second, third, fourth, fifth]
+export const GLOB_GENERATORS = [first, second, third, fourth, fifth, sixth]
+
+/** Adds steps of clocks and slow links. Timers are not throttled, because the judge expects timeouts on time. */
+function sixth(seed: number): GlobSchedule {
+  const plain = fifth(seed)
+  const { worlds, conditions } = worldsOf(plain, FAULTY_MS, () => true)
+  const steps = worlds.filter(({ type }) => type === 'step')
+  return { ...plain, conditions, actions: [...plain.actions, ...steps].sort(byTime) }
+}
 
 function fifth(seed: number): GlobSchedule {
   return { ...fourth(seed), handlersWatchKeys: true }

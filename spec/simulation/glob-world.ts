@@ -11,7 +11,7 @@ import type { ClientEnd, Setting } from './connection.js'
 import { GLOB_KEYS, GLOBS, type GlobAction, type GlobSchedule } from './glob-schedule.js'
 import { GlobSession } from './glob-session.js'
 import { storedEntry } from './recorded-engine.js'
-import { type ClientPlan, FAULTY_MS } from './schedule.js'
+import { type ClientPlan, FAULTY_MS, isWorldAction } from './schedule.js'
 import { SimClient } from './sim-client.js'
 import type { SessionOptions } from './sim-session.js'
 import { StoreWorld } from './store-world.js'
@@ -110,7 +110,8 @@ export class GlobWorld extends StoreWorld<GlobAction, GlobSchedule, GlobClient> 
     }
     const client = this.clients[action.client]
     if (client === undefined) return
-    if ('key' in action) this.#performAtKey(client, action.type, GLOB_KEYS[action.key] ?? '')
+    if (isWorldAction(action)) this.performWorld(client, action)
+    else if ('key' in action) this.#performAtKey(client, action.type, GLOB_KEYS[action.key] ?? '')
     else if (action.type === 'watch') this.#watch(client, GLOBS[action.glob] ?? '*')
     else if (action.type === 'unwatch') this.#unwatch(client, GLOBS[action.glob] ?? '*')
     else if (action.type === 'reopen' && client.session.isShared) this.#reopen(action.client, client)

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../src/client/index.js'
 import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import type { ReentrantHandlers } from './reentrant-handlers.js'
-import type { ClientPlan, PageAction, StoreSchedule, TimedAction } from './schedule.js'
+import { type ClientPlan, isWorldAction, type PageAction, type StoreSchedule, type TimedAction } from './schedule.js'
 import { SimClient } from './sim-client.js'
 import { SimSession } from './sim-session.js'
 import { StoreWorld } from './store-world.js'
@@ -160,16 +160,9 @@ export abstract class PageWorld<
     }
     const page = this.clients[action.client]
     if (action.type === 'cut') page?.session.cut()
-    else if (action.type === 'hide') this.#hide(page, action.time, action.interval)
-    else if (action.type === 'step') page?.loop.stepClock(action.by)
-    else if (action.type === 'away') page?.session.goAway(action.time)
+    else if (isWorldAction(action)) this.performWorld(page, action)
     else if (action.type === 'freeze') page?.loop.freeze(action.time, action.first)
     else if (page) this.reload(page, action.pause)
-  }
-
-  #hide(page: P | undefined, time: number, timerPeriodMs: number): void {
-    page?.loop.hide(timerPeriodMs)
-    this.setting.time.after(time, () => page?.loop.show())
   }
 
   /** Closes a page, and opens another one after a pause. */

@@ -65,19 +65,28 @@ export interface Restart {
   readonly clockBack?: number
 }
 
-/** An action at one page, or at the broker. */
-export type PageAction = { readonly at: number } /** The page is closed, and another page opens after a pause. */ & (
-  | { readonly type: 'reload'; readonly client: number; readonly pause: number }
-  | { readonly type: 'cut'; readonly client: number }
-  | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
-  /** The tab of the page is hidden, and its timers run only at multiples of an interval, in milliseconds. */
-  | { readonly type: 'hide'; readonly client: number; readonly time: number; readonly interval: number }
-  /** The wall clock of the page is moved. */
-  | { readonly type: 'step'; readonly client: number; readonly by: number }
-  /** The page has no network. */
-  | { readonly type: 'away'; readonly client: number; readonly time: number }
-  | ({ readonly type: 'restart' } & Restart)
+/** What happens to a client and its machine. */
+export type WorldAction = { readonly at: number; readonly client: number } & (
+  | /** The tab of the page is hidden, and its timers run only at multiples of an interval, in milliseconds. */
+  { readonly type: 'hide'; readonly time: number; readonly interval: number }
+  /** The wall clock is moved. */
+  | { readonly type: 'step'; readonly by: number }
+  /** There is no network. */
+  | { readonly type: 'away'; readonly time: number }
 )
+
+const WORLD_ACTIONS = ['hide', 'step', 'away']
+export const isWorldAction = (action: TimedAction): action is WorldAction => WORLD_ACTIONS.includes(action.type)
+
+/** An action at one page, or at the broker. */
+export type PageAction =
+  | WorldAction
+  | ({ readonly at: number } /** The page is closed, and another page opens after a pause. */ & (
+      | { readonly type: 'reload'; readonly client: number; readonly pause: number }
+      | { readonly type: 'cut'; readonly client: number }
+      | { readonly type: 'freeze'; readonly client: number; readonly time: number; readonly first: ResumeOrder }
+      | ({ readonly type: 'restart' } & Restart)
+    ))
 
 export const FAULTY_MS = 6_000
 
@@ -108,9 +117,9 @@ export function worldsOf(
   { seed, clients, conditions }: Pick<StoreSchedule<TimedAction>, 'seed' | 'clients' | 'conditions'>,
   faultyMs: number,
   canStepBack: (client: number) => boolean,
-): { readonly worlds: readonly PageAction[]; readonly conditions: Conditions } {
+): { readonly worlds: readonly WorldAction[]; readonly conditions: Conditions } {
   const random = new Random(seed ^ 0x3071d)
-  const draw = (): PageAction => {
+  const draw = (): WorldAction => {
     const at = random.int(0, faultyMs)
     const client = random.int(0, clients.length - 1)
     if (random.chance(0.6)) {

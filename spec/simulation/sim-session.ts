@@ -16,6 +16,9 @@ export interface SessionOptions {
   readonly run: (task: () => void) => void
 }
 
+/** The timeout of an attempt to connect to an address that never answers, in milliseconds. */
+const ATTEMPT_TIMEOUT_MS = 1_500
+
 /** The MQTT client of a simulation. It reconnects automatically but does not resend messages. */
 export class SimSession implements MqttSession {
   readonly clientId: string
@@ -148,6 +151,10 @@ export class SimSession implements MqttSession {
     this.#isUp = false
     if (time.now < this.#reachableAt) wire.cut()
     const broker = this.#broker
+    if (broker.isHanging) {
+      time.after(ATTEMPT_TIMEOUT_MS, () => this.#options.run(() => this.#lost(end)))
+      return
+    }
     const moved = this.#addressRotation.isAddressChanged
     wire.up(() => {
       const sessionPresent = broker.connect(end, this.#options.cleanStart || moved)

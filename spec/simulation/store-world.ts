@@ -5,7 +5,7 @@ import type { Setting } from './connection.js'
 import { FAULTLESS } from './network.js'
 import { Random } from './random.js'
 import { ReentrantHandlers } from './reentrant-handlers.js'
-import type { StoreSchedule, TimedAction } from './schedule.js'
+import type { StoreSchedule, TimedAction, WorldAction } from './schedule.js'
 import type { SimClient } from './sim-client.js'
 import { VirtualTime } from './virtual-time.js'
 
@@ -68,6 +68,15 @@ export abstract class StoreWorld<A extends TimedAction, S extends StoreSchedule<
   }
 
   protected abstract perform(action: A): void
+
+  protected performWorld(client: C | undefined, action: WorldAction): void {
+    if (action.type === 'step') client?.loop.stepClock(action.by)
+    else if (action.type === 'away') client?.session.goAway(action.time)
+    else {
+      client?.loop.hide(action.interval)
+      this.setting.time.after(action.time, () => client?.loop.show())
+    }
+  }
 
   protected endFaults(): void {
     Object.assign(this.setting.conditions, FAULTLESS)

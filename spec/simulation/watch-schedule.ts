@@ -9,6 +9,8 @@ import {
   kindOf,
   type Restart,
   type StoreSchedule,
+  type WorldAction,
+  worldsOf,
 } from './schedule.js'
 
 /** An action of a client on a key, `at` milliseconds after the start. */
@@ -41,6 +43,7 @@ export type WatchAction =
   | { readonly at: number; readonly type: 'reopen'; readonly client: number }
   /** The store's wall clock is set back at runtime by `back` milliseconds. Negative values set it forward. */
   | { readonly at: number; readonly type: 'clock'; readonly back: number }
+  | WorldAction
   | ({ readonly at: number; readonly type: 'restart' } & Restart)
   | ({ readonly at: number; readonly type: 'failover' } & Failover)
 
@@ -48,13 +51,35 @@ export type WatchAction =
 export interface WatchSchedule extends StoreSchedule<WatchAction> {
   /** The number of brokers that share the store. The default is 1. */
   readonly nodes?: number
+  /** The nodes that never answer, one bit per node. The default is none. */
+  readonly hanging?: number
   readonly beside?: true
 }
 
 export const MAX_KEYS = 4
 const FIRST_KEYS = 2
 
-export const WATCH_GENERATORS = [first, second, third, fourth]
+export const WATCH_GENERATORS = [first, second, third, fourth, fifth]
+export const NODE_GENERATORS = [nodeSchedule, hangingSchedule]
+
+/** Adds throttled timers, steps of clocks, and slow links. */
+function fifth(seed: number): WatchSchedule {
+  return withWorlds(fourth(seed))
+}
+
+function withWorlds(plain: WatchSchedule): WatchSchedule {
+  const { worlds, conditions } = worldsOf(plain, FAULTY_MS, () => true)
+  return { ...plain, conditions, actions: [...plain.actions, ...worlds].sort(byTime) }
+}
+
+/** Adds nodes that never answer, but for one, and what {@link fifth} adds. */
+function hangingSchedule(seed: number): WatchSchedule {
+  const random = new Random(seed ^ 0x4a96)
+  const schedule = withWorlds(nodeSchedule(seed))
+  const { nodes = 1 } = schedule
+  const answering = random.int(0, nodes - 1)
+  return { ...schedule, hanging: random.int(0, 2 ** nodes - 1) & ~(1 << answering) }
+}
 
 function first(seed: number): WatchSchedule {
   const random = new Random(seed)
@@ -251,7 +276,7 @@ function conditionsOf(random: Random): Conditions {
 }
 
 /** Returns a schedule with clients that move between nodes, some of which lag. Nodes never lose the log. */
-export function nodeSchedule(seed: number): WatchSchedule {
+function nodeSchedule(seed: number): WatchSchedule {
   const random = new Random(seed ^ 0x90de)
   const { kind, clients, conditions, actions } = third(random.int(0, 2 ** 31))
   const nodes = random.int(2, 3)

@@ -8,7 +8,7 @@ import { SimBroker } from './broker.js'
 import type { Setting } from './connection.js'
 import { SharedEntries, SimNode } from './node.js'
 import { storedEntry } from './recorded-engine.js'
-import { type ClientPlan, FAULTY_MS } from './schedule.js'
+import { type ClientPlan, FAULTY_MS, isWorldAction } from './schedule.js'
 import { SimClient, TIMEOUT_MS } from './sim-client.js'
 import type { SessionOptions } from './sim-session.js'
 import { StoreWorld } from './store-world.js'
@@ -70,6 +70,7 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
   constructor(schedule: WatchSchedule) {
     super(schedule, schedule.beside && { instanceId: { name: 'life 0' } })
     this.#brokers = brokersOf(this.setting, schedule)
+    for (const [i, broker] of this.#brokers.entries()) broker.isHanging = ((schedule.hanging ?? 0) & (1 << i)) > 0
     for (const i of schedule.clients.keys()) this.open(i)
   }
 
@@ -105,7 +106,8 @@ export class WatchWorld extends StoreWorld<WatchAction, WatchSchedule, WatchClie
 
   #performAtClient(action: Extract<WatchAction, { client: number }>, client: WatchClient | undefined): void {
     if (client === undefined) return
-    if (action.type === 'cut') client.session.cut()
+    if (isWorldAction(action)) this.performWorld(client, action)
+    else if (action.type === 'cut') client.session.cut()
     else if (action.type === 'move') client.session.move()
     else if (action.type === 'takeover') this.open(action.client)
     else if (action.type === 'watchAll') this.#watchAll(client, action.keys)

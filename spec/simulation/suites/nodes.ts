@@ -1,6 +1,6 @@
 import { suiteOf } from '../suite.js'
-import { nodeSchedule } from '../watch-schedule.js'
+import { NODE_GENERATORS } from '../watch-schedule.js'
 import { WatchWorld } from '../watch-world.js'
 
 /** Watched keys of clients that move between the nodes of a store. */
-export const suite = suiteOf([nodeSchedule], schedule => new WatchWorld(schedule).run())
+export const suite = suiteOf(NODE_GENERATORS, schedule => new WatchWorld(schedule).run())
