@@ -138,7 +138,10 @@ describe('credentials', () => {
     client.send(authWith('1'))
     while ((await client.next()).cmd !== 'auth');
     client.send(authWith('2'))
-    expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
+    // The watches may be checked after AUTH was sent.
+    const answers = [await client.next()]
+    if (answers[0]?.cmd === 'auth') answers.push(await client.next())
+    expect(answers.at(-1)).toMatchObject({ cmd: 'disconnect', reasonCode: ADMINISTRATIVE })
   })
 
   it('renewed credentials without the right to connect end the connection', async () => {

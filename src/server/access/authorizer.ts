@@ -249,6 +249,11 @@ function loginRequestOf(clientId: string, { connect, link, data, state, signal }
   }
 }
 
+const haveSameEntries = (a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean => {
+  const [some, others] = [Object.entries(a), Object.entries(b)]
+  return some.length === others.length && some.every(([name, value]) => Object.hasOwn(b, name) && b[name] === value)
+}
+
 const NO_POLICY: Policy = { rules: [] }
 
 /** The rights of one authenticated client under the current policy. */
@@ -302,6 +307,18 @@ export class ClientRights implements SessionOwner {
 
   mayPublish(topic: string): boolean {
     return this.rights.allows({ type: 'publish', topic })
+  }
+
+  hasSameRights(earlier: SessionOwner): boolean {
+    return (
+      earlier instanceof ClientRights &&
+      earlier.#policy === this.#policy &&
+      this.#policy === this.#currentPolicy() &&
+      earlier.id === this.id &&
+      earlier.clientId === this.clientId &&
+      earlier.username === this.username &&
+      haveSameEntries(earlier.#principal.attributes ?? {}, this.#principal.attributes ?? {})
+    )
   }
 
   get #isUnrestricted(): boolean {

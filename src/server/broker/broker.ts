@@ -56,9 +56,9 @@ export class Broker {
   readonly #listeners: Listeners
 
   private constructor(options: BrokerOptions, handler: BrokerHandler) {
-    this.#core = new BrokerCore(options, handler)
-    const { clock, budget, accounts, traffic, timeouts, maximumPacketSize } = this.#core
     const scheduler = new FairScheduler(options.clock)
+    this.#core = new BrokerCore({ ...options, runSliced: work => scheduler.run(work) }, handler)
+    const { clock, budget, accounts, traffic, timeouts, maximumPacketSize } = this.#core
     this.#links = { clock, budget, accounts, traffic, timeouts, maximumPacketSize, scheduler }
     this.#listeners = new Listeners(options, {
       ...this.#links,

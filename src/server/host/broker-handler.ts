@@ -16,6 +16,9 @@ import type { AccessControl } from './security.js'
 import type { StoreEvents } from './store-events.js'
 import type { Fault } from './store-server.js'
 
+/** The number of watches that are checked before others are served. */
+const WATCHES_PER_STEP = 64
+
 const UNKNOWN_METHOD = {
   type: 'refused',
   reasonCode: REASON.badAuthenticationMethod,
@@ -105,12 +108,15 @@ export class StoreBrokerHandler implements BrokerHandler {
     this.#authorizer?.recordAborted(connection, reason)
   }
 
-  /** Returns whether the client watches a key that it must no longer read. */
-  hasForbiddenWatch(connection: Client): boolean {
+  /** Searches for a watched key that the client must no longer read. */
+  *findForbiddenWatch(connection: Client): Generator<boolean, void> {
     const authorizer = this.#authorizer
-    if (!authorizer?.hasPolicy) return false
-    for (const key of this.#watchedBy(connection)) if (!authorizer.canRead(connection, key)) return true
-    return false
+    if (!authorizer?.hasPolicy) return
+    let count = 0
+    for (const key of this.#watchedBy(connection)) {
+      if (!authorizer.canRead(connection, key)) yield true
+      else if (++count % WATCHES_PER_STEP === 0) yield false
+    }
   }
 
   responseInformation(clientId: string): string {

@@ -54,6 +54,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   /** The wills and the reassigned messages of sessions that ended. Each of them may end other sessions. */
   readonly #deferredTasks = new DeferredTasks(error => this.handler.onError(error, ''))
   readonly #memoryEvictor: MemoryEvictor
+  readonly #runSliced: NonNullable<CoreOptions['runSliced']>
   readonly #sysTopics: SysTopics | undefined
 
   constructor(options: CoreOptions, handler: BrokerHandler) {
@@ -68,6 +69,7 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     this.#memoryEvictor = new MemoryEvictor(this, this.#allConnections, this.#sessions)
     this.maximumPacketSize = maximumPacketSize
     this.maxKeepAliveSeconds = maxKeepAliveSeconds
+    this.#runSliced = options.runSliced ?? (work => void work(Number.POSITIVE_INFINITY))
     this.#sysTopics = options.sysTopics && new SysTopics(options.sysTopics, this)
   }
 
@@ -169,10 +171,13 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     if (resumed === undefined && existing !== undefined) this.end(existing)
     if (resumed) {
       this.#offlineSessions.remove(resumed)
+      const earlier = resumed.owner
       resumed.owner = owner
       resumed.setAccount(account)
-      this.#revokeSubscriptions(resumed)
-      discardForbidden(resumed)
+      if (!hasSameRights(owner, earlier)) {
+        this.#revokeSubscriptions(resumed)
+        discardForbidden(resumed)
+      }
     }
     // The messages that were passed to others may have caused an eviction.
     const session = resumed === undefined || resumed.isEnded ? new Session(clientId, this) : resumed
@@ -271,7 +276,9 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
   }
 
   revalidateSession(session: Session, owner: SessionOwner | undefined): void {
+    const earlier = session.owner
     session.owner = owner
+    if (hasSameRights(owner, earlier)) return
     this.#applyRights(session, this.#revokeSubscriptions(session))
   }
 
@@ -323,8 +330,32 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     discardForbidden(session)
     if (hasRevoked)
       connection?.disconnect(REASON.administrativeAction, 'the policy no longer permits a subscription of this client')
-    else if (connection && this.handler.hasForbiddenWatch?.(connection))
-      connection.disconnect(REASON.administrativeAction, 'the policy no longer permits a watch of this client')
+    else if (connection) this.#checkWatches(connection, session)
+  }
+
+  /** Disconnects a client with a watch that is no longer permitted. Checks in slices, because a client may have many. */
+  #checkWatches(connection: Connection, session: Session): void {
+    const search = this.handler.findForbiddenWatch?.(connection)
+    if (search === undefined) return
+    const check = {}
+    session.watchCheck = check
+    const checkSome = (deadlineMs: number): boolean => {
+      while (session.watchCheck === check) {
+        const { value: isForbidden, done } = search.next()
+        if (done) session.watchCheck = undefined
+        else if (isForbidden)
+          connection.disconnect(REASON.administrativeAction, 'the policy no longer permits a watch of this client')
+        if (this.now() >= deadlineMs) return session.watchCheck === check
+      }
+      return false
+    }
+    this.#runSliced(deadlineMs => {
+      let hasMore = false
+      this.#runSafely(() => {
+        hasMore = checkSome(deadlineMs)
+      })
+      return hasMore
+    })
   }
 
   #unsubscribe(session: Session, filter: string): void {
@@ -334,6 +365,9 @@ export class BrokerCore implements ConnectionHost<Connection>, SessionHost, Offl
     releaseSubscription(session, filter, this)
   }
 }
+
+const hasSameRights = (owner: SessionOwner | undefined, earlier: SessionOwner | undefined): boolean =>
+  owner !== undefined && earlier !== undefined && owner.hasSameRights?.(earlier) === true
 
 /** Discards the queued messages that the owner of a session may no longer receive. */
 function discardForbidden(session: Session): void {
@@ -351,6 +385,11 @@ export interface CoreOptions {
   /** Default: no quotas. Retained messages are then limited by `LIMIT`. */
   readonly quotas?: BrokerQuotas | undefined
   readonly clock: Clock
+  /**
+   * Runs long work in slices. The work returns whether work remains at the deadline in ms of the monotonic clock.
+   * Default: without pauses.
+   */
+  readonly runSliced?: ((work: (deadlineMs: number) => boolean) => void) | undefined
   /** Default: no `$SYS` topics. */
   readonly sysTopics?: SysTopicsOptions | undefined
 }

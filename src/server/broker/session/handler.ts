@@ -24,6 +24,8 @@ export interface SessionOwner {
   maySubscribe(filter: string): boolean
   /** Returns whether the current policy permits the delivery of a queued message. */
   canReceive(topic: string): boolean
+  /** Returns whether this owner has the same rights as an earlier one, whose sessions need no further check. */
+  hasSameRights?(earlier: SessionOwner): boolean
 }
 
 export interface Accepted {
@@ -79,8 +81,11 @@ export interface BrokerHandler {
   onConnected(client: Client): void
   /** Called when a client is authenticated but not admitted. */
   onAdmissionRejected?(client: Client, reason: string): void
-  /** Returns whether a client has a watch that the policy no longer permits. If so, its connection ends. */
-  hasForbiddenWatch?(client: Client): boolean
+  /**
+   * Searches for a watch of a client that the policy no longer permits. Yields true for the first one, which ends the
+   * client's connection, and false where the search can pause.
+   */
+  findForbiddenWatch?(client: Client): Iterator<boolean>
   onDisconnected(client: Client): void
   onQuotaExceeded?(client: Client, action: 'connect' | 'publish' | 'subscribe', target: string): void
   /**

@@ -147,6 +147,8 @@ export class PacketHandler {
   }
 
   deliver(topic: string, content: Content): void {
+    const { watchCheck, owner } = this.session
+    if (watchCheck !== undefined && owner?.canReceive(topic) === false) return
     if (this.#link.unsentBytes > LIMIT.backlogBytes) this.#peer.disconnectSlowClient()
     const grant = this.session.grant(topic)
     this.session.deliver({

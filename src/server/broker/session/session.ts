@@ -53,6 +53,8 @@ export class Session implements Subscriber, Evictable {
   /** The owner, or `undefined` without authentication. */
   owner: SessionOwner | undefined
   isEnded = false
+  /** The check of the client's watches that is in progress. Until its end, each notification is checked. */
+  watchCheck: object | undefined
   /** Always 0, because the connection counts transient memory. */
   readonly transientBytes = 0
   readonly #host: SessionHost
@@ -144,6 +146,7 @@ export class Session implements Subscriber, Evictable {
 
   suspend(): void {
     this.#sender = undefined
+    this.watchCheck = undefined
     this.deliveryQueue.suspend()
     this.#updateOfflineBytes()
   }
