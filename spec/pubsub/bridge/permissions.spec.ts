@@ -1,5 +1,5 @@
 import { firstValueFrom } from 'rxjs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { json } from '../../../src/client/index.js'
 import { type BridgeOptions, bridge } from '../../../src/pubsub/bridge/index.js'
 import { eventually } from '../../support/eventually.js'
@@ -39,6 +39,22 @@ describe('permissions of a bridge', () => {
     for (const request of requests) answers.push(nameOf(await ann.request(request)))
     expect(answers).toEqual(['done', 'Forbidden', 'done', 'Forbidden'])
     expect(asked).toEqual(['ann reads a', 'ann reads secret', 'ann set a', 'ann delete a'])
+  })
+
+  it('the JSON of a write is parsed only if the client may write', async () => {
+    const { raw } = await openBridge({ write: (_, key) => key === 'mine' })
+    const ann = await raw()
+    const parse = vi.spyOn(JSON, 'parse')
+    onTestFinished(() => parse.mockRestore())
+    const value = Array.from({ length: 10_000 }, () => [])
+    const set = (data: unknown) => ann.request({ type: 'event', event: 'key:set', dataType: 'json', data })
+    const parsedLarge = (): boolean => parse.mock.calls.some(([text]) => String(text).length > 10_000)
+    expect(nameOf(await set({ key: 'secret', value }))).toBe('Forbidden')
+    expect(nameOf(await set([value]))).toBe('argument')
+    expect(nameOf(await set({ key: value }))).toBe('argument')
+    expect(parsedLarge()).toBe(false)
+    expect(nameOf(await set({ value, key: 'mine' }))).toBe('done')
+    expect(parsedLarge()).toBe(true)
   })
 
   it('a `read` or `write` that throws or returns a promise denies access', async () => {

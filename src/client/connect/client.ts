@@ -331,7 +331,6 @@ export class StateStore extends StoreView implements AsyncDisposable {
 }
 
 export interface ClientHost extends KeyHost {
-  readonly clock: Clock
   readonly clientId: string
   /** Whether the client is closing. A lease that started now would not be released. */
   readonly isClosing: () => boolean

@@ -1,6 +1,7 @@
 import type { Observable, Subscriber, Unsubscribable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
+import type { Clock } from '../../core/util/clock.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { StoreCommands } from '../requests/commands.js'
 import type { Freshness } from '../watch/freshness.js'
@@ -22,6 +23,7 @@ export function warnOnce(): KeyHost['warn'] {
 export interface KeyHost {
   readonly store: StoreCommands
   readonly registry: Registry
+  readonly clock: Clock
   /** Default timeout of a request, ms. */
   readonly timeout: number
   readonly report: (error: StateStoreError) => void

@@ -32,6 +32,7 @@ export function fenced(store: StoreView, token: Hlc | string): FencedStore {
   return new FencedStore({
     store: host.store,
     registry: host.registry,
+    clock: host.clock,
     timeout: host.timeout,
     report: host.report,
     warn: host.warn,

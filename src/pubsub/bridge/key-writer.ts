@@ -1,15 +1,17 @@
 import { finalize, map, type Observable, Subscription } from 'rxjs'
 import { bytes, encodeFor } from '../../client/keys/codec.js'
+import type { Key } from '../../client/keys/key.js'
 import type { SetOptions } from '../../client/keys/options.js'
-import type { StoreView } from '../../client/keys/store-view.js'
+import { HOST, type StoreView } from '../../client/keys/store-view.js'
 import type { Hlc } from '../../core/hlc/hlc.js'
-import { ArgumentError, OutcomeUnknownError, reason, StateStoreError } from '../../core/util/errors.js'
+import { ArgumentError, OutcomeUnknownError, reason, StateStoreError, TimeoutError } from '../../core/util/errors.js'
 import type { UserEvent } from '../hub/user-event.js'
 import { JsonText, memberText } from '../wire/json.js'
 import type { CheckedBridgeOptions, WriteOperation } from './bridge-options.js'
 import { exactJson } from './codecs.js'
 import { versionMember } from './key-messages.js'
-import { readWrite, type WriteRequest } from './write-request.js'
+import { readKey, readWrite, type WriteRequest } from './write-request.js'
+import { WriteTurns } from './write-turns.js'
 
 interface WriteResult {
   readonly applied: boolean
@@ -39,11 +41,14 @@ export class KeyWriter {
   readonly #options: CheckedBridgeOptions
   readonly #report: (error: StateStoreError) => void
   readonly #pending = new PendingWrites()
+  readonly #turns: WriteTurns
 
   constructor(store: StoreView, options: CheckedBridgeOptions, report: (error: StateStoreError) => void) {
     this.#store = store
     this.#options = options
     this.#report = report
+    const { clock, timeout } = store[HOST]
+    this.#turns = new WriteTurns(clock, timeout)
   }
 
   /** Handles an event if it is a write. Ignores other events, which are left to the application. */
@@ -55,10 +60,14 @@ export class KeyWriter {
 
   #handle(event: UserEvent, operation: WriteOperation): void {
     try {
+      const key = readKey(event.json)
+      if (!this.#isAllowed(event, key, operation)) {
+        event.refuse('Forbidden', `The connection may not write key ${JSON.stringify(key)}`)
+        return
+      }
       // The JSON is parsed again, because `event.payload` would retain the parsed value until the result.
       const request = readWrite(operation, event.json === undefined ? undefined : JSON.parse(event.json))
-      if (this.#isAllowed(event, request.key, operation)) this.#write(event, this.#encode(event, operation, request))
-      else event.refuse('Forbidden', `The connection may not write key ${JSON.stringify(request.key)}`)
+      this.#write(event, this.#encode(event, operation, { ...request, key }))
     } catch (error) {
       reject(event, error)
     }
@@ -71,12 +80,15 @@ export class KeyWriter {
   }
 
   #write(event: UserEvent, pending: EncodedWrite): void {
-    const result$ = this.#execute(pending)
+    const target = this.#store.key(pending.key, bytes)
+    let isSent = false
     const running = new Subscription()
     const { connectionId, owner } = event
     const cancel = (): void => {
       running.unsubscribe()
-      reject(event, new OutcomeUnknownError('it was cancelled, as too many writes wait for the store', pending.key))
+      const why = 'it was cancelled, as too many writes wait for the store'
+      if (isSent) reject(event, new OutcomeUnknownError(why, pending.key))
+      else event.refuse('overflow', `The write was not sent: ${why}`)
     }
     const write = { connectionId, owner, costBytes: costBytesOf(event, pending), cancel }
     if (!this.#pending.tryAdd(write)) {
@@ -84,19 +96,22 @@ export class KeyWriter {
       return
     }
     running.add(() => this.#pending.remove(write))
-    running.add(
-      result$.pipe(finalize(() => running.unsubscribe())).subscribe({
-        next: written => respond(event, pending, written),
-        error: error => reject(event, error),
-      }),
-    )
-  }
-
-  #execute({ key, value, options }: EncodedWrite): Observable<WriteResult> {
-    const target = this.#store.key(key, bytes)
-    if (value !== undefined) return target.set(value, options)
-    // A key that did not exist counts as deleted.
-    return target.delete(options).pipe(map(({ version }) => ({ applied: true, version })))
+    const begin = (timeout: number): void => {
+      isSent = true
+      const result$ = execute(target, pending, timeout).pipe(finalize(() => running.unsubscribe()))
+      running.add(
+        result$.subscribe({
+          next: written => respond(event, pending, written),
+          error: error => reject(event, error),
+        }),
+      )
+    }
+    const expired = (): void => {
+      running.unsubscribe()
+      const { timeout } = this.#store[HOST]
+      reject(event, new TimeoutError(timeout, pending.key, undefined, 'earlier writes wait for the store'))
+    }
+    running.add(this.#turns.add({ owner, begin, expired }))
   }
 
   #isAllowed(event: UserEvent, key: string, operation: WriteOperation): boolean {
@@ -110,6 +125,14 @@ export class KeyWriter {
       return false
     }
   }
+}
+
+function execute(target: Key<Uint8Array>, write: EncodedWrite, timeout: number): Observable<WriteResult> {
+  const { value } = write
+  const options = { ...write.options, timeout }
+  if (value !== undefined) return target.set(value, options)
+  // A key that did not exist counts as deleted.
+  return target.delete(options).pipe(map(({ version }) => ({ applied: true, version })))
 }
 
 /** Returns the JSON text of the value in a write. */

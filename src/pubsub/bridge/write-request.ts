@@ -1,6 +1,7 @@
 import type { SetOptions } from '../../client/keys/options.js'
 import { isBytes } from '../../core/util/built-in-types.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { memberText } from '../wire/json.js'
 
 /** The data of an event that writes a key. */
 export interface KeySet<T = unknown> {
@@ -37,6 +38,33 @@ const SET_OPTIONS: Checks = {
   expiresIn: 'number',
   persist: 'boolean',
 }
+
+/**
+ * Returns the key of a write without parsing the rest, which can take long, so that the permission is checked first.
+ * Throws {@link ArgumentError} if there is none.
+ */
+export function readKey(json: string | undefined): string {
+  const type = json === undefined ? 'undefined' : typeNameOfText(json)
+  if (json === undefined || type !== 'object')
+    throw new ArgumentError(`Expected the data to be a JSON object, got ${type}`)
+  const text = memberText(json, 'key')
+  const keyType = text === undefined ? 'undefined' : typeNameOfText(text)
+  const key: unknown = text !== undefined && keyType === 'string' ? JSON.parse(text) : undefined
+  if (typeof key !== 'string') throw new ArgumentError(`Expected \`key\` to be a string, got ${keyType}`)
+  return key
+}
+
+const TYPES_BY_START: Readonly<Record<string, string>> = {
+  '{': 'object',
+  '[': 'array',
+  '"': 'string',
+  n: 'null',
+  t: 'boolean',
+  f: 'boolean',
+}
+
+/** Returns the type of a valid JSON text. */
+const typeNameOfText = (json: string): string => TYPES_BY_START[json.trimStart().charAt(0)] ?? 'number'
 
 /**
  * Reads a write request. Rejects unknown members, because a misspelt condition must not become an unconditional write.
