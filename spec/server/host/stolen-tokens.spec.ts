@@ -69,6 +69,17 @@ describe('a stolen token or a recorded packet', () => {
     expect((await connectWithToken(await tokenOf('panel', 'office'), 'thief')).reasonCode).toBe(BAD_CREDENTIALS)
   })
 
+  it('a token is accepted only for its lifetime when the clock of the store is set back', async () => {
+    const later = await new SignJWT({ iss: 'i', sub: 'panel', aud: 'plant', exp: Math.floor(Date.now() / 1_000) + 600 })
+      .setNotBefore(new Date())
+      .setProtectedHeader({ alg: 'ES256', kid: 'k' })
+      .sign(keys.privateKey)
+    const expired = await tokenOf('panel', 'plant', -60_000)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - HOUR })
+    expect((await connectWithToken(later, 'panel-1')).reasonCode).toBe(0)
+    expect((await connectWithToken(expired, 'panel-2')).reasonCode).toBe(BAD_CREDENTIALS)
+  })
+
   it('a stolen token is rejected after its expiry in a replayed CONNECT or AUTH', async () => {
     const token = await tokenOf('panel')
     expect((await connectWithToken(token, 'panel-1')).reasonCode).toBe(0)

@@ -1,8 +1,10 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { displayText } from '../../core/util/bytes.js'
 import { checkFunction } from '../../core/util/check.js'
+import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { type Warn, warnProcess } from '../../node/net/security-warning.js'
+import { StoreClock } from '../service/store-clock.js'
 import type { LoginRequest, LoginResult, Method } from './login.js'
 import { openTokenKeys, type TokenKeys } from './token-keys.js'
 
@@ -41,6 +43,8 @@ const MAX_TOKEN_BYTES = 16_384
 /** Authenticates clients by signed tokens (JWT), such as the tokens of Kubernetes service accounts. */
 export class Tokens {
   readonly #options: TokenOptions
+  /** New tokens stay valid, and old ones expire, when the clock of the machine is set back. */
+  readonly #clock = new StoreClock(systemClock)
   readonly #warn: Warn
   #keys: TokenKeys
 
@@ -92,6 +96,7 @@ export class Tokens {
       ...(issuer !== undefined && { issuer }),
       requiredClaims: ['exp', 'sub'],
       clockTolerance: CLOCK_SKEW_SECONDS,
+      currentDate: new Date(this.#clock.now()),
     })
     // An empty subject names no client, and clients with it would be one principal.
     if (typeof payload.sub !== 'string' || payload.sub === '') throw new errors.JWTInvalid('the subject is empty')

@@ -9,6 +9,7 @@ import type { Policy } from '../access/policy.js'
 import type { Rights } from '../access/rights.js'
 import { Broker, type BrokerOptions } from '../broker/broker.js'
 import type { Log } from '../log/log.js'
+import { StoreClock } from '../service/store-clock.js'
 import { StoreService } from '../service/store-service.js'
 import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
@@ -86,6 +87,7 @@ export class StoreInstance {
     const storeTime = (): number => storeClock.now()
     const handler = new StoreBrokerHandler({ server, engine, clock, storeTime, events, access, rejections, isNode })
     // Connections use the machine's clock, independently of the clock for keys.
+    const machineClock = new StoreClock(systemClock)
     const { maxBufferedBytes: memoryBudget, maxConnectionsPerAddress } = options
     const maxConnections = connectionsWithin(options.maxConnections, warnOfDescriptors)
     const connections = { maxConnections, maxConnectionsPerAddress }
@@ -96,7 +98,7 @@ export class StoreInstance {
       memoryBudget,
     }
     const sysTopics = sysTopicsOf(options)
-    const brokerOptions = { ...options, ...limits, connections, quotas, sysTopics, clock: systemClock }
+    const brokerOptions = { ...options, ...limits, connections, quotas, sysTopics, clock: machineClock }
     const broker: Broker = await Broker.start(brokerOptions, handler)
     // Resuming the server expires keys from previous runs.
     server.resume()
