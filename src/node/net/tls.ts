@@ -4,6 +4,7 @@ import { createSecureContext, type Server, type TLSSocket, type TlsOptions } fro
 import { serverConnectionChannel } from '../../core/diagnostics/server-channels.js'
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { connectionName } from '../limits/network.js'
+import { ClientHandshakes } from './client-handshakes.js'
 
 /** The certificates and the key of a server, as PEM texts. */
 export interface TlsMaterial {
@@ -85,10 +86,15 @@ const codeOf = (error: Error): string => ('code' in error ? String(error.code) :
 /** Sockets in a TLS handshake, which Node does not expose. The socket of a failed handshake is closed. */
 export class TlsHandshakes {
   readonly #sockets = new Map<string, Socket>()
+  readonly #clientHandshakes = new ClientHandshakes()
   #isDestroyed = false
 
-  /** @param listener - name of the server in events */
-  watch(server: Server, listener: string): void {
+  /**
+   * @param listener - name of the server in events
+   * @param requestsCertificates - whether the server requests client certificates, which limits its handshakes
+   */
+  watch(server: Server, listener: string, requestsCertificates = false): void {
+    if (requestsCertificates) this.#clientHandshakes.guard(server)
     server.on('connection', (socket: Socket) => {
       const name = connectionName(socket)
       this.#sockets.set(name, socket)

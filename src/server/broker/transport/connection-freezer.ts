@@ -1,5 +1,6 @@
 import { type Server, Socket } from 'node:net'
-import { Server as TlsServer } from 'node:tls'
+import { TLSSocket, Server as TlsServer } from 'node:tls'
+import { completeHandshake } from '../../../node/net/client-handshakes.js'
 
 /** The number of new connections that a frozen server queues, equal to the default listen backlog of Node. */
 export const MAX_QUEUED_CONNECTIONS = 511
@@ -104,6 +105,7 @@ export class ConnectionFreezer {
         const [socket] = args
         if (!CONNECTION_EVENTS.has(event) || !(socket instanceof Socket))
           return Reflect.apply(emit, server, [event, ...args])
+        if (socket instanceof TLSSocket) completeHandshake(socket)
         if (queued.size >= MAX_QUEUED_CONNECTIONS) socket.destroy()
         else queueConnection(socket, event, queued)
         return true

@@ -98,9 +98,10 @@ export class Listeners {
     this.#connectionLimiter = new ConnectionLimiter(connections, cut => listenersHost.onConnectionCut(cut))
     for (const server of this.servers) {
       const listener = listenerName(server === this.#tcp ? 'tcp' : 'websocket', tls !== undefined)
+      if (server instanceof TlsServer) this.#handshakes.watch(server, listener, tls?.clientCa !== undefined)
+      // Refused connections take no part in a handshake.
       this.#connectionLimiter.guard(server, listener)
       server.on(connectionEvent(server), (socket: Socket) => this.#track(socket))
-      if (server instanceof TlsServer) this.#handshakes.watch(server, listener)
     }
     const origins = new Origins(host, allowedOrigins)
     this.#webSockets = new WebSocketServer({
