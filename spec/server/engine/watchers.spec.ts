@@ -34,6 +34,31 @@ describe('Watchers', () => {
     expect([...watchers.watchersOf('a'), ...watchers.watchersOf('b'), ...watchers.watchersOf('c')]).toEqual(['alice'])
   })
 
+  it('many registrations of a connection are removed in parts, and count no longer after the first', () => {
+    const watchers = new Watchers<string>({ max: 100, maxPerOwner: 10, ownerOf: () => 'owner' })
+    for (let i = 0; i < 10; i++) watchers.add('bob', `k${i}`)
+    watchers.add('alice', 'k0')
+    const bytes = watchers.bytes
+    expect(watchers.removeConnection('bob', 4)).toBe(true)
+    expect([watchers.count, watchers.countOf('bob'), watchers.countOfOwner('owner')]).toEqual([1, 0, 1])
+    expect([...watchers.watchersOf('k0'), ...watchers.watchersOf('k1')]).toEqual(['alice'])
+    expect(watchers.bytes).toBeLessThan(bytes)
+    expect(watchers.removeConnection('bob', 4)).toBe(true)
+    expect(watchers.removeConnection('bob', 4)).toBe(false)
+    expect([...watchers.watchersOf('k0')]).toEqual(['alice'])
+    watchers.removeConnection('alice')
+    expect([watchers.count, watchers.bytes]).toEqual([0, 0])
+  })
+
+  it('a registration of a connection whose earlier registrations are not removed yet counts', () => {
+    const watchers = new Watchers<string>()
+    for (let i = 0; i < 10; i++) watchers.add('bob', `k${i}`)
+    watchers.removeConnection('bob', 1)
+    watchers.add('bob', 'k0')
+    expect([watchers.count, ...watchers.watchersOf('k0'), ...watchers.watchersOf('k1')]).toEqual([1, 'bob'])
+    expect(watchers.removeConnection('bob', 100)).toBe(false)
+  })
+
   it('connections are distinguished by object identity', () => {
     const [first, second] = [{ clientId: 'bob' }, { clientId: 'bob' }]
     const watchers = new Watchers<object>()

@@ -34,6 +34,8 @@ export class Watchers<C> {
   readonly #byKey = new StringMap<WatchedKey<C>>()
   readonly #byConnection = new Map<C, Set<WatchedKey<C>>>()
   readonly #quotas: WatchQuotas<C> | undefined
+  /** The watched keys of connections that have ended, which are removed in parts. They receive no notifications. */
+  readonly #ended = new Map<C, WatchedKey<C>[]>()
   readonly #byOwner = new Map<string, number>()
   readonly #globs: GlobWatchers<C>
   #count = 0
@@ -96,7 +98,8 @@ export class Watchers<C> {
 
   /** Returns the connections that watch a key, in the order of registration. */
   watchersOf(key: string): Iterable<C> {
-    return this.#byKey.get(key)?.connections ?? []
+    const connections = this.#byKey.get(key)?.connections ?? []
+    return this.#ended.size === 0 ? connections : Array.from(connections).filter(each => !this.#ended.has(each))
   }
 
   has(connection: C, key: string): boolean {
@@ -111,6 +114,7 @@ export class Watchers<C> {
   }
 
   add(connection: C, key: string): void {
+    if (this.#ended.has(connection)) this.removeConnection(connection)
     const watched = this.#byKey.get(key) ?? this.#watch(key)
     if (watched.connections.has(connection)) return
     watched.connections.add(connection)
@@ -161,12 +165,22 @@ export class Watchers<C> {
     if (globs > 0) this.#addCount(connection, -WATCHES_PER_GLOB * globs)
   }
 
-  removeConnection(connection: C): void {
+  /**
+   * Removes all registrations of a connection, at most `limit` of its keys in one call. Returns whether keys remain, which
+   * no longer count as watches.
+   */
+  removeConnection(connection: C, limit = Number.POSITIVE_INFINITY): boolean {
     this.removeGlobs(connection)
-    const keys = this.#byConnection.get(connection)
-    this.#byConnection.delete(connection)
-    if (keys !== undefined) this.#addCount(connection, -keys.size)
-    for (const watched of keys ?? []) this.#unwatch(watched, connection)
+    const keys = this.#ended.get(connection) ?? Array.from(this.#byConnection.get(connection) ?? [])
+    if (this.#byConnection.delete(connection)) this.#addCount(connection, -keys.length)
+    for (let count = 0; count < limit; count++) {
+      const watched = keys.pop()
+      if (watched === undefined) break
+      this.#unwatch(watched, connection)
+    }
+    if (keys.length > 0) this.#ended.set(connection, keys)
+    else this.#ended.delete(connection)
+    return keys.length > 0
   }
 
   #watch(key: string): WatchedKey<C> {

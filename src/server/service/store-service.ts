@@ -6,7 +6,7 @@ import type { Client } from '../../core/mqtt5/peer.js'
 import { userPropertyFilter } from '../../core/mqtt5/user-properties.js'
 import { CONTENT_TYPE } from '../../core/protocol/properties.js'
 import type { Dialect, Reply } from '../../core/protocol/replies.js'
-import type { Clock } from '../../core/util/clock.js'
+import { afterIo, type Clock } from '../../core/util/clock.js'
 import type { Engine, EntryResult, KeyChange, RestoreResult } from '../engine/engine.js'
 import type { LoggedWrite, Owner, RestoredRecord } from '../engine/entry.js'
 import type { Log, LogFailure, Sharing } from '../log/log.js'
@@ -85,6 +85,9 @@ export interface RequestMessage extends Incoming {
   readonly isRedelivery?: boolean | undefined
 }
 
+/** The number of watches of an ended connection that are removed before others are served. */
+const MAX_WATCHES_REMOVED = 1_000
+
 /** The counts since the store was opened. */
 export interface Counters {
   requests: number
@@ -122,13 +125,13 @@ export class StoreService implements CommitLoopHost {
   }
 
   constructor(options: StoreServiceOptions) {
-    const { engine, log, clock, afterIo, expiryDelayMs } = options
+    const { engine, log, clock, afterIo: runAfterIo, expiryDelayMs } = options
     this.#options = options
     this.#engine = engine
     this.rules = new TopicRules(options.rights, (...args) => options.onTopicRejected?.(...args))
     this.#watchNotifier = new WatchNotifier(options.dialect, options.notifications === 'subscribed')
     this.#filterProperties = userPropertyFilter(error => options.onError(error))
-    this.#commitLoop = new CommitLoop({ log, engine, clock, afterIo, expiryDelayMs, host: this })
+    this.#commitLoop = new CommitLoop({ log, engine, clock, afterIo: runAfterIo, expiryDelayMs, host: this })
     this.#requestHost = {
       processor: new RequestProcessor(options),
       clock,
@@ -146,8 +149,10 @@ export class StoreService implements CommitLoopHost {
     return serverRequestChannel.begin(job.startTrace(), () => this.#commitLoop.submit(job))
   }
 
-  removeConnection(connection: Client): void {
-    this.#engine.watchers.removeConnection(connection)
+  /** Ends the watches of a connection. Removes many of them in parts, between which other requests are processed. */
+  readonly removeConnection = (connection: Client): void => {
+    const hasMore = this.#engine.watchers.removeConnection(connection, MAX_WATCHES_REMOVED)
+    if (hasMore) (this.#options.afterIo ?? afterIo)(() => this.removeConnection(connection))
   }
 
   /** Loads the records of a dump and notifies watchers. Rejects with {@link CommandError} or {@link LogFailure}. */
