@@ -1,6 +1,7 @@
 import { map, merge } from 'rxjs'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { guard, ReportSubject } from '../../../src/node/net/report-subject.js'
+import { recordWarnings } from '../../support/process-warnings.js'
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 const fail = (text: string) => (): never => {
@@ -12,14 +13,6 @@ const open = () => {
   const got: string[] = []
   reports$.asObservable().subscribe({ next: report => got.push(report), complete: () => got.push('completed') })
   return { reports$, got }
-}
-
-/** Records process warnings instead of printing them. */
-const warnings = (): string[] => {
-  const texts: string[] = []
-  const spy = vi.spyOn(process, 'emitWarning').mockImplementation(text => void texts.push(String(text)))
-  onTestFinished(() => spy.mockRestore())
-  return texts
 }
 
 describe('ReportSubject', () => {
@@ -63,7 +56,7 @@ describe('ReportSubject', () => {
   })
 
   it('a subscriber that throws gets later reports, and its error is a process warning, once', async () => {
-    const texts = warnings()
+    const texts = recordWarnings()
     const { reports$, got } = open()
     let calls = 0
     reports$.asObservable().subscribe(() => {
@@ -91,7 +84,7 @@ describe('guard', () => {
     ],
     ['next after operators', reports$ => guard(reports$).pipe(map(String), map(String)).subscribe(fail('pipeline'))],
   ])('an error of %s is a process warning', async (_, subscribe) => {
-    const texts = warnings()
+    const texts = recordWarnings()
     const { reports$ } = open()
     subscribe(reports$)
     reports$.next('a')

@@ -1,9 +1,10 @@
 import { config } from 'rxjs'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { subscribe } from '../../../src/core/diagnostics/index.js'
 import type { RequestReport } from '../../../src/server/index.js'
 import { eventually } from '../../support/eventually.js'
 import { openStore } from '../../support/open-store.js'
+import { recordWarnings } from '../../support/process-warnings.js'
 import { StoreClient } from '../../support/store-client.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 import { command, textOf } from '../../support/words.js'
@@ -125,8 +126,7 @@ describe('a running store', () => {
   })
 
   it('a running store accepts clients after a subscriber to its faults, audit log or events has thrown', async () => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
-    onTestFinished(() => warn.mockRestore())
+    const texts = recordWarnings()
     const { store } = await openStore({
       authenticate: ({ username = '' }) => {
         if (username === 'mallory') throw new Error('a fault')
@@ -142,7 +142,6 @@ describe('a running store', () => {
     await expect(StoreClient.connect(store.url, 'mallory', { username: 'mallory' })).rejects.toThrow('CONNACK')
     const alice = await StoreClient.ready(store.url, 'alice', { username: 'alice' })
     expect((await alice.request(command('GET k'))).text).toBe('$-1\r\n')
-    const texts = warn.mock.calls.map(([text]) => String(text))
     for (const source of ['faults$', 'audit$', 'a channel'])
       expect(texts.filter(text => text.includes(`subscriber of ${source}`))).toHaveLength(1)
   })
