@@ -174,6 +174,9 @@ describe('invalid options of a key', () => {
     { expiresIn: 0 },
     { fencingToken: 'x' },
     { ifAbsent: true, ifAbsentOrEqual: true },
+    { ...Object({ ifAbsentOrEqual: 'old' }) },
+    { ...Object({ ifAbsent: 1 }) },
+    { ...Object({ persist: 'no' }) },
   ])('set emits an error and sends nothing for the invalid options %o', options => {
     const { key: handle, session } = key()
     expect(record(handle.set('x', options)).error).toEqual(argument)

@@ -1,7 +1,7 @@
 import { fromEvent, Observable, share } from 'rxjs'
 import { Hlc } from '../../core/hlc/hlc.js'
 import type { SetCondition } from '../../core/protocol/commands.js'
-import { checkPositiveInteger, type ForeignOptionNames, type OptionNames } from '../../core/util/check.js'
+import { checkFlag, checkPositiveInteger, type ForeignOptionNames, type OptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, formatValue, HlcError } from '../../core/util/errors.js'
 import type { WriteOptions } from '../requests/commands.js'
 
@@ -24,7 +24,7 @@ export interface DeleteOptions extends RequestOptions {
 export interface SetOptions extends DeleteOptions {
   /** Writes only if the key is absent (`NX`). */
   readonly ifAbsent?: boolean | undefined
-  /** Writes only if the key is absent or already has this value (`NEX`). */
+  /** Writes only if the key is absent or already has the value that is written (`NEX`). */
   readonly ifAbsentOrEqual?: boolean | undefined
   /**
    * Writes only if the key exists and still has this version. Requires the store of this package, because `IFVER` is
@@ -64,6 +64,7 @@ export const ALIASES: ForeignOptionNames = {
 export function checkSetOptions(options: SetOptions, token?: Hlc): WriteOptions {
   const { expiresIn, fencingToken, persist } = options
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
+  for (const name of FLAGS) checkFlag(name, options[name] ?? false)
   return {
     condition: conditionOf(options),
     px: expiresIn,
@@ -72,6 +73,8 @@ export function checkSetOptions(options: SetOptions, token?: Hlc): WriteOptions 
   }
 }
 
+/** Another value, such as one to compare with, would silently count as `true`. */
+const FLAGS = ['ifAbsent', 'ifAbsentOrEqual', 'persist'] as const
 const CONDITIONS = ['ifAbsent', 'ifAbsentOrEqual', 'ifVersion'] as const
 
 function conditionOf(options: SetOptions): SetCondition | undefined {
