@@ -5,6 +5,7 @@ import type { AuditEvent, Fault, StorageStatus } from '../server/index.js'
 /** Describes a change of the storage status. */
 export function storageWords({ state, error }: StorageStatus, isNode: boolean): string {
   if (state === 'kept') return `the store no longer has a problem with its ${isNode ? 'log' : 'directory'}`
+  if (error instanceof StateStoreError && error.code === 'keys-missing') return error.message
   if (state === 'degraded') return `the store works, but its log is not replicated as configured: ${reason(error)}`
   if (state === 'waiting')
     return `requests wait until the log is available${error === undefined ? '' : `: ${reason(error)}`}`

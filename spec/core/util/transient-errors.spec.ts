@@ -23,6 +23,7 @@ const CODES: Record<ErrorCode, boolean> = {
   diverged: false,
   format: false,
   'in-use': false,
+  'keys-missing': false,
   'lock-unknown': false,
   payload: false,
   decode: false,

@@ -89,7 +89,7 @@ it('a store that takes over again no longer has the storage status of its earlie
   await eventually(() => controller.state.state === 'standby')
   await other.close()
   await eventually(() => controller.state.state === 'serving')
-  expect(controller.storage.state).toBe('kept')
+  expect(controller.storage.state).toBe('degraded')
 })
 
 it('a store whose connection is lost while it closes does not wait for its last answers', async () => {

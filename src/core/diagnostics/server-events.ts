@@ -125,7 +125,7 @@ export interface ServerAccessEvent {
    * `order`: an operation by a user of the console. `keys-unavailable`: the keys of tokens could not be fetched, for the
    * given reason.
    */
-  readonly event: 'login' | 'refused' | 'order' | 'keys-unavailable'
+  readonly event: 'login' | 'refused' | 'order' | 'takeover' | 'keys-unavailable'
   readonly outcome?: 'accepted' | 'refused' | undefined
   readonly action?: 'connect' | 'publish' | 'subscribe' | 'read' | 'write' | undefined
   /** `quota` if a permitted action was rejected by a limit. */

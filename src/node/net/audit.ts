@@ -12,10 +12,10 @@ export interface AuditEvent {
   /** Time of the event in ISO 8601, such as `2026-01-02T12:15:16.017Z`. */
   readonly time: string
   /**
-   * `order`: an operation by a user of the console. `cut`: `count` connections ended because of a limit. `suppressed`:
+   * `order`: an operation by a user of the console. `takeover`: a store took over without the keys of another one. `cut`: `count` connections ended because of a limit. `suppressed`:
    * `count` further events in the same second, which are only counted.
    */
-  readonly event: 'login' | 'refused' | 'order' | 'cut' | 'suppressed'
+  readonly event: 'login' | 'refused' | 'order' | 'takeover' | 'cut' | 'suppressed'
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly address?: string | undefined
@@ -34,7 +34,7 @@ export interface AuditEvent {
 
 /** An event that is published without counting. `cut` and `suppressed` are counts that only the audit log has. */
 export type AccessReport = Omit<AuditEvent, 'time' | 'event' | 'count'> & {
-  readonly event: 'login' | 'refused' | 'order'
+  readonly event: 'login' | 'refused' | 'order' | 'takeover'
 }
 
 /** Maximum number of events per second, because repeated rejections must not fill the disk. */

@@ -6,7 +6,7 @@ import type { ServiceSession } from '../../client/session/session.js'
 import { AWAY, INSTANCE_TOPIC } from '../../core/protocol/topics.js'
 import { randomBytes, toHex } from '../../core/util/bytes.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, type StateStoreError } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, StateStoreError } from '../../core/util/errors.js'
 import { Audit, type AuditEvent } from '../../node/net/audit.js'
 import { guard } from '../../node/net/report-subject.js'
 import type { Policy } from '../access/policy.js'
@@ -56,6 +56,8 @@ export class FailoverController {
   readonly #storage: StorageManager
   #role: Role = { role: 'none' }
   #isReopening = false
+  /** Whether another service was active, whose keys this store may not have. */
+  #hasSeenActive = false
   #cancelRetry: () => void = () => undefined
   #closed: Promise<void> | undefined
   /** Resolves when the last task is done. The tasks that open and release the storage run one after another. */
@@ -135,7 +137,14 @@ export class FailoverController {
     const store = connect(this.#url, { ...connection, clientId: id, sessionExpiry: 0 })
     const events = {
       onServed: () => {
-        if (this.state.state !== 'standby') this.#setState({ state: 'standby' })
+        this.#hasSeenActive = true
+        void this.#storage.detectSharing().then(() => {
+          if (this.#role.role === 'standby' && this.state.state !== 'standby') this.#setState({ state: 'standby' })
+        })
+      },
+      hasToWait: (wasInterrupted: boolean) => {
+        const isDurable = this.#settings.keyspace.data !== undefined
+        return this.#isMissingKeys && (isDurable || wasInterrupted)
       },
       onFree: () => this.#enqueue(() => this.#activate()),
       onDisconnected: (cause: StateStoreError) => this.#setState({ state: 'reconnecting', cause }),
@@ -162,10 +171,23 @@ export class FailoverController {
     const opened = await this.#open()
     if (opened !== undefined) {
       this.#role = { role: 'active', service: this.#newService(opened) }
+      if (this.#isMissingKeys) this.#reportMissingKeys()
+      this.#hasSeenActive = false
       return
     }
     this.#role = { role: 'none' }
     if (!this.#storage.isOpenOnStandby) this.#setState({ state: 'standby' })
+  }
+
+  get #isMissingKeys(): boolean {
+    return this.#hasSeenActive && !this.#storage.hasAllKeys
+  }
+
+  #reportMissingKeys(): void {
+    const error = keysMissingError()
+    this.#storage.reportMissingKeys(error)
+    this.#audit.report({ event: 'takeover', reason: 'keys-missing' })
+    this.#reportFault(error)
   }
 
   /** Opens the storage, or schedules a retry if it cannot be opened now. */
@@ -223,6 +245,7 @@ export class FailoverController {
     else
       this.#enqueue(async () => {
         await this.#release()
+        this.#hasSeenActive = true
         this.#setState({ state: 'standby' })
         this.#startProbing(true)
       })
@@ -267,6 +290,20 @@ export class FailoverController {
     this.#subjects.faults$.next({ clientId: '', error })
   }
 }
+
+declare module '../../core/util/errors.js' {
+  interface ErrorCodes {
+    /** A store took over from another one whose keys it does not have. */
+    'keys-missing': true
+  }
+}
+
+const keysMissingError = (): StateStoreError =>
+  new StateStoreError(
+    'keys-missing',
+    'this store took over from another one that did not return, and does not have the keys written there: stop this ' +
+      'store to have the other one serve its keys again, and use `--log` or a shared directory',
+  )
 
 /** The time for which the broker keeps the session and its queued requests after a disconnect. */
 const SESSION_EXPIRY_MS = 30_000

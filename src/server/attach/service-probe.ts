@@ -22,8 +22,20 @@ const MAX_TIMEOUTS = { unknown: 3, known: 4 }
 /** The reason code `Not authorized` (MQTT 5.0, section 2.4). */
 const NOT_AUTHORIZED = 135
 
+/**
+ * The time for which a former active service has priority over a standby that does not have its keys, counted from the
+ * first probe that finds no service at a reachable broker.
+ */
+export const FORMER_ACTIVE_PRIORITY_MS = 15_000
+
 interface ServiceProbeEvents {
   onServed(): void
+  /**
+   * Returns whether to give the former active service time to return.
+   *
+   * @param wasInterrupted - whether the connection to the broker was lost since a service answered
+   */
+  hasToWait(wasInterrupted: boolean): boolean
   onFree(): void
   /** Called when the broker is unreachable. The probe continues. */
   onDisconnected(cause: StateStoreError): void
@@ -40,6 +52,9 @@ export class ServiceProbe {
   readonly #clock: Clock
   readonly #events: ServiceProbeEvents
   #timeouts = 0
+  #wasInterrupted = false
+  /** The time when no service was found first, in monotonic ms. */
+  #freeSince: number | undefined
   #maxTimeouts: number
   readonly #status: Subscription
   #request: Subscription | undefined
@@ -52,7 +67,10 @@ export class ServiceProbe {
     this.#clock = clock
     this.#events = events
     this.#status = store.status$.subscribe(status => {
-      if (status.state === 'reconnecting') events.onDisconnected(status.cause)
+      if (status.state !== 'reconnecting') return
+      this.#wasInterrupted = true
+      this.#freeSince = undefined
+      events.onDisconnected(status.cause)
     })
     this.#probe()
   }
@@ -76,6 +94,8 @@ export class ServiceProbe {
 
   #onServed(): void {
     this.#timeouts = 0
+    this.#wasInterrupted = false
+    this.#freeSince = undefined
     this.#maxTimeouts = MAX_TIMEOUTS.known
     this.#events.onServed()
     this.#cancel = this.#clock.schedule(PROBE_INTERVAL_MS, () => this.#probe())
@@ -83,7 +103,7 @@ export class ServiceProbe {
 
   #onError(error: unknown): void {
     if (!(error instanceof StateStoreError)) throw error
-    if (error.code === 'no-store') this.#events.onFree()
+    if (error.code === 'no-store') this.#onFree()
     else if (error.code === 'timeout') this.#onTimeout(error)
     else if (error instanceof ClosedError)
       this.#events.onFailed(error.cause instanceof StateStoreError ? error.cause : error)
@@ -95,8 +115,16 @@ export class ServiceProbe {
   #onTimeout({ cause }: StateStoreError): void {
     // Timeouts without a connection do not count.
     if (cause === undefined) this.#timeouts++
-    if (this.#timeouts >= this.#maxTimeouts) this.#events.onFree()
+    if (this.#timeouts >= this.#maxTimeouts) this.#onFree()
     else this.#probe()
+  }
+
+  #onFree(): void {
+    const now = this.#clock.monotonic()
+    this.#freeSince ??= now
+    const remainingMs = this.#freeSince + FORMER_ACTIVE_PRIORITY_MS - now
+    if (remainingMs <= 0 || !this.#events.hasToWait(this.#wasInterrupted)) this.#events.onFree()
+    else this.#cancel = this.#clock.schedule(Math.min(remainingMs, PROBE_INTERVAL_MS), () => this.#probe())
   }
 }
 

@@ -6,6 +6,7 @@ import { STORAGE_KEPT } from '../host/store-events.js'
 import type { StorageStatus } from '../host/store-server.js'
 import type { Availability } from '../log/cluster/log-health-monitor.js'
 import { StreamError } from '../log/cluster/stream.js'
+import { lockOwner } from '../log/disk/lock.js'
 import { createStorage, type NodeHost, type OpenedStorage, type Storage } from '../storage/storage.js'
 import type { Settings } from './options.js'
 
@@ -34,12 +35,36 @@ export class StorageManager {
   readonly #cancelled$ = new ReplaySubject<void>(1)
   #open: { readonly storage: Storage; readonly opened: OpenedStorage } | undefined
   #status: StorageStatus['state'] = 'kept'
+  /** Whether another process held the directory while it was the active service. */
+  #isDirectoryShared = false
+  #isDetecting = false
+  #missingKeys: StateStoreError | undefined
 
   constructor(settings: Settings, rights: KeyRights<Client> | undefined, host: StorageManagerHost) {
     this.isOpenOnStandby = settings.keyspace.log !== undefined
     this.#settings = settings
     this.#rights = rights
     this.#host = host
+  }
+
+  /** Whether this store has all keys of the former active service when it takes over. */
+  get hasAllKeys(): boolean {
+    return this.isOpenOnStandby || this.#isDirectoryShared
+  }
+
+  /** Finds out whether the active service uses the same directory. */
+  async detectSharing(): Promise<void> {
+    const { data } = this.#settings.keyspace
+    if (data === undefined || this.#isDirectoryShared || this.#isDetecting) return
+    this.#isDetecting = true
+    this.#isDirectoryShared = (await lockOwner(data).catch(() => undefined)) !== undefined
+    this.#isDetecting = false
+  }
+
+  /** Reports that keys of the former active service may be missing, until the storage is released. */
+  reportMissingKeys(error: StateStoreError): void {
+    this.#missingKeys = error
+    this.setStatus(STORAGE_KEPT)
   }
 
   get opened(): OpenedStorage | undefined {
@@ -66,6 +91,7 @@ export class StorageManager {
   async release(): Promise<void> {
     const open = this.#open
     this.#open = undefined
+    this.#missingKeys = undefined
     if (!this.isOpenOnStandby) this.setStatus(STORAGE_KEPT)
     await open?.opened.log.close()
     await open?.storage.release()
@@ -123,7 +149,10 @@ export class StorageManager {
   }
 
   /** Reports a status unless the storage has this status already. */
-  setStatus(status: StorageStatus): void {
+  setStatus(reported: StorageStatus): void {
+    const error = this.#missingKeys
+    const status: StorageStatus =
+      reported.state === 'kept' && error !== undefined ? { state: 'degraded', error } : reported
     if (status.state === this.#status) return
     this.#status = status.state
     this.#host.onStatus(status)

@@ -186,6 +186,11 @@ export const METRICS = {
   }),
   rx_statestore_log_rejected_total: counter('Log', LOG, 'Entries that the log rejected.', { labels: ['problem'] }),
   rx_statestore_log_snapshots_total: counter('Log', LOG, 'Snapshots written.'),
+  rx_statestore_incomplete_takeovers_total: counter(
+    'Resources',
+    'rx-statestore:access',
+    'Takeovers of an attached store without the keys of the former active store.',
+  ),
   rx_statestore_log_snapshots_failed_total: counter('Log', LOG, 'Snapshots that could not be written.'),
   rx_statestore_log_elections_total: counter(
     'Log',

@@ -70,6 +70,7 @@ export class EventCounters {
   #writtenBytes = 0
   #snapshots = 0
   #failedSnapshots = 0
+  #incompleteTakeovers = 0
   #position = 0
 
   constructor(registry: MetricsRegistry, clock: Pick<Clock, 'monotonic'>) {
@@ -142,6 +143,7 @@ export class EventCounters {
       rx_statestore_log_rejected_total: this.#rejectedEntries.samples(),
       rx_statestore_log_snapshots_total: one(this.#snapshots),
       rx_statestore_log_snapshots_failed_total: one(this.#failedSnapshots),
+      rx_statestore_incomplete_takeovers_total: one(this.#incompleteTakeovers),
       rx_statestore_log_elections_total: this.#elections.samples(),
       rx_statestore_log_position: one(this.#position),
     } as const satisfies Record<string, readonly Sample[]>
@@ -203,6 +205,7 @@ export class EventCounters {
   #onAccess({ event, outcome, action, reason, clientId }: ServerAccessEvent): void {
     if (event === 'login' && outcome === 'accepted') this.#countsOf(clientId).logins++
     else if (event === 'login') this.#rejectedLogins++
+    else if (event === 'takeover') this.#incompleteTakeovers++
     else if (event === 'keys-unavailable') this.#keyFailures++
     else if (event === 'refused' && reason === 'quota') this.#quotaRejections.add(action ?? 'other')
     else if (event === 'refused') this.#countsOf(clientId).denied++
