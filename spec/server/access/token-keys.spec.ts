@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import net from 'node:net'
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { utf8 } from '../../../src/core/util/bytes.js'
@@ -68,6 +69,21 @@ async function openServer() {
 }
 
 const advance = (ms: number): void => void vi.setSystemTime(Date.now() + ms)
+
+describe('a key server with several IP addresses', () => {
+  it('each address gets a part of the timeout, which shrinks after failures', async () => {
+    const { state, login } = await openServer()
+    const connecting = vi.spyOn(net.Socket.prototype, 'connect')
+    onTestFinished(() => connecting.mockRestore())
+    state.answer = 503
+    for (let i = 0; i < 3; i++) {
+      await login(first)
+      advance(HOUR_MS)
+    }
+    const times = connecting.mock.calls.map(([options]) => Object(options)[0].autoSelectFamilyAttemptTimeout)
+    expect(times).toEqual([2_500, 1_250, 625])
+  })
+})
 
 describe('The keys of a key server', () => {
   it.each([

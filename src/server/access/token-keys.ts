@@ -1,3 +1,6 @@
+import http from 'node:http'
+import https from 'node:https'
+import type { TcpSocketConnectOpts } from 'node:net'
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -6,6 +9,7 @@ import {
   type JWTVerifyGetKey,
 } from 'jose'
 import { serverAccessChannel } from '../../core/diagnostics/server-channels.js'
+import { addressTimeout } from '../../core/util/address-timeout.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue, reason } from '../../core/util/errors.js'
 import { formatUrl } from '../../core/util/format-url.js'
@@ -61,6 +65,7 @@ class RemoteTokenKeys implements TokenKeys {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   #last: FetchedKeys | undefined
   #failure: string | undefined
+  #failedAttempts = 0
 
   constructor(url: URL, warn: Warn, clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#address = url.href
@@ -83,10 +88,11 @@ class RemoteTokenKeys implements TokenKeys {
 
   readonly #fetch: FetchImplementation = async (...request) => {
     try {
-      const text = await fetchKeys(...request)
+      const text = await fetchKeys(addressTimeout(FETCH_TIMEOUT_MS, this.#failedAttempts), ...request)
       this.#last = { text, time: this.#clock.now(), monotonic: this.#clock.monotonic() }
       if (this.#failure !== undefined) this.#warn(`the key server ${this.#name} works again`)
       this.#failure = undefined
+      this.#failedAttempts = 0
       return Response.json(JSON.parse(text))
     } catch (error) {
       this.#onFailure(error)
@@ -98,7 +104,8 @@ class RemoteTokenKeys implements TokenKeys {
 
   #onFailure(error: unknown): void {
     const isFirst = this.#failure === undefined
-    // A message of `fetch` may quote an address with a password.
+    this.#failedAttempts++
+    // A message may quote an address with a password.
     this.#failure = reason(error).replaceAll(this.#address, this.#name)
     serverAccessChannel.publish({ event: 'keys-unavailable', reason: this.#failure })
     const { problem } = this
@@ -115,12 +122,20 @@ class RemoteTokenKeys implements TokenKeys {
 }
 
 /** Fetches a JWK set as text. Rejects for a text that is not a JWK set. */
-async function fetchKeys(...[url, init]: Parameters<FetchImplementation>): Promise<string> {
-  const response = await fetch(url, init)
-  if (response.status !== 200) throw new Error(`status ${response.status}`)
+async function fetchKeys(
+  addressTimeoutMs: number,
+  ...[url, { headers, signal }]: Parameters<FetchImplementation>
+): Promise<string> {
+  const response = await get(url, {
+    headers: Object.fromEntries(headers),
+    signal,
+    // `fetch` has no such option.
+    autoSelectFamilyAttemptTimeout: addressTimeoutMs,
+    agent: false,
+  })
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response) {
     size += chunk.length
     if (size > MAX_KEYS_BYTES) throw new Error(`more than ${MAX_KEYS_BYTES} bytes`)
     chunks.push(chunk)
@@ -129,3 +144,18 @@ async function fetchKeys(...[url, init]: Parameters<FetchImplementation>): Promi
   createLocalJWKSet(JSON.parse(text))
   return text
 }
+
+/** Requests a URL. Rejects for another status than 200, because a redirection may lead anywhere. */
+async function get(url: string, options: https.RequestOptions & TcpSocketOptions): Promise<http.IncomingMessage> {
+  const { get } = url.startsWith('https:') ? https : http
+  return new Promise((resolve, reject) => {
+    const request = get(url, options, response => {
+      if (response.statusCode === 200) return resolve(response)
+      request.destroy()
+      reject(new Error(`status ${response.statusCode}`))
+    })
+    request.on('error', error => reject(options.signal?.aborted ? options.signal.reason : error))
+  })
+}
+
+type TcpSocketOptions = Pick<TcpSocketConnectOpts, 'autoSelectFamilyAttemptTimeout'>
