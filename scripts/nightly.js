@@ -29,6 +29,7 @@ const STEPS = {
   fuzz: { command: vitest('spec/system/attacks/fuzz'), env: { FUZZ_PACKETS: '10000000' } },
   hivemq: { command: vitest('spec/system/interop/hivemq'), env: { HIVEMQ: '1' } },
   toolchains: { command: vitest('spec/system/frameworks/toolchains'), env: { TOOLCHAINS: '1' } },
+  background: { command: vitest('spec/system/browser/background'), env: { BACKGROUND: '1' } },
   chaos: { command: chaos('main.js') },
   'chaos-data': { command: chaos('main.js', '--data') },
   'chaos-mosquitto': { command: chaos('main.js', '--mosquitto') },
