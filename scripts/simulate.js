@@ -1,5 +1,5 @@
 // Simulates new schedules on all cores for a given time: npm run simulate -- --minutes 15 [--seed n] [--only
-// watch|nodes|beside|cluster|glob|lease|optimistic|shadow|broker|pubsub] [--cores n] Each failure is shrunk, and
+// watch|nodes|beside|cluster|glob|lease|optimistic|shadow|broker|pubsub|wake] [--cores n] Each failure is shrunk, and
 // printed once per family. The exit code is 1 if there was a failure. Replay a failure with `SEED=n`; see
 // CONTRIBUTING.md.
 
@@ -12,7 +12,19 @@ import { rolldown } from 'rolldown'
 
 /** @typedef {{ done: Record<string, number>, failures: { suite: string, seed: number, family: string, report?: string }[] }} News */
 
-const SUITES = ['watch', 'nodes', 'beside', 'cluster', 'glob', 'lease', 'optimistic', 'shadow', 'broker', 'pubsub']
+const SUITES = [
+  'watch',
+  'nodes',
+  'beside',
+  'cluster',
+  'glob',
+  'lease',
+  'optimistic',
+  'shadow',
+  'broker',
+  'pubsub',
+  'wake',
+]
 const SEEDS = 2 ** 32
 const PROGRESS = 60_000
 const WORKER = new URL('../spec/simulation/marathon.ts', import.meta.url).pathname

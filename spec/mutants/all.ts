@@ -9,6 +9,7 @@ import { nodes } from './nodes.js'
 import { optimistic } from './optimistic.js'
 import { pubsub } from './pubsub.js'
 import { shadow } from './shadow.js'
+import { wake } from './wake.js'
 import { watch } from './watch.js'
 
 const MUTANTS: readonly (readonly [SuiteName, Mutants])[] = [
@@ -23,6 +24,7 @@ const MUTANTS: readonly (readonly [SuiteName, Mutants])[] = [
   ['faulty-engine', faultyEngine],
   ['broker', broker],
   ['pubsub', pubsub],
+  ['wake', wake],
 ]
 
 /** All mutants. */

@@ -9,6 +9,7 @@ import { suite as nodes } from './suites/nodes.js'
 import { suite as optimistic } from './suites/optimistic.js'
 import { suite as pubsub } from './suites/pubsub.js'
 import { suite as shadow } from './suites/shadow.js'
+import { suite as wake } from './suites/wake.js'
 import { suite as watch } from './suites/watch.js'
 
 /**
@@ -28,6 +29,7 @@ export const SUITES = {
   shadow,
   broker,
   pubsub,
+  wake,
 } as const satisfies Record<string, Suite>
 
 export type SuiteName = keyof typeof SUITES

@@ -12,7 +12,7 @@ import { toSubscribeFilters } from './mqttjs-internals.js'
 import { MAX_OWN_IDS, OwnPacketIds, Publisher, SharedPacketIds } from './publisher.js'
 import { disconnectMessage, isFatalReason, isLoginRefusal } from './reasons.js'
 import type { ConnectionInfo, Done, InboundMessage, MqttSession, ServiceSession, SessionListener } from './session.js'
-import { onWake, wakeTimeout } from './wake.js'
+import { onWake, WakeCheck } from './wake.js'
 
 /** Maximum silence of the broker before SUBACK, after which the connection is dropped, ms; `connectTimeout` if longer. */
 const SUBACK_TIMEOUT_MS = 10_000
@@ -64,7 +64,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   #hasConnected = false
   #stopWakeChecks: () => void = () => undefined
   readonly #connectTimeoutMs: number
-  #cancelWakeCheck: (() => void) | undefined
+  readonly #wakeCheck: WakeCheck
   /** Functions that end the wait for the latest SUBACK, by the subscribed filters. */
   readonly #subackWaits = new Map<string, () => void>()
 
@@ -83,6 +83,12 @@ export class MqttJsSession implements MqttSession, ServiceSession {
         streamFailed: error => this.#lossDetails.streamFailed(error),
       })
     this.#clock = clock
+    const link = {
+      received: () => this.received,
+      ping: () => client.sendPing(),
+      onDead: () => this.#abort(new Error('no response after system sleep')),
+    }
+    this.#wakeCheck = new WakeCheck(link, clock, this.#connectTimeoutMs)
     this.isShared = own === undefined
     this.clientId = client.options.clientId ?? ''
   }
@@ -241,8 +247,7 @@ export class MqttJsSession implements MqttSession, ServiceSession {
   }
 
   #endWaits(): void {
-    this.#cancelWakeCheck?.()
-    this.#cancelWakeCheck = undefined
+    this.#wakeCheck.cancel()
     for (const stop of this.#subackWaits.values()) stop()
   }
 
@@ -314,18 +319,8 @@ export class MqttJsSession implements MqttSession, ServiceSession {
 
   /** Checks the connection, which may have died silently while the machine slept. */
   #onWake(): void {
-    const client = this.#client
-    if (!client.connected) {
-      this.#connectionManager?.skipRetryDelay()
-      return
-    }
-    if (this.#cancelWakeCheck) return
-    const { received } = this
-    client.sendPing()
-    this.#cancelWakeCheck = this.#clock.schedule(wakeTimeout(this.#connectTimeoutMs), () => {
-      this.#cancelWakeCheck = undefined
-      if (received !== undefined && this.received === received) this.#abort(new Error('no response after system sleep'))
-    })
+    if (this.#client.connected) this.#wakeCheck.start()
+    else this.#connectionManager?.skipRetryDelay()
   }
 
   #giveUp(cause: StateStoreError): void {

@@ -24,4 +24,41 @@ export function onWake(clock: Clock, task: () => void): () => void {
 }
 
 /** Returns the maximum silence of a connection after a jump, ms. It is longer if a long round trip is expected. */
-export const wakeTimeout = (connectTimeoutMs: number): number => Math.max(WAKE_TIMEOUT_MS, 0.3 * connectTimeoutMs)
+const wakeTimeout = (connectTimeoutMs: number): number => Math.max(WAKE_TIMEOUT_MS, 0.3 * connectTimeoutMs)
+
+export interface CheckedLink {
+  /** Returns the number of bytes received so far, if known. */
+  received(): number | undefined
+  ping(): void
+  /** Called if no byte has arrived since the ping. */
+  onDead(): void
+}
+
+/** Checks whether a connection has survived system sleep. One check at a time. */
+export class WakeCheck {
+  readonly #link: CheckedLink
+  readonly #clock: Clock
+  readonly #timeoutMs: number
+  #cancel: (() => void) | undefined
+
+  constructor(link: CheckedLink, clock: Clock, connectTimeoutMs: number) {
+    this.#link = link
+    this.#clock = clock
+    this.#timeoutMs = wakeTimeout(connectTimeoutMs)
+  }
+
+  start(): void {
+    if (this.#cancel) return
+    const received = this.#link.received()
+    this.#link.ping()
+    this.#cancel = this.#clock.schedule(this.#timeoutMs, () => {
+      this.#cancel = undefined
+      if (received !== undefined && this.#link.received() === received) this.#link.onDead()
+    })
+  }
+
+  cancel(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+}
