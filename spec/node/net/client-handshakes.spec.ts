@@ -49,6 +49,7 @@ async function open() {
     accepted.push(socket)
     socket.on('error', () => undefined)
     socket.on('data', data => socket.write(data))
+    socket.on('end', () => socket.end('end'))
   })
   const port = await listen(server)
   const dial = (options: object): TLSSocket => {
@@ -95,12 +96,14 @@ describe.each(['TLSv1.2', 'TLSv1.3'] as const)('A server that requests certifica
 
   it('a trusted client has its addresses, and both sides can end the connection', async () => {
     const { dial, accepted } = await open()
-    const socket = dial({ ...versions, ...client })
+    const socket = dial({ ...versions, ...client, allowHalfOpen: true })
     await echo(socket, Buffer.from('a'))
     const [secure] = accepted
     expect(secure).toMatchObject({ remoteAddress: '127.0.0.1', remotePort: socket.localPort, authorized: true })
     expect(secure?.localPort).toBe(socket.remotePort)
     socket.end()
+    const [last] = await once(socket, 'data')
+    expect(String(last)).toBe('end')
     await Promise.all([once(socket, 'close'), secure && once(secure, 'close')])
   })
 })

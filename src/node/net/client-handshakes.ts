@@ -60,6 +60,8 @@ export class ClientHandshakes {
 
   #createStream(socket: Socket): HandshakeStream {
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_DELAY_MS)
+    // The TLS connection, which inherits this, decides when the socket ends.
+    socket.allowHalfOpen = true
     return new HandshakeStream(socket, this.#rates.of(networkOf(socket.remoteAddress ?? '')), this.#clock)
   }
 }
