@@ -54,7 +54,8 @@ export interface QuotaOptions {
   readonly maxBufferedBytes?: number | undefined
   /**
    * The maximum number of connections, unauthenticated connections included. Further connections are closed
-   * immediately. Default: 50,000.
+   * immediately. Default: 50,000, or as many as the limit of open files allows. A larger number that is given is lowered to
+   * that limit, with a warning.
    */
   readonly maxConnections?: number | undefined
   /** The maximum number of connections per address. This machine is exempt. Default: 1,000. */

@@ -15,7 +15,7 @@ import type { OpenedStorage } from '../storage/storage.js'
 import { volatileRule } from '../storage/storage-options.js'
 import { StoreBrokerHandler } from './broker-handler.js'
 import type { CheckedOptions } from './options.js'
-import { brokerQuotas, keyQuotas } from './quotas.js'
+import { brokerQuotas, keyQuotas, QUOTAS } from './quotas.js'
 import { RejectionAudit } from './rejection-audit.js'
 import { type AccessControl, rightsOf } from './security.js'
 import { type StoreEvents, storageStatusOf } from './store-events.js'
@@ -89,7 +89,9 @@ export class StoreInstance {
     // Connections use the machine's clock, independently of the clock for keys.
     const machineClock = new StoreClock(systemClock)
     const { maxBufferedBytes: memoryBudget, maxConnectionsPerAddress } = options
-    const maxConnections = connectionsWithin(options.maxConnections, warnOfDescriptors)
+    // The default means as many as possible, so fewer are no surprise.
+    const isDefault = options.maxConnections === QUOTAS.maxConnections.default
+    const maxConnections = connectionsWithin(options.maxConnections, isDefault ? () => undefined : warnOfDescriptors)
     const connections = { maxConnections, maxConnectionsPerAddress }
     const quotas = brokerQuotas(options)
     const limits = {
