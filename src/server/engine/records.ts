@@ -95,7 +95,7 @@ export class Records {
    */
   put(id: string, record: StoredRecord, old = this.#byId.get(id)): void {
     const { value, version, fencingToken, expiresAt, volatile, owner } = record
-    if (old?.deadline) this.#expiries.remove(old.deadline)
+    this.#removeDeadline(old)
     if (old === undefined) this.#keyspace++
     else this.#subtract(old)
     const number = old?.number ?? this.order.add(id)
@@ -132,7 +132,7 @@ export class Records {
   remove(id: string): boolean {
     const removed = this.#byId.get(id)
     if (removed === undefined) return false
-    if (removed.deadline) this.#expiries.remove(removed.deadline)
+    this.#removeDeadline(removed)
     this.#byId.delete(id)
     this.order.remove(removed.number)
     this.#keyspace++
@@ -173,6 +173,13 @@ export class Records {
 
   *entries(): Iterable<readonly [key: Uint8Array, record: StoredRecord]> {
     for (const [id, record] of this.#byId) if (!this.#hasExpired(record)) yield [fromBinaryString(id), record]
+  }
+
+  // A state that was captured without expired keys has no `expiredUntil`, so it must end with the last of these keys.
+  #removeDeadline(record: IndexedRecord | undefined): void {
+    if (record?.deadline === undefined) return
+    this.#expiries.remove(record.deadline)
+    if (this.#expiredUntil !== Number.NEGATIVE_INFINITY) this.restoreExpiredUntil(this.#expiredUntil)
   }
 
   #hasExpired({ expiresAt }: StoredRecord): boolean {
