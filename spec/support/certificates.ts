@@ -30,9 +30,9 @@ export class Authority implements Pair {
   }
 
   /** Issues a certificate for a subject and for `localhost` and 127.0.0.1. */
-  issue(subject: string, { days = 2, authority = false, claimsKeyOf }: IssueOptions = {}): Pair {
-    const claimedKey = claimsKeyOf?.key
-    return certificate({ subject, days, authority, claimedKey, issuer: { subject: this.#subject, key: this.key } })
+  issue(subject: string, { days = 2, authority = false, claimsKeyOf, claimsIssuer = this }: IssueOptions = {}): Pair {
+    const issuer = { subject: this.#subject, key: this.key, claimedKey: claimsIssuer.key }
+    return certificate({ subject, days, authority, claimedKey: claimsKeyOf?.key, issuer })
   }
 
   /** Writes a certificate and its key to files, and returns the paths. */
@@ -53,6 +53,8 @@ export interface IssueOptions {
   readonly authority?: boolean
   /** The authority whose key the certificate names as its own, as a forger does. Default: its own key. */
   readonly claimsKeyOf?: Pair | undefined
+  /** The authority whose key the certificate names as its issuer's. Default: the key that signs it. */
+  readonly claimsIssuer?: Pair | undefined
 }
 
 const DAY_MS = 86_400_000
@@ -72,7 +74,7 @@ const ATTRIBUTES = new Map([
 interface CertificateOptions {
   readonly subject: string
   /** Default: the certificate signs itself. */
-  readonly issuer?: { readonly subject: string; readonly key: string }
+  readonly issuer?: { readonly subject: string; readonly key: string; readonly claimedKey: string }
   readonly authority: boolean
   /** The days until the certificate expires. Default 2. */
   readonly days?: number
@@ -92,7 +94,7 @@ function certificate({ subject, issuer, authority, days = 2, claimedKey }: Certi
       ? sequence(BASIC_CONSTRAINTS, trueValue, octets(sequence(trueValue)))
       : sequence(ALTERNATIVE_NAME, octets(LOCALHOST)),
     sequence(SUBJECT_KEY, octets(octets(identifierOf(claimedKey ?? privateKey)))),
-    sequence(AUTHORITY_KEY, octets(sequence(tagged(0x80, identifierOf(signingKey))))),
+    sequence(AUTHORITY_KEY, octets(sequence(tagged(0x80, identifierOf(issuer?.claimedKey ?? signingKey))))),
   ]
   const content = sequence(
     // Version 3.

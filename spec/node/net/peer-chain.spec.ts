@@ -49,6 +49,17 @@ describe('The issuers of a client certificate', () => {
     expect(chainOf(leaf, [forgedRoot, forgedAdmins], [root])).toEqual(['CN=Root'])
   })
 
+  it('a forged issuer that claims another authority as its own issuer is ignored', () => {
+    const users = new Authority('/CN=Users', root)
+    const options = { authority: true, claimsKeyOf: users, claimsIssuer: admins }
+    const forgedUsers = new Authority('/CN=Admins').issue('/CN=Users', options)
+    const leaf = users.issue('/CN=evil')
+    expect(parse(leaf).checkIssued(parse(forgedUsers))).toBe(true)
+    expect(parse(forgedUsers).checkIssued(parse(admins))).toBe(true)
+    expect(chainOf(leaf, [forgedUsers, admins], [root])).toBeUndefined()
+    expect(chainOf(leaf, [forgedUsers, users, admins], [root])).toEqual(['CN=Users', 'CN=Root'])
+  })
+
   it('a forged issuer before the real one does not hide it', () => {
     const forged = new Authority('/CN=Other').issue('/CN=Admins', { authority: true, claimsKeyOf: admins })
     expect(chainOf(client, [forged, admins], [root])).toEqual(['CN=Admins', 'CN=Root'])
