@@ -71,7 +71,14 @@ describe('a standby without the keys of the former active service', () => {
     expect(await openClient(url).key('a', text).get()).toMatchObject({ value: 'kept' })
   })
 
-  it('a standby in memory waits only if its own connection was lost', async () => {
+  it('a standby in memory does not wait while its own connection lasts', async () => {
+    const { clock, first, second } = await open({}, {})
+    await first.close()
+    clock.advance(1_000)
+    await eventually(() => second.state.state === 'serving')
+  })
+
+  it('a standby in memory waits if its own connection was lost', async () => {
     const { clock, link, first, second } = await open({}, {})
     link.cut()
     await eventually(() => second.state.state === 'reconnecting')

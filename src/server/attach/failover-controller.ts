@@ -143,7 +143,7 @@ export class FailoverController {
         })
       },
       hasToWait: (wasInterrupted: boolean) => {
-        const isDurable = this.#settings.keyspace.data !== undefined
+        const isDurable = this.#settings.keyspace.data !== ''
         return this.#isMissingKeys && (isDurable || wasInterrupted)
       },
       onFree: () => this.#enqueue(() => this.#activate()),

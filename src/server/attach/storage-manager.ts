@@ -55,7 +55,7 @@ export class StorageManager {
   /** Finds out whether the active service uses the same directory. */
   async detectSharing(): Promise<void> {
     const { data } = this.#settings.keyspace
-    if (data === undefined || this.#isDirectoryShared || this.#isDetecting) return
+    if (data === '' || this.#isDirectoryShared || this.#isDetecting) return
     this.#isDetecting = true
     this.#isDirectoryShared = (await lockOwner(data).catch(() => undefined)) !== undefined
     this.#isDetecting = false
