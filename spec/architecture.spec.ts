@@ -160,11 +160,11 @@ function importsBetween(folders: readonly string[]): ReadonlyMap<string, readonl
 }
 
 describe('the architecture', () => {
-  it('the architecture lists every folder in its rules', () => {
+  it('lists every folder in its rules', () => {
     expect(files.filter(file => floorOf(file) < 0)).toEqual([])
   })
 
-  it('the architecture permits no import from a later folder or from a room that is not listed', () => {
+  it('permits no import from a later folder or from a room that is not listed', () => {
     const forbidden = relatives.filter(({ from, target }) =>
       roomOf(from) === roomOf(target)
         ? floorOf(from) < floorOf(target)
@@ -173,13 +173,13 @@ describe('the architecture', () => {
     expect(forbidden.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
   })
 
-  it.each(APART)('the architecture ensures that %s does not import %s, because %s', (importer, imported) => {
+  it.each(APART)('ensures that %s does not import %s, because %s', (importer, imported) => {
     const forbidden = relatives.filter(({ from, target }) => importer.test(from) && imported.test(target))
     expect(forbidden.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
     expect(files.some(file => importer.test(file)) && files.some(file => imported.test(file))).toBe(true)
   })
 
-  it('the architecture has no import cycles between files', () => {
+  it('has no import cycles between files', () => {
     expect(cyclesOf(graph(file => file))).toEqual([])
   })
 
@@ -187,11 +187,11 @@ describe('the architecture', () => {
     expect(cyclesOf(importsBetween(['src', 'spec', 'chaos', 'console', 'bench', 'scripts']))).toEqual([])
   })
 
-  it('the architecture has no import cycles between folders', () => {
+  it('has no import cycles between folders', () => {
     expect(cyclesOf(graph(dirname))).toEqual([])
   })
 
-  it('the architecture is checked by a test that detects imports and cycles', () => {
+  it('is checked by a test that detects imports and cycles', () => {
     expect(relatives).toContainEqual({
       from: 'core/mqtt5/topic.ts',
       target: 'core/mqtt5/packet-error.ts',
@@ -208,15 +208,12 @@ describe('the architecture', () => {
     ).toEqual(['a -> b -> a'])
   })
 
-  it.each(Object.entries(PACKAGES))(
-    'the architecture permits imports of %s only in the listed files',
-    (name, place) => {
-      const users = imports.filter(({ target, typeOnly }) => target === name && !typeOnly).map(({ from }) => from)
-      expect(users.filter(file => !place.test(file))).toEqual([])
-    },
-  )
+  it.each(Object.entries(PACKAGES))('permits imports of %s only in the listed files', (name, place) => {
+    const users = imports.filter(({ target, typeOnly }) => target === name && !typeOnly).map(({ from }) => from)
+    expect(users.filter(file => !place.test(file))).toEqual([])
+  })
 
-  it('the architecture has no Node.js APIs in the isomorphic files', () => {
+  it('has no Node.js APIs in the isomorphic files', () => {
     const isomorphic = files.filter(file => ISOMORPHIC.test(file))
     const nodeImports = imports.filter(({ from, target }) => isomorphic.includes(from) && target.startsWith('node:'))
     // The channels, warnings and socket defaults of the runtime are optional there.
@@ -228,14 +225,14 @@ describe('the architecture', () => {
     expect({ nodeImports, nodeGlobals }).toEqual({ nodeImports: [], nodeGlobals: [] })
   })
 
-  it('the architecture has no RxJS in the files without observables', () => {
+  it('has no RxJS in the files without observables', () => {
     const users = imports.filter(({ target }) => target === 'rxjs').map(({ from }) => from)
     expect(users.filter(file => WITHOUT_RXJS.test(file))).toEqual([])
     expect(imports.filter(({ target }) => /^rxjs\//.test(target))).toEqual([])
   })
 
   it.each(['pubsub/hub/hub-engine.ts', 'pubsub/client/client-state-machine.ts'])(
-    'the architecture keeps %s free of network, timers and RxJS',
+    'keeps %s free of network, timers and RxJS',
     pure => {
       const needed = new Set([pure])
       for (const file of needed) for (const { from, target } of relatives) if (from === file) needed.add(target)
@@ -244,7 +241,7 @@ describe('the architecture', () => {
     },
   )
 
-  it('the architecture permits reading time only in the clock and random numbers only in the backoff', () => {
+  it('permits reading time only in the clock and random numbers only in the backoff', () => {
     const clocks =
       /\b(Date\.now|new Date\(\)|performance\.now|(?<!socket\.)setTimeout|setInterval|setImmediate|queueMicrotask)\b/
     const offenders = files.filter(
@@ -255,19 +252,19 @@ describe('the architecture', () => {
     expect(offenders).toEqual([])
   })
 
-  it('the architecture compares built-in classes only where values of another realm are accepted', () => {
+  it('compares built-in classes only where values of another realm are accepted', () => {
     const classes = /instanceof (Uint8Array|ArrayBuffer|Error|AggregateError|Date|Map|Set|RegExp|Array|Object)\b/
     const offenders = files.filter(file => classes.test(codeOf(file)) && !/^cli\//.test(file))
     expect(offenders).toEqual(['core/util/built-in-types.ts'])
   })
 
-  it('the architecture has no file of more than 400 lines without a reason', () => {
+  it('has no file of more than 400 lines without a reason', () => {
     const all = [...files.map(file => join(SRC, file)), ...specs()]
     const large = all.filter(file => linesOf(file) > MAX_LINES).map(file => relative(ROOT, file))
     expect(large.sort()).toEqual(LARGE)
   })
 
-  it('the architecture has no default export, no wildcard export and no cast that silences the compiler', () => {
+  it('has no default export, no wildcard export and no cast that silences the compiler', () => {
     const offenders = files.filter(file =>
       /export default|export \*|\bas (any|never|unknown)\b|@ts-/.test(codeOf(file)),
     )

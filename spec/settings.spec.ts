@@ -20,7 +20,7 @@ const panel = authority.issue('/CN=panel')
 const pair = { AIO_TLS_CERT_FILE: file('cert', panel.cert), AIO_TLS_KEY_FILE: file('key', panel.key) }
 
 describe('settingsFromEnv', () => {
-  it('settingsFromEnv returns the defaults of the official clients', () => {
+  it('returns the defaults of the official clients', () => {
     expect(settingsFromEnv(broker)).toEqual({ url: 'mqtts://aio-broker:8883' })
   })
 
@@ -33,11 +33,11 @@ describe('settingsFromEnv', () => {
     [{ AIO_BROKER_HOSTNAME: 'fe80::1' }, 'mqtts://[fe80::1]:8883'],
     [{ AIO_BROKER_HOSTNAME: 'a, b,fe80::1' }, ['mqtts://a:8883', 'mqtts://b:8883', 'mqtts://[fe80::1]:8883']],
     [{ AIO_BROKER_HOSTNAME: 'aio-broker.ns.svc.cluster.local' }, 'mqtts://aio-broker.ns.svc.cluster.local:8883'],
-  ])('settingsFromEnv builds a URL from %j', (env, url) => {
+  ])('builds a URL from %j', (env, url) => {
     expect(settingsFromEnv({ ...broker, ...env })).toEqual({ url })
   })
 
-  it('settingsFromEnv reads every variable', () => {
+  it('reads every variable', () => {
     const env = {
       ...broker,
       ...pair,
@@ -66,7 +66,7 @@ describe('settingsFromEnv', () => {
     })
   })
 
-  it('settingsFromEnv reads a service account token as unmodified bytes', () => {
+  it('reads a service account token as unmodified bytes', () => {
     const token = Uint8Array.of(101, 121, 74, 255, 10)
     const { authentication } = settingsFromEnv({ ...broker, AIO_SAT_FILE: file('token', token) })
     expect(authentication?.method).toBe('K8S-SAT')
@@ -109,26 +109,26 @@ describe('settingsFromEnv', () => {
     expect(() => settingsFromEnv(env)).toThrow(/Cannot use these certificates and keys: .*mismatch/)
   })
 
-  it.each(['wonder\n', 'wonder\r\n'])('settingsFromEnv removes the line end after a password', content => {
+  it.each(['wonder\n', 'wonder\r\n'])('removes the line end after a password', content => {
     expect(settingsFromEnv({ ...broker, AIO_MQTT_PASSWORD_FILE: file('password', content) }).password).toBe('wonder')
   })
 
-  it('settingsFromEnv keeps blanks and all line ends of a password except the last line end', () => {
+  it('keeps blanks and all line ends of a password except the last line end', () => {
     const settings = settingsFromEnv({ ...broker, AIO_MQTT_PASSWORD_FILE: file('password', ' a\n\n') })
     expect(settings.password).toBe(' a\n')
   })
 
-  it('settingsFromEnv treats an empty variable as a missing one', () => {
+  it('treats an empty variable as a missing one', () => {
     const env = { ...broker, AIO_BROKER_TCP_PORT: '', AIO_MQTT_CLIENT_ID: '', AIO_SAT_FILE: '', AIO_MQTT_USE_TLS: '' }
     expect(settingsFromEnv(env)).toEqual({ url: 'mqtts://aio-broker:8883' })
   })
 
-  it('settingsFromEnv accepts zero for keep-alive and session expiry', () => {
+  it('accepts zero for keep-alive and session expiry', () => {
     const settings = settingsFromEnv({ ...broker, AIO_MQTT_KEEP_ALIVE: '0', AIO_MQTT_SESSION_EXPIRY: '0' })
     expect(settings).toMatchObject({ keepAlive: 0, sessionExpiry: 0 })
   })
 
-  it('settingsFromEnv reads process.env by default', () => {
+  it('reads process.env by default', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     vi.stubEnv('AIO_BROKER_HOSTNAME', 'from-process')
     expect(settingsFromEnv().url).toMatch(/from-process/)
@@ -190,7 +190,7 @@ describe('settingsFromEnv', () => {
       { AIO_SAT_FILE: file('s', 's'), AIO_MQTT_PASSWORD_FILE: file('p', 'p') },
       /one of AIO_SAT_FILE and AIO_MQTT_PASSWORD_FILE/,
     ],
-  ])('settingsFromEnv throws for %s', (_, env, words) => {
+  ])('throws for %s', (_, env, words) => {
     const call = (): unknown => settingsFromEnv({ ...broker, ...env })
     expect(call).toThrow(ArgumentError)
     expect(call).toThrow(words)

@@ -10,20 +10,20 @@ describe('several broker addresses', () => {
     ['flags', (url: string) => ({ flags: ['--url', NOWHERE, '--url', url], env: {} })],
     ['a flag with a comma', (url: string) => ({ flags: ['--url', `${NOWHERE}, ${url}`], env: {} })],
     ['the environment', (url: string) => ({ flags: [], env: { RX_STATESTORE_URL: `${NOWHERE},${url}` } })],
-  ])('several broker addresses can be given with %s', async (_, where) => {
+  ])('can be given with %s', async (_, where) => {
     const { url } = await openStore()
     const { flags, env } = where(url)
     expect(await execute(['set', 'k', 'v', ...flags], { env })).toMatchObject({ code: 0 })
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({ code: 0, stdout: 'v' })
   })
 
-  it('several broker addresses can contain a comma in a password', async () => {
+  it('can contain a comma in a password', async () => {
     const { url } = await openStore()
     const withPassword = url.replace('//', '//me:a,b@')
     expect(await execute(['keys', '--url', `${NOWHERE},${withPassword}`])).toMatchObject({ code: 0 })
   })
 
-  it('several broker addresses are all listed in the error, without passwords, if none is reachable', async () => {
+  it('are all listed in the error, without passwords, if none is reachable', async () => {
     const args = ['get', 'k', '--url', NOWHERE, '--url', 'mqtt://me:secret@127.0.0.1:2', '--timeout', '1000']
     const { code, stderr } = await execute(args)
     expect(code).toBe(1)
@@ -33,19 +33,19 @@ describe('several broker addresses', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('several broker addresses are tried in turn, and `status` prints the connected address', async () => {
+  it('are tried in turn, and `status` prints the connected address', async () => {
     const { url } = await openStore()
     const { stdout } = await execute(['status', '--json', '--url', NOWHERE, '--url', url])
     expect(JSON.parse(stdout)).toMatchObject({ broker: url })
   })
 
-  it('several broker addresses are rejected by `attach`', async () => {
+  it('are rejected by `attach`', async () => {
     const { code, stderr } = await execute(['attach', '--url', NOWHERE, '--url', NOWHERE])
     expect(code).toBe(2)
     expect(stderr).toContain('attach takes one broker URL, got several')
   })
 
-  it('several broker addresses let a watch continue at another address when the store at the first address stops', async () => {
+  it('let a watch continue at another address when the store at the first address stops', async () => {
     const stores = [await openStore(), await openStore()]
     const { stderr } = start(['watch', 'k', ...stores.flatMap(({ url }) => ['--url', url])])
     const line = await stderr.line(/connected to mqtt:/)
@@ -59,7 +59,7 @@ describe('several broker addresses', () => {
 })
 
 describe('a repeated problem', () => {
-  it('a repeated problem is reported once if no store responds at the broker', async () => {
+  it('is reported once if no store responds at the broker', async () => {
     const attempts = new Map<number, number>()
     const broker = await scriptedBroker(
       side => side.send(CONNACK),

@@ -22,7 +22,7 @@ async function ask(link: string, path: string): Promise<unknown> {
 }
 
 describe('attach --console', () => {
-  it('`attach --console` prints an address with a token, and stops with the store', async () => {
+  it('prints an address with a token, and stops with the store', async () => {
     const { url, wsUrl, args } = await atBroker()
     const running = start(args)
     const link = await linkOf(running)
@@ -33,21 +33,21 @@ describe('attach --console', () => {
     await expect(ask(link, 'api/store')).rejects.toThrow()
   })
 
-  it('`attach --console` prints the path of the file instead of the token into the journal of systemd', async () => {
+  it('prints the path of the file instead of the token into the journal of systemd', async () => {
     const { args } = await atBroker()
     const file = await scratch('token')
     const { stdout } = start([...args, '--console-token-file', file], { env: { JOURNAL_STREAM: '9:1234' } })
     expect(await stdout.line(/^console/)).toMatch(new RegExp(`^console on http:[^ #]+/ \\(token in ${file}\\)$`))
   })
 
-  it('`attach --console` prints the address as JSON with --json', async () => {
+  it('prints the address as JSON with --json', async () => {
     const { url, args } = await atBroker()
     const { stdout } = start([...args, '--json'])
     expect(jsonOf(await stdout.line(/console/))).toEqual({ broker: url, console: expect.stringMatching(/#token=/) })
     expect(jsonOf(await stdout.line(/life/))).toEqual({ broker: url, life: expect.any(String) })
   })
 
-  it('`attach --console` passes the broker login to the page, without the line end of the password file', async () => {
+  it('passes the broker login to the page, without the line end of the password file', async () => {
     const file = await scratch('password')
     await writeFile(file, 'seven words\n')
     const { args } = await atBroker()
@@ -58,7 +58,7 @@ describe('attach --console', () => {
     expect(await ask(nameAlone, 'api/store')).toMatchObject({ brokerLogin: { username: 'page' } })
   })
 
-  it('`attach --console` lets `keys`, `dump` and `status` use the console', async () => {
+  it('lets `keys`, `dump` and `status` use the console', async () => {
     const { args } = await atBroker()
     const running = start(args)
     const console = await linkOf(running)
@@ -73,7 +73,7 @@ describe('attach --console', () => {
     expect(stdout).toMatch(/^clients \d clients?, including this one; 0 watches$/m)
   })
 
-  it('`attach --console` reports that a standby does not serve', async () => {
+  it('reports that a standby does not serve', async () => {
     const { url, args } = await atBroker()
     const first = start(['attach', url])
     await first.stdout.line(/^serving/)
@@ -88,7 +88,7 @@ describe('attach --console', () => {
     })
   })
 
-  it('`attach --console` writes requests to the audit log with --audit', async () => {
+  it('writes requests to the audit log with --audit', async () => {
     const { args } = await atBroker()
     const running = start([...args, '--audit'])
     const link = await linkOf(running)
@@ -96,7 +96,7 @@ describe('attach --console', () => {
     await running.stderr.line(/"event":"login".*"listener":"console"/)
   })
 
-  it('`attach --console` exits with code 1 when its port is in use', async () => {
+  it('exits with code 1 when its port is in use', async () => {
     const { url, wsUrl } = await atBroker()
     const { port } = await openBroker()
     const args = ['attach', url, '--console', String(port), '--console-broker-url', wsUrl]
@@ -124,7 +124,7 @@ describe('attach --console', () => {
       ],
       /cannot read the file of --console-broker-password-file/,
     ],
-  ])('`attach --console` exits with code 2 for %j', async (args, words) => {
+  ])('exits with code 2 for %j', async (args, words) => {
     const { code, stderr } = await execute(['attach', 'mqtt://127.0.0.1:1', ...args])
     expect([code, stderr]).toEqual([2, expect.stringMatching(words)])
   })

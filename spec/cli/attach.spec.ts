@@ -10,7 +10,7 @@ import { execute, jsonOf, start } from './test-io.js'
 const brokerUrl = async (port = 0): Promise<string> => `mqtt://127.0.0.1:${(await openBroker({ port })).port}`
 
 describe('attach', () => {
-  it('`attach` serves a store through an existing broker, and stops cleanly when interrupted', async () => {
+  it('serves a store through an existing broker, and stops cleanly when interrupted', async () => {
     const url = await brokerUrl()
     const { stdout, stderr, exit, interrupt } = start(['attach', url])
     await stdout.line(new RegExp(`^serving at ${url}$`))
@@ -21,13 +21,13 @@ describe('attach', () => {
     expect(stderr.lines).toEqual(['stopped'])
   })
 
-  it('`attach` takes the broker from --url or the environment, and prints an object with --json', async () => {
+  it('takes the broker from --url or the environment, and prints an object with --json', async () => {
     const url = await brokerUrl()
     const { stdout } = start(['attach', '--json'], { env: { RX_STATESTORE_URL: url } })
     expect(jsonOf(await stdout.line(/./))).toEqual({ broker: url, life: expect.stringMatching(/^[0-9a-f]{16}$/) })
   })
 
-  it('`attach` prints the address of the metrics, which end with the store', async () => {
+  it('prints the address of the metrics, which end with the store', async () => {
     const { stdout, exit, interrupt } = start(['attach', await brokerUrl(), '--metrics', '0'])
     const url = (await stdout.line(/^metrics on /)).replace('metrics on ', '')
     await stdout.line(/^serving at/)
@@ -40,14 +40,14 @@ describe('attach', () => {
   it.each([
     [['--metrics-token-file', 'token'], '--metrics-token-file requires --metrics'],
     [['--metrics', '0.0.0.0:0'], 'other machines can reach 0.0.0.0'],
-  ])('`attach` rejects %j before it connects, and with --check-config', async (args, message) => {
+  ])('rejects %j before it connects, and with --check-config', async (args, message) => {
     for (const more of [[], ['--check-config']]) {
       const { code, stderr } = await execute(['attach', 'mqtt://127.0.0.1:1', ...args, ...more])
       expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
     }
   })
 
-  it('`attach` keeps its keys in a directory', async () => {
+  it('keeps its keys in a directory', async () => {
     const [url, data] = [await brokerUrl(), temporaryFolder()]
     const first = start(['attach', url, '--data', data])
     await first.stdout.line(/^serving/)
@@ -58,7 +58,7 @@ describe('attach', () => {
     expect(await execute(['get', 'k', '--url', url])).toMatchObject({ stdout: 'v' })
   })
 
-  it('`attach` waits while another store serves, and takes over when that store stops', { tags: 'slow' }, async () => {
+  it('waits while another store serves, and takes over when that store stops', { tags: 'slow' }, async () => {
     const url = await brokerUrl()
     const first = start(['attach', url])
     await first.stdout.line(/^serving/)
@@ -68,7 +68,7 @@ describe('attach', () => {
     await second.stdout.line(/^serving/)
   })
 
-  it('`attach` reports an unreachable broker once, and serves as soon as the broker is reachable', {
+  it('reports an unreachable broker once, and serves as soon as the broker is reachable', {
     tags: 'slow',
   }, async () => {
     const { port, close } = await (async () => {
@@ -87,20 +87,20 @@ describe('attach', () => {
     [['http://localhost'], /Expected a broker URL/],
     [['mqtt://localhost', '--policy', '/nowhere'], /cannot read the file of --policy/],
     [['mqtt://localhost', '--persist', 'none'], /Expected `data` together with `persist`/],
-  ])('`attach` exits with code 2 for %j', async (args, words) => {
+  ])('exits with code 2 for %j', async (args, words) => {
     const { code, stderr } = await execute(['attach', ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(words)
   })
 
-  it('`attach` exits with code 2 for a policy without --identity-property', async () => {
+  it('exits with code 2 for a policy without --identity-property', async () => {
     const policy = join(temporaryFolder(), 'policy.yaml')
     await writeFile(policy, '[]')
     const { code, stderr } = await execute(['attach', 'mqtt://localhost', '--policy', policy])
     expect([code, stderr]).toEqual([2, expect.stringContaining('requires `identityProperty`')])
   })
 
-  it('`attach` reads its policy again on SIGHUP, and keeps the previous one if the file becomes invalid', async () => {
+  it('reads its policy again on SIGHUP, and keeps the previous one if the file becomes invalid', async () => {
     const rules = (keys: string): string =>
       `- { principals: { clientIds: [panel] }, stateStoreResources: [{ method: Write, keyType: Pattern, keys: ["${keys}"] }] }`
     const [policy, url] = [join(temporaryFolder(), 'policy.yaml'), await brokerUrl()]
@@ -124,7 +124,7 @@ describe('attach', () => {
     expect(await set('b')).toBe('+OK')
   })
 
-  it('`attach` exits with code 1 for a directory that no store created', async () => {
+  it('exits with code 1 for a directory that no store created', async () => {
     const data = temporaryFolder()
     await writeFile(join(data, 'letter.txt'), 'dear all')
     const { code, stderr } = await execute(['attach', await brokerUrl(), '--data', data])

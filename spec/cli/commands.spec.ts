@@ -12,17 +12,17 @@ async function loaded(...args: string[]): Promise<string[]> {
 }
 
 describe('The command line', () => {
-  it('the command line loads only the command that is named', async () => {
+  it('loads only the command that is named', async () => {
     expect(await loaded('get', 'a')).toEqual(['get'])
     expect(await loaded('--url', 'mqtt://localhost', 'set', 'a', '1')).toEqual(['set'])
   })
 
-  it('the command line loads each command whose name is also a key or value among the arguments', async () => {
+  it('loads each command whose name is also a key or value among the arguments', async () => {
     expect(await loaded('set', 'get', '1')).toEqual(['get', 'set'])
     expect(await loaded('--username', 'watch', 'keys')).toEqual(['keys', 'watch'])
   })
 
-  it('the command line loads all commands for help, for completion, for an unknown command and without a command', async () => {
+  it('loads all commands for help, for completion, for an unknown command and without a command', async () => {
     const all = await loaded()
     expect(all.length).toBeGreaterThan(15)
     expect(await loaded('--help')).toEqual(all)

@@ -92,7 +92,7 @@ describe('--config', () => {
     ['a value instead of a list', 'persist-key: a', 'line 1, persist-key: Expected a list of globs, got `a`'],
     ['invalid YAML', 'port: [', 'line 1: '],
     ['a list', '- port', 'line 1: Expected a map, got `a list`'],
-  ])('--config is rejected with the line for %s', async (_, content, words) => {
+  ])('is rejected with the line for %s', async (_, content, words) => {
     const file = await settings(content)
     const { code, stderr } = await execute(['serve', '--config', file])
     expect([code, stderr]).toEqual([2, expect.stringContaining(`rx-statestore: ${file}: ${words}`)])
@@ -102,12 +102,12 @@ describe('--config', () => {
     ['RX_STATESTORE_MAX_KYES', '5', 'unknown variable RX_STATESTORE_MAX_KYES (did you mean RX_STATESTORE_MAX_KEYS?)'],
     ['RX_STATESTORE_MAX_KEYS', 'x', 'RX_STATESTORE_MAX_KEYS: Expected a positive integer up to 2^53 - 1, got `x`'],
     ['RX_STATESTORE_PORT', 'tcp://10.0.0.1:1883', 'set `enableServiceLinks: false` in the pod'],
-  ])('--config rejects the variable %s with the value %s', async (name, value, words) => {
+  ])('rejects the variable %s with the value %s', async (name, value, words) => {
     const { code, stderr } = await execute(['serve', '--check-config'], { env: { [name]: value } })
     expect([code, stderr]).toEqual([2, expect.stringContaining(words)])
   })
 
-  it('--config ignores the variables of a service in Kubernetes, and those of other commands', async () => {
+  it('ignores the variables of a service in Kubernetes, and those of other commands', async () => {
     const env = {
       RX_STATESTORE_SERVICE_HOST: '10.0.0.1',
       RX_STATESTORE_TLS_PORT: 'tcp://10.0.0.2:8883',
@@ -135,14 +135,14 @@ describe('--config', () => {
     expect(secret).toContain('nats://***@a:4222')
   })
 
-  it('--config takes the port of the metrics as an integer', async () => {
+  it('takes the port of the metrics as an integer', async () => {
     expect(await effective('metrics: 9464')).toMatchObject({ metrics: 9464 })
     const outside = await execute(['serve', '--config', await settings('metrics: 65536'), '--check-config'])
     expect(outside).toMatchObject({ code: 2, stderr: expect.stringContaining('Expected a port') })
   })
 
   it.each(['nats://u:secretpw@h:4222', 'nats://u:p@secretpw@h:4222', 'nats://u:secretpw,x@h:4222'])(
-    '--config shows no password of %s, neither in an option nor in an error',
+    'shows no password of %s, neither in an option nor in an error',
     async address => {
       const shown = await execute(['serve', '--config', await settings(`log: "${address}"`), '--check-config'])
       expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('log: "nats://***@h:4222"') })

@@ -31,7 +31,7 @@ async function file(content: string): Promise<string> {
 }
 
 describe('The connection of a command', () => {
-  it('the connection of a command makes get, set, del and vdel exit with code 1 and print the cause when the broker is unreachable', async () => {
+  it('makes get, set, del and vdel exit with code 1 and print the cause when the broker is unreachable', async () => {
     const store = await openStore()
     await store.close()
     const commands = [
@@ -50,14 +50,14 @@ describe('The connection of a command', () => {
     }
   })
 
-  it('the connection of a command reports a server that does not respond', async () => {
+  it('reports a server that does not respond', async () => {
     const { url } = await fakeBroker(undefined)
     const { code, stderr } = await execute(['get', 'k', '--url', url, '--timeout', '50'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach mqtt:[^ ]+ within 50 ms: [^\n]*(no answer|timeout)\n$/)
   })
 
-  it('the connection of a command ends immediately when the broker rejects it, and the password is not printed', async () => {
+  it('ends immediately when the broker rejects it, and the password is not printed', async () => {
     const { port } = await fakeBroker(NOT_AUTHORIZED)
     const { code, stderr } = await execute(['get', 'k', '--url', `mqtt://me:secret@127.0.0.1:${port}`])
     expect(code).toBe(1)
@@ -67,28 +67,28 @@ describe('The connection of a command', () => {
     expect(stderr).not.toContain('secret')
   })
 
-  it('the connection of a command ends a watch when the broker rejects it', async () => {
+  it('ends a watch when the broker rejects it', async () => {
     const { url } = await fakeBroker(NOT_AUTHORIZED)
     const { exit, stderr } = start(['watch', 'k', '--url', url])
     expect(await exit).toBe(1)
     await stderr.line(/^rx-statestore: mqtt:.*Not authorized; see /)
   })
 
-  it('the connection of a command waits until the timeout for a broker that starts late', async () => {
+  it('waits until the timeout for a broker that starts late', async () => {
     const port = await freePort()
     const { exit } = start(['set', 'k', 'v', '--url', `mqtt://127.0.0.1:${port}`, '--timeout', '10000'])
     await openStore({ port })
     expect(await exit).toBe(0)
   })
 
-  it('the connection of a command is configured by flags', async () => {
+  it('is configured by flags', async () => {
     const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const flags = ['--client-id', 'panel-7', '--username', 'eve', '--password', 'wonder']
     await execute(['get', 'k', '--url', url, ...flags])
     for (const word of ['panel-7', 'eve', 'wonder']) expect(requests.join()).toContain(word)
   })
 
-  it('the connection of a command is configured by the environment', async () => {
+  it('is configured by the environment', async () => {
     const { port, requests } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       AIO_BROKER_HOSTNAME: '127.0.0.1',
@@ -102,7 +102,7 @@ describe('The connection of a command', () => {
     for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(requests.join()).toContain(word)
   })
 
-  it('the connection of a command prefers --url to RX_STATESTORE_URL, and prefers RX_STATESTORE_URL to the broker variables of a pod', async () => {
+  it('prefers --url to RX_STATESTORE_URL, and prefers RX_STATESTORE_URL to the broker variables of a pod', async () => {
     const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const pod = { AIO_BROKER_HOSTNAME: 'elsewhere.invalid' }
     const { stderr } = await execute(['get', 'k'], { env: { ...pod, RX_STATESTORE_URL: url } })
@@ -112,7 +112,7 @@ describe('The connection of a command', () => {
     expect(requests).toHaveLength(2)
   })
 
-  it('the connection of a command uses the default URL for an empty RX_STATESTORE_URL', async () => {
+  it('uses the default URL for an empty RX_STATESTORE_URL', async () => {
     const { port } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       RX_STATESTORE_URL: '',
@@ -123,7 +123,7 @@ describe('The connection of a command', () => {
     expect((await execute(['get', 'k'], { env })).stderr).toContain(`mqtt://127.0.0.1:${port}: `)
   })
 
-  it('the connection of a command prefers flags to the environment', async () => {
+  it('prefers flags to the environment', async () => {
     const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const env = {
       AIO_BROKER_HOSTNAME: 'elsewhere.invalid',
@@ -154,7 +154,7 @@ describe('The connection of a command', () => {
       { AIO_BROKER_TCP_PORT: '1883' },
       /AIO_BROKER_TCP_PORT requires AIO_BROKER_HOSTNAME/,
     ],
-  ])('the connection of a command makes the command exit with code 2 for %s', async (_, flags, env, words) => {
+  ])('makes the command exit with code 2 for %s', async (_, flags, env, words) => {
     const { code, stdout, stderr } = await execute(['get', 'k', ...flags], { env })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)

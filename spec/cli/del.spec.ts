@@ -106,7 +106,7 @@ describe('del and vdel', () => {
   it.each([
     ['vdel without a value', ['vdel', 'k']],
     ['del without a key', ['del']],
-  ])('del and vdel exit with code 2 for %s', async (_, args) => {
+  ])('exit with code 2 for %s', async (_, args) => {
     const { code, stderr } = await cli(args)
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore v?del --help\n$/)

@@ -26,7 +26,7 @@ async function written(): Promise<string> {
 }
 
 describe('check', () => {
-  it('`check` summarises an intact directory', async () => {
+  it('summarises an intact directory', async () => {
     const data = await written()
     expect(await execute(['check', data])).toMatchObject({
       code: 0,
@@ -37,7 +37,7 @@ describe('check', () => {
     expect(JSON.parse(stdout)).toEqual({ keys: 2, position: 2, entries: 2, stateKeys: 0, torn: 0, strays: [] })
   })
 
-  it('`check` lists files of other programs and ignores them', async () => {
+  it('lists files of other programs and ignores them', async () => {
     const data = await written()
     await writeFile(join(data, 'notes.txt'), 'to do')
     const { code, stdout } = await execute(['check', data])
@@ -47,7 +47,7 @@ describe('check', () => {
     ])
   })
 
-  it('`check` fails when data is missing, and changes nothing', async () => {
+  it('fails when data is missing, and changes nothing', async () => {
     const data = await written()
     await truncate(join(data, 'log-0000000000000000'), 100)
     const before = await readdir(data)
@@ -56,7 +56,7 @@ describe('check', () => {
     expect(await readdir(data)).toEqual(before)
   })
 
-  it('`check` fails for a missing directory and for a directory of another program', async () => {
+  it('fails for a missing directory and for a directory of another program', async () => {
     const none = await scratch('none')
     expect((await execute(['check', none])).code).toBe(1)
     expect(await readdir(join(none, '..'))).toEqual([])
@@ -67,7 +67,7 @@ describe('check', () => {
 })
 
 describe('dump --data', () => {
-  it('`dump --data` prints all keys of a stopped store with versions, expiry and fencing tokens', async () => {
+  it('prints all keys of a stopped store with versions, expiry and fencing tokens', async () => {
     const data = await written()
     const { code, stdout } = await execute(['dump', '--data', data])
     expect([
@@ -80,7 +80,7 @@ describe('dump --data', () => {
     ]).toEqual([0, LINES])
   })
 
-  it('`dump --data` rejects the directory of a running store', async () => {
+  it('rejects the directory of a running store', async () => {
     const data = await written()
     const store = await serve({ port: 0, wsPort: 0, data })
     const { code, stderr } = await execute(['dump', '--data', data])
@@ -91,7 +91,7 @@ describe('dump --data', () => {
 })
 
 describe('load --data', () => {
-  it('`load --data` loads a dump into the directory of a stopped store, which a store then serves', async () => {
+  it('loads a dump into the directory of a stopped store, which a store then serves', async () => {
     const data = await written()
     const stdin = '{"key":"b","value":"new"}\n{"key":"c","value":"3","version":"1696374425000:3:StateStore"}\n'
     expect(await execute(['load', '--data', data], { stdin })).toMatchObject({
@@ -109,7 +109,7 @@ describe('load --data', () => {
     ])
   })
 
-  it('`load --data` deletes the other keys with --replace, and counts them', async () => {
+  it('deletes the other keys with --replace, and counts them', async () => {
     const data = await written()
     const stdin = '{"key":"b","value":"new"}\n'
     const { code, stdout } = await execute(['load', '--data', data, '--replace', '--json'], { stdin })
@@ -118,7 +118,7 @@ describe('load --data', () => {
     expect(dump).toContain('"keys":1')
   })
 
-  it('`load --data` creates a missing directory, whose content equals the dump', async () => {
+  it('creates a missing directory, whose content equals the dump', async () => {
     const { stdout: stdin } = await execute(['dump', '--data', await written()])
     const data = await scratch('restored')
     expect(await execute(['load', '--data', data], { stdin })).toMatchObject({
@@ -148,7 +148,7 @@ describe('load --data', () => {
     expect(seen.values).toEqual(['1', '2', '1'])
   })
 
-  it('`load --data` refuses the directory of a running store, and changes nothing', async () => {
+  it('refuses the directory of a running store, and changes nothing', async () => {
     const data = await written()
     const store = await serve({ port: 0, wsPort: 0, data })
     const { code, stderr } = await execute(['load', '--data', data, '--replace'], {
@@ -162,7 +162,7 @@ describe('load --data', () => {
     expect(stderr).toContain(`--console-token-file ${join(data, 'console-token')}`)
   })
 
-  it('`load --data` does not change the directory of another program', async () => {
+  it('does not change the directory of another program', async () => {
     const data = await scratch('letters')
     await mkdir(data)
     await writeFile(join(data, 'letter.txt'), 'Dear')
@@ -174,14 +174,14 @@ describe('load --data', () => {
   it.each([
     ['invalid', 'no JSON'],
     ['with a fencing token from the future', '{"key":"a","value":"1","fencingToken":"9000000000000:0:lock"}'],
-  ])('`load --data` creates no directory for a dump %s', async (_, line) => {
+  ])('creates no directory for a dump %s', async (_, line) => {
     const none = await scratch('none')
     const { code, stderr } = await execute(['load', '--data', none], { stdin: `${line}\n` })
     expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was loaded')])
     expect(await readdir(join(none, '..'))).toEqual([])
   })
 
-  it('`load --data` rejects an empty path, which would be the working directory', async () => {
+  it('rejects an empty path, which would be the working directory', async () => {
     const stdin = '{"key":"a","value":"1"}\n'
     expect(await execute(['load', '--data', ''], { stdin })).toMatchObject({
       code: 2,
@@ -193,7 +193,7 @@ describe('load --data', () => {
     await expect(openDirectory(settings, limits, events)).rejects.toThrow('got ``')
   })
 
-  it('`load --data` loads nothing from a truncated dump, and releases the directory', async () => {
+  it('loads nothing from a truncated dump, and releases the directory', async () => {
     const { stdout: dump } = await execute(['dump', '--data', await written()])
     const data = await written()
     const stdin = dump.split('\n').slice(0, 2).join('\n')
@@ -204,7 +204,7 @@ describe('load --data', () => {
 })
 
 describe('serve --data', () => {
-  it('`serve --data` reports the process that uses the directory', async () => {
+  it('reports the process that uses the directory', async () => {
     const data = await written()
     const store = await serve({ port: 0, wsPort: 0, data })
     const { code, stderr } = await execute(['serve', '--port', '0', '--ws-port', '0', '--data', data])
@@ -212,7 +212,7 @@ describe('serve --data', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(`cannot open ${data}: the process ${process.pid} `)])
   })
 
-  it('`serve --data` is required by --persist and --persist-key', async () => {
+  it('is required by --persist and --persist-key', async () => {
     expect(await execute(['serve', '--port', '0', '--ws-port', '0', '--persist', 'none'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('Expected `data` together with `persist`'),

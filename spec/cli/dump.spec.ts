@@ -33,7 +33,7 @@ async function impostor(answer: (server: Server) => void): Promise<string> {
 }
 
 describe('dump', () => {
-  it('`dump` prints every key with its version, expiry and fencing token through the console', async () => {
+  it('prints every key with its version, expiry and fencing token through the console', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const { code, stdout, stderr } = await execute(['dump', '--console', link])
@@ -42,14 +42,14 @@ describe('dump', () => {
     expect(linesOf(stdout)).toMatchObject(LINES)
   })
 
-  it('`dump` uses the console of the environment', async () => {
+  it('uses the console of the environment', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const { code, stdout } = await execute(['dump'], { env: { RX_STATESTORE_CONSOLE: link } })
     expect([code, linesOf(stdout)]).toEqual([0, [...store.dump()]])
   })
 
-  it('`dump` prints values and versions of any store with --partial, and warns that the other details are missing', async () => {
+  it('prints values and versions of any store with --partial, and warns that the other details are missing', async () => {
     const store = await openStore()
     await store.load(LINES)
     const { code, stdout, stderr } = await execute(['dump', '--partial', '--url', store.url])
@@ -61,7 +61,7 @@ describe('dump', () => {
     expect(byKey(linesOf(stdout))).toEqual(byKey(expected))
   })
 
-  it('`dump` prefers the store of --url to the console of the environment', async () => {
+  it('prefers the store of --url to the console of the environment', async () => {
     const [{ link }, other] = [await openConsole(), await openStore()]
     await other.load([{ key: 'other', value: '' }])
     const { stdout } = await execute(['dump', '--partial', '--url', other.url], {
@@ -70,7 +70,7 @@ describe('dump', () => {
     expect(linesOf(stdout)).toMatchObject([{ key: 'other' }])
   })
 
-  it('`dump` dumps thousands of keys, through the console and through the broker', { tags: 'slow' }, async () => {
+  it('dumps thousands of keys, through the console and through the broker', { tags: 'slow' }, async () => {
     const { store, link } = await openConsole()
     await store.load(Array.from({ length: 5_000 }, (_, at) => ({ key: `key/${at}`, value: 'x'.repeat(100) })))
     expect(linesOf((await execute(['dump', '--console', link])).stdout)).toHaveLength(5_000)
@@ -79,14 +79,14 @@ describe('dump', () => {
     )
   })
 
-  it('`dump` prints only the first and last line for an empty store', async () => {
+  it('prints only the first and last line for an empty store', async () => {
     const { store, link } = await openConsole()
     const stdout = '{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n'
     expect(await execute(['dump', '--console', link])).toMatchObject({ code: 0, stdout })
     expect(await execute(['dump', '--partial', '--url', store.url])).toMatchObject({ code: 0, stdout })
   })
 
-  it('`dump` writes a file, and prints the number of keys', async () => {
+  it('writes a file, and prints the number of keys', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const file = await scratch('keys.ndjson')
@@ -99,7 +99,7 @@ describe('dump', () => {
     expect(linesOf(stdout)).toEqual([...store.dump()])
   })
 
-  it('`dump` creates files that only the owner can read, keeps the permissions of a replaced file, and changes no other file', async () => {
+  it('creates files that only the owner can read, keeps the permissions of a replaced file, and changes no other file', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const [fresh, shared] = [await scratch('fresh.ndjson'), await scratch('shared.ndjson')]
@@ -112,7 +112,7 @@ describe('dump', () => {
     expect(await readFile(`${shared}.part`, 'utf8')).toBe('mine')
   })
 
-  it('`dump` keeps the existing file when the dump fails', async () => {
+  it('keeps the existing file when the dump fails', async () => {
     const file = await scratch('keys.ndjson')
     await writeFile(file, 'good')
     const link = await impostor(server =>
@@ -127,7 +127,7 @@ describe('dump', () => {
     expect(await readdir(dirname(file))).toEqual(['keys.ndjson'])
   })
 
-  it('`dump` writes through links and to devices', async () => {
+  it('writes through links and to devices', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const file = await scratch('keys.ndjson')
@@ -139,7 +139,7 @@ describe('dump', () => {
     expect((await lstat('/dev/null')).isCharacterDevice()).toBe(true)
   })
 
-  it('`dump` exits with code 1 and the number of dumped keys when the store stops', async () => {
+  it('exits with code 1 and the number of dumped keys when the store stops', async () => {
     const store = await openStore()
     await store.load(Array.from({ length: 3_000 }, (_, at) => ({ key: `key/${at}`, value: '' })))
     const link = await layLink(store.url)
@@ -151,7 +151,7 @@ describe('dump', () => {
     expect(stderr.lines.at(-1)).toMatch(/^rx-statestore: the dump is incomplete, it ended after \d+ keys: /)
   })
 
-  it('`dump` exits without an error when its reader has exited', async () => {
+  it('exits without an error when its reader has exited', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const { stdout, stderr, exit } = start(['dump', '--console', link])
@@ -159,7 +159,7 @@ describe('dump', () => {
     expect([await exit, stderr.text]).toEqual([0, ''])
   })
 
-  it('`dump` shows progress on a terminal', async () => {
+  it('shows progress on a terminal', async () => {
     const store = await openStore()
     const link = await layLink(store.url)
     link.cut()
@@ -184,14 +184,14 @@ describe('dump', () => {
       () => 'http://127.0.0.1:1/#token=x',
       /^rx-statestore: cannot reach the console at http:\/\/127\.0\.0\.1:1: [^\n]+\n$/,
     ],
-  ])('`dump` exits with code 1 and one line for %s', async (_, address, words) => {
+  ])('exits with code 1 and one line for %s', async (_, address, words) => {
     const { link } = await openConsole()
     const { code, stdout, stderr } = await execute(['dump', '--console', address(link)])
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(words)
   })
 
-  it('`dump` exits with code 1 and one line for another HTTP server', async () => {
+  it('exits with code 1 and one line for another HTTP server', async () => {
     const link = await impostor(server =>
       server.on('request', (_, response) => void response.writeHead(418).end('teapot')),
     )
@@ -199,7 +199,7 @@ describe('dump', () => {
     expect([code, stderr]).toEqual([1, "rx-statestore: the console responded 418 I'm a Teapot\n"])
   })
 
-  it('`dump` exits with code 1 for an unreachable store, and creates no file', async () => {
+  it('exits with code 1 for an unreachable store, and creates no file', async () => {
     const file = await scratch('keys.ndjson')
     const { code, stderr } = await execute([
       'dump',
@@ -230,14 +230,14 @@ describe('dump', () => {
       'an output file that cannot be created',
       ['--file', '/nowhere/at/all', '--console', 'http://127.0.0.1:1/#token=x'],
     ],
-  ])('`dump` exits with code 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['dump', ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore dump --help\n$/)
     expect(stderr).not.toContain('token=x')
   })
 
-  it('`dump` exits with code 2 for a folder as output and for an invalid environment variable', async () => {
+  it('exits with code 2 for a folder as output and for an invalid environment variable', async () => {
     const folder = await scratch('folder')
     await mkdir(folder)
     expect(await execute(['dump', '--console', 'http://127.0.0.1:1/#token=x', '--file', folder])).toMatchObject({

@@ -25,7 +25,7 @@ const absent: Entry<Uint8Array> = {
 const plain = { colors: createColors(false), columns: undefined, hex: false }
 
 describe('entryLines', () => {
-  it('entryLines aligns the columns', () => {
+  it('aligns the columns', () => {
     const toLine = entryLines(['k', 'longer'], plain)
     const expired: Entry<Uint8Array> = { ...absent, op: 'delete', reason: 'expired' }
     const lines = [entry('twenty-one'), entry('2', 'longer'), absent, expired].map(one => toLine(one, NOW))
@@ -37,19 +37,19 @@ describe('entryLines', () => {
     ])
   })
 
-  it('entryLines widens the column of versions for a store with longer versions', () => {
+  it('widens the column of versions for a store with longer versions', () => {
     const toLine = entryLines(['k'], plain)
     const padded = Hlc.parse('1696374425000:0:a-store-of-another-make')
     expect(toLine({ ...entry('1'), version: padded }, NOW)).toContain(`${padded}  1  notification`)
     expect(toLine(entry('1'), NOW)).toContain(`${String(version).padEnd(String(padded).length)}  1  `)
   })
 
-  it.each([30, 50, 80, 100, 200])('entryLines fits a long value into a terminal of %i columns', columns => {
+  it.each([30, 50, 80, 100, 200])('fits a long value into a terminal of %i columns', columns => {
     const line = entryLines(['k'], { ...plain, columns })(entry('x'.repeat(1000)), NOW)
     expect(line.trimEnd().length).toBe(columns)
   })
 
-  it.each([40, 80, 120])('entryLines fits into %i columns when the counter of versions grows', columns => {
+  it.each([40, 80, 120])('fits into %i columns when the counter of versions grows', columns => {
     const toLine = entryLines(['thermostat1/setPoint'], { ...plain, columns })
     for (const counter of [0, 9, 10, 99_999, 123_456_789]) {
       const grown = {
@@ -61,22 +61,19 @@ describe('entryLines', () => {
     expect(toLine(entry('x'.repeat(60), 'thermostat1/setPoint'), NOW).trimEnd().length).toBeLessThanOrEqual(columns)
   })
 
-  it.each([40, 80, 120])(
-    'entryLines keeps the end of a long key and the beginning of its value in %i columns',
-    columns => {
-      const key = `plant/${'line/'.repeat(30)}temperature`
-      const line = entryLines([], { ...plain, columns })(entry('21.5 and more'.repeat(9), key), NOW)
-      expect(line.trimEnd().length).toBeLessThanOrEqual(columns)
-      expect(line).toMatch(/….*temperature {2}.*21\.5/)
-    },
-  )
+  it.each([40, 80, 120])('keeps the end of a long key and the beginning of its value in %i columns', columns => {
+    const key = `plant/${'line/'.repeat(30)}temperature`
+    const line = entryLines([], { ...plain, columns })(entry('21.5 and more'.repeat(9), key), NOW)
+    expect(line.trimEnd().length).toBeLessThanOrEqual(columns)
+    expect(line).toMatch(/….*temperature {2}.*21\.5/)
+  })
 
-  it('entryLines counts wide characters of keys and values as two columns', () => {
+  it('counts wide characters of keys and values as two columns', () => {
     const line = entryLines(['温度'], { ...plain, columns: 30 })(entry('温'.repeat(50), '温度'), NOW)
     expect(line).toBe(`'温度'  ${'温'.repeat(7)}… 150 B\n`)
   })
 
-  it('entryLines uses the width to which the terminal changed', () => {
+  it('uses the width to which the terminal changed', () => {
     const style = { ...plain, columns: 120 }
     const toLine = entryLines(['k'], style)
     toLine(entry('x'.repeat(200)), NOW)
@@ -84,7 +81,7 @@ describe('entryLines', () => {
     expect(toLine(entry('x'.repeat(200)), NOW).trimEnd().length).toBe(40)
   })
 
-  it('entryLines shortens nothing without a terminal, and does not pad to the length of long values', () => {
+  it('shortens nothing without a terminal, and does not pad to the length of long values', () => {
     const toLine = entryLines(['k'], plain)
     expect(toLine(entry('x'.repeat(1000)), NOW)).toContain('x'.repeat(1000))
     expect(toLine(entry('1'), NOW).length).toBeLessThan(150)
@@ -95,15 +92,15 @@ describe('entryLines', () => {
     [60, '03:04:05.006  k  set      twenty-one\n'],
     [40, 'k  set      twenty-one\n'],
     [30, 'k  twenty-one\n'],
-  ])('entryLines shows values rather than versions and other columns in a terminal of %i columns', (columns, line) => {
+  ])('shows values rather than versions and other columns in a terminal of %i columns', (columns, line) => {
     expect(entryLines(['k'], { ...plain, columns })(entry('twenty-one'), NOW)).toBe(line)
   })
 
-  it('entryLines escapes control characters of keys', () => {
+  it('escapes control characters of keys', () => {
     expect(entryLines(['a\nb'], plain)(entry('1', 'a\nb'), NOW)).toContain("  $'a\\nb'  set")
   })
 
-  it('entryLines colours operation and source', () => {
+  it('colours operation and source', () => {
     const line = entryLines(['k'], { ...plain, colors: createColors(true) })(entry('1'), NOW)
     expect(line).toContain('\u001b[32mset    \u001b[39m')
   })
@@ -122,15 +119,15 @@ describe('shortened', () => {
       utf8('😀'.repeat(100)),
       `${'😀'.repeat(16)}… 400 B`,
     ],
-  ])('shortened shows %s', (_, value, expected) => {
+  ])('shows %s', (_, value, expected) => {
     expect(shortened(value, 40)).toBe(expected)
   })
 
-  it('shortened shows text in Base16 on request', () => {
+  it('shows text in Base16 on request', () => {
     expect(shortened(utf8('AB'), 40, true)).toBe('0x4142')
   })
 
-  it('shortened shows the beginning of a value without its size in the narrowest terminal', () => {
+  it('shows the beginning of a value without its size in the narrowest terminal', () => {
     expect(shortened(utf8('x'.repeat(12_345)), 12)).toBe('xxxxxxxxxxx…')
   })
 })

@@ -16,19 +16,19 @@ function openLog(flags: EventLogFlags, columns?: number) {
 }
 
 describe('The event log', () => {
-  it('the event log prints only messages in a pipe', () => {
+  it('prints only messages in a pipe', () => {
     const { log, stderr } = openLog({})
     log.write('warn', 'limit', 'warning: a connection was closed')
     expect(stderr.text).toBe('warning: a connection was closed\n')
   })
 
-  it('the event log prints time, level and event on a terminal', () => {
+  it('prints time, level and event on a terminal', () => {
     const { log, stderr } = openLog({}, 80)
     log.write('warn', 'drift', 'the clock was set back')
     expect(stderr.text).toBe(`${new Date(NOW).toISOString()} WARN  drift: the clock was set back\n`)
   })
 
-  it('the event log prints JSON on request', () => {
+  it('prints JSON on request', () => {
     const { log, stderr } = openLog({ logFormat: 'json' }, 80)
     log.write('error', 'storage', 'the disk is full')
     expect(JSON.parse(stderr.text)).toMatchObject({
@@ -40,14 +40,14 @@ describe('The event log', () => {
     })
   })
 
-  it('the event log prints no messages below the level', () => {
+  it('prints no messages below the level', () => {
     const { log, stderr } = openLog({ logLevel: 'error' })
     log.write('warn', 'limit', 'a')
     log.write('error', 'fault', 'b')
     expect(stderr.lines).toEqual(['b'])
   })
 
-  it('the event log limits the rate of each kind of event, and reports how many were suppressed', () => {
+  it('limits the rate of each kind of event, and reports how many were suppressed', () => {
     const { log, stderr, clock } = openLog({})
     for (let n = 0; n < 50; n++) log.write('error', 'fault', `fault ${n}`)
     log.write('error', 'storage', 'full')
@@ -57,7 +57,7 @@ describe('The event log', () => {
     expect(stderr.lines.slice(-3)).toEqual(['full', '30 more messages of this kind were not printed', 'later'])
   })
 
-  it('the event log prints no user names and passwords of URLs', () => {
+  it('prints no user names and passwords of URLs', () => {
     const { log, stderr } = openLog({})
     log.write('error', 'storage', 'cannot reach nats://me:secret@a:4222')
     expect(stderr.text).toBe('cannot reach nats://***@a:4222\n')

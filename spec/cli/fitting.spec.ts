@@ -4,7 +4,7 @@ import { fitColumns } from '../../src/cli/terminal.js'
 const beside = { op: 6, time: 12, version: 26 }
 
 describe('fitColumns', () => {
-  it('fitColumns shows all columns and complete values without a terminal', () => {
+  it('shows all columns and complete values without a terminal', () => {
     expect(fitColumns(undefined, 10, beside)).toEqual({
       columns: new Set(['op', 'time', 'version']),
       keyWidth: 10,
@@ -17,7 +17,7 @@ describe('fitColumns', () => {
     [70, ['op', 'time'], 36],
     [50, ['op'], 30],
     [40, [], 28],
-  ])('fitColumns reserves space for the value in %i columns', (columns, visibleColumns, valueWidth) => {
+  ])('reserves space for the value in %i columns', (columns, visibleColumns, valueWidth) => {
     expect(fitColumns(columns, 10, beside)).toEqual({ columns: new Set(visibleColumns), keyWidth: 10, valueWidth })
   })
 
@@ -25,11 +25,11 @@ describe('fitColumns', () => {
     [80, 54, 24],
     [40, 20, 18],
     [10, 5, 3],
-  ])('fitColumns shortens a key of 100 characters in %i columns', (columns, keyWidth, valueWidth) => {
+  ])('shortens a key of 100 characters in %i columns', (columns, keyWidth, valueWidth) => {
     expect(fitColumns(columns, 100, beside)).toEqual({ columns: new Set(), keyWidth, valueWidth })
   })
 
-  it('fitColumns omits columns that have no width', () => {
+  it('omits columns that have no width', () => {
     expect(fitColumns(undefined, 10, { ...beside, op: undefined }).columns).toEqual(new Set(['time', 'version']))
   })
 })

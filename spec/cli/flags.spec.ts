@@ -47,11 +47,11 @@ describe('inUnits', () => {
     [5_400_000, '1h 30m'],
     [86_400_000 + 60_000, '1d'],
     [90_000_000, '1d 1h'],
-  ])('inUnits formats %i ms as %s', (ms, text) => {
+  ])('formats %i ms as %s', (ms, text) => {
     expect(inUnits(ms)).toBe(text)
   })
 
-  it('inUnits formats a time so that parsing it loses at most one smaller unit', () => {
+  it('formats a time so that parsing it loses at most one smaller unit', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10 ** 10 }), ms => {
         const parsed = duration(inUnits(ms).replace(' ', ''))

@@ -22,34 +22,34 @@ describe('get', () => {
     expect(await execute(['set', key, '--file', '-', ...url], { stdin })).toMatchObject({ code: 0, stderr: '' })
   }
 
-  it('`get` writes the exact bytes of a value to a pipe', async () => {
+  it('writes the exact bytes of a value to a pipe', async () => {
     await set('k', BINARY)
     const { code, bytes, stderr } = await execute(['get', 'k', ...url])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(bytes).toEqual(Buffer.from(BINARY))
   })
 
-  it('`get` appends a line end on a terminal', async () => {
+  it('appends a line end on a terminal', async () => {
     await set('k', 'twenty-one')
     expect(await execute(['get', 'k', ...url], { columns: 80 })).toMatchObject({ code: 0, stdout: 'twenty-one\n' })
   })
 
-  it('`get` prints nothing for an empty value, and exits with code 0', async () => {
+  it('prints nothing for an empty value, and exits with code 0', async () => {
     await set('k', '')
     expect(await execute(['get', 'k', ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('`get` prints Base16 with --hex', async () => {
+  it('prints Base16 with --hex', async () => {
     await set('k', BINARY)
     expect(await execute(['get', 'k', '--hex', ...url])).toMatchObject({ code: 0, stdout: '00FF0A0D80\n' })
   })
 
-  it('`get` exits with code 3 and one line when the key does not exist', async () => {
+  it('exits with code 3 and one line when the key does not exist', async () => {
     const { code, stdout, stderr } = await execute(['get', 'nowhere', ...url])
     expect({ code, stdout, stderr }).toEqual({ code: 3, stdout: '', stderr: 'rx-statestore: no such key: nowhere\n' })
   })
 
-  it('`get` prints text values as text with --json', async () => {
+  it('prints text values as text with --json', async () => {
     await set('a\\b', '{"x":"ä"}')
     const { code, stdout } = await execute(['get', 'a\\b', '--json', ...url])
     expect(code).toBe(0)
@@ -64,7 +64,7 @@ describe('get', () => {
     })
   })
 
-  it('`get` prints other values as Base16 with --json, and all values with --json --hex', async () => {
+  it('prints other values as Base16 with --json, and all values with --json --hex', async () => {
     await set('binary', BINARY)
     await set('text', 'A')
     expect(jsonOf((await execute(['get', 'binary', '--json', ...url])).stdout)).toMatchObject({
@@ -75,7 +75,7 @@ describe('get', () => {
     expect(jsonOf(stdout)).not.toHaveProperty('value')
   })
 
-  it('`get` prints an object with --json for an absent key, and exits with code 3 without a message', async () => {
+  it('prints an object with --json for an absent key, and exits with code 3 without a message', async () => {
     const { code, stdout, stderr } = await execute(['get', 'nowhere', '--json', ...url])
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' })
     expect(jsonOf(stdout)).toEqual({
@@ -86,34 +86,34 @@ describe('get', () => {
     })
   })
 
-  it('`get` writes to a file with --file', async () => {
+  it('writes to a file with --file', async () => {
     await set('k', BINARY)
     const file = join(temporaryFolder(), 'value')
     expect(await execute(['get', 'k', '-f', file, ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
     expect(await readFile(file)).toEqual(Buffer.from(BINARY))
   })
 
-  it('`get` writes exact bytes with --file -, even to a terminal', async () => {
+  it('writes exact bytes with --file -, even to a terminal', async () => {
     await set('k', BINARY)
     const { bytes } = await execute(['get', 'k', '--file', '-', ...url], { columns: 80 })
     expect(bytes).toEqual(Buffer.from(BINARY))
   })
 
-  it('`get` exits with code 1 when the file cannot be written', async () => {
+  it('exits with code 1 when the file cannot be written', async () => {
     await set('k', 'v')
     const { code, stderr } = await execute(['get', 'k', '--file', '/nowhere/at/all', ...url])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot write the value: ENOENT.*\n$/)
   })
 
-  it('`get` accepts --json before the command', async () => {
+  it('accepts --json before the command', async () => {
     await set('k', 'v')
     const { code, stdout } = await execute(['--json', ...url, 'get', 'k'])
     expect(code).toBe(0)
     expect(jsonOf(stdout)).toMatchObject({ key: 'k', value: 'v' })
   })
 
-  it('`get` prints a line per key for several keys, tab-separated in a pipe, and quoted and in columns on a terminal', async () => {
+  it('prints a line per key for several keys, tab-separated in a pipe, and quoted and in columns on a terminal', async () => {
     await set('a', 'one\ntwo')
     await set('two words', BINARY)
     const keys = ['get', 'a', 'two words', ...url]
@@ -124,7 +124,7 @@ describe('get', () => {
     expect((await execute(['get', 'a', 'a', '--hex', ...url])).stdout).toBe('a\t0x6F6E650A74776F\n'.repeat(2))
   })
 
-  it('`get` prints the existing keys of several, and exits with code 3 and the names of the missing keys', async () => {
+  it('prints the existing keys of several, and exits with code 3 and the names of the missing keys', async () => {
     await set('a', '1')
     const { code, stdout, stderr } = await execute(['get', 'x', 'a', 'y', ...url])
     expect({ code, stdout, stderr }).toEqual({
@@ -143,13 +143,13 @@ describe('get', () => {
     ])
   })
 
-  it('`get` shortens the values of several keys only on a terminal', async () => {
+  it('shortens the values of several keys only on a terminal', async () => {
     await set('a', 'x'.repeat(1_000))
     expect((await execute(['get', 'a', 'a', ...url])).stdout).toContain('x'.repeat(1_000))
     expect((await execute(['get', 'a', 'a', ...url], { columns: 60 })).stdout.split('\n')[0]).toHaveLength(60)
   })
 
-  it('`get` reads keys from standard input, including keys that are not text', async () => {
+  it('reads keys from standard input, including keys that are not text', async () => {
     await set('a', '1')
     const binary = await StoreClient.ready(store.url, 'binary')
     await binary.request(command('SET \xff\x00 v'), { timestamp: `${Date.now()}:0:binary` })
@@ -173,18 +173,18 @@ describe('get', () => {
     ],
     ['keys that are not text', ['get', '-'], Uint8Array.of(255), /must be text, one per line/],
     ['an output file for several keys', ['get', 'a', 'b', '--file', 'x'], '', /--file requires exactly one key/],
-  ])('`get` exits with code 2 for %s', async (_, args, stdin, words) => {
+  ])('exits with code 2 for %s', async (_, args, stdin, words) => {
     const { code, stderr } = await execute([...args, ...url], { stdin })
     expect(code).toBe(2)
     expect(stderr).toMatch(words)
   })
 
-  it('`get` reads a value over WebSocket', async () => {
+  it('reads a value over WebSocket', async () => {
     await set('k', 'v')
     expect(await execute(['get', 'k', '--url', store.wsUrl])).toMatchObject({ code: 0, stdout: 'v' })
   })
 
-  it('`get` closes all connections', async () => {
+  it('closes all connections', async () => {
     await execute(['get', 'k', ...url])
     expect(store.clientIds).toEqual([])
   })

@@ -14,7 +14,7 @@ function warningsOf(options: Pick<QuotaOptions, 'maxMemory' | 'maxBytes'>): read
 }
 
 describe('The warning about the heap limit', () => {
-  it('the warning about the heap limit names the option, the heap limit and a sufficient flag of Node', () => {
+  it('names the option, the heap limit and a sufficient flag of Node', () => {
     expect(warningsOf({ maxMemory: 4096 * MIB })).toEqual([
       'warning: --max-memory 4294967296 exceeds the heap limit of Node (1024 MiB), at which the store crashes instead of ' +
         'rejecting writes: start it with node --max-old-space-size=4096, or lower --max-memory',
@@ -24,20 +24,17 @@ describe('The warning about the heap limit', () => {
     ])
   })
 
-  it('the warning about the heap limit is not given for the default and for a limit that the heap can hold', () => {
+  it('is not given for the default and for a limit that the heap can hold', () => {
     for (const options of [{}, { maxMemory: 1024 * MIB }, { maxBytes: 1 }]) expect(warningsOf(options)).toEqual([])
   })
 
-  it.each(['serve', 'attach'])(
-    'the warning about the heap limit is printed once by %s --check-config',
-    async command => {
-      const args = command === 'serve' ? ['--max-memory', TOO_MUCH] : ['--max-bytes', TOO_MUCH, '--url', 'mqtt://b']
-      const { code, stderr } = await execute([command, '--check-config', ...args])
-      expect([code, stderr.match(/exceeds the heap limit of Node/g)]).toMatchObject([0, { length: 1 }])
-    },
-  )
+  it.each(['serve', 'attach'])('is printed once by %s --check-config', async command => {
+    const args = command === 'serve' ? ['--max-memory', TOO_MUCH] : ['--max-bytes', TOO_MUCH, '--url', 'mqtt://b']
+    const { code, stderr } = await execute([command, '--check-config', ...args])
+    expect([code, stderr.match(/exceeds the heap limit of Node/g)]).toMatchObject([0, { length: 1 }])
+  })
 
-  it('the warning about the heap limit is printed once by serve, which starts', async () => {
+  it('is printed once by serve, which starts', async () => {
     const { stdout, stderr, exit, interrupt } = start([
       'serve',
       ...['--port', '0', '--ws-port', '0', '--max-memory', TOO_MUCH],

@@ -25,14 +25,14 @@ describe('keys -v', () => {
   const versionOf = (key: string): string => store.peek(key)?.version ?? ''
   const expiryOf = (key: string): number => store.peek(key)?.expiresAt ?? 0
 
-  it('`keys -v` prints values and versions separated by tabs in a pipe, and warns that expiry is not available', async () => {
+  it('prints values and versions separated by tabs in a pipe, and warns that expiry is not available', async () => {
     const { code, stdout, stderr } = await execute(['keys', '-v', ...url])
     expect(code).toBe(0)
     expect(sorted(stdout)).toEqual([`a b\t${LONG}\t${versionOf('a b')}`, `line\ton\t${versionOf('line')}`])
     expect(stderr).toBe('without --console, the expiry of keys is not available\n')
   })
 
-  it('`keys -v` prints the expiry with --console, and uses the broker that the console reports', async () => {
+  it('prints the expiry with --console, and uses the broker that the console reports', async () => {
     const { code, stdout, stderr } = await execute(['keys', '-v', ...asked])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const expiry = new Date(expiryOf('line')).toISOString()
@@ -42,12 +42,12 @@ describe('keys -v', () => {
     ])
   })
 
-  it('`keys -v` uses the console and the broker of the environment', async () => {
+  it('uses the console and the broker of the environment', async () => {
     const env = { RX_STATESTORE_CONSOLE: asked[1], RX_STATESTORE_URL: store.wsUrl }
     expect((await execute(['keys', 'line', '-v', '--json'], { env })).stdout).toContain(`${expiryOf('line')}`)
   })
 
-  it('`keys -v` prints objects with --json', async () => {
+  it('prints objects with --json', async () => {
     const { stdout } = await execute(['keys', '-v', '--json', ...asked])
     expect(sorted(stdout).map(line => JSON.parse(line))).toEqual([
       { key: 'a b', value: LONG, version: expect.stringMatching(VERSION) },
@@ -57,24 +57,21 @@ describe('keys -v', () => {
     expect(JSON.parse(hex)).toMatchObject({ key: 'line', valueHex: '6F6E' })
   })
 
-  it.each([3_650.1, 3_650.9, 10_000.9])(
-    '`keys -v` fits into the terminal when a key expires in %d days',
-    async days => {
-      const expiresAt = NOW + days * 86_400_000
-      await store.load([
-        { key: 'a b', value: LONG, expiresAt },
-        { key: 'line', value: 'on', expiresAt },
-      ])
-      const { stdout } = await execute(['keys', '-v', ...asked], { columns: 120, env: { NO_COLOR: '1' } })
-      for (const line of sorted(stdout)) expect(line.length).toBeLessThanOrEqual(120)
-    },
-  )
+  it.each([3_650.1, 3_650.9, 10_000.9])('fits into the terminal when a key expires in %d days', async days => {
+    const expiresAt = NOW + days * 86_400_000
+    await store.load([
+      { key: 'a b', value: LONG, expiresAt },
+      { key: 'line', value: 'on', expiresAt },
+    ])
+    const { stdout } = await execute(['keys', '-v', ...asked], { columns: 120, env: { NO_COLOR: '1' } })
+    for (const line of sorted(stdout)) expect(line.length).toBeLessThanOrEqual(120)
+  })
 
   it.each([
     [120, /^line {3}on +\S+( \S+)? +\d+:\d+:StateStore$/],
     [60, /^line {3}on +\S+( \S+)?$/],
     [30, /^line {3}on$/],
-  ])('`keys -v` shows values rather than versions in a terminal of %i columns', async (columns, pattern) => {
+  ])('shows values rather than versions in a terminal of %i columns', async (columns, pattern) => {
     const { stdout } = await execute(['keys', '-v', ...asked], { columns, env: { NO_COLOR: '1' } })
     const [, long = '', short = ''] = stdout.split('\n')
     expect(long).toMatch(/^'a b' {2}\{"name":"pump p.*… 511 B/)
@@ -82,13 +79,13 @@ describe('keys -v', () => {
     for (const line of [long, short]) expect(line.length).toBeLessThanOrEqual(columns)
   })
 
-  it('`keys -v` shows the time until expiry in a column', async () => {
+  it('shows the time until expiry in a column', async () => {
     await store.load([{ key: 'line', value: 'on', expiresAt: NOW + 90_000 + 10 * 365 * 86_400_000 }])
     const { stdout } = await execute(['keys', 'line', '-v', ...asked], { columns: 120, env: { NO_COLOR: '1' } })
     expect(stdout).toMatch(/^KEY {3}VALUE {2}EXPIRES {2}VERSION\nline {2}on {5}3650d /)
   })
 
-  it('`keys -v` prints thousands of keys in batches', { tags: 'slow' }, async () => {
+  it('prints thousands of keys in batches', { tags: 'slow' }, async () => {
     const lines = Array.from({ length: 1_000 }, (_, index) => ({ key: `many/${index}`, value: `${index}` }))
     await store.load(lines)
     const { stdout } = await execute(['keys', 'many/*', '-v', ...asked])
@@ -97,13 +94,13 @@ describe('keys -v', () => {
     )
   })
 
-  it('`keys -v` exits with code 1 when the console is unreachable', async () => {
+  it('exits with code 1 when the console is unreachable', async () => {
     const { code, stderr } = await execute(['keys', '-v', '--console', 'http://127.0.0.1:1/#token=x'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach the console at http:\/\/127\.0\.0\.1:1: /)
   })
 
-  it('`keys -v` prints only the number of keys with --count', async () => {
+  it('prints only the number of keys with --count', async () => {
     expect(await execute(['keys', '-v', '--count', ...url])).toMatchObject({ stdout: '2\n', stderr: '' })
   })
 })

@@ -25,13 +25,13 @@ describe('keys', () => {
     await client.disconnect()
   }
 
-  it('`keys` prints one key per line', async () => {
+  it('prints one key per line', async () => {
     const { code, stdout, stderr } = await execute(['keys', ...url])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(sorted(stdout)).toEqual(["$'two\\nlines'", 'a\\b', 'asset/1', 'asset/2'])
   })
 
-  it('`keys` quotes keys on a terminal so that they can be pasted into a shell', async () => {
+  it('quotes keys on a terminal so that they can be pasted into a shell', async () => {
     await setBinary()
     await execute(['set', "it's", 'v', ...url])
     const { stdout } = await execute(['keys', ...url], { columns: 80, env: { NO_COLOR: '1' } })
@@ -46,7 +46,7 @@ describe('keys', () => {
     ])
   })
 
-  it('`keys` sorts keys in natural order below a header on a terminal', async () => {
+  it('sorts keys in natural order below a header on a terminal', async () => {
     for (const line of [10, 9, 1]) await execute(['set', `line-${line}`, 'v', ...url])
     const world = { columns: 80, env: { NO_COLOR: '1' } }
     expect((await execute(['keys', 'line-*', ...url], world)).stdout).toBe('KEY\nline-1\nline-9\nline-10\n')
@@ -61,13 +61,13 @@ describe('keys', () => {
     expect((await execute(['keys', 'none-*', ...url], world)).stdout).toBe('')
   })
 
-  it('`keys` prints the keys that match a glob, or nothing when no key matches', async () => {
+  it('prints the keys that match a glob, or nothing when no key matches', async () => {
     expect(sorted((await execute(['keys', 'asset/*', ...url])).stdout)).toEqual(['asset/1', 'asset/2'])
     expect(sorted((await execute(['keys', 'a\\\\*', ...url])).stdout)).toEqual(['a\\b'])
     expect(await execute(['keys', 'x*', ...url])).toMatchObject({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('`keys` prints binary keys as keyHex and text keys as key with --json', async () => {
+  it('prints binary keys as keyHex and text keys as key with --json', async () => {
     await setBinary()
     await execute(['set', '0xFF00', 'v', ...url])
     const { stdout } = await execute(['keys', '--json', ...url])
@@ -76,13 +76,13 @@ describe('keys', () => {
     expect(sorted((await execute(['keys', '[^0a-z]*', ...url])).stdout)).toEqual(["$'\\xFF\\x00'"])
   })
 
-  it('`keys` prints the number of keys with --count', async () => {
+  it('prints the number of keys with --count', async () => {
     expect(await execute(['keys', '--count', ...url])).toMatchObject({ code: 0, stdout: '4\n' })
     expect(await execute(['keys', 'x', '--count', ...url])).toMatchObject({ code: 0, stdout: '0\n' })
     expect(await execute(['keys', 'asset/*', '--count', '--json', ...url])).toMatchObject({ stdout: '{"count":2}\n' })
   })
 
-  it('`keys` prints thousands of keys page by page', { tags: 'slow' }, async () => {
+  it('prints thousands of keys page by page', { tags: 'slow' }, async () => {
     const client = await StoreClient.ready(store.url, 'many')
     const names = Array.from({ length: 2_500 }, (_, index) => `many/${String(index).padStart(4, '0')}`)
     const timestamp = `${Date.now()}:0:many`
@@ -92,7 +92,7 @@ describe('keys', () => {
     await client.disconnect()
   })
 
-  it('`keys` shows progress on a terminal after a second, and clears it', async () => {
+  it('shows progress on a terminal after a second, and clears it', async () => {
     const link = await layLink(store.url)
     const clock = new ManualClock()
     link.cut()
@@ -108,20 +108,20 @@ describe('keys', () => {
     expect(stderr.text).toBe('\r\u001b[K0 keys\r\u001b[K')
   })
 
-  it('`keys` shows no progress in a pipe', async () => {
+  it('shows no progress in a pipe', async () => {
     const clock = new ManualClock()
     const { stderr, exit } = start(['keys', '--count', ...url], { clock })
     expect(await exit).toBe(0)
     expect([clock.scheduled, stderr.text]).toEqual([0, ''])
   })
 
-  it('`keys` exits with code 1 and a one-line error when the store rejects the glob', async () => {
+  it('exits with code 1 and a one-line error when the store rejects the glob', async () => {
     const { code, stderr } = await execute(['keys', '*'.repeat(2_000), ...url])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: The state store refused the request: syntax error; [^\n]+\n$/)
   })
 
-  it('`keys` exits with code 1 without a broker, and with code 2 for an empty glob or several globs', async () => {
+  it('exits with code 1 without a broker, and with code 2 for an empty glob or several globs', async () => {
     const { code, stderr } = await execute(['keys', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot reach [^\n]+\n$/)
@@ -129,7 +129,7 @@ describe('keys', () => {
     expect(await execute(['keys', 'a', 'b', ...url])).toMatchObject({ code: 2, stdout: '' })
   })
 
-  it('`keys` exits without an error when its reader has exited, and requests no further page', async () => {
+  it('exits without an error when its reader has exited, and requests no further page', async () => {
     const { stdout, exit } = start(['keys', ...url])
     stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     expect(await exit).toBe(0)

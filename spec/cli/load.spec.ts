@@ -33,7 +33,7 @@ describe('load', () => {
     expect(code).toBe(1)
   })
 
-  it('`load` restores a dump through the console', async () => {
+  it('restores a dump through the console', async () => {
     const { store, link } = await openConsole()
     const stdin = ndjson([...LINES, OVER])
     const { code, stdout, stderr } = await execute(['load', '--console', link], { stdin })
@@ -45,7 +45,7 @@ describe('load', () => {
     expect(byKey(store.dump())).toEqual(byKey(LINES))
   })
 
-  it('`load` reports an unknown outcome if the console receives the dump but does not respond', async () => {
+  it('reports an unknown outcome if the console receives the dump but does not respond', async () => {
     const server = createServer(request => request.resume().once('end', () => request.socket.destroy()))
     const link = `http://127.0.0.1:${await listen(server)}/#token=x`
     const { code, stderr } = await execute(['load', '--console', link], { stdin: ndjson(LINES) })
@@ -74,7 +74,7 @@ describe('load', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('`load` reads a file, finds the console in the environment, and prints an object with --json', async () => {
+  it('reads a file, finds the console in the environment, and prints an object with --json', async () => {
     const { store, link } = await openConsole()
     const file = await scratch('keys.ndjson')
     await writeFile(file, ndjson(LINES))
@@ -89,7 +89,7 @@ describe('load', () => {
     expect(again).toMatchObject({ code: 0, stdout: '3 keys loaded, 0 kept the version of the dump\n' })
   })
 
-  it('`load` copies a store through the console or the broker with dump and load', async () => {
+  it('copies a store through the console or the broker with dump and load', async () => {
     const [from, to] = [await openConsole(), await openConsole()]
     await from.store.load([...LINES, ...many(2_000)])
     const { stdout: dump } = await execute(['dump', '--console', from.link])
@@ -102,7 +102,7 @@ describe('load', () => {
     expect(values({ store: other })).toEqual(values(from))
   })
 
-  it('`load` sets keys with expiry and fencing token in any store, and warns that the keys get new versions', async () => {
+  it('sets keys with expiry and fencing token in any store, and warns that the keys get new versions', async () => {
     const store = await openStore()
     const stdin = ndjson([...LINES, OVER, { key: 'soon', value: '', expiresAt: NOW + 60_000 }])
     const { code, stdout, stderr } = await execute(['load', '--url', store.url], { stdin })
@@ -117,7 +117,7 @@ describe('load', () => {
     expect(store.peek('a\\b')?.version).not.toBe('1696374425000:1:StateStore')
   })
 
-  it('`load` uses the last line of a repeated key, through console and broker', async () => {
+  it('uses the last line of a repeated key, through console and broker', async () => {
     const { store, link } = await openConsole()
     const stdin = ndjson([...many(300), ...many(300).map(({ key }) => ({ key, value: 'later' }))])
     for (const args of [
@@ -130,7 +130,7 @@ describe('load', () => {
     }
   })
 
-  it('`load` loads the dump of an empty store, and rejects an empty input', async () => {
+  it('loads the dump of an empty store, and rejects an empty input', async () => {
     const { store, link } = await openConsole()
     const { stdout: stdin } = await execute(['dump', '--console', link])
     const stdout = '0 keys loaded, 0 kept the version of the dump\n'
@@ -153,7 +153,7 @@ describe('load', () => {
     ['a truncated line', '{"key":"k","value":"v', 'it is not valid JSON'],
     ['no value', '{"key":"k"}', 'it needs either `value` or `bytes`'],
     ['an unknown member', '{"key":"k","value":"v","px":5}', 'it has an unknown member "px"'],
-  ])('`load` reports the number of the invalid line and the number of loaded keys: %s', async (_, bad, words) => {
+  ])('reports the number of the invalid line and the number of loaded keys: %s', async (_, bad, words) => {
     const { store, link } = await openConsole()
     const before = ndjson(many(1_000))
     const whole = await execute(['load', '--console', link], { stdin: `${before}\n${bad}\n${before}` })
@@ -170,7 +170,7 @@ describe('load', () => {
     expect(first.stderr).toContain(`rx-statestore: line 1: ${words}; nothing was loaded\n`)
   })
 
-  it('`load` rejects a dump that is truncated at a line end, through console and broker', async () => {
+  it('rejects a dump that is truncated at a line end, through console and broker', async () => {
     const { store, link } = await openConsole()
     await store.load(many(600))
     const { stdout: dump } = await execute(['dump', '--console', link])
@@ -187,7 +187,7 @@ describe('load', () => {
     expect(stderr).toMatch(/; 499 keys loaded before\n$/)
   })
 
-  it('`load` stops sending a large dump when the console rejects it', { tags: 'slow' }, async () => {
+  it('stops sending a large dump when the console rejects it', { tags: 'slow' }, async () => {
     const { store, link } = await openConsole()
     const stdin = `nonsense\n${ndjson(many(300_000))}`
     expect(await execute(['load', '--console', link], { stdin })).toMatchObject({
@@ -199,7 +199,7 @@ describe('load', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('`load` reports the number of loaded keys when the store rejects a key or stops', async () => {
+  it('reports the number of loaded keys when the store rejects a key or stops', async () => {
     const full = await openStore({ maxKeys: 700 })
     const { code, stderr } = await execute(['load', '--url', full.url], { stdin: ndjson(many(1_000)) })
     const [, count] = /: the quota has been exceeded; (\d+) keys loaded before; see \S+\n$/.exec(stderr) ?? []
@@ -214,7 +214,7 @@ describe('load', () => {
     expect(running.stderr.lines.at(-1)).toMatch(/^rx-statestore: .*; nothing was loaded$/)
   })
 
-  it('`load` loads nothing through the console when the keys exceed the limit of the store', async () => {
+  it('loads nothing through the console when the keys exceed the limit of the store', async () => {
     const { store, link } = await openConsole({ maxKeys: 2, maxBytes: 1_000_000 })
     const { code, stderr } = await execute(['load', '--console', link], { stdin: ndjson(many(3)) })
     const words = 'Nothing was loaded: the store would exceed its quota of 2 keys or 1000000 bytes'
@@ -225,13 +225,13 @@ describe('load', () => {
     ['a file that does not exist', ['/nowhere/at/all']],
     ['two files', ['a', 'b']],
     ['an address without a token', ['--console', 'http://127.0.0.1:1/']],
-  ])('`load` exits with code 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['load', ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore load --help\n$/)
   })
 
-  it('`load` exits with code 1 for a folder', async () => {
+  it('exits with code 1 for a folder', async () => {
     const { link } = await openConsole()
     const { code, stderr } = await execute(['load', '/', '--console', link])
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^rx-statestore: EISDIR[^\n]*\n$/)])

@@ -6,7 +6,7 @@ import { FOREVER, lockOf, node, openOther, pidOf, runs, STUBBORN } from './locke
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
 describe('lock', () => {
-  it('`lock` runs a command while it holds the lock, and then releases the lock', async () => {
+  it('runs a command while it holds the lock, and then releases the lock', async () => {
     const store = await openStore()
     const { url } = store
     const running = start(['lock', 'l', '--holder', 'me', '--url', url, ...node(STUBBORN)])
@@ -19,7 +19,7 @@ describe('lock', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('`lock` passes the name and the fencing token of the lock to the command', async () => {
+  it('passes the name and the fencing token of the lock to the command', async () => {
     const { url } = await openStore()
     const script = 'const e = process.env; console.log(e.RX_STATESTORE_LOCK, e.RX_STATESTORE_FENCING_TOKEN, e.OTHER)'
     const args = ['lock', 'l\\1', '--url', url, ...node(`${script}; ${FOREVER}`)]
@@ -35,7 +35,7 @@ describe('lock', () => {
     ['0', 'process.exit(0)', 0],
     ['its own', 'process.exit(37)', 37],
     ['128+n for a signal', 'process.kill(process.pid, "SIGKILL")', 137],
-  ])('`lock` exits with the exit code of the command: %s', async (_, script, code) => {
+  ])('exits with the exit code of the command: %s', async (_, script, code) => {
     const { url } = await openStore()
     expect(await execute(['lock', 'l', '--url', url, ...node(script)])).toEqual(
       expect.objectContaining({ code, stdout: '', stderr: '' }),
@@ -46,7 +46,7 @@ describe('lock', () => {
   it.each([
     ['127 when the command does not exist', './no-such-command', 127, 'command not found: ./no-such-command'],
     ['126 when the command cannot be executed', import.meta.dirname, 126, `cannot run ${import.meta.dirname}: spawn `],
-  ])('`lock` exits with code %s, and releases the lock', async (_, command, code, words) => {
+  ])('exits with code %s, and releases the lock', async (_, command, code, words) => {
     const { url } = await openStore()
     const outcome = await execute(['lock', 'l', '--url', url, '--', command])
     expect(outcome.code).toBe(code)
@@ -54,7 +54,7 @@ describe('lock', () => {
     expect(await lockOf(url)).toMatchObject({ op: 'absent' })
   })
 
-  it('`lock` passes flags after -- to the command', async () => {
+  it('passes flags after -- to the command', async () => {
     const { url } = await openStore()
     const script = 'console.log(JSON.stringify(process.argv.slice(1)))'
     const words = ['--json', '-C', '--', '--url', 'x', '']
@@ -62,7 +62,7 @@ describe('lock', () => {
     expect({ code, args: jsonOf(stdout) }).toEqual({ code: 0, args: words })
   })
 
-  it('`lock` renews the lock while the command runs', async () => {
+  it('renews the lock while the command runs', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--duration', '60000', '--renew-every', '20', '--url', url, ...node(FOREVER)])
     await pidOf(running)
@@ -76,7 +76,7 @@ describe('lock', () => {
     expect(await running.exit).toBe(130)
   })
 
-  it('`lock` forwards signals to the command, and holds the lock until the command has ended', async () => {
+  it('forwards signals to the command, and holds the lock until the command has ended', async () => {
     const { url } = await openStore()
     const running = start(['lock', 'l', '--url', url, ...node(STUBBORN)])
     const pid = await pidOf(running)
@@ -93,7 +93,7 @@ describe('lock', () => {
   it.each([
     ['a key that is not a lock', ['set', 'l', '', '--hex'], 'is empty'],
     ['a key with a fencing token', ['set', 'l', 'x', '--ft', '1:0:x'], 'is protected by a fencing token'],
-  ])('`lock` exits with code 1 for %s', async (_, args, words) => {
+  ])('exits with code 1 for %s', async (_, args, words) => {
     const { url } = await openStore()
     expect(await execute([...args, '--url', url])).toMatchObject({ code: 0 })
     const { code, stderr } = await execute(['lock', 'l', '--url', url, ...node(FOREVER)])
@@ -111,7 +111,7 @@ describe('lock', () => {
     ['an empty holder', ['lock', 'l', '--holder', '', ...node('')], /Expected `holder`/],
     ['a --renew-every that is too long', ['lock', 'l', '--renew-every', '10000', ...node('')], /Expected `renewEvery`/],
     ['a --duration of zero', ['lock', 'l', '--duration', '0', ...node('')], /Expected a time, such as 500ms, 10s/],
-  ])('`lock` exits with code 2 for %s', async (_, args, words) => {
+  ])('exits with code 2 for %s', async (_, args, words) => {
     const { code, stderr } = await execute(args)
     expect(code).toBe(2)
     expect(stderr).toMatch(words)
@@ -120,7 +120,7 @@ describe('lock', () => {
 })
 
 describe('`lock` beside another holder', () => {
-  it('`lock` beside another holder waits, reports the holder, and acquires the lock next', async () => {
+  it('waits, reports the holder, and acquires the lock next', async () => {
     const { url } = await openStore()
     const first = start(['lock', 'l', '--holder', 'first', '--url', url, ...node(FOREVER)])
     const pid = await pidOf(first)
@@ -135,7 +135,7 @@ describe('`lock` beside another holder', () => {
     expect(await lockOf(url)).toMatchObject({ value: 'second' })
   })
 
-  it('`lock` beside another holder exits with code 3 with --no-wait, and does not run the command', async () => {
+  it('exits with code 3 with --no-wait, and does not run the command', async () => {
     const { url } = await openStore()
     await execute(['set', 'l', 'first', '--url', url])
     expect(await execute(['lock', 'l', '--no-wait', '--url', url, ...node('console.log(1)')])).toMatchObject({
@@ -146,7 +146,7 @@ describe('`lock` beside another holder', () => {
     expect(await lockOf(url)).toMatchObject({ value: 'first' })
   })
 
-  it('`lock` beside another holder exits with code 3 after --wait-timeout', async () => {
+  it('exits with code 3 after --wait-timeout', async () => {
     const { url } = await openStore()
     await execute(['set', 'l', 'first', '--url', url])
     const clock = new ManualClock()
@@ -162,7 +162,7 @@ describe('`lock` beside another holder', () => {
     await stderr.line(/^rx-statestore: the lock l is held by first$/)
   })
 
-  it('`lock` beside another holder runs the command with --no-wait when the lock is free', async () => {
+  it('runs the command with --no-wait when the lock is free', async () => {
     const { url } = await openStore()
     expect(await execute(['lock', 'l', '--no-wait', '--url', url, ...node('')])).toMatchObject({ code: 0, stderr: '' })
   })
@@ -170,7 +170,7 @@ describe('`lock` beside another holder', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('`lock` beside another holder ends at %s without running the command', async (signal, code) => {
+  ] as const)('ends at %s without running the command', async (signal, code) => {
     const { url } = await openStore()
     await execute(['set', 'l', 'first', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['lock', 'l', '--url', url, ...node(FOREVER)])
@@ -182,7 +182,7 @@ describe('`lock` beside another holder', () => {
     expect(await lockOf(url)).toMatchObject({ value: 'first' })
   })
 
-  it('`lock` beside another holder prints an object per state with --json', async () => {
+  it('prints an object per state with --json', async () => {
     const { url } = await openStore()
     await execute(['set', 'l', 'first', '--url', url])
     const args = ['lock', 'l', '--holder', 'me', '--renew-every', '20', '--json', '--url', url, ...node(FOREVER)]

@@ -60,7 +60,7 @@ const frozenAfterSet = async (store: StoreServer): Promise<void> =>
   })
 
 describe('probe', () => {
-  it('`probe` prints the time of each step, leaves no key, and exits with code 0', async () => {
+  it('prints the time of each step, leaves no key, and exits with code 0', async () => {
     const store = await openStore()
     const { code, stdout, stderr } = await execute(['probe', store.url], { columns: 80, env: { NO_COLOR: '1' } })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -71,7 +71,7 @@ describe('probe', () => {
     expect(store.stats).toMatchObject({ keys: 0, watches: 0, sessions: 0 })
   })
 
-  it('`probe` appends performance data to the first line in a pipe, and prints one object with --json', async () => {
+  it('appends performance data to the first line in a pipe, and prints one object with --json', async () => {
     const { url } = await openStore()
     const { stdout } = await execute(['probe', '--url', url, '--warn', '1m'])
     expect(stdout).toMatch(/^OK: [^|]+ \| total=[\d.]+ms;60000;5000;0 connect=[\d.]+ms;;;0( \w+=[\d.]+ms;;;0){6}\n/)
@@ -80,7 +80,7 @@ describe('probe', () => {
     expect(report).toEqual({ status: 'ok', broker: url, totalMs: expect.any(Number), steps })
   })
 
-  it('`probe` works over WebSocket and over TLS with a login that has only the rights in its help', async () => {
+  it('works over WebSocket and over TLS with a login that has only the rights in its help', async () => {
     const authority = new Authority('/CN=Plant')
     const store = await openStore({
       authenticate: firstOf([backwards()]),
@@ -120,7 +120,7 @@ describe('probe', () => {
     })
   })
 
-  it('`probe` exits with code 1 if the check takes longer than --warn', async () => {
+  it('exits with code 1 if the check takes longer than --warn', async () => {
     const { url } = await openStore()
     const { code, stdout } = await execute(['probe', url, '--warn', '1ms'])
     expect(code).toBe(1)
@@ -133,7 +133,7 @@ describe('probe', () => {
     expect(both.map(({ code }) => code)).toEqual([0, 0])
   })
 
-  it('`probe` takes its client id from the flag only, so that it does not disconnect the application of its environment', async () => {
+  it('takes its client id from the flag only, so that it does not disconnect the application of its environment', async () => {
     const store = await openStore()
     const events = connectionEvents()
     openClient(store.url, { clientId: 'panel' })
@@ -150,7 +150,7 @@ describe('probe', () => {
     ])
   })
 
-  it('`probe` ends at its timeout, before the connections to a frozen broker are closed', async () => {
+  it('ends at its timeout, before the connections to a frozen broker are closed', async () => {
     const store = await openStore()
     const events = connectionEvents()
     const frozen = frozenAfterSet(store)
@@ -164,7 +164,7 @@ describe('probe', () => {
     await eventually(() => events.length === 2 && store.stats.sessions === 0)
   })
 
-  it('`probe` exits with code 2 and names the step when the broker is unreachable or has no store', async () => {
+  it('exits with code 2 and names the step when the broker is unreachable or has no store', async () => {
     const nowhere = `mqtt://127.0.0.1:${await freePort()}`
     const events = connectionEvents()
     const clock = new ManualClock()
@@ -184,13 +184,13 @@ describe('probe', () => {
     expect(jsonOf(empty.stdout)).toMatchObject({ status: 'critical', failedStep: 'set', error })
   })
 
-  it('`probe` exits with code 2 for an unreachable broker also when the reader of its output has exited', async () => {
+  it('exits with code 2 for an unreachable broker also when the reader of its output has exited', async () => {
     const { stdout, exit } = start(['probe', `mqtt://127.0.0.1:${await freePort()}`, '--timeout', '100ms'])
     stdout.broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     expect(await exit).toBe(2)
   })
 
-  it('a probe whose connections break leaves no session', async () => {
+  it('whose connections break leaves no session', async () => {
     let isCut = false
     const maySubscribe = () => {
       link.cut()
@@ -235,7 +235,7 @@ describe('probe', () => {
     ['message', { ...RIGHTS, subscribe: '' }, 'permit Publish and Subscribe for the topics rx-statestore/probe/+'],
     ['set', { ...RIGHTS, keys: '' }, 'permit ReadWrite for the keys rx-statestore/probe/* (keyType: Pattern)'],
     ['get', { ...RIGHTS, keys: RIGHTS.keys.replace('ReadWrite', 'Write') }, 'permit ReadWrite for the keys'],
-  ])('`probe` names the right that is missing at the step %s', async (step, rights, advice) => {
+  ])('names the right that is missing at the step %s', async (step, rights, advice) => {
     const { url } = await secured(rights)
     const { code, stdout } = await execute(['probe', url, ...LOGIN])
     expect(code).toBe(2)
@@ -243,13 +243,13 @@ describe('probe', () => {
     expect(stdout).toContain(`; the policy must ${advice}`)
   })
 
-  it('`probe` immediately exits with code 2 when the password is wrong', async () => {
+  it('immediately exits with code 2 when the password is wrong', async () => {
     const { url } = await secured()
     const { code, stdout } = await execute(['probe', url, '--username', 'panel', '--password', 'panel'])
     expect([code, stdout]).toEqual([2, expect.stringMatching(/, connect: .*[Bb]ad user name or password/i)])
   })
 
-  it('`probe` exits with code 3 for wrong arguments', async () => {
+  it('exits with code 3 for wrong arguments', async () => {
     const unknown = await execute(['probe', '--wran', '1s'])
     expect(unknown).toMatchObject({ code: 3, stdout: '' })
     expect(unknown.stderr).toMatch(/unknown option '--wran'.*; see rx-statestore probe --help\n$/)

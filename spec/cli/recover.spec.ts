@@ -31,7 +31,7 @@ const contentsOf = async (data: string): Promise<unknown> =>
   Promise.all((await readdir(data)).map(async name => [name, await readFile(join(data, name), 'hex')]))
 
 describe('recover', () => {
-  it('`recover` writes the intact data to a new directory, lists the omitted records, and exits with code 5', async () => {
+  it('writes the intact data to a new directory, lists the omitted records, and exits with code 5', async () => {
     const data = await written('a', 'b', 'c')
     await damage(data, 'b')
     const before = await contentsOf(data)
@@ -63,7 +63,7 @@ describe('recover', () => {
     await store.close()
   })
 
-  it('`recover` prints one JSON object per record with --json, and another object with the totals', async () => {
+  it('prints one JSON object per record with --json, and another object with the totals', async () => {
     const data = await written('a', 'b', 'c')
     await damage(data, 'b')
     const { stdout } = await execute(['recover', data, '--to', await scratch('recovered'), '--json'])
@@ -92,14 +92,14 @@ describe('recover', () => {
     })
   })
 
-  it('`recover` exits with code 0 when everything is recovered', async () => {
+  it('exits with code 0 when everything is recovered', async () => {
     const data = await written('a')
     await writeFile(join(data, 'notes.txt'), '')
     const { code, stdout } = await execute(['recover', data, '--to', await scratch('recovered')])
     expect([code, stdout]).toEqual([0, expect.stringContaining('omitted    nothing\nignored    notes.txt')])
   })
 
-  it('`recover` rejects a target that contains files or is inside the damaged directory', async () => {
+  it('rejects a target that contains files or is inside the damaged directory', async () => {
     const data = await written('a')
     const to = await scratch('recovered')
     await mkdir(to)
@@ -110,7 +110,7 @@ describe('recover', () => {
     expect(await execute(['recover', data])).toMatchObject({ code: 2 })
   })
 
-  it('`recover` rejects the directory of a running store, a directory of another program, and a missing directory', async () => {
+  it('rejects the directory of a running store, a directory of another program, and a missing directory', async () => {
     const data = await written('a')
     const to = await scratch('recovered')
     const store = await serve({ port: 0, wsPort: 0, data })
@@ -126,7 +126,7 @@ describe('recover', () => {
 })
 
 describe('The table of omitted records', () => {
-  it('the table of omitted records has a line for each of 200,000 records', { tags: 'slow' }, () => {
+  it('has a line for each of 200,000 records', { tags: 'slow' }, () => {
     const omissions = Array.from({ length: 200_000 }, (_, i) => ({
       type: 'write' as const,
       position: i + 1,

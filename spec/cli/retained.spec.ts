@@ -12,7 +12,7 @@ async function publisherAt(url: string) {
 const PATTERNS = ['--topic', 'plant/+/temp', '--keys', 'of/{1}']
 
 describe('retained', () => {
-  it('`retained` copies retained messages of another broker to keys until it is interrupted', async () => {
+  it('copies retained messages of another broker to keys until it is interrupted', async () => {
     const { url } = await openStore()
     const from = `mqtt://127.0.0.1:${(await openBroker()).port}`
     const publish = await publisherAt(from)
@@ -30,7 +30,7 @@ describe('retained', () => {
     expect(stderr.lines).toEqual(['stopped; 2 keys written, 0 messages published'])
   })
 
-  it('`retained` accepts --key for --keys, uses the broker of the store, and prints an object with --json', async () => {
+  it('accepts --key for --keys, uses the broker of the store, and prints an object with --json', async () => {
     const { url } = await openStore()
     const publish = await publisherAt(url)
     await publish('plant/7/temp', '20')
@@ -48,7 +48,7 @@ describe('retained', () => {
     await expect.poll(async () => execute(['get', 'plant/7/temp', '--url', url])).toMatchObject({ stdout: '20' })
   })
 
-  it('`retained` reports an unreachable source broker, and messages that cannot be copied', async () => {
+  it('reports an unreachable source broker, and messages that cannot be copied', async () => {
     const { url } = await openStore()
     const broker = await openBroker()
     const from = `mqtt://127.0.0.1:${broker.port}`
@@ -83,7 +83,7 @@ describe('retained', () => {
     [['--topic', '$SYS/+', '--keys', '{1}'], /only your own topics/],
     [[...PATTERNS, '--from', 'nonsense'], /broker URL/],
     [[...PATTERNS, '--px', '1h', '--direction', 'to-topics'], /`expiresIn`/],
-  ])('`retained` exits with code 2 for %j', async (words, expected) => {
+  ])('exits with code 2 for %j', async (words, expected) => {
     const { url } = await openStore()
     const { code, stderr } = await execute(['retained', ...words, '--url', url])
     expect([code, stderr]).toEqual([2, expect.stringMatching(expected)])

@@ -26,13 +26,13 @@ const COMMANDS = [
 ]
 
 describe('The command line', () => {
-  it('the command line prints its version', async () => {
+  it('prints its version', async () => {
     for (const flag of ['--version', '-V']) {
       expect(await execute([flag])).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
     }
   })
 
-  it('the command line prints help with all commands and exit codes', async () => {
+  it('prints help with all commands and exit codes', async () => {
     const { code, stdout, stderr } = await execute(['--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'))
@@ -42,7 +42,7 @@ describe('The command line', () => {
     expect(await execute(['help'])).toMatchObject({ code: 0, stdout })
   })
 
-  it.each(COMMANDS)('the command line prints help of %s with an example', async command => {
+  it.each(COMMANDS)('prints help of %s with an example', async command => {
     const { code, stdout, stderr } = await execute([command, '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(`$ rx-statestore ${command}`)
@@ -50,7 +50,7 @@ describe('The command line', () => {
     expect(await execute(['help', command])).toMatchObject({ code: 0, stdout })
   })
 
-  it.each(COMMANDS)('the command line wraps the help of %s at the width of the terminal', async command => {
+  it.each(COMMANDS)('wraps the help of %s at the width of the terminal', async command => {
     for (const columns of [80, 120, undefined]) {
       const world = columns === undefined ? {} : { columns }
       const { stdout } = await execute([command, '--help-all'], world)
@@ -60,27 +60,24 @@ describe('The command line', () => {
     }
   })
 
-  it.each(['serve', 'attach'])(
-    'the command line shows the common options of %s in 30 lines, and all with --help-all',
-    async command => {
-      const { stdout } = await execute([command, '--help'], { columns: 80 })
-      expect(stdout.split('\n').length).toBeLessThanOrEqual(31)
-      expect(stdout).not.toContain('--persist-key')
-      const { code, stdout: all } = await execute([command, '--help-all'], { columns: 80 })
-      expect(code).toBe(0)
-      expect(all).toContain('--persist-key')
-      expect(all).toContain('Keys are in memory')
-    },
-  )
+  it.each(['serve', 'attach'])('shows the common options of %s in 30 lines, and all with --help-all', async command => {
+    const { stdout } = await execute([command, '--help'], { columns: 80 })
+    expect(stdout.split('\n').length).toBeLessThanOrEqual(31)
+    expect(stdout).not.toContain('--persist-key')
+    const { code, stdout: all } = await execute([command, '--help-all'], { columns: 80 })
+    expect(code).toBe(0)
+    expect(all).toContain('--persist-key')
+    expect(all).toContain('Keys are in memory')
+  })
 
   it.each([
     ['a misspelt flag of a rare option', ['serve', '--max-conections', '4'], '--max-connections'],
     ['a misspelt flag', ['set', 'k', 'v', '--fencing-tokn', '1'], '--fencing-token'],
-  ])('the command line suggests the nearest flag for %s', async (_, args, flag) => {
+  ])('suggests the nearest flag for %s', async (_, args, flag) => {
     expect((await execute(args)).stderr).toContain(`(Did you mean ${flag}?)`)
   })
 
-  it('the command line ends an error with the link to its description', async () => {
+  it('ends an error with the link to its description', async () => {
     const { stderr } = await execute(['get', 'k', '--url', 'mqtt://127.0.0.1:1', '--timeout', '50'])
     expect(stderr).toMatch(/; see https:\/\/github\.com\/.*\/docs\/errors\.md#timeout\n$/)
     expect((await execute(['check', '/nowhere'])).stderr).not.toContain('errors.md')
@@ -116,16 +113,16 @@ describe('The command line', () => {
       ['set', 'a', 'b', 'c'],
       "too many arguments for 'set'. Expected 2 arguments but got 3; see rx-statestore set --help",
     ],
-  ])('the command line exits with code 2 and one line for %s', async (_, args, words) => {
+  ])('exits with code 2 and one line for %s', async (_, args, words) => {
     expect(await execute(args)).toMatchObject({ code: 2, stdout: '', stderr: `rx-statestore: ${words}\n` })
   })
 
-  it('the command line escapes arguments that it repeats in a message', async () => {
+  it('escapes arguments that it repeats in a message', async () => {
     const { stderr } = await execute(['get', 'k', '--url', 'mqtt\n\u001b[2J'])
     expect(stderr).toMatch(/^rx-statestore: Expected a broker URL .*\\u001b\[2J.*\n$/)
   })
 
-  it('the command line uses colours only on a terminal', async () => {
+  it('uses colours only on a terminal', async () => {
     const red = '\u001b[31mrx-statestore:\u001b[39m'
     expect((await execute([], { columns: 80 })).stderr).toContain(red)
     expect((await execute([], { columns: 80, env: { NO_COLOR: '1' } })).stderr).not.toContain(red)
@@ -133,7 +130,7 @@ describe('The command line', () => {
     expect((await execute([], { env: { CI: '1' } })).stderr).not.toContain(red)
   })
 
-  it('the command line exits with the codes of the command also if the value of a flag before it is the name of another one', async () => {
+  it('exits with the codes of the command also if the value of a flag before it is the name of another one', async () => {
     const unused = `mqtt://127.0.0.1:${await freePort()}`
     const connection = ['--url', unused, '--timeout', '100ms']
     expect(await execute(['--client-id', 'probe', 'get', 'a', ...connection])).toMatchObject({ code: 1 })

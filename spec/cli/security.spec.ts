@@ -47,7 +47,7 @@ async function serving(...flags: string[]) {
 }
 
 describe('passwd', () => {
-  it('`passwd` creates a file that only its owner can read and that contains no passwords', async () => {
+  it('creates a file that only its owner can read and that contains no passwords', async () => {
     const file = await users('alice', 'bob')
     const text = readFileSync(file, 'utf8')
     expect(text).toMatch(/^alice:\$scrypt\$.*\nbob:\$scrypt\$.*\n$/)
@@ -55,7 +55,7 @@ describe('passwd', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('`passwd` replaces a file or link that has the name of its temporary file', async () => {
+  it('replaces a file or link that has the name of its temporary file', async () => {
     const file = await users('alice')
     const other = join(temporaryFolder(), 'other')
     writeFileSync(other, 'as it was', { mode: 0o644 })
@@ -65,7 +65,7 @@ describe('passwd', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('`passwd` changes a password, sets attributes, and removes a user', async () => {
+  it('changes a password, sets attributes, and removes a user', async () => {
     const file = await users('alice', 'bob')
     const before = readFileSync(file, 'utf8')
     await execute(['passwd', file, 'alice', '--attribute', 'building=17', '--attribute', 'a=b=c'], { stdin: 'x' })
@@ -79,13 +79,13 @@ describe('passwd', () => {
     ['an empty password', ['alice'], '\n', 2],
     ['a name with a colon', ['a:b'], 'x', 2],
     ['an attribute without a value', ['alice', '--attribute', 'building'], 'x', 2],
-  ])('`passwd` rejects %s', async (_, args, stdin, code) => {
+  ])('rejects %s', async (_, args, stdin, code) => {
     const file = join(temporaryFolder(), 'users')
     expect(await execute(['passwd', file, ...args], { stdin })).toMatchObject({ code, stdout: '' })
     expect(() => statSync(file)).toThrow()
   })
 
-  it('`passwd` does not change an invalid file', async () => {
+  it('does not change an invalid file', async () => {
     const file = written('users', 'alice:secret\n')
     expect(await execute(['passwd', file, 'bob'], { stdin: 'x' })).toMatchObject({ code: 1 })
     expect(readFileSync(file, 'utf8')).toBe('alice:secret\n')
@@ -113,7 +113,7 @@ describe('policy check', () => {
       0,
       '{"allowed":true,"source":"rules[0].stateStoreResources[0]","rules":[0]}\n',
     ],
-  ])('`policy check` prints the decision for %j', async (args, code, stdout) => {
+  ])('prints the decision for %j', async (args, code, stdout) => {
     expect(await execute(['policy', 'check', written('policy', POLICY), ...args])).toMatchObject({
       code,
       stdout,
@@ -126,7 +126,7 @@ describe('policy check', () => {
     ['no key', POLICY, ['--can', 'Read'], /--can Read requires --key/],
     ['no topic', POLICY, ['--can', 'Publish'], /--can Publish requires --topic/],
     ['an unknown action', POLICY, ['--can', 'Eat'], /Allowed choices are Connect, Publish/],
-  ])('`policy check` exits with code 2 for %s', async (_, text, args, words) => {
+  ])('exits with code 2 for %s', async (_, text, args, words) => {
     const { code, stderr } = await execute(['policy', 'check', written('policy', text), ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(words)
@@ -134,7 +134,7 @@ describe('policy check', () => {
 })
 
 describe('serve', () => {
-  it('`serve` authenticates clients by passwords, and enforces the policy', async () => {
+  it('authenticates clients by passwords, and enforces the policy', async () => {
     const { run } = await serving(
       '--password-file',
       await users('panel', 'reader'),
@@ -153,7 +153,7 @@ describe('serve', () => {
     expect(await run('get', 'line-1/a', '--username', 'panel', '--password', 'x')).toMatchObject({ code: 1 })
   })
 
-  it.each(['SIGHUP', 'a change of the file'])('`serve` reloads its files on %s', async how => {
+  it.each(['SIGHUP', 'a change of the file'])('reloads its files on %s', async how => {
     const [passwords, policy] = [await users('panel'), written('policy', POLICY)]
     const { run, stderr, interrupt } = await serving('--password-file', passwords, '--policy', policy)
     expect(await run('get', 'line-2/a', ...as('panel'))).toMatchObject({ code: 1 })
@@ -170,7 +170,7 @@ describe('serve', () => {
     expect(await run('get', 'line-2/a', '--username', 'panel', '--password', 'new')).toMatchObject({ code: 3 })
   })
 
-  it('`serve` keeps the previous content when a file becomes invalid', async () => {
+  it('keeps the previous content when a file becomes invalid', async () => {
     const policy = written('policy', POLICY)
     const { run, stderr, interrupt } = await serving('--password-file', await users('panel'), '--policy', policy)
     writeFileSync(policy, '[{')
@@ -179,7 +179,7 @@ describe('serve', () => {
     expect(await run('get', 'line-1/a', ...as('panel'))).toMatchObject({ code: 3 })
   })
 
-  it('`serve` writes the audit log to a file', async () => {
+  it('writes the audit log to a file', async () => {
     const record = join(temporaryFolder(), 'record')
     writeFileSync(record, '', { mode: 0o644 })
     const { run } = await serving('--password-file', await users('panel'), '--audit', record)
@@ -197,7 +197,7 @@ describe('serve', () => {
     expect(statSync(record).mode & 0o777).toBe(0o600)
   })
 
-  it('`serve` creates the audit log at the start, and again after a rotation', async () => {
+  it('creates the audit log at the start, and again after a rotation', async () => {
     const record = join(temporaryFolder(), 'record')
     const { run } = await serving('--password-file', await users('panel'), '--audit', record)
     expect(statSync(record)).toMatchObject({ size: 0, mode: 0o100600 })
@@ -213,7 +213,7 @@ describe('serve', () => {
     ['in a directory that does not exist', () => '/nowhere/record', /cannot write the file of --audit: ENOENT/],
     ['below a file', () => join(written('file', ''), 'record'), /cannot write the file of --audit: ENOTDIR/],
     ['that is a directory', temporaryFolder, /cannot write the file of --audit: .* is a directory/],
-  ])('`serve` rejects an audit log %s, with --check-config and before the store opens', async (_, pathOf, words) => {
+  ])('rejects an audit log %s, with --check-config and before the store opens', async (_, pathOf, words) => {
     const data = join(temporaryFolder(), 'data')
     const args = ['serve', ...ANY_PORT, '--data', data, '--audit', pathOf()]
     for (const more of [['--check-config'], []])
@@ -221,13 +221,13 @@ describe('serve', () => {
     expect(existsSync(data)).toBe(false)
   })
 
-  it('`serve` creates no audit log with --check-config', async () => {
+  it('creates no audit log with --check-config', async () => {
     const record = join(temporaryFolder(), 'record')
     expect(await execute(['serve', ...ANY_PORT, '--audit', record, '--check-config'])).toMatchObject({ code: 0 })
     expect(existsSync(record)).toBe(false)
   })
 
-  it('`serve` reports an audit log that can no longer be written as an event of the log', async () => {
+  it('reports an audit log that can no longer be written as an event of the log', async () => {
     const record = join(temporaryFolder(), 'log', 'record')
     mkdirSync(dirname(record))
     const flags = ['--password-file', await users('panel'), '--audit', record, '--log-format', 'json']
@@ -241,7 +241,7 @@ describe('serve', () => {
     })
   })
 
-  it('`serve` does not listen on other interfaces without authentication', async () => {
+  it('does not listen on other interfaces without authentication', async () => {
     expect(await execute(['serve', ...ANY_PORT, '--host', '0.0.0.0'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/anonymous clients on 0\.0\.0\.0 would have full access: add --password-file, /),
@@ -250,7 +250,7 @@ describe('serve', () => {
     expect(stderr.text).toMatch(/^warning: anonymous clients on 0\.0\.0\.0 have full access/)
   })
 
-  it('`serve` warns that passwords are sent without encryption to other interfaces', async () => {
+  it('warns that passwords are sent without encryption to other interfaces', async () => {
     const flags = ['--host', '0.0.0.0', '--password-file', await users('panel')]
     const { stderr } = await serving(...flags)
     expect(stderr.text).toMatch(/^warning: clients on 0\.0\.0\.0 send passwords and tokens without encryption: /)
@@ -260,7 +260,7 @@ describe('serve', () => {
       expect((await serving(...silent)).stderr.text).toBe('')
   })
 
-  it('`serve` warns about an expired certificate when it starts, checks its settings or reads another file', async () => {
+  it('warns about an expired certificate when it starts, checks its settings or reads another file', async () => {
     const authority = new Authority('/CN=Contoso Root CA')
     const valid = authority.files(authority.issue('/CN=localhost'))
     const expired = authority.issue('/CN=localhost', { days: -1 })
@@ -285,7 +285,7 @@ describe('serve', () => {
     ['a policy that does not exist', ['--policy', '/nowhere'], /cannot read \/nowhere: ENOENT/],
     ['an invalid password file', ['--password-file', written('users', 'x')], /users: line 1/],
     ['an invalid policy', ['--policy', written('policy', 'x: 1')], /line 1: Expected only/],
-  ])('`serve` exits with code 2 for %s', async (_, flags, words) => {
+  ])('exits with code 2 for %s', async (_, flags, words) => {
     expect(await execute(['serve', ...ANY_PORT, ...flags])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(words),
@@ -294,7 +294,7 @@ describe('serve', () => {
 })
 
 describe('The console page', () => {
-  it('the console page connects with its token, and has the rights of the user `console`', async () => {
+  it('connects with its token, and has the rights of the user `console`', async () => {
     const policy = written('policy', POLICY.replace('usernames: [reader]', 'usernames: [console]'))
     const { stdout, run } = await serving('--password-file', await users('panel'), '--policy', policy, '--console', '0')
     const [, token = ''] = /#token=(\S+)/.exec(await stdout.line(/^console on/)) ?? []

@@ -25,7 +25,7 @@ async function consoleOf({
 const takenPort = async (): Promise<number> => listen(createServer())
 
 describe('serve --console', () => {
-  it('`serve --console` prints an address with a token, and stops with the store', async () => {
+  it('prints an address with a token, and stops with the store', async () => {
     const running = start(['serve', ...ANY_PORT, '--console', '0'])
     const line = await running.stdout.line(/^listening on /)
     const { url, ask } = await consoleOf(running)
@@ -40,7 +40,7 @@ describe('serve --console', () => {
   it.each([
     ['in the directory of --data', (folder: string) => ['--data', folder], 'console-token'],
     ['in a file', (folder: string) => ['--console-token-file', `${folder}.token`], '../state.token'],
-  ])('`serve --console` keeps its token %s, where only the owner and dump can read it', async (_, args, name) => {
+  ])('keeps its token %s, where only the owner and dump can read it', async (_, args, name) => {
     const folder = await scratch('state')
     const addresses: string[] = []
     for (let times = 1; times <= 2; times++) {
@@ -57,7 +57,7 @@ describe('serve --console', () => {
     expect(addresses[1]).toBe(addresses[0])
   })
 
-  it('`serve --console` rejects a token that is too short, without printing it', async () => {
+  it('rejects a token that is too short, without printing it', async () => {
     const file = await scratch('token')
     await writeFile(file, 'secret')
     const { code, stderr } = await execute(['serve', ...ANY_PORT, '--console', '0', '--console-token-file', file])
@@ -70,7 +70,7 @@ describe('serve --console', () => {
     ['as a service of systemd', [], { NOTIFY_SOCKET: '/nowhere' }],
     ['beside a log for machines', ['--log-format', 'json'], {}],
     ['beside a log for machines, as JSON', ['--log-format', 'json', '--json'], {}],
-  ])('`serve --console` prints the path of the file instead of the token %s', async (_, flags, env) => {
+  ])('prints the path of the file instead of the token %s', async (_, flags, env) => {
     const data = await scratch('state')
     const { stdout, stderr } = start(['serve', ...ANY_PORT, '--console', '0', '--data', data, ...flags], { env })
     const address = /http:\/\/127\.0\.0\.1:\d+\/(?![\w#])/
@@ -87,19 +87,19 @@ describe('serve --console', () => {
     expect([stdout.text, stderr.text].join()).not.toContain('token=')
   })
 
-  it('`serve --console` names the option that keeps the token if the log must not contain it and no file has it', async () => {
+  it('names the option that keeps the token if the log must not contain it and no file has it', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--log-format', 'json'])
     expect(await stdout.line(/^console/)).toMatch(/\/ \(to know its token, use --console-token-file\)$/)
   })
 
-  it('`serve --console` prints the token on a terminal, also beside a log for machines', async () => {
+  it('prints the token on a terminal, also beside a log for machines', async () => {
     const env = { JOURNAL_STREAM: '9:1234' }
     const world = { env, columns: 100 }
     const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--log-format', 'json'], world)
     await stdout.line(/^.*Console.* http:\/\/[^ ]+#token=[\w-]{43}/)
   })
 
-  it('`serve --console` is verified by `status` with the certificate authority of the environment', async () => {
+  it('is verified by `status` with the certificate authority of the environment', async () => {
     const authority = new Authority('/CN=Plant')
     const { cert, key } = authority.issue('/CN=store')
     const [certFile, keyFile] = [await scratch('cert.pem'), await scratch('key.pem')]
@@ -113,13 +113,13 @@ describe('serve --console', () => {
     expect(await execute(status)).toMatchObject({ code: 1, stderr: expect.stringContaining('certificate') })
   })
 
-  it('`serve --console` prints the address as JSON with --json', async () => {
+  it('prints the address as JSON with --json', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--console', '0', '--json'])
     const { console } = Object(jsonOf(await stdout.line(/./)))
     expect(console).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/)
   })
 
-  it('`serve --console` remains available when the store restarts, and resets the store to its seed', async () => {
+  it('remains available when the store restarts, and resets the store to its seed', async () => {
     const file = await scratch('seed.json')
     await writeFile(file, JSON.stringify({ a: 'text', b: 21.5 }))
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
@@ -140,7 +140,7 @@ describe('serve --console', () => {
     expect(await execute(['get', 'b', '--url', url])).toMatchObject({ stdout: '21.5' })
   })
 
-  it('`serve --console` can reset the store to an empty seed', async () => {
+  it('can reset the store to an empty seed', async () => {
     const file = await scratch('seed.json')
     await writeFile(file, '{}')
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--seed', file])
@@ -148,14 +148,14 @@ describe('serve --console', () => {
     expect(await (await ask('api/reset', {})).json()).toEqual({ deleted: 0, set: 0 })
   })
 
-  it('`serve --console` listens on the address of --console-host', async () => {
+  it('listens on the address of --console-host', async () => {
     const running = start(['serve', ...ANY_PORT, '--console', '0', '--console-host', '0.0.0.0'])
     const { url, ask } = await consoleOf(running)
     expect(url.hostname).toBe('127.0.0.1')
     expect((await ask('api/store')).status).toBe(200)
   })
 
-  it('`serve --console` exits with code 1 when its port is in use, and frees the ports of the store', async () => {
+  it('exits with code 1 when its port is in use, and frees the ports of the store', async () => {
     const [port, own] = [String(await takenPort()), ['--port', '0', '--ws-port', '0']]
     const { code, stdout, stderr } = await execute(['serve', ...own, '--console', port])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -169,13 +169,13 @@ describe('serve --console', () => {
     ['a port that is not a number', ['--console', 'yes']],
     ['--console-host alone', ['--console-host', '127.0.0.1']],
     ['an empty --console-host', ['--console', '0', '--console-host', '']],
-  ])('`serve --console` exits with code 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['serve', ...ANY_PORT, ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore serve --help\n$/)
   })
 
-  it('`serve --console` opens no console without --console', async () => {
+  it('opens no console without --console', async () => {
     const running = start(['serve', ...ANY_PORT])
     await running.stdout.line(/^listening on /)
     running.interrupt()

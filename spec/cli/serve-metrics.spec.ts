@@ -13,7 +13,7 @@ const statusOf = async (url: string, token: string): Promise<number> =>
   (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
 
 describe('serve --metrics', () => {
-  it('`serve --metrics` prints the address of the metrics, and stops with the store', async () => {
+  it('prints the address of the metrics, and stops with the store', async () => {
     const running = start([...ANY_PORT, '--metrics', '0'])
     const line = await running.stdout.line(/^metrics on http:\/\/127\.0\.0\.1:\d+\/metrics$/)
     const url = line.replace('metrics on ', '')
@@ -23,7 +23,7 @@ describe('serve --metrics', () => {
     await expect(fetch(url)).rejects.toThrow()
   })
 
-  it('`serve --metrics` requires a token file with a policy, and creates the file for its owner only', async () => {
+  it('requires a token file with a policy, and creates the file for its owner only', async () => {
     const policy = await scratch('policy.yaml')
     await writeFile(policy, '[]')
     const args = [...ANY_PORT, '--policy', policy, '--metrics', '127.0.0.1:0']
@@ -42,32 +42,29 @@ describe('serve --metrics', () => {
     ['serve', 'SIGHUP'],
     ['serve', 'a change of the file'],
     ['attach', 'SIGHUP'],
-  ])(
-    '`serve --metrics` replaces the token of `%s` on %s, and keeps it while the file is invalid',
-    async (command, how) => {
-      const [file, first, second] = [await scratch('token'), '1'.repeat(32), '2'.repeat(32)]
-      await writeFile(file, first)
-      const args = command === 'serve' ? ANY_PORT : ['attach', `mqtt://127.0.0.1:${(await openBroker()).port}`]
-      const running = start([...args, '--metrics', '0', '--metrics-token-file', file])
-      const url = (await running.stdout.line(/^metrics on /)).replace('metrics on ', '')
-      const rotate = async (text: string, time: number): Promise<void> => {
-        await writeFile(file, text)
-        if (how === 'SIGHUP') running.interrupt('SIGHUP')
-        else await utimes(file, time, time)
-      }
-      await rotate(second, 1)
-      await running.stderr.line(/reloaded .*token$/)
-      expect([await statusOf(url, first), await statusOf(url, second)]).toEqual([401, 200])
-      await rotate('short', 2)
-      expect(await running.stderr.line(/previous content/)).toBe(
-        `${file}: Expected \`token\` to be 32 to 512 random letters, digits, \`-\` and \`_\`; ` +
-          'the previous content stays in effect',
-      )
-      expect(await statusOf(url, second)).toBe(200)
-    },
-  )
+  ])('replaces the token of `%s` on %s, and keeps it while the file is invalid', async (command, how) => {
+    const [file, first, second] = [await scratch('token'), '1'.repeat(32), '2'.repeat(32)]
+    await writeFile(file, first)
+    const args = command === 'serve' ? ANY_PORT : ['attach', `mqtt://127.0.0.1:${(await openBroker()).port}`]
+    const running = start([...args, '--metrics', '0', '--metrics-token-file', file])
+    const url = (await running.stdout.line(/^metrics on /)).replace('metrics on ', '')
+    const rotate = async (text: string, time: number): Promise<void> => {
+      await writeFile(file, text)
+      if (how === 'SIGHUP') running.interrupt('SIGHUP')
+      else await utimes(file, time, time)
+    }
+    await rotate(second, 1)
+    await running.stderr.line(/reloaded .*token$/)
+    expect([await statusOf(url, first), await statusOf(url, second)]).toEqual([401, 200])
+    await rotate('short', 2)
+    expect(await running.stderr.line(/previous content/)).toBe(
+      `${file}: Expected \`token\` to be 32 to 512 random letters, digits, \`-\` and \`_\`; ` +
+        'the previous content stays in effect',
+    )
+    expect(await statusOf(url, second)).toBe(200)
+  })
 
-  it('`serve --metrics` writes wrong tokens to the audit log', async () => {
+  it('writes wrong tokens to the audit log', async () => {
     const [token, audit] = [await scratch('token'), await scratch('audit')]
     const { stdout } = start([...ANY_PORT, '--metrics', '0', '--metrics-token-file', token, '--audit', audit, '--json'])
     const { metrics } = Object(jsonOf(await stdout.line(/./)))
@@ -79,7 +76,7 @@ describe('serve --metrics', () => {
     [['--metrics-token-file', 'token'], '--metrics-token-file requires --metrics'],
     [['--metrics', 'everywhere'], 'Expected a port, or an address and a port'],
     [['--metrics', '0.0.0.0:0'], 'other machines can reach 0.0.0.0'],
-  ])('`serve --metrics` rejects %j', async (args, message) => {
+  ])('rejects %j', async (args, message) => {
     const { code, stderr } = await execute([...ANY_PORT, ...args])
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
   })
@@ -90,7 +87,7 @@ describe('serve --metrics', () => {
     [['--metrics', '--password-file', 'users'], 'Expected --metrics-token-file for metrics'],
     [['--metrics', '--metrics-token-file', 'short'], 'no token in'],
     [['--metrics', '--metrics-token-file', 'folder'], 'cannot read the file of --metrics-token-file'],
-  ])('`serve --metrics` refuses %j with --check-config, and before the store opens', async (names, message) => {
+  ])('refuses %j with --check-config, and before the store opens', async (names, message) => {
     const data = await scratch('data')
     const folder = dirname(data)
     const files = ['policy', 'users', 'short', 'folder']
@@ -106,7 +103,7 @@ describe('serve --metrics', () => {
     await expect(access(data)).rejects.toThrow('ENOENT')
   })
 
-  it('`serve --metrics` does not create the token file with --check-config', async () => {
+  it('does not create the token file with --check-config', async () => {
     const file = await scratch('token')
     const { code } = await execute([
       ...ANY_PORT,
@@ -120,7 +117,7 @@ describe('serve --metrics', () => {
     await expect(access(file)).rejects.toThrow('ENOENT')
   })
 
-  it('`serve --metrics` names the flag when the port is taken, before the store opens', async () => {
+  it('names the flag when the port is taken, before the store opens', async () => {
     const data = await scratch('data')
     const port = String(await listen(createServer()))
     const { code, stderr } = await execute([...ANY_PORT, '--data', data, '--metrics', port])

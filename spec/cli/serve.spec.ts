@@ -14,7 +14,7 @@ async function seedFile(content: string): Promise<string> {
 }
 
 describe('serve', () => {
-  it('`serve` prints its addresses, and stops cleanly when interrupted', async () => {
+  it('prints its addresses, and stops cleanly when interrupted', async () => {
     const { stdout, stderr, exit, interrupt } = start(['serve', ...ANY_PORT])
     const line = await stdout.line(/^listening on mqtt:\/\/127\.0\.0\.1:\d+ and ws:\/\/127\.0\.0\.1:\d+$/)
     const [, url = '', wsUrl = ''] = /(mqtt:\S+) and (ws:\S+)/.exec(line) ?? []
@@ -26,7 +26,7 @@ describe('serve', () => {
     expect(await execute(['get', 'k', '--url', url, '--timeout', '100'])).toMatchObject({ code: 1 })
   })
 
-  it('`serve` prints a table on a terminal that says that the data is in memory', async () => {
+  it('prints a table on a terminal that says that the data is in memory', async () => {
     const { stdout, interrupt, exit } = start(['serve', ...ANY_PORT], { columns: 80, env: { NO_COLOR: '1' } })
     await stdout.line(/Ctrl\+C stops the store/)
     expect(stdout.text).toMatch(
@@ -36,7 +36,7 @@ describe('serve', () => {
     expect(await exit).toBe(0)
   })
 
-  it('`serve` reports that the clock of the machine was set back, and later that it has caught up', async () => {
+  it('reports that the clock of the machine was set back, and later that it has caught up', async () => {
     const { now } = Date
     let ahead = 0
     const spy = vi.spyOn(Date, 'now').mockImplementation(() => now() + ahead)
@@ -54,46 +54,43 @@ describe('serve', () => {
     ])
   })
 
-  it('`serve` prints an object with --json', async () => {
+  it('prints an object with --json', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--json'])
     const expected = { url: expect.stringMatching(/^mqtt:\/\//), wsUrl: expect.stringMatching(/^ws:\/\//), keys: 0 }
     expect(jsonOf(await stdout.line(/./))).toEqual(expected)
   })
 
-  it.each(['127.0.0.1', '0.0.0.0', 'localhost', '::1'])(
-    '`serve` starts with the keys of a seed from %s',
-    async host => {
-      const seed = { 'a\\b': 'text', number: 21.5, object: { x: [null] }, no: false, empty: '' }
-      const file = await seedFile(JSON.stringify(seed))
-      const { stdout } = start(['serve', ...ANY_PORT, '--host', host, '--allow-anonymous', '--seed', file])
-      const line = await stdout.line(/^listening on .*, with 5 initial keys$/)
-      const url = (/mqtt:\S+/.exec(line)?.[0] ?? '').replace('0.0.0.0', '127.0.0.1')
-      const expected = { 'a\\b': 'text', number: '21.5', object: '{"x":[null]}', no: 'false', empty: '' }
-      for (const [key, value] of Object.entries(expected)) {
-        expect(await execute(['get', key, '--url', url])).toMatchObject({ code: 0, stdout: value })
-      }
-    },
-  )
+  it.each(['127.0.0.1', '0.0.0.0', 'localhost', '::1'])('starts with the keys of a seed from %s', async host => {
+    const seed = { 'a\\b': 'text', number: 21.5, object: { x: [null] }, no: false, empty: '' }
+    const file = await seedFile(JSON.stringify(seed))
+    const { stdout } = start(['serve', ...ANY_PORT, '--host', host, '--allow-anonymous', '--seed', file])
+    const line = await stdout.line(/^listening on .*, with 5 initial keys$/)
+    const url = (/mqtt:\S+/.exec(line)?.[0] ?? '').replace('0.0.0.0', '127.0.0.1')
+    const expected = { 'a\\b': 'text', number: '21.5', object: '{"x":[null]}', no: 'false', empty: '' }
+    for (const [key, value] of Object.entries(expected)) {
+      expect(await execute(['get', key, '--url', url])).toMatchObject({ code: 0, stdout: value })
+    }
+  })
 
   it.each([
     ['is not JSON', '{"a":', /^rx-statestore: the seed .* is not JSON: /],
     ['is an array', '["a"]', /must be a JSON object of values by key/],
     ['is null', 'null', /must be a JSON object of values by key/],
     ['has an empty key', '{"": 1}', /has an empty key/],
-  ])('`serve` exits with code 2 for a seed that %s', async (_, content, words) => {
+  ])('exits with code 2 for a seed that %s', async (_, content, words) => {
     const { code, stdout, stderr } = await execute(['serve', ...ANY_PORT, '--seed', await seedFile(content)])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)
     expect(stderr).toMatch(/^[^\n]+; see rx-statestore serve --help\n$/)
   })
 
-  it('`serve` exits with code 2 for an unreadable seed', async () => {
+  it('exits with code 2 for an unreadable seed', async () => {
     const { code, stderr } = await execute(['serve', ...ANY_PORT, '--seed', '/nowhere/at/all'])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: cannot read the seed: ENOENT[^\n]*\n$/)
   })
 
-  it('`serve` exits with code 1 when the seed exceeds the limits, and frees its ports', async () => {
+  it('exits with code 1 when the seed exceeds the limits, and frees its ports', async () => {
     const port = await freePort()
     const flags = [
       '--port',
@@ -111,14 +108,14 @@ describe('serve', () => {
     await openStore({ port })
   })
 
-  it('`serve` limits its keys with --max-keys', async () => {
+  it('limits its keys with --max-keys', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--max-keys', '1'])
     const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
     expect(await execute(['set', 'a', '1', '--url', url])).toMatchObject({ code: 0 })
     expect(await execute(['set', 'b', '1', '--url', url])).toMatchObject({ code: 1 })
   })
 
-  it('`serve` limits the bytes of its keys with --max-bytes', async () => {
+  it('limits the bytes of its keys with --max-bytes', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--max-bytes', '2000'])
     const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
     expect(await execute(['set', 'a', 'x'.repeat(1_000), '--url', url])).toMatchObject({ code: 0 })
@@ -127,7 +124,7 @@ describe('serve', () => {
     expect(await execute(['set', 'b', '1', '--url', url])).toMatchObject({ code: 0 })
   })
 
-  it('`serve` uses the dialect of --dialect', async () => {
+  it('uses the dialect of --dialect', async () => {
     const { stdout } = start(['serve', ...ANY_PORT, '--dialect', 'documented'])
     const url = /mqtt:\S+/.exec(await stdout.line(/./))?.[0] ?? ''
     expect(await execute(['set', 'a', '1', '--nx', '--url', url])).toMatchObject({ code: 0 })
@@ -137,7 +134,7 @@ describe('serve', () => {
   it.each([
     ['--port', '--ws-port'],
     ['--ws-port', '--port'],
-  ])('`serve` exits with code 1 when %s is in use', async (flag, other) => {
+  ])('exits with code 1 when %s is in use', async (flag, other) => {
     const port = new URL((await openStore()).url).port
     const { code, stdout, stderr } = await execute(['serve', flag, port, other, '0'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -146,7 +143,7 @@ describe('serve', () => {
     )
   })
 
-  it('`serve` exits with code 1 for an address of another machine', async () => {
+  it('exits with code 1 for an address of another machine', async () => {
     const { code, stderr } = await execute(['serve', ...ANY_PORT, '--allow-anonymous', '--host', '192.0.2.1'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^rx-statestore: cannot listen: .*EADDRNOTAVAIL.*\n$/m)
@@ -160,7 +157,7 @@ describe('serve', () => {
     ['a --max-bytes of zero', ['--max-bytes', '0']],
     ['an argument', ['1883']],
     ['a flag of another command', ['--url', 'mqtt://127.0.0.1']],
-  ])('`serve` exits with code 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(['serve', ...args])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore serve --help\n$/)

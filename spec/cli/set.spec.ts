@@ -16,26 +16,26 @@ describe('set', () => {
     execute([...args, '--url', store.url], world)
   const stored = async (key: string): Promise<string> => (await cli(['get', key, '--hex'])).stdout.trim()
 
-  it('`set` writes a text and prints its version', async () => {
+  it('writes a text and prints its version', async () => {
     const { code, stdout, stderr } = await cli(['set', 'k', 'ä b'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout.trim()).toMatch(VERSION)
     expect(await cli(['get', 'k'])).toMatchObject({ stdout: 'ä b' })
   })
 
-  it('`set` accepts an empty value, a negative number, and any value after --', async () => {
+  it('accepts an empty value, a negative number, and any value after --', async () => {
     for (const words of [[''], ['-5'], ['--', '--nx']]) {
       expect(await execute(['set', 'k', '--url', store.url, ...words])).toMatchObject({ code: 0 })
       expect(await cli(['get', 'k'])).toMatchObject({ stdout: words.at(-1) })
     }
   })
 
-  it('`set` prints the version that the store returns', async () => {
+  it('prints the version that the store returns', async () => {
     const { stdout } = await cli(['set', 'k', 'v'])
     expect(jsonOf((await cli(['get', 'k', '--json'])).stdout)).toMatchObject({ version: stdout.trim() })
   })
 
-  it('`set` prints an object with --json', async () => {
+  it('prints an object with --json', async () => {
     const { code, stdout } = await cli(['set', 'k', 'v', '--json'])
     expect(code).toBe(0)
     const time = new Date(NOW).toISOString()
@@ -48,7 +48,7 @@ describe('set', () => {
     })
   })
 
-  it('`set` accepts a key that is not text in the format of `keys`, like all commands', async () => {
+  it('accepts a key that is not text in the format of `keys`, like all commands', async () => {
     const word = "$'\\xFF\\x00'"
     expect(await cli(['set', word, 'v', '--json'])).toMatchObject({
       code: 0,
@@ -68,12 +68,12 @@ describe('set', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('`set` reads Base16 with --hex', async () => {
+  it('reads Base16 with --hex', async () => {
     expect(await cli(['set', 'k', '00fF80', '--hex'])).toMatchObject({ code: 0 })
     expect(await stored('k')).toBe('00FF80')
   })
 
-  it('`set` reads the exact bytes of standard input if the value is -', async () => {
+  it('reads the exact bytes of standard input if the value is -', async () => {
     expect(await cli(['set', 'k', '-'], { stdin: Uint8Array.of(128, 10) })).toMatchObject({ code: 0 })
     expect(await stored('k')).toBe('800A')
     expect(await cli(['set', 'k', '-', '--hex'], { stdin: '2D\n' })).toMatchObject({ code: 0 })
@@ -81,7 +81,7 @@ describe('set', () => {
     expect(await cli(['vdel', 'k', '-'], { stdin: '-' })).toMatchObject({ code: 0 })
   })
 
-  it('`set` reads the value from a file or from standard input', async () => {
+  it('reads the value from a file or from standard input', async () => {
     const file = join(temporaryFolder(), 'value')
     await writeFile(file, Uint8Array.of(0, 255, 10))
     expect(await cli(['set', 'k', '--file', file])).toMatchObject({ code: 0 })
@@ -108,25 +108,25 @@ describe('set', () => {
     ['a --px with an unknown unit', ['set', 'k', 'v', '--px', '1y'], /Expected a time/],
     ['a malformed --ft', ['set', 'k', 'v', '--ft', '17:x'], /Expected a version such as 1696374425000:1:StateStore/],
     ['two conditions', ['set', 'k', 'v', '--nx', '--nex'], /'--nx' cannot be used with option '--nex'/],
-  ])('`set` exits with code 2 and one line for %s', async (_, args, words) => {
+  ])('exits with code 2 and one line for %s', async (_, args, words) => {
     const { code, stdout, stderr } = await cli(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(words)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore set --help\n$/)
   })
 
-  it('`set` rejects a binary file if --hex expects Base16', async () => {
+  it('rejects a binary file if --hex expects Base16', async () => {
     expect(await cli(['set', 'k', '-f', '-', '--hex'], { stdin: Uint8Array.of(255) })).toMatchObject({ code: 2 })
   })
 
-  it('`set` exits with code 3 with --nx when the key exists', async () => {
+  it('exits with code 3 with --nx when the key exists', async () => {
     expect(await cli(['set', 'k', 'v', '--nx'])).toMatchObject({ code: 0 })
     const { code, stdout, stderr } = await cli(['set', 'k', 'v', '--nx'])
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toMatch(/^rx-statestore: not written: k exists, version \d+:\d+:StateStore\n$/)
   })
 
-  it('`set` exits with code 3 with --nex when the key has another value', async () => {
+  it('exits with code 3 with --nex when the key has another value', async () => {
     expect(await cli(['set', 'lock', 'me', '--nex'])).toMatchObject({ code: 0 })
     expect(await cli(['set', 'lock', 'me', '--nex'])).toMatchObject({ code: 0 })
     const { code, stderr } = await cli(['set', 'lock', 'you', '--nex'])
@@ -134,14 +134,14 @@ describe('set', () => {
     expect(stderr).toMatch(/^rx-statestore: not written: lock holds another value, version \d+:\d+:StateStore\n$/)
   })
 
-  it('`set` prints an object with the current version with --json when the condition does not hold', async () => {
+  it('prints an object with the current version with --json when the condition does not hold', async () => {
     const { stdout: version } = await cli(['set', 'k', 'v'])
     const { code, stdout, stderr } = await cli(['set', 'k', 'w', '--nx', '--json'])
     expect({ code, stderr }).toEqual({ code: 3, stderr: '' })
     expect(jsonOf(stdout)).toMatchObject({ key: 'k', op: 'set', applied: false, version: version.trim() })
   })
 
-  it('`set` uses the version of a lock as fencing token', async () => {
+  it('uses the version of a lock as fencing token', async () => {
     const { stdout } = await cli(['set', 'lock', 'me', '--nex', '--px', '60000'])
     expect(await cli(['set', 'line', 'on', '--ft', stdout.trim()])).toMatchObject({ code: 0 })
     const { code, stderr } = await cli(['set', 'line', 'off'])
@@ -155,7 +155,7 @@ describe('set', () => {
     ['90s', 90_000],
     ['1h30m', 5_400_000],
     ['60000', 60_000],
-  ])('`set` accepts a time to live of %s', async (time, ms) => {
+  ])('accepts a time to live of %s', async (time, ms) => {
     const before = Date.now()
     await cli(['set', 'k', 'v', '--px', time])
     const expiresIn = (store.peek('k')?.expiresAt ?? 0) - before
@@ -163,7 +163,7 @@ describe('set', () => {
     expect(expiresIn).toBeLessThanOrEqual(ms + Date.now() - before)
   })
 
-  it('`set` gives the key a time to live with --px', async () => {
+  it('gives the key a time to live with --px', async () => {
     const watch = start(['watch', 'k', '--url', store.url])
     await watch.stdout.line(/absent/)
     expect(await cli(['set', 'k', 'v', '--px', '20', '--persist'])).toMatchObject({ code: 0 })

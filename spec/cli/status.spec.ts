@@ -7,7 +7,7 @@ import { openConsole } from './open-console.js'
 import { execute, jsonOf, NOW, openStore } from './test-io.js'
 
 describe('status', () => {
-  it('`status` prints the broker, the latency of the store, its number of keys and its clock offset', async () => {
+  it('prints the broker, the latency of the store, its number of keys and its clock offset', async () => {
     const store = await openStore({ clock: { ...systemClock, now: () => NOW + 5_000 } })
     await store.load([{ key: 'a', value: '1' }])
     const { code, stdout, stderr } = await execute(['status', '--url', store.url, '--client-id', 'me'])
@@ -23,7 +23,7 @@ describe('status', () => {
     ['ahead', 3_600_000],
     ['behind', -3_600_000],
     ['the same', 0],
-  ])('`status` measures the offset of a clock that is %s, within the printed uncertainty', async (_, offset) => {
+  ])('measures the offset of a clock that is %s, within the printed uncertainty', async (_, offset) => {
     const { url } = await openStore({ clock: { ...systemClock, now: () => NOW + offset, monotonic: () => 0 } })
     const { stdout } = await execute(['status', '--json', '--url', url])
     const report = jsonOf(stdout)
@@ -33,7 +33,7 @@ describe('status', () => {
     expect(Math.abs(clockOffset - offset)).toBeLessThanOrEqual(2 * clockUncertainty + 1)
   })
 
-  it('`status` leaves no key behind, and writes no key with --no-write', async () => {
+  it('leaves no key behind, and writes no key with --no-write', async () => {
     const store = await openStore()
     await execute(['status', '--url', store.url])
     expect(store.stats.keys).toBe(0)
@@ -43,7 +43,7 @@ describe('status', () => {
     expect(store.keyspace).toBe(keyspace)
   })
 
-  it('`status` prints the state that a console reports, and uses the broker that the console reports', async () => {
+  it('prints the state that a console reports, and uses the broker that the console reports', async () => {
     const { link, store } = await openConsole()
     const { code, stdout } = await execute(['status', '--console', link])
     expect(code).toBe(0)
@@ -57,7 +57,7 @@ describe('status', () => {
     })
   })
 
-  it('`status` prints the state that a console reports after it has recorded rates', async () => {
+  it('prints the state that a console reports after it has recorded rates', async () => {
     const clock = new ManualClock(Date.now())
     const { link } = await openConsole({}, clock)
     clock.advance(3_000)
@@ -65,7 +65,7 @@ describe('status', () => {
     expect(stdout).toMatch(/^running for \d+m?s$/m)
   })
 
-  it('`status` exits with code 1 when the broker is unreachable or reports that it has no store', async () => {
+  it('exits with code 1 when the broker is unreachable or reports that it has no store', async () => {
     const gone = await execute(['status', '--url', 'mqtt://127.0.0.1:1', '--timeout', '500ms'])
     expect(gone.code).toBe(1)
     expect(gone.stderr).toMatch(/^rx-statestore: cannot reach mqtt:\/\/127\.0\.0\.1:1 within 500 ms: .*ECONNREFUSED/)
@@ -78,7 +78,7 @@ describe('status', () => {
     })
   })
 
-  it('`status` exits with code 1 when no store responds', async () => {
+  it('exits with code 1 when no store responds', async () => {
     const broker = await scriptedBroker(side => side.send(CONNACK), grant)
     const { code, stderr } = await execute(['status', '--url', broker.url, '--timeout', '1s'])
     expect([code, stderr]).toEqual([

@@ -14,20 +14,20 @@ describe('colorsFor', () => {
     ['a terminal with an empty NO_COLOR', terminal, { NO_COLOR: '' }, true],
     ['a pipe with FORCE_COLOR', pipe, { FORCE_COLOR: '1' }, true],
     ['a terminal with FORCE_COLOR=0', terminal, { FORCE_COLOR: '0' }, false],
-  ])('colorsFor returns the colours for %s', (_, sink, env, colored) => {
+  ])('returns the colours for %s', (_, sink, env, colored) => {
     expect(colorsFor(sink, env).isColorSupported).toBe(colored)
   })
 })
 
 describe('oneLine', () => {
-  it('oneLine escapes only line ends and control characters', () => {
+  it('escapes only line ends and control characters', () => {
     expect(oneLine('a\r\nb\tc\u0007\u009b\u2028')).toBe('a\\r\\nb\\tc\\u0007\\u009b\\u2028')
     expect(oneLine('thermostat1\\setPoint 21 °C 👩‍🔧')).toBe('thermostat1\\setPoint 21 °C 👩‍🔧')
   })
 })
 
 describe('timeOfDay', () => {
-  it('timeOfDay formats local time with milliseconds', () => {
+  it('formats local time with milliseconds', () => {
     expect(timeOfDay(new Date(2026, 10, 20, 9, 8, 7, 6).getTime())).toBe('09:08:07.006')
   })
 })

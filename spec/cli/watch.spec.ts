@@ -5,7 +5,7 @@ import { openBroker } from '../support/open-broker.js'
 import { execute, jsonOf, NOW, openStore, start, VERSION } from './test-io.js'
 
 describe('watch', () => {
-  it('`watch` prints the values of the keys, and then one line per change', async () => {
+  it('prints the values of the keys, and then one line per change', async () => {
     const { url } = await openStore()
     await execute(['set', 'a', '1', '--url', url])
     const { stdout, stderr, exit, interrupt } = start(['watch', 'a', 'b\\c', '--url', url])
@@ -23,7 +23,7 @@ describe('watch', () => {
     expect(stderr.lines).toEqual([`12:15:16.017  connected to ${url}`, '12:15:16.017  watching 2 keys'])
   })
 
-  it('`watch` ends its registrations and its connection when interrupted', async () => {
+  it('ends its registrations and its connection when interrupted', async () => {
     const store = await openStore()
     const { stdout, exit, interrupt } = start(['watch', 'a', 'a', 'b', '--url', store.url, '--client-id', 'me'])
     await stdout.line(/ a /)
@@ -35,7 +35,7 @@ describe('watch', () => {
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
   })
 
-  it('`watch` watches all keys that match a glob, including keys created later', async () => {
+  it('watches all keys that match a glob, including keys created later', async () => {
     const store = await openStore()
     const { url } = store
     for (const key of ['sensor/1', 'other']) await execute(['set', key, 'v', '--url', url])
@@ -52,7 +52,7 @@ describe('watch', () => {
     expect(store.stats).toMatchObject({ watches: 0, connections: 0 })
   })
 
-  it('`watch` watches globs and keys together', async () => {
+  it('watches globs and keys together', async () => {
     const { url } = await openStore()
     for (const key of ['a/1', 'line-1']) await execute(['set', key, 'v', '--url', url])
     const { stdout, stderr } = start(['watch', 'a/[0-9]', 'line-?', 'b', 'c', '--url', url])
@@ -61,7 +61,7 @@ describe('watch', () => {
     await stderr.line(/ watching 2 keys and all keys that match 'a\/\[0-9\]' or 'line-\?'$/)
   })
 
-  it('`watch` fails when more keys match than --max-keys', async () => {
+  it('fails when more keys match than --max-keys', async () => {
     const { url } = await openStore()
     for (const key of ['a/1', 'a/2']) await execute(['set', key, 'v', '--url', url])
     const { code, stderr } = await execute(['watch', 'a/*', '--max-keys', '1', '--url', url])
@@ -69,14 +69,14 @@ describe('watch', () => {
     expect(code).not.toBe(0)
   })
 
-  it('`watch` watches a key that contains an asterisk with --literal', async () => {
+  it('watches a key that contains an asterisk with --literal', async () => {
     const store = await openStore()
     const { stdout } = start(['watch', '*', '--literal', '--url', store.url])
     await stdout.line(/ '\*' {2}absent/)
     expect(Array.from(store.watchedBy(store.clientIds[0] ?? ''))).toEqual([utf8('*')])
   })
 
-  it('`watch` watches keys that it reads from standard input', async () => {
+  it('watches keys that it reads from standard input', async () => {
     const { url } = await openStore()
     for (const key of ['s/1', 's/2', 'other']) await execute(['set', key, 'v', '--url', url])
     const { stdout: stdin } = await execute(['keys', 's/*', '--url', url])
@@ -85,7 +85,7 @@ describe('watch', () => {
     expect(stdout.lines.map(line => line.split(/ +/)[1]).sort()).toEqual(['s/1', 's/2'])
   })
 
-  it('`watch` exits after --count lines', async () => {
+  it('exits after --count lines', async () => {
     const { url } = await openStore()
     const { stdout, exit } = start(['watch', 'a', '--count', '2', '--url', url])
     await stdout.line(/absent/)
@@ -94,7 +94,7 @@ describe('watch', () => {
     expect(stdout.lines).toHaveLength(2)
   })
 
-  it('`watch` prints an object per line with --json, and never shortens values', async () => {
+  it('prints an object per line with --json, and never shortens values', async () => {
     const { url } = await openStore()
     const long = 'x'.repeat(1000)
     await execute(['set', 'a', long, '--url', url])
@@ -123,14 +123,14 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('`watch` prints values in Base16 with --hex', async () => {
+  it('prints values in Base16 with --hex', async () => {
     const { url } = await openStore()
     await execute(['set', 'a', 'AB', '--url', url])
     const { stdout } = start(['watch', 'a', '--count', '1', '--hex', '--url', url])
     await stdout.line(/ 0x4142 /)
   })
 
-  it('`watch` uses colours only on a terminal', async () => {
+  it('uses colours only on a terminal', async () => {
     const { url } = await openStore()
     const terminal = start(['watch', 'a', '--count', '1', '--url', url], { columns: 100 })
     expect(await terminal.exit).toBe(0)
@@ -140,7 +140,7 @@ describe('watch', () => {
     expect(plain.stdout.text).not.toContain('\u001b[')
   })
 
-  it('`watch` survives a restart of the store on the same port, and resynchronises', async () => {
+  it('survives a restart of the store on the same port, and resynchronises', async () => {
     const port = await freePort()
     const first = await openStore({ port })
     await execute(['set', 'a', 'old', '--url', first.url])
@@ -159,7 +159,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('`watch` waits for a store that is unavailable at first, and reports the failure once', async () => {
+  it('waits for a store that is unavailable at first, and reports the failure once', async () => {
     const port = await freePort()
     const { stdout, stderr } = start(['watch', 'a', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/cannot reach mqtt:\/\/127\.0\.0\.1:\d+, still trying: .*ECONNREFUSED/)
@@ -170,7 +170,7 @@ describe('watch', () => {
     expect(stderr.lines.filter(line => line.includes('still trying'))).toHaveLength(1)
   })
 
-  it('`watch` reports a broker that has no state store', async () => {
+  it('reports a broker that has no state store', async () => {
     const { port } = await openBroker()
     const { stderr, exit, interrupt } = start(['watch', 'a', '--timeout', '50', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/connected to/)
@@ -179,7 +179,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('`watch` can be interrupted while the store is down', async () => {
+  it('can be interrupted while the store is down', async () => {
     const port = await freePort()
     const { stderr, exit, interrupt } = start(['watch', 'a', '--url', `mqtt://127.0.0.1:${port}`])
     await stderr.line(/still trying/)
@@ -187,7 +187,7 @@ describe('watch', () => {
     expect(await exit).toBe(0)
   })
 
-  it('`watch` exits with code 1 when another client takes over its id', async () => {
+  it('exits with code 1 when another client takes over its id', async () => {
     const { url } = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--client-id', 'me', '--url', url])
     await stdout.line(/absent/)
@@ -196,7 +196,7 @@ describe('watch', () => {
     await stderr.line(/^rx-statestore: mqtt:\/\/127.0.0.1:\d+: .*another client took over the id/)
   })
 
-  it('`watch` exits without an error when the reader of its output has exited', async () => {
+  it('exits without an error when the reader of its output has exited', async () => {
     const store = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--url', store.url])
     await stdout.line(/absent/)
@@ -207,7 +207,7 @@ describe('watch', () => {
     expect(store.stats.connections).toBe(0)
   })
 
-  it('`watch` exits with code 1 when its output cannot be written', async () => {
+  it('exits with code 1 when its output cannot be written', async () => {
     const { url } = await openStore()
     const { stdout, stderr, exit } = start(['watch', 'a', '--url', url])
     stdout.broken = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
@@ -219,7 +219,7 @@ describe('watch', () => {
     ['no key', ['watch']],
     ['an empty key', ['watch', 'a', '']],
     ['a --count of zero', ['watch', 'a', '--count', '0']],
-  ])('`watch` exits with code 2 for %s', async (_, args) => {
+  ])('exits with code 2 for %s', async (_, args) => {
     const { code, stderr } = await execute(args)
     expect(code).toBe(2)
     expect(stderr).toMatch(/^rx-statestore: [^\n]+; see rx-statestore watch --help\n$/)

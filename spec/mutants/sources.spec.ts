@@ -16,19 +16,19 @@ describe('a mutant', () => {
   }
   const file = 'src/client/watch/registry.ts'
 
-  it('a mutant of a missing file is rejected with the names of the mutant and the file', () => {
+  it('of a missing file is rejected with the names of the mutant and the file', () => {
     expect(() => mutatedFiles({ ...mutant, file: 'src/gone.ts' })).toThrow(
       'src/gone.ts does not exist: name the file that the mutant without "it holds" changes',
     )
   })
 
-  it('a mutant whose code does not occur is rejected with the names of the mutant and the file', () => {
+  it('whose code does not occur is rejected with the names of the mutant and the file', () => {
     expect(() => mutatedFiles({ ...mutant, file, mutant: { seed: 1, code: 'no such code' } })).toThrow(
       `${file} has the code of the mutant without "it holds" 0 times, not once; give the code as it is now:\nno such code`,
     )
   })
 
-  it('a mutant whose code occurs more than once is rejected', () => {
+  it('whose code occurs more than once is rejected', () => {
     expect(() => mutatedFiles({ ...mutant, file, mutant: { seed: 1, code: 'import' } })).toThrow('times, not once')
   })
 })

@@ -6,7 +6,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const SPAN = 'b7ad6b7169203331'
 
 describe('W3C Trace Context in user properties', () => {
-  it('W3C Trace Context in user properties is read as the span that was written', () => {
+  it('is read as the span that was written', () => {
     const span: Span = trace.wrapSpanContext({
       traceId: TRACE,
       spanId: SPAN,
@@ -40,7 +40,7 @@ describe('W3C Trace Context in user properties', () => {
     expect(trace.getSpanContext(readSpanContext(traceparent, undefined))).toBeUndefined()
   })
 
-  it('W3C Trace Context in user properties is not written for an invalid span', () => {
+  it('is not written for an invalid span', () => {
     const properties: Record<string, string> = {}
     writeSpanContext(trace.wrapSpanContext({ traceId: '', spanId: '', traceFlags: 0 }), properties)
     expect(properties).toEqual({})

@@ -126,7 +126,7 @@ describe('a value that is not of its key’s type', () => {
 })
 
 describe('an invalid key', () => {
-  it('an invalid key is rejected by the call, or is the error of the request', async () => {
+  it('is rejected by the call, or is the error of the request', async () => {
     // @ts-expect-error a key is a text or bytes
     expect(() => store.key(7, text)).toThrow(argument())
     // @ts-expect-error a key is needed

@@ -12,11 +12,11 @@ function open() {
 }
 
 describe('ClockMonitor', () => {
-  it('ClockMonitor knows no offset before a connection', () => {
+  it('knows no offset before a connection', () => {
     expect(open().monitor.offset).toBeUndefined()
   })
 
-  it('ClockMonitor takes the time of a store that sends it, and ignores its versions, which another client may have set', () => {
+  it('takes the time of a store that sends it, and ignores its versions, which another client may have set', () => {
     const { monitor, errors, assigned } = open()
     monitor.connected(START - 2_000)
     assigned(50_000)
@@ -24,7 +24,7 @@ describe('ClockMonitor', () => {
     expect(errors).toEqual([])
   })
 
-  it('ClockMonitor takes the versions of another store that are ahead of this clock, and 0 for others', () => {
+  it('takes the versions of another store that are ahead of this clock, and 0 for others', () => {
     const { monitor, assigned } = open()
     monitor.connected(undefined)
     assigned(3_000)
@@ -33,7 +33,7 @@ describe('ClockMonitor', () => {
     expect(monitor.offset).toBe(0)
   })
 
-  it('ClockMonitor reports an offset of more than 30 s once per connection', () => {
+  it('reports an offset of more than 30 s once per connection', () => {
     const { monitor, errors, assigned } = open()
     monitor.connected(undefined)
     assigned(30_000)

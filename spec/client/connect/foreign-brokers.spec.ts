@@ -164,7 +164,7 @@ function openAttachedStore(options: { readonly verifyEvery?: number } = {}) {
 const noStore = (): RequestRejectedError => new RequestRejectedError(16, 'No matching subscribers')
 
 describe('a request', () => {
-  it('a request carries its partition and its priority', () => {
+  it('carries its partition and its priority', () => {
     const { session, client } = openAttachedStore()
     record(client.key('a', text).get())
     expect(session.at(0).request.commonProperties).toMatchObject({ $partition: 'client-id1', $high_priority: '' })

@@ -17,7 +17,7 @@ async function open(ms: number) {
 }
 
 describe('the health of a client', () => {
-  it('the health of a client shows the time from the last request of this connection to its response', async () => {
+  it('shows the time from the last request of this connection to its response', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     expect((await firstValueFrom(client.stats$)).roundTrip).toBeUndefined()
@@ -29,7 +29,7 @@ describe('the health of a client', () => {
   })
 
   it.each([5_000, -5_000])(
-    'the health of a client shows the offset of the clock of a store that is %d ms ahead, without a warning',
+    'shows the offset of the clock of a store that is %d ms ahead, without a warning',
     async ms => {
       const { stats, errors } = await open(ms)
       const { clockOffset = Number.NaN } = await stats()
@@ -41,17 +41,14 @@ describe('the health of a client', () => {
   it.each([
     [40_000, /(39|40) s behind the clock of the store/],
     [-40_000, /4\d s ahead of the clock of the store/],
-  ])(
-    'the health of a client warns on errors$ of a store whose clock is %d ms ahead, before requests are rejected',
-    async (ms, message) => {
-      const { client, stats, errors } = await open(ms)
-      await client.key('a', text).set('1')
-      expect(errors.values).toMatchObject([{ code: 'clock-skew', message: expect.stringMatching(message) }])
-      expect((await stats()).lastError).toBe(errors.values[0])
-    },
-  )
+  ])('warns on errors$ of a store whose clock is %d ms ahead, before requests are rejected', async (ms, message) => {
+    const { client, stats, errors } = await open(ms)
+    await client.key('a', text).set('1')
+    expect(errors.values).toMatchObject([{ code: 'clock-skew', message: expect.stringMatching(message) }])
+    expect((await stats()).lastError).toBe(errors.values[0])
+  })
 
-  it('the health of a client shows the last error, and emits it without a change of keys', async () => {
+  it('shows the last error, and emits it without a change of keys', async () => {
     const { store, client } = await open(0)
     const stats = record(client.stats$)
     store.cut('alice')

@@ -168,7 +168,7 @@ describe('the order of packets on a connection', () => {
 })
 
 describe('a watch', () => {
-  it('a watch outlives its last subscriber by the stop delay', () => {
+  it('outlives its last subscriber by the stop delay', () => {
     const { session, clock, client } = scripted(1_000)
     session.connect()
     const key = client.key('a', text)
@@ -235,7 +235,7 @@ describe('a watch', () => {
     expect(commands(session).slice(4)).toEqual(['KEYNOTIFY'])
   })
 
-  it('a watch retries requests that timed out', () => {
+  it('retries requests that timed out', () => {
     const { session, clock, client } = scripted()
     const seen = record(client.key('a', text).entries$)
     session.connect()
@@ -251,7 +251,7 @@ describe('a watch', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('a watch survives clock skew and reports the skew', () => {
+  it('survives clock skew and reports the skew', () => {
     const { session, clock, client } = scripted()
     const errors = record(client.errors$)
     const seen = record(client.key('a', text).entries$)
@@ -316,7 +316,7 @@ describe('malformed notifications', () => {
 })
 
 describe('a malformed notification', () => {
-  it('a malformed notification causes a read of the key', () => {
+  it('causes a read of the key', () => {
     const { session, client } = scripted()
     const seen = record(client.key('a', text).entries$)
     session.connect()

@@ -178,7 +178,7 @@ describe('status$', () => {
     expect(second).toEqual(['connecting', 'connected', 'reconnecting'])
   })
 
-  it('status$ completes after closed, even if a subscriber closes the client', () => {
+  it('completes after closed, even if a subscriber closes the client', () => {
     const store = open()
     const states: string[] = []
     store.client.status$.subscribe(({ state }) => {
@@ -205,7 +205,7 @@ describe('stats$', () => {
     expect(second).toEqual([0, 2, 2])
   })
 
-  it('stats$ counts keys that are watched before the connection, and completes after closed', async () => {
+  it('counts keys that are watched before the connection, and completes after closed', async () => {
     const store = open()
     const seen: unknown[] = []
     store.client.stats$.subscribe({ next: stats => seen.push(stats), complete: () => seen.push('complete') })

@@ -70,7 +70,7 @@ describe.each([
 })
 
 describe('a watch', () => {
-  it('a watch follows a store that restarted without its data', async () => {
+  it('follows a store that restarted without its data', async () => {
     const first = await serve({ port: 0, wsPort: 0, ...strict })
     const link = await layLink(first.url)
     const client = openClient(link.url)
@@ -89,7 +89,7 @@ describe('a watch', () => {
     expect(words(seen).slice(-3)).toEqual(['set 1 (notification)', 'absent (resync)', 'set 2 (notification)'])
   })
 
-  it('a watch that starts before its broker emits once the broker is reachable', async () => {
+  it('that starts before its broker emits once the broker is reachable', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     link.cut()
@@ -123,7 +123,7 @@ describe('a watch', () => {
 })
 
 describe('stats$', () => {
-  it('stats$ counts the keys that have been read after a reconnect, and status$ emits nothing for them', async () => {
+  it('counts the keys that have been read after a reconnect, and status$ emits nothing for them', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)
@@ -150,7 +150,7 @@ describe('stats$', () => {
 })
 
 describe('a request', () => {
-  it('a request waits for the reconnect', async () => {
+  it('waits for the reconnect', async () => {
     const { store } = await openStore(strict)
     const link = await layLink(store.url)
     const client = openClient(link.url)

@@ -24,7 +24,7 @@ describe('bytes', () => {
 describe('text', () => {
   it('every well-formed text round-trips', () => comesBack(text, fc.string({ unit: anyCodePoint })))
 
-  it('text is encoded as UTF-8 without a byte order mark, and a mark that belongs to the text is kept', () => {
+  it('is encoded as UTF-8 without a byte order mark, and a mark that belongs to the text is kept', () => {
     expect(text.encode('é€𝄞')).toEqual(stored('\xc3\xa9\xe2\x82\xac\xf0\x9d\x84\x9e'))
     expect(text.decode(stored('\xef\xbb\xbfx'))).toBe('\ufeffx')
   })
@@ -73,7 +73,7 @@ describe('number', () => {
     [1e21, '1e+21'],
     [5e-324, '5e-324'],
     [Number.MAX_SAFE_INTEGER, '9007199254740991'],
-  ])('a number is stored as decimal text: %d', (value, encoded) => {
+  ])('is stored as decimal text: %d', (value, encoded) => {
     expect(read(number.encode(value))).toBe(encoded)
   })
 
@@ -151,7 +151,7 @@ describe('number', () => {
 describe('boolean', () => {
   it('both booleans round-trip', () => comesBack(boolean, fc.boolean()))
 
-  it('a boolean is encoded as `true` or `false`', () => {
+  it('is encoded as `true` or `false`', () => {
     expect([true, false].map(value => read(boolean.encode(value)))).toEqual(['true', 'false'])
   })
 

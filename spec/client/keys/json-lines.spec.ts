@@ -43,7 +43,7 @@ describe('jsonLines', () => {
     ['CR LF line breaks', '1\r\n2\r\n'],
     ['blank lines', '\n1\n \t\r\n\n2\n\n'],
     ['spaces around records', ' 1 \n\t2'],
-  ])('jsonLines decodes records despite %s', (_, lines) => {
+  ])('decodes records despite %s', (_, lines) => {
     expect(jsonLines<number>().decode(utf8(lines))).toEqual([1, 2])
   })
 

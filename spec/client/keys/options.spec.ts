@@ -46,11 +46,11 @@ const WRONG_NUMBERS: readonly (readonly [unknown, string])[] = [
 const WRONG_OR_MISSING: typeof WRONG_NUMBERS = [...WRONG_NUMBERS, [undefined, '`undefined` (undefined)']]
 
 describe('checkPositiveInteger', () => {
-  it.each([1, 2, 10_000, Number.MAX_SAFE_INTEGER])('checkPositiveInteger accepts %d', value => {
+  it.each([1, 2, 10_000, Number.MAX_SAFE_INTEGER])('accepts %d', value => {
     expect(() => checkPositiveInteger('size', value)).not.toThrow()
   })
 
-  it.each(WRONG_OR_MISSING)('checkPositiveInteger rejects %s and names the option', (value, got) => {
+  it.each(WRONG_OR_MISSING)('rejects %s and names the option', (value, got) => {
     expect(untyped(checkPositiveInteger, 'size', value)).toThrow(noPositiveInteger('size', String(got)))
   })
 })
@@ -61,18 +61,18 @@ describe('timeout', () => {
     expect(checkTimeout(1, 10_000)).toBe(1)
   })
 
-  it.each(WRONG_NUMBERS)('a timeout of %s throws', (value, got) => {
+  it.each(WRONG_NUMBERS)('of %s throws', (value, got) => {
     expect(untyped(checkTimeout, value, 10_000)).toThrow(noPositiveInteger('timeout', got))
   })
 })
 
 describe('expiresIn', () => {
-  it('expiresIn is sent as time to live', () => {
+  it('is sent as time to live', () => {
     expect(checkSetOptions({ expiresIn: 60_000 }).px).toBe(60_000)
     expect(checkSetOptions({}).px).toBeUndefined()
   })
 
-  it.each(WRONG_NUMBERS)('an expiresIn of %s throws', (value, got) => {
+  it.each(WRONG_NUMBERS)('of %s throws', (value, got) => {
     expect(untyped(checkSetOptions, { expiresIn: value })).toThrow(noPositiveInteger('expiresIn', got))
   })
 })

@@ -8,7 +8,7 @@ import { openStore } from '../../support/open-store.js'
 const strict = { notifications: 'subscribed', clock: systemClock } as const
 
 describe('watchAll', () => {
-  it('watchAll emits only the entries of the keys in the set', async () => {
+  it('emits only the entries of the keys in the set', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const keys$ = new Subject<string[]>()
@@ -26,7 +26,7 @@ describe('watchAll', () => {
     await expect.poll(() => store.stats.watches).toBe(0)
   })
 
-  it('watchAll shares the registration of a key with other watches of that key', async () => {
+  it('shares the registration of a key with other watches of that key', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const alone = record(client.key('a', text).value$)
@@ -38,7 +38,7 @@ describe('watchAll', () => {
     await alone.until(({ values }) => values.length === 2)
   })
 
-  it('watchAll applies a set that arrives in the handler of an entry while it applies another set', async () => {
+  it('applies a set that arrives in the handler of an entry while it applies another set', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const known = record(client.watchAll(of(['a', 'b', 'c']), text))
@@ -56,7 +56,7 @@ describe('watchAll', () => {
     await expect.poll(() => store.stats.watches).toBe(0)
   })
 
-  it('watchAll emits nothing more after its subscriber unsubscribes in the handler of an entry', async () => {
+  it('emits nothing more after its subscriber unsubscribes in the handler of an entry', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const known = record(client.watchAll(of(['a', 'b']), text))
@@ -68,7 +68,7 @@ describe('watchAll', () => {
     expect(first.values).toHaveLength(1)
   })
 
-  it('watchAll ends all its watches on unsubscribe', async () => {
+  it('ends all its watches on unsubscribe', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const names = Array.from({ length: 300 }, (_, i) => `k${i}`)
@@ -79,7 +79,7 @@ describe('watchAll', () => {
     await expect.poll(() => store.stats.watches).toBe(0)
   })
 
-  it('watchAll continues after its source has completed, and completes with the client', async () => {
+  it('continues after its source has completed, and completes with the client', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const seen = record(client.watchAll(of(['a']), text))
@@ -89,7 +89,7 @@ describe('watchAll', () => {
     expect(seen.completed).toBe(true)
   })
 
-  it('watchAll completes with a source of empty sets, and stays open while its source emits nothing', async () => {
+  it('completes with a source of empty sets, and stays open while its source emits nothing', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     expect(record(client.watchAll(EMPTY, text)).completed).toBe(true)
@@ -97,7 +97,7 @@ describe('watchAll', () => {
     expect(record(client.watchAll(NEVER, text)).completed).toBe(false)
   })
 
-  it('watchAll passes on an error of the source, and errors for an invalid key', async () => {
+  it('passes on an error of the source, and errors for an invalid key', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     expect(
@@ -113,7 +113,7 @@ describe('watchAll', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('watchAll rejects the key of another store, and accepts a key of a fenced view', async () => {
+  it('rejects the key of another store, and accepts a key of a fenced view', async () => {
     const { store } = await openStore(strict)
     const [client, other] = [openClient(store.url), openClient(store.url)]
     const mixed = record(client.watchAll([client.key('a', text), other.key('a', text)]))
@@ -123,7 +123,7 @@ describe('watchAll', () => {
     await seen.until(({ values }) => values.length === 1)
   })
 
-  it('watchAll accepts names and handles with different codecs in one set', async () => {
+  it('accepts names and handles with different codecs in one set', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await firstValueFrom(client.key('n', number).set(7))
@@ -141,7 +141,7 @@ describe('watchAll', () => {
     await handles.until(({ values }) => values[0]?.value === 7)
   })
 
-  it('watchAll decodes a key by the codec of the latest set, and keeps its registration', async () => {
+  it('decodes a key by the codec of the latest set, and keeps its registration', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await firstValueFrom(client.key('a', text).set('7'))
@@ -160,7 +160,7 @@ describe('watchAll', () => {
     await expect.poll(() => store.stats.watches).toBe(0)
   })
 
-  it('watchAll does not repeat the entry of a key whose JSON codec has the same schema', async () => {
+  it('does not repeat the entry of a key whose JSON codec has the same schema', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const keys$ = new BehaviorSubject([client.key('a', json())])
@@ -170,7 +170,7 @@ describe('watchAll', () => {
     expect(seen.values).toHaveLength(1)
   })
 
-  it('watchAll applies a set that changes the codec in the handler of the entry that another codec decoded', async () => {
+  it('applies a set that changes the codec in the handler of the entry that another codec decoded', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await firstValueFrom(client.key('a', text).set('7'))
@@ -187,7 +187,7 @@ describe('watchAll', () => {
     subscription.unsubscribe()
   })
 
-  it.each(['sensor/1', 7, undefined, {}])('watchAll throws for %j instead of keys', async wrong => {
+  it.each(['sensor/1', 7, undefined, {}])('throws for %j instead of keys', async wrong => {
     const { store } = await openStore(strict)
     expect(() => Reflect.apply(openClient(store.url).watchAll, undefined, [wrong, text])).toThrow('Expected keys')
   })

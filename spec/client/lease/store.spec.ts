@@ -10,7 +10,7 @@ import { fakeStore } from '../../support/operator-session.js'
 const OPTIONS = { duration: 10_000 }
 
 describe('tryAcquire', () => {
-  it('tryAcquire acquires a free lease once and does not renew it', async () => {
+  it('acquires a free lease once and does not renew it', async () => {
     const { store, clock } = await openStore()
     const client = openClient(store.url, { clock })
     const before = clock.monotonic()
@@ -23,7 +23,7 @@ describe('tryAcquire', () => {
     expect(await firstValueFrom(client.get('line', text))).toMatchObject({ op: 'absent' })
   })
 
-  it('tryAcquire emits the holder of a lease that is not free', async () => {
+  it('emits the holder of a lease that is not free', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(client.set('line', 'b', text))
@@ -37,7 +37,7 @@ describe('tryAcquire', () => {
       'a fencing token',
       (client: ReturnType<typeof openClient>) => client.set('line', 'b', text, { fencingToken: '1:0:x' }),
     ],
-  ])('tryAcquire errors for a key with %s, and leaves the key unchanged', async (_, prepare) => {
+  ])('errors for a key with %s, and leaves the key unchanged', async (_, prepare) => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const { version } = await firstValueFrom(prepare(client))
@@ -48,7 +48,7 @@ describe('tryAcquire', () => {
 })
 
 describe('watchHolder', () => {
-  it('watchHolder emits the holder to any client and does not acquire the lease', async () => {
+  it('emits the holder to any client and does not acquire the lease', async () => {
     const { store } = await openStore({ clock: systemClock })
     const [a, observer] = [openClient(store.url), openClient(store.url)]
     const seen = record(watchHolder(observer, 'line'))
@@ -60,14 +60,14 @@ describe('watchHolder', () => {
     expect(seen.values).toEqual([undefined, 'a', undefined])
   })
 
-  it('watchHolder errors with `lock-key` for a key that is not a lock', async () => {
+  it('errors with `lock-key` for a key that is not a lock', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     await firstValueFrom(client.set('line', '', text))
     await expect(firstValueFrom(watchHolder(client, 'line'))).rejects.toMatchObject({ code: 'lock-key', key: 'line' })
   })
 
-  it('watchHolder throws for anything but a store, and for an empty name', () => {
+  it('throws for anything but a store, and for an empty name', () => {
     const { store } = fakeStore(() => NEVER)
     // @ts-expect-error a lease is not a store
     expect(() => watchHolder(lease(store, 'line', OPTIONS), 'line')).toThrow('Expected a store, got `[object Object]`')
@@ -76,7 +76,7 @@ describe('watchHolder', () => {
 })
 
 describe('fenced', () => {
-  it('a fenced view adds the token to writes by keys, the store and operators, but not to reads', async () => {
+  it('view adds the token to writes by keys, the store and operators, but not to reads', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     const view = fenced(client, '100:0:S')
@@ -107,7 +107,7 @@ describe('fenced', () => {
     await expect(late).rejects.toMatchObject({ code: 'fencing-token-stale' })
   })
 
-  it('`fenced` throws without a token, as nothing would be fenced', async () => {
+  it('throws without a token, as nothing would be fenced', async () => {
     const { store } = await openStore({ clock: systemClock })
     // @ts-expect-error as in untyped code that forgot the token
     expect(() => fenced(openClient(store.url), undefined)).toThrow(ArgumentError)
@@ -115,7 +115,7 @@ describe('fenced', () => {
     expect(() => fenced({}, '1:0:a')).toThrow(ArgumentError)
   })
 
-  it('`fenced` throws for a malformed token before anything is sent', async () => {
+  it('throws for a malformed token before anything is sent', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url)
     expect(() => fenced(client, 'yesterday')).toThrow(ArgumentError)

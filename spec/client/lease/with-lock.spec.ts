@@ -38,7 +38,7 @@ describe('withLock', () => {
     ['a key', fakeStore(() => NEVER).store.key('line', text), 'got a key'],
     ['a name', 'line', 'got `line`'],
     ['undefined', undefined, 'got `undefined`'],
-  ])('withLock throws: %s instead of a lease', (_, given, words) => {
+  ])('throws: %s instead of a lease', (_, given, words) => {
     // @ts-expect-error no lease
     expect(() => withLock(given, () => of(1))).toThrow(
       expect.objectContaining({ code: 'argument', message: expect.stringMatching(`^Expected a lease, .*${words}$`) }),

@@ -23,7 +23,7 @@ function slowStorage(save: () => Observable<unknown>) {
 }
 
 describe('close', () => {
-  it('close waits until a queued write is stored', async () => {
+  it('waits until a queued write is stored', async () => {
     const directory = temporaryFolder()
     const storage = fileStorage(directory)
     const store = connect(`mqtt://127.0.0.1:${await freePort()}`)

@@ -22,12 +22,12 @@ function snapshotWith(stored: string, state: Omit<KeyState, 'raw'>, { decode } =
 }
 
 describe('the snapshot of a key', () => {
-  it('the snapshot of a key is empty before the first entry, and empty without a key', () => {
+  it('is empty before the first entry, and empty without a key', () => {
     const nothing = { value: undefined, entry: undefined, freshness: { state: 'connecting' }, error: undefined }
     expect(snapshotOf(undefined, UNWATCHED)).toEqual(nothing)
   })
 
-  it('the snapshot of a key has value, entry and freshness', () => {
+  it('has value, entry and freshness', () => {
     expect(snapshotWith('21.5', { freshness: live, error: undefined })).toEqual({
       value: 21.5,
       entry: { key: 'k', op: 'set', value: 21.5, version, source: 'snapshot' },
@@ -36,7 +36,7 @@ describe('the snapshot of a key', () => {
     })
   })
 
-  it('the snapshot of a key that cannot be decoded has an error instead of a value, and nothing is reported', () => {
+  it('that cannot be decoded has an error instead of a value, and nothing is reported', () => {
     const bench = open()
     const snapshot = snapshotWith('warm', { freshness: live, error: undefined }, bench)
     expect(snapshot).toMatchObject({ value: undefined, entry: { op: 'invalid' }, error: { code: 'decode', key: 'k' } })
@@ -44,7 +44,7 @@ describe('the snapshot of a key', () => {
     expect(bench.errors.values).toEqual([])
   })
 
-  it('the snapshot of a key keeps the last value next to the error that ended the watch', () => {
+  it('keeps the last value next to the error that ended the watch', () => {
     const freshness = { state: 'stale', since: 7 } as const
     const error = new ClosedError()
     expect(snapshotWith('21', { freshness, error })).toMatchObject({

@@ -50,7 +50,7 @@ function subscribeLikeReact(watch: KeyWatch) {
 const afterDeferredTasks = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 describe('a key as an external store', () => {
-  it('a key as an external store sends nothing before it is subscribed, and returns the same object until then', () => {
+  it('sends nothing before it is subscribed, and returns the same object until then', () => {
     const { key, sent } = open()
     const watch = watchOf(key)
     expect(watch.read()).toBe(UNWATCHED)
@@ -58,7 +58,7 @@ describe('a key as an external store', () => {
     expect(sent()).toEqual([])
   })
 
-  it('a key as an external store notifies its listener of every difference, and of nothing else', () => {
+  it('notifies its listener of every difference, and of nothing else', () => {
     const registered = new Subject<Answer>()
     const { session, key } = open({ KEYNOTIFY: registered })
     const subscriber = subscribeLikeReact(watchOf(key))
@@ -80,7 +80,7 @@ describe('a key as an external store', () => {
     expect(subscriber.notificationCount).toBe(5)
   })
 
-  it('a key as an external store returns the same object until the snapshot changes', () => {
+  it('returns the same object until the snapshot changes', () => {
     const { session, key } = open()
     const watch = watchOf(key)
     subscribeLikeReact(watch)
@@ -92,7 +92,7 @@ describe('a key as an external store', () => {
     expect(watch.read()).not.toBe(state)
   })
 
-  it('a key as an external store ends its watch after the current task, so that resubscribing sends nothing', async () => {
+  it('ends its watch after the current task, so that resubscribing sends nothing', async () => {
     const { key, sent } = open()
     const watch = watchOf(key)
     const first = subscribeLikeReact(watch)
@@ -106,7 +106,7 @@ describe('a key as an external store', () => {
     expect(sent()).toEqual(['KEYNOTIFY', 'GET', 'KEYNOTIFY STOP'])
   })
 
-  it('a key as an external store notifies no listener after unsubscribe', async () => {
+  it('notifies no listener after unsubscribe', async () => {
     const { session, key } = open()
     const watch = watchOf(key)
     const subscriber = subscribeLikeReact(watch)
@@ -118,7 +118,7 @@ describe('a key as an external store', () => {
     expect(watch.read()).toBe(UNWATCHED)
   })
 
-  it('a key as an external store shares the watch of its client, and returns the state of that watch immediately', async () => {
+  it('shares the watch of its client, and returns the state of that watch immediately', async () => {
     const { session, key, sent } = open()
     const elsewhere = record(key.value$)
     expect(watchOf(key).read()).toMatchObject({ freshness: { state: 'live' } })
@@ -133,21 +133,21 @@ describe('a key as an external store', () => {
     expect(sent()).toEqual(['KEYNOTIFY', 'GET'])
   })
 
-  it('a key as an external store keeps the last entry as stale when the client is closed', async () => {
+  it('keeps the last entry as stale when the client is closed', async () => {
     const { store, key } = open()
     const subscriber = subscribeLikeReact(watchOf(key))
     await store.close()
     expect(subscriber.states.slice(1)).toEqual(['set live', 'set stale', 'set stale closed'])
   })
 
-  it('a key as an external store reports synchronously that the client is closed', async () => {
+  it('reports synchronously that the client is closed', async () => {
     const { store, key } = open()
     await store.close()
     const subscriber = subscribeLikeReact(watchOf(key))
     expect(subscriber.states).toEqual(['nothing connecting', 'nothing connecting closed'])
   })
 
-  it('a key as an external store reports a rejection, sends nothing more, and retries when it is subscribed again', async () => {
+  it('reports a rejection, sends nothing more, and retries when it is subscribed again', async () => {
     const { key, sent } = open({ KEYNOTIFY: of('-ERR not authorized') })
     const watch = watchOf(key)
     const subscriber = subscribeLikeReact(watch)

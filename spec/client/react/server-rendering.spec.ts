@@ -33,7 +33,7 @@ describe('server rendering', () => {
     expect(rendered(store)).toEqual(NOTHING)
   })
 
-  it('server rendering needs no store', () => {
+  it('needs no store', () => {
     expect(rendered(undefined)).toEqual(NOTHING)
   })
 

@@ -44,7 +44,7 @@ describe('a request', () => {
     expect(sent()).toEqual(['a', 'b'])
   })
 
-  it('a request carries its response topic, 16 bytes of correlation data, a content type and a rounded-up expiry', () => {
+  it('carries its response topic, 16 bytes of correlation data, a content type and a rounded-up expiry', () => {
     send('a', { timeout: 1_500 })
     clock.advance(100)
     up()
@@ -64,7 +64,7 @@ describe('a request', () => {
     expect(session.at(0).request.userProperties).toEqual({ __ts: String(clock.now()) })
   })
 
-  it('a request that cannot be encoded fails alone, and the requests after it are sent', () => {
+  it('that cannot be encoded fails alone, and the requests after it are sent', () => {
     const publish = session.publish.bind(session)
     session.publish = (request, done) => {
       session.sizeOf(request)
@@ -140,7 +140,7 @@ describe('a request', () => {
     expect(log).toEqual(['a: request-rejected'])
   })
 
-  it("a request that exceeds the broker's packet size fails before it is sent", () => {
+  it("that exceeds the broker's packet size fails before it is sent", () => {
     up()
     send('measured', { payload: new Uint8Array(900) })
     const size = session.sizeOf(session.at(0).request)
@@ -155,7 +155,7 @@ describe('a request', () => {
     })
   })
 
-  it('a request beyond the limit fails immediately with `overflow`', () => {
+  it('beyond the limit fails immediately with `overflow`', () => {
     invoker = openInvoker(session, clock, 2)
     send('a')
     send('b')

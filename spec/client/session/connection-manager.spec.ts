@@ -246,7 +246,7 @@ describe('a stable connection', () => {
     expect(attempts.map(({ clean }) => clean)).toEqual([false, true, false])
   })
 
-  it('a stable connection resets the attempt count', () => {
+  it('resets the attempt count', () => {
     const { manager, fail, hold, waits } = createManager(['mqtt://a', 'mqtt://b'])
     manager.start()
     for (let i = 0; i < 4; i++) fail()
@@ -316,7 +316,7 @@ describe('refusals', () => {
 })
 
 describe('a persistent connection', () => {
-  it('a persistent connection is retried after any DISCONNECT except a takeover or a redirection', () => {
+  it('is retried after any DISCONNECT except a takeover or a redirection', () => {
     const { isFatal } = createManager(['mqtt://a'], { isPersistent: true })
     const codes = [130, 135, 142, 144, 157]
     expect(codes.map(reasonCode => isFatal({ reasonCode }))).toEqual([false, false, true, false, true])
@@ -325,7 +325,7 @@ describe('a persistent connection', () => {
 })
 
 describe('a discarded session', () => {
-  it('a discarded session is replaced immediately, and the new session is resumed again', () => {
+  it('is replaced immediately, and the new session is resumed again', () => {
     const { manager, fail, attempts, waits } = createManager(['mqtt://a'])
     manager.start()
     manager.connected()

@@ -264,7 +264,7 @@ describe('an unusable connection', () => {
     expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { reasonCode: 142 } })
   })
 
-  it("an unusable connection of a caller's MqttClient is reported once and stays open", async () => {
+  it("of a caller's MqttClient is reported once and stays open", async () => {
     const broker = await scriptedBroker(
       side => side.send(side.number === 1 ? { ...CONNACK, properties: { receiveMaximum: 0 } } : CONNACK),
       grant,

@@ -48,14 +48,14 @@ describe('the inbox', () => {
     stream.pushed.length = 0
   }
 
-  it('the inbox consumes messages and acknowledgements, and passes on other packets', () => {
+  it('consumes messages and acknowledgements, and passes on other packets', () => {
     connected()
     stream.push(concatBytes([publish('a'), PINGRESP, publish('b', 0), bytesOf({ cmd: 'puback', messageId: 3 })]))
     expect(events).toEqual(['7: a', '0: b', 'puback 3, 0'])
     expect(concatBytes(stream.pushed.filter(chunk => chunk instanceof Uint8Array))).toEqual(Uint8Array.from(PINGRESP))
   })
 
-  it('the inbox holds packets that arrive with CONNACK until CONNACK is processed', () => {
+  it('holds packets that arrive with CONNACK until CONNACK is processed', () => {
     const [first, second] = [publish('first'), publish('second')]
     const network = Buffer.from(concatBytes([CONNACK, first]))
     stream.push(network)
@@ -73,7 +73,7 @@ describe('the inbox', () => {
       { cmd: 'puback', messageId: 3, reasonCode: 151, properties: { reasonString: 'x'.repeat(200) } },
       'puback 3, 151',
     ],
-  ] as const)('the inbox reads an acknowledgement with %s', (_name, packet, expected) => {
+  ] as const)('reads an acknowledgement with %s', (_name, packet, expected) => {
     connected()
     stream.push(bytesOf(packet))
     expect(events).toEqual([expected])
@@ -83,7 +83,7 @@ describe('the inbox', () => {
     ['an acknowledgement for another publisher', bytesOf({ cmd: 'puback', messageId: 11 })],
     ['an acknowledgement without an id', new Uint8Array([0x40, 1, 0])],
     ['a malformed message', new Uint8Array([0x32, 2, 0, 9])],
-  ])('the inbox passes %s to mqtt.js', (_name, bytes) => {
+  ])('passes %s to mqtt.js', (_name, bytes) => {
     connected()
     stream.push(bytes)
     expect(events).toEqual([])
@@ -104,13 +104,13 @@ describe('the inbox', () => {
     expect([stream.push(publish('a')), stream.push(PINGRESP)]).toEqual([true, false])
   })
 
-  it('the inbox passes on the end of the stream', () => {
+  it('passes on the end of the stream', () => {
     connected()
     stream.push(null)
     expect(stream.pushed).toEqual([null])
   })
 
-  it('the inbox starts with empty state on the stream of the next connection', () => {
+  it('starts with empty state on the stream of the next connection', () => {
     connected()
     const half = publish('lost').slice(0, 5)
     stream.push(half)
@@ -123,7 +123,7 @@ describe('the inbox', () => {
     expect(stream.pushed).toHaveLength(1)
   })
 
-  it('the inbox leaves streams of other kinds to mqtt.js', () => {
+  it('leaves streams of other kinds to mqtt.js', () => {
     expect(() => inbox.attach({})).not.toThrow()
     expect(() => inbox.releaseHeld()).not.toThrow()
   })

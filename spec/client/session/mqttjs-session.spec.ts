@@ -174,7 +174,7 @@ describe('an owned connection', () => {
 })
 
 describe("a caller's MqttClient", () => {
-  it("a caller's MqttClient keeps its other traffic and is not closed with the store", async () => {
+  it('keeps its other traffic and is not closed with the store', async () => {
     const { store } = await openStore(real)
     const mqtt = await foreignClient(store.url)
     const client = connect(mqtt)

@@ -82,7 +82,7 @@ describe('options out of range', () => {
 })
 
 describe('credentials', () => {
-  it('credentials are requested before every attempt', async () => {
+  it('are requested before every attempt', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     let calls = 0
@@ -201,7 +201,7 @@ describe('a silently dead connection', () => {
 })
 
 describe('a client that waits for its next attempt', () => {
-  it('a client that waits for its next attempt connects immediately after system sleep', async () => {
+  it('connects immediately after system sleep', async () => {
     const { store } = await openStore(real)
     const link = await layLink(store.url)
     link.cut()

@@ -73,8 +73,8 @@ const emits = (states: string, reports: string, expected: string) =>
   })
 
 describe('delta$', () => {
-  it('delta$ emits a delta that has changed', emits('n-n-d-d-g|', '---------|', 't---e---t|'))
-  it('delta$ emits a delta that changes during a report', emits('n-p-w-p-|', '--------|', 't---w-t-|'))
+  it('emits a delta that has changed', emits('n-n-d-d-g|', '---------|', 't---e---t|'))
+  it('emits a delta that changes during a report', emits('n-p-w-p-|', '--------|', 't---w-t-|'))
   it(
     'a delta is repeated when the report was reverted before it was seen',
     emits('n-p-x-n-|', '---d----|', 't-----t-|'),
@@ -105,5 +105,5 @@ describe('delta$', () => {
     emits('n-p-p-G-p|', '---s---m-|', 't------t-|'),
   )
   it('a delta is emitted once when the superseding report is applied', emits('n-p-p-D-d|', '---s---d-|', 't-----e--|'))
-  it('delta$ completes and errors with the states', emits('n-#', '---', 't-#'))
+  it('completes and errors with the states', emits('n-#', '---', 't-#'))
 })

@@ -9,13 +9,13 @@ const document = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.integer({ min:
 })
 
 describe('difference', () => {
-  it('the difference contains the desired values that differ, and no other fields', () => {
+  it('contains the desired values that differ, and no other fields', () => {
     expect(difference<Document>({ a: 1, b: 2 }, { a: 1, b: 3, c: 4 })).toEqual({ b: 2 })
     expect(difference<Document>({ a: 1 }, undefined)).toEqual({ a: 1 })
     expect(difference<Document>(undefined, { a: 1 })).toEqual({})
   })
 
-  it('the difference may contain fields named like Object members', () => {
+  it('may contain fields named like Object members', () => {
     const hostile: object = JSON.parse('{"__proto__":{"x":1}}')
     const delta = difference<object>(hostile, {})
     expect(JSON.stringify(delta)).toBe(JSON.stringify(hostile))

@@ -131,7 +131,7 @@ describe('a shadow', () => {
     expect(first && second?.compareTo(first)).toBeGreaterThan(0)
   })
 
-  it.each(['"abc"', '7', 'null', '[1]', '{'])('a shadow recovers after another client writes %s', async nonsense => {
+  it.each(['"abc"', '7', 'null', '[1]', '{'])('recovers after another client writes %s', async nonsense => {
     const { ann, device, client } = await open()
     const [states, deltas] = [record(ann.state$), record(device.delta$)]
     await client.key('pump-7/desired', text).set(nonsense)

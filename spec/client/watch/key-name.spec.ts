@@ -67,7 +67,7 @@ describe('toKeyName', () => {
   it.each([
     ['text', ''],
     ['bytes', new Uint8Array()],
-  ])('toKeyName throws for an empty name, given as %s', (_, name) => {
+  ])('throws for an empty name, given as %s', (_, name) => {
     expect(() => toKeyName(name)).toThrow(
       expect.objectContaining({
         code: 'argument',
@@ -85,7 +85,7 @@ describe('toKeyName', () => {
     [[1, 2], '`1,2` (object)'],
     [Symbol('s'), '`Symbol(s)` (symbol)'],
     [new Uint16Array(1), '`0` (object)'],
-  ])('toKeyName throws for a name that is neither text nor bytes: %s', (name, got) => {
+  ])('throws for a name that is neither text nor bytes: %s', (name, got) => {
     expect(untyped(name)).toThrow(
       expect.objectContaining({
         code: 'argument',
@@ -94,14 +94,11 @@ describe('toKeyName', () => {
     )
   })
 
-  it('toKeyName throws for an object without a prototype', () => {
+  it('throws for an object without a prototype', () => {
     expect(untyped(Object.create(null))).toThrow(ArgumentError)
   })
 
-  it.each(['\ud800', 'sensor/\udfff'])(
-    'toKeyName throws for an unpaired surrogate instead of naming another key: %j',
-    name => {
-      expect(() => toKeyName(name)).toThrow(ArgumentError)
-    },
-  )
+  it.each(['\ud800', 'sensor/\udfff'])('throws for an unpaired surrogate instead of naming another key: %j', name => {
+    expect(() => toKeyName(name)).toThrow(ArgumentError)
+  })
 })

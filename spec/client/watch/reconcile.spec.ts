@@ -97,7 +97,7 @@ describe('starting a watch', () => {
 })
 
 describe('changes', () => {
-  it('changes are emitted once and in version order, even after a redelivery', () => {
+  it('are emitted once and in version order, even after a redelivery', () => {
     expect(run(...start, set(2), set(2), set(1), set(3), set(2)).emitted).toEqual([
       'set 1 (snapshot)',
       'set 2 (notification)',
@@ -105,7 +105,7 @@ describe('changes', () => {
     ])
   })
 
-  it('changes older than a deletion are dropped', () => {
+  it('older than a deletion are dropped', () => {
     expect(run(...start, del(3), set(2)).emitted).toEqual(['set 1 (snapshot)', 'delete 3 (notification)'])
   })
 
@@ -220,7 +220,7 @@ describe('a not-found response', () => {
     })
   })
 
-  it('a not-found response with a version is emitted only if no newer change has been emitted', () => {
+  it('with a version is emitted only if no newer change has been emitted', () => {
     expect(run(connected, registered, set(6), absentAt(5)).emitted).toEqual(['set 6 (notification)'])
     expect(run(connected, registered, set(4), absentAt(5)).emitted).toEqual([
       'set 4 (notification)',

@@ -5,11 +5,11 @@ import { subscribe } from '../../../src/core/diagnostics/index.js'
 import { tracingChannelOf } from '../../../src/core/diagnostics/tracing-channel.js'
 
 describe('a diagnostics channel', () => {
-  it('a diagnostics channel is the channel of diagnostics_channel in Node', () => {
+  it('is the channel of diagnostics_channel in Node', () => {
     expect(channelOf('rx-statestore:spec')).toBe(diagnostics.channel('rx-statestore:spec'))
   })
 
-  it('a diagnostics channel has subscribers until each of two equal subscriptions has ended', () => {
+  it('has subscribers until each of two equal subscriptions has ended', () => {
     const listener = vi.fn()
     const [first, second] = [subscribe('rx-statestore:lease', listener), subscribe('rx-statestore:lease', listener)]
     first()
@@ -21,7 +21,7 @@ describe('a diagnostics channel', () => {
 })
 
 describe('a channel without diagnostics_channel', () => {
-  it('a channel without diagnostics_channel calls its listeners in order with message and name until they unsubscribe', () => {
+  it('calls its listeners in order with message and name until they unsubscribe', () => {
     const channel = createLocalChannel('a')
     const calls: unknown[] = []
     const first = (message: unknown, name: string | symbol): void => void calls.push(['first', message, name])
@@ -39,7 +39,7 @@ describe('a channel without diagnostics_channel', () => {
     ])
   })
 
-  it('a channel without diagnostics_channel has no subscribers at first, and none after the last has left', () => {
+  it('has no subscribers at first, and none after the last has left', () => {
     const channel = createLocalChannel('a')
     const listener = (): void => undefined
     expect(channel.hasSubscribers).toBe(false)
@@ -49,7 +49,7 @@ describe('a channel without diagnostics_channel', () => {
     expect(channel.hasSubscribers).toBe(false)
   })
 
-  it('a channel without diagnostics_channel delivers a message to all listeners, even if one of them unsubscribes itself during the delivery', () => {
+  it('delivers a message to all listeners, even if one of them unsubscribes itself during the delivery', () => {
     const channel = createLocalChannel('a')
     const other = vi.fn()
     const once = (): void => void channel.unsubscribe(once)
@@ -73,7 +73,7 @@ describe('a tracing channel', () => {
     return steps
   }
 
-  it.each(STEPS)('a tracing channel has subscribers if only %s has', step => {
+  it.each(STEPS)('has subscribers if only %s has', step => {
     const tracing = tracingChannelOf(`spec-${step}`)
     expect(tracing.hasSubscribers).toBe(false)
     const listener = (): void => undefined
@@ -83,7 +83,7 @@ describe('a tracing channel', () => {
     expect(tracing.hasSubscribers).toBe(false)
   })
 
-  it('a tracing channel publishes the steps in the order of a TracingChannel', () => {
+  it('publishes the steps in the order of a TracingChannel', () => {
     const tracing = tracingChannelOf('spec-order')
     const steps = record('spec-order')
     tracing.begin({}, () => steps.push('call'))
@@ -91,7 +91,7 @@ describe('a tracing channel', () => {
     expect(steps).toEqual(['start', 'call', 'end', 'error', 'asyncStart', 'deliver', 'asyncEnd'])
   })
 
-  it('a tracing channel also publishes end and asyncEnd after an exception', () => {
+  it('also publishes end and asyncEnd after an exception', () => {
     const tracing = tracingChannelOf('spec-throws')
     const steps = record('spec-throws')
     const fail = (): never => {
@@ -102,7 +102,7 @@ describe('a tracing channel', () => {
     expect(steps).toEqual(['start', 'end', 'asyncStart', 'asyncEnd'])
   })
 
-  it('a tracing channel runs the call in the async contexts that are bound to start', async () => {
+  it('runs the call in the async contexts that are bound to start', async () => {
     const { AsyncLocalStorage } = await import('node:async_hooks')
     const storage = new AsyncLocalStorage<string>()
     diagnostics.tracingChannel<string, { readonly id: string }>('spec-store').start.bindStore(storage, ({ id }) => id)

@@ -30,29 +30,29 @@ function clockAt(wallClock: number, counter: number): HlcClock {
 }
 
 describe('HlcClock', () => {
-  it('HlcClock starts with a reading that is older than any reading that a tick can return', () => {
+  it('starts with a reading that is older than any reading that a tick can return', () => {
     const clock = new HlcClock('me')
     const start = clock.last
     expect(clock.tick(0).compareTo(start)).toBeGreaterThan(0)
   })
 
-  it('HlcClock signs its readings with its node id', () => {
+  it('signs its readings with its node id', () => {
     const clock = new HlcClock('me')
     expect(clock.tick(NOW).nodeId).toBe('me')
     expect(clock.merge(new Hlc(NOW + 5, 0, 'other'), NOW).nodeId).toBe('me')
   })
 
-  it.each([[''], ['a:b']])('HlcClock rejects the node id %j', nodeId => {
+  it.each([[''], ['a:b']])('rejects the node id %j', nodeId => {
     expect(() => new HlcClock(nodeId)).toThrow(expect.objectContaining({ problem: 'malformed' }))
   })
 
-  it('HlcClock keeps the last reading', () => {
+  it('keeps the last reading', () => {
     const clock = new HlcClock('me')
     const reading = clock.tick(NOW)
     expect(clock.last).toBe(reading)
   })
 
-  it('HlcClock only advances under any sequence of ticks and merges, and does not change on an error', () => {
+  it('only advances under any sequence of ticks and merges, and does not change on an error', () => {
     const event = fc.record({ now: anyWall, received: fc.option(anyReading, { nil: undefined }) })
     fc.assert(
       fc.property(fc.array(event, { minLength: 1, maxLength: 40 }), events => {
@@ -80,31 +80,31 @@ describe('HlcClock', () => {
 })
 
 describe('HlcClock.tick', () => {
-  it('HlcClock.tick uses the wall clock when it has advanced', () => {
+  it('uses the wall clock when it has advanced', () => {
     const clock = new HlcClock('me')
     clock.tick(NOW)
     expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
   })
 
-  it('HlcClock.tick increments the counter within one millisecond', () => {
+  it('increments the counter within one millisecond', () => {
     const clock = new HlcClock('me')
     const readings = [NOW, NOW, NOW + 0.9].map(now => String(clock.tick(now)))
     expect(readings).toEqual([`${NOW}:0:me`, `${NOW}:1:me`, `${NOW}:2:me`])
   })
 
-  it('HlcClock.tick keeps incrementing the counter while the wall clock is set back', () => {
+  it('keeps incrementing the counter while the wall clock is set back', () => {
     const clock = new HlcClock('me')
     clock.tick(NOW)
     expect(String(clock.tick(NOW - MAX_DRIFT_MS))).toBe(`${NOW}:1:me`)
   })
 
-  it('HlcClock.tick resets the counter in the next millisecond', () => {
+  it('resets the counter in the next millisecond', () => {
     const clock = new HlcClock('me')
     clock.merge(new Hlc(NOW, 41, 'other'), NOW)
     expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
   })
 
-  it('HlcClock.tick throws a drift error and changes nothing when the wall clock was set back by more than the limit', () => {
+  it('throws a drift error and changes nothing when the wall clock was set back by more than the limit', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.tick(NOW - MAX_DRIFT_MS - 1)).toThrow(DRIFT)
@@ -113,7 +113,7 @@ describe('HlcClock.tick', () => {
   })
 
   it.each([MAX_COUNTER, MAX_COUNTER + 1, LARGEST])(
-    'HlcClock.tick continues after the counter %s in the next millisecond',
+    'continues after the counter %s in the next millisecond',
     counter => {
       const clock = new HlcClock('me')
       clock.merge(new Hlc(NOW - 1, 0, 'other'), NOW - 1)
@@ -124,7 +124,7 @@ describe('HlcClock.tick', () => {
 })
 
 describe('HlcClock.merge', () => {
-  it("HlcClock.merge merges a request of the same millisecond as in the protocol's example", () => {
+  it("merges a request of the same millisecond as in the protocol's example", () => {
     const store = new HlcClock('StateStore')
     expect(String(store.merge(Hlc.parse('1696374425000:0:CLIENT'), NOW))).toBe('1696374425000:1:StateStore')
   })
@@ -150,7 +150,7 @@ describe('HlcClock.merge', () => {
     },
   )
 
-  it('HlcClock.merge follows the update rule for any local reading, received reading and wall clock', () => {
+  it('follows the update rule for any local reading, received reading and wall clock', () => {
     const near = fc.tuple(fc.nat(3), fc.integer({ min: 1, max: 3 }))
     fc.assert(
       fc.property(near, near, fc.nat(4), ([localWall, localCounter], [wall, counter], now) => {
@@ -165,42 +165,42 @@ describe('HlcClock.merge', () => {
     )
   })
 
-  it('HlcClock.merge returns a reading greater than the received reading, even if the received node id sorts after the local one', () => {
+  it('returns a reading greater than the received reading, even if the received node id sorts after the local one', () => {
     const clock = new HlcClock('a')
     const received = new Hlc(NOW, 0, 'z')
     expect(clock.merge(received, NOW).compareTo(received)).toBeGreaterThan(0)
   })
 
-  it('HlcClock.merge continues from the merged reading on the next tick', () => {
+  it('continues from the merged reading on the next tick', () => {
     const clock = new HlcClock('me')
     clock.merge(new Hlc(NOW + 500, 3, 'other'), NOW)
     expect(String(clock.tick(NOW))).toBe(`${NOW + 500}:5:me`)
   })
 
-  it('HlcClock.merge accepts a reading that is ahead of the wall clock by exactly the limit', () => {
+  it('accepts a reading that is ahead of the wall clock by exactly the limit', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(NOW + MAX_DRIFT_MS, 0, 'other'), NOW))).toBe(`${NOW + 60_000}:1:me`)
   })
 
-  it('HlcClock.merge throws a drift error and changes nothing if a reading is one millisecond further ahead than the limit', () => {
+  it('throws a drift error and changes nothing if a reading is one millisecond further ahead than the limit', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.merge(new Hlc(NOW + MAX_DRIFT_MS + 1, 0, 'other'), NOW)).toThrow(DRIFT)
     expect(clock.last).toBe(before)
   })
 
-  it('HlcClock.merge applies a custom drift limit', () => {
+  it('applies a custom drift limit', () => {
     const clock = new HlcClock('me', 5)
     expect(clock.merge(new Hlc(NOW + 5, 0, 'other'), NOW).wallClock).toBe(NOW + 5)
     expect(() => clock.merge(new Hlc(NOW + 6, 0, 'other'), NOW)).toThrow(DRIFT)
   })
 
-  it('HlcClock.merge accepts a reading from the distant past', () => {
+  it('accepts a reading from the distant past', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(0, 0, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
 
-  it('HlcClock.merge returns a counter that fits into 32 bits for any received counter', () => {
+  it('returns a counter that fits into 32 bits for any received counter', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: LARGEST }), fc.integer({ min: -1, max: 100 }), (counter, ahead) => {
         const received = new Hlc(NOW + ahead, counter, 'other')
@@ -211,7 +211,7 @@ describe('HlcClock.merge', () => {
     )
   })
 
-  it('HlcClock.merge accepts an exhausted counter from an earlier millisecond', () => {
+  it('accepts an exhausted counter from an earlier millisecond', () => {
     const clock = new HlcClock('me')
     expect(String(clock.merge(new Hlc(NOW - 1, LARGEST, 'other'), NOW))).toBe(`${NOW}:0:me`)
   })
@@ -232,7 +232,7 @@ describe('advance', () => {
 })
 
 describe('laterTime', () => {
-  it('laterTime compares the wall clocks first and then the counters', () => {
+  it('compares the wall clocks first and then the counters', () => {
     const [low, middle, high] = [new Hlc(1, 9, 'z'), new Hlc(2, 0, 'a'), new Hlc(2, 1, 'a')]
     expect(laterTime(low, middle)).toBe(middle)
     expect(laterTime(middle, low)).toBe(middle)
@@ -240,7 +240,7 @@ describe('laterTime', () => {
     expect(laterTime(high, middle)).toBe(high)
   })
 
-  it('laterTime never returns a reading with an earlier time than either argument', () => {
+  it('never returns a reading with an earlier time than either argument', () => {
     fc.assert(
       fc.property(anyReading, anyReading, (a, b) => {
         const later = laterTime(a, b)

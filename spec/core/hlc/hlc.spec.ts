@@ -20,7 +20,7 @@ const anyHlc = fc.tuple(anyNumber, anyNumber, anyNodeId).map(parts => new Hlc(..
 const sign = (order: number): string => (order < 0 ? 'older' : order > 0 ? 'newer' : 'equal')
 
 describe('Hlc', () => {
-  it('Hlc has a wall clock, a counter and a node id', () => {
+  it('has a wall clock, a counter and a node id', () => {
     const { wallClock, counter, nodeId } = new Hlc(1_696_374_425_000, 1, 'StateStore')
     expect({ wallClock, counter, nodeId }).toEqual({ wallClock: 1_696_374_425_000, counter: 1, nodeId: 'StateStore' })
   })
@@ -36,17 +36,17 @@ describe('Hlc', () => {
     ['an unsafe counter', 0, LARGEST + 1, 'a'],
     ['an empty node id', 0, 0, ''],
     ['a node id with a colon', 0, 0, 'a:b'],
-  ])('Hlc rejects %s', (_, wallClock, counter, nodeId) => {
+  ])('rejects %s', (_, wallClock, counter, nodeId) => {
     expect(() => new Hlc(wallClock, counter, nodeId)).toThrow(MALFORMED)
   })
 
-  it('Hlc accepts the largest safe integers', () => {
+  it('accepts the largest safe integers', () => {
     expect(String(new Hlc(LARGEST, LARGEST, 'a'))).toBe('9007199254740991:9007199254740991:a')
   })
 })
 
 describe('Hlc', () => {
-  it('Hlc prints the wire form on the console and in JSON, both as a value and inside an object', () => {
+  it('prints the wire form on the console and in JSON, both as a value and inside an object', () => {
     const version = new Hlc(1696374425000, 1, 'StateStore')
     expect(inspect({ version })).toBe('{ version: 1696374425000:1:StateStore }')
     expect(`${version} ${JSON.stringify({ version })}`).toBe(
@@ -56,17 +56,17 @@ describe('Hlc', () => {
 })
 
 describe('Hlc.toString', () => {
-  it('Hlc.toString returns the wire form', () => {
+  it('returns the wire form', () => {
     expect(String(new Hlc(1_696_374_425_000, 1, 'StateStore'))).toBe('1696374425000:1:StateStore')
   })
 
-  it('Hlc.toString is used when a reading is serialized to JSON', () => {
+  it('is used when a reading is serialized to JSON', () => {
     expect(JSON.stringify({ version: new Hlc(7, 0, 'a') })).toBe('{"version":"7:0:a"}')
   })
 })
 
 describe('Hlc.parse', () => {
-  it('Hlc.parse restores the reading that `toString` printed', () => {
+  it('restores the reading that `toString` printed', () => {
     fc.assert(
       fc.property(anyHlc, hlc => {
         expect(Hlc.parse(String(hlc))).toEqual(hlc)
@@ -74,7 +74,7 @@ describe('Hlc.parse', () => {
     )
   })
 
-  it('Hlc.parse parses zero-padded numbers as the same reading', () => {
+  it('parses zero-padded numbers as the same reading', () => {
     const zeros = fc.nat(20).map(count => '0'.repeat(count))
     fc.assert(
       fc.property(anyHlc, zeros, zeros, (hlc, a, b) => {
@@ -83,11 +83,11 @@ describe('Hlc.parse', () => {
     )
   })
 
-  it('Hlc.parse parses the zero-padded numbers that the official clients send', () => {
+  it('parses the zero-padded numbers that the official clients send', () => {
     expect(Hlc.parse('001696374425000:00007:client-1')).toEqual(new Hlc(1_696_374_425_000, 7, 'client-1'))
   })
 
-  it('Hlc.parse keeps the node id unchanged, including zeros and spaces', () => {
+  it('keeps the node id unchanged, including zeros and spaces', () => {
     expect(Hlc.parse('1:2: 007 ').nodeId).toBe(' 007 ')
   })
 
@@ -122,11 +122,11 @@ describe('Hlc.parse', () => {
     ['0:9007199254740992:a'],
     ['0:18446744073709551615:a'],
     [`${'9'.repeat(400)}:0:a`],
-  ])('Hlc.parse rejects %j', text => {
+  ])('rejects %j', text => {
     expect(() => Hlc.parse(text)).toThrow(MALFORMED)
   })
 
-  it('Hlc.parse throws only HlcError, and every text that it accepts equals the printed form of the result', () => {
+  it('throws only HlcError, and every text that it accepts equals the printed form of the result', () => {
     const wireLike = fc.string({ unit: fc.constantFrom('0', '1', '9', ':', 'a', '-', ' ', '\n'), maxLength: 12 })
     fc.assert(
       fc.property(wireLike, text => {
@@ -160,11 +160,11 @@ describe('Hlc.compareTo', () => {
     [`${LARGEST - 1}:0:a`, 'older', `${LARGEST}:0:a`],
     ['1:1:a', 'equal', '1:1:a'],
     ['001:01:a', 'equal', '1:1:a'],
-  ])('Hlc.compareTo reports %j as %s compared with %j', (a, order, b) => {
+  ])('reports %j as %s compared with %j', (a, order, b) => {
     expect(sign(Hlc.parse(a).compareTo(Hlc.parse(b)))).toBe(order)
   })
 
-  it('Hlc.compareTo is antisymmetric and connex: exactly one of two different readings is older', () => {
+  it('is antisymmetric and connex: exactly one of two different readings is older', () => {
     fc.assert(
       fc.property(anyHlc, anyHlc, (a, b) => {
         const order = sign(a.compareTo(b))
@@ -176,7 +176,7 @@ describe('Hlc.compareTo', () => {
     )
   })
 
-  it('Hlc.compareTo is reflexive', () => {
+  it('is reflexive', () => {
     fc.assert(
       fc.property(anyHlc, a => {
         expect(a.compareTo(new Hlc(a.wallClock, a.counter, a.nodeId))).toBe(0)
@@ -184,7 +184,7 @@ describe('Hlc.compareTo', () => {
     )
   })
 
-  it('Hlc.compareTo is transitive', () => {
+  it('is transitive', () => {
     fc.assert(
       fc.property(anyHlc, anyHlc, anyHlc, (a, b, c) => {
         const [low, middle, high] = [a, b, c].sort((x, y) => x.compareTo(y))

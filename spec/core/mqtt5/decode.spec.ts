@@ -50,7 +50,7 @@ describe.each([4, 5] as const)('decodePacket, version %i', version => {
 })
 
 describe('decodePacket', () => {
-  it('decodePacket decodes a CONNECT with every field that mqtt-packet encoded', () => {
+  it('decodes a CONNECT with every field that mqtt-packet encoded', () => {
     const bytes = generate({
       cmd: 'connect',
       protocolId: 'MQTT',
@@ -127,7 +127,7 @@ describe('decodePacket', () => {
     } satisfies ClientPacket)
   })
 
-  it('decodePacket returns views of the packet instead of copies', () => {
+  it('returns views of the packet instead of copies', () => {
     const packet = encodeClientPacket(
       { type: 'auth', reasonCode: 0x18, authenticationMethod: 'm', authenticationData: Uint8Array.of(1, 2) },
       5,
@@ -136,7 +136,7 @@ describe('decodePacket', () => {
     expect(decoded.type === 'auth' && decoded.authenticationData?.buffer).toBe(packet.buffer)
   })
 
-  it('decodePacket keeps a byte order mark (MQTT-1.5.4-3)', () => {
+  it('keeps a byte order mark (MQTT-1.5.4-3)', () => {
     const bytes = encodeClientPacket({ type: 'unsubscribe', packetId: 1, userProperties: [], filters: ['\ufeffa'] }, 5)
     expect(decodePacket(bytes, 5)).toMatchObject({ filters: ['\ufeffa'] })
   })

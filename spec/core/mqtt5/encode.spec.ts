@@ -33,7 +33,7 @@ const pairs = fc.array(
 )
 
 describe('encodePacket', () => {
-  it('encodePacket encodes a CONNACK with every field so that mqtt-packet decodes the same fields', () => {
+  it('encodes a CONNACK with every field so that mqtt-packet decodes the same fields', () => {
     const packet: Connack = {
       type: 'connack',
       sessionPresent: true,
@@ -85,7 +85,7 @@ describe('encodePacket', () => {
     })
   })
 
-  it('encodePacket encodes acknowledgements with any content so that mqtt-packet decodes the same content', () => {
+  it('encodes acknowledgements with any content so that mqtt-packet decodes the same content', () => {
     const any = fc.record({
       type: fc.constantFrom<Acknowledgement['type']>('puback', 'pubrec', 'pubrel', 'pubcomp'),
       packetId: anyId,
@@ -141,7 +141,7 @@ describe('encodePacket', () => {
     ['DISCONNECT', { type: 'disconnect', reasonCode: 0x8e }, [0xe0, 2, 0x8e, 0], []],
     ['AUTH', { type: 'auth', reasonCode: 0x18, authenticationMethod: 'm' }, [0xf0, 6, 0x18, 4, 0x15, 0, 1, 0x6d], []],
     ['CONNACK', { type: 'connack', sessionPresent: true, reasonCode: 0 }, [0x20, 3, 1, 0, 0], [0x20, 2, 1, 0]],
-  ])('encodePacket encodes %s for each version', (_name, packet, version5, version4) => {
+  ])('encodes %s for each version', (_name, packet, version5, version4) => {
     expect(Array.from(encodePacket(packet, 5))).toEqual(version5)
     expect(Array.from(encodePacket(packet, 4))).toEqual(version4)
   })
@@ -155,14 +155,14 @@ describe('encodePacket', () => {
     [REASON.badUserNameOrPassword, 4],
     [REASON.notAuthorized, 5],
   ])(
-    'encodePacket encodes reason code %i as return code %i in MQTT 3.1.1, without session present on failure',
+    'encodes reason code %i as return code %i in MQTT 3.1.1, without session present on failure',
     (reasonCode, returnCode) => {
       const bytes = encodePacket({ type: 'connack', sessionPresent: true, reasonCode }, 4)
       expect(Array.from(bytes)).toEqual([0x20, 2, returnCode === 0 ? 1 : 0, returnCode])
     },
   )
 
-  it('encodePacket omits user properties first and then the reason string if they exceed the packet limit', () => {
+  it('omits user properties first and then the reason string if they exceed the packet limit', () => {
     const reasonString = 'because it is so'
     const plain: ServerPacket = { type: 'disconnect', reasonCode: REASON.quotaExceeded }
     const withReason: ServerPacket = { ...plain, reasonString }
@@ -184,7 +184,7 @@ describe('encodePacket', () => {
     ['3.11.2-1, 3.11.2-2', { type: 'unsuback', packetId: 1, reasonCodes: [REASON.success] }],
     ['3.14.2-3, 3.14.2-4', { type: 'disconnect', reasonCode: REASON.quotaExceeded }],
     ['3.15.2-2, 3.15.2-3', { type: 'auth', reasonCode: REASON.success, authenticationMethod: 'm' }],
-  ])('encodePacket never exceeds the packet limit because of fields that only explain the result [%s]', (_, plain) => {
+  ])('never exceeds the packet limit because of fields that only explain the result [%s]', (_, plain) => {
     const explained: ServerPacket = { ...plain, reasonString: 'why', userProperties: [['a', 'b'.repeat(20)]] }
     const [least, most] = [plain, explained].map(packet => encodePacket(packet, 5).length)
     expect(most).toBeGreaterThan(Number(least) + 25)
@@ -193,7 +193,7 @@ describe('encodePacket', () => {
     expect(encodePacket(explained, 5, least)).toEqual(encodePacket(plain, 5))
   })
 
-  it('encodePacket rejects a string that is too long for any packet', () => {
+  it('rejects a string that is too long for any packet', () => {
     const long = { type: 'disconnect', reasonCode: 0, reasonString: 'ä'.repeat(32_768) } as const
     expect(() => encodePacket(long, 5)).toThrow(expect.objectContaining({ code: 'argument' }))
   })

@@ -54,7 +54,7 @@ function allocations(run: () => void): { count: number; bytes: number } {
 }
 
 describe('FrameCutter', () => {
-  it('FrameCutter returns the sent packets regardless of how the stream is divided and when it is read', () => {
+  it('returns the sent packets regardless of how the stream is divided and when it is read', () => {
     fc.assert(
       fc.property(packets, fractions, fc.infiniteStream(fc.boolean()), (sent, at, asks) => {
         const cutter = new FrameCutter(LIMIT)
@@ -73,7 +73,7 @@ describe('FrameCutter', () => {
     )
   })
 
-  it('FrameCutter returns packets that arrive one byte at a time', () => {
+  it('returns packets that arrive one byte at a time', () => {
     const cutter = new FrameCutter(LIMIT)
     const frames = [packetOf(0), packetOf(127), packetOf(128), packetOf(3_000)]
     const received: Uint8Array[] = []
@@ -84,7 +84,7 @@ describe('FrameCutter', () => {
     expect(received).toEqual(frames)
   })
 
-  it('FrameCutter can stop cutting between two packets', () => {
+  it('can stop cutting between two packets', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([packetOf(1), packetOf(2)]))
     expect(cutter.next()).toEqual(packetOf(1))
@@ -93,7 +93,7 @@ describe('FrameCutter', () => {
     expect(cutter.next()).toBeUndefined()
   })
 
-  it('FrameCutter returns the packet id of a PUBACK that only reports success, and does not consume any other packet', () => {
+  it('returns the packet id of a PUBACK that only reports success, and does not consume any other packet', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([encodePuback(0x1234), packetOf(1), encodePuback(7)]))
     expect([cutter.nextPuback(), cutter.nextPuback()]).toEqual([0x1234, 0])
@@ -107,13 +107,13 @@ describe('FrameCutter', () => {
     ['has a reason code', [0x40, 3, 0, 1, 0x10]],
     ['has flags', [0x42, 2, 0, 1]],
     ['is of another type', [0x50, 2, 0, 1]],
-  ])('FrameCutter does not treat a packet that %s as a successful PUBACK', (_, bytes) => {
+  ])('does not treat a packet that %s as a successful PUBACK', (_, bytes) => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(Uint8Array.from(bytes))
     expect([cutter.nextPuback(), cutter.bufferedBytes]).toEqual([0, bytes.length])
   })
 
-  it('FrameCutter does not treat the remainder of a packet as a PUBACK', () => {
+  it('does not treat the remainder of a packet as a PUBACK', () => {
     const cutter = new FrameCutter(LIMIT)
     const [first, second] = [packetOf(1), packetOf(2)]
     cutter.push(concatBytes([first, second, encodePuback(1)]).subarray(0, first.length + second.length + 3))
@@ -123,7 +123,7 @@ describe('FrameCutter', () => {
     expect(cutter.nextPuback()).toBe(1)
   })
 
-  it('FrameCutter returns views of packets that arrive in one chunk, as plain Uint8Arrays even for Buffers', () => {
+  it('returns views of packets that arrive in one chunk, as plain Uint8Arrays even for Buffers', () => {
     const cutter = new FrameCutter(LIMIT)
     const chunk = Buffer.from(concatBytes([packetOf(3), packetOf(4)]))
     cutter.push(chunk)
@@ -133,7 +133,7 @@ describe('FrameCutter', () => {
     }
   })
 
-  it('FrameCutter reports whether a packet has begun', () => {
+  it('reports whether a packet has begun', () => {
     const cutter = new FrameCutter(LIMIT)
     for (const byte of packetOf(2)) {
       expect(cutter.next()).toBeUndefined()
@@ -145,7 +145,7 @@ describe('FrameCutter', () => {
   it.each([
     ['a length of more than four bytes', REASON.malformedPacket, [0x30, 0x80, 0x80, 0x80, 0x80]],
     ['a length beyond its maximum', REASON.packetTooLarge, [0x30, 0xff, 0xff, 0xff, 0x7f]],
-  ])('FrameCutter rejects %s as early as possible, and on every later call', (_what, reasonCode, bytes) => {
+  ])('rejects %s as early as possible, and on every later call', (_what, reasonCode, bytes) => {
     const cutter = new FrameCutter(LIMIT)
     const refusal = expect.objectContaining({ name: 'PacketError', reasonCode })
     cutter.push(concatBytes([packetOf(1), Uint8Array.from(bytes)]))
@@ -153,7 +153,7 @@ describe('FrameCutter', () => {
     for (let i = 0; i < 3; i++) expect(() => cutter.next()).toThrow(refusal)
   })
 
-  it('FrameCutter accepts a packet of exactly the maximum size', () => {
+  it('accepts a packet of exactly the maximum size', () => {
     const cutter = new FrameCutter(130)
     cutter.push(packetOf(127))
     expect(cutter.next()).toEqual(packetOf(127))
@@ -161,7 +161,7 @@ describe('FrameCutter', () => {
     expect(() => cutter.next()).toThrow(expect.objectContaining({ reasonCode: REASON.packetTooLarge }))
   })
 
-  it('FrameCutter allocates memory in proportion to the received bytes rather than the announced length, in few steps', () => {
+  it('allocates memory in proportion to the received bytes rather than the announced length, in few steps', () => {
     const cutter = new FrameCutter(300_000_000)
     const size = 50_000
     const sent = [0x30, 0xff, 0xff, 0xff, 0x7f, ...new Uint8Array(size)].map(byte => Uint8Array.of(byte))
@@ -177,7 +177,7 @@ describe('FrameCutter', () => {
     expect(bytes).toBeLessThan(4 * size)
   })
 
-  it("FrameCutter assembles a packet in memory of the packet's size, without copying the bytes after the packet", () => {
+  it("assembles a packet in memory of the packet's size, without copying the bytes after the packet", () => {
     const cutter = new FrameCutter(LIMIT)
     const [first, second] = [packetOf(70_000), packetOf(3)]
     const stream = concatBytes([first, second])
@@ -192,7 +192,7 @@ describe('FrameCutter', () => {
     expect(frames.map(({ buffer }) => buffer.byteLength)).toEqual([first.length, chunk.length])
   })
 
-  it('FrameCutter does not retain a large chunk because of a small remainder', () => {
+  it('does not retain a large chunk because of a small remainder', () => {
     const cutter = new FrameCutter(LIMIT)
     const chunk = concatBytes([packetOf(60_000), Uint8Array.of(0x30, 9, 1)])
     cutter.push(chunk)

@@ -58,7 +58,7 @@ function attempt(decode: () => unknown): void {
 const textField = (value: string): number[] => [0, utf8(value).length, ...utf8(value)]
 
 describe('PublishDecoder', () => {
-  it('PublishDecoder decodes the packets that mqtt-packet encodes', () => {
+  it('decodes the packets that mqtt-packet encodes', () => {
     const decoder = new PublishDecoder()
     fc.assert(
       fc.property(anyPublish, packet => {
@@ -83,7 +83,7 @@ describe('PublishDecoder', () => {
     )
   })
 
-  it('PublishDecoder decodes the packets that our encoder encodes, with and without a packet id', () => {
+  it('decodes the packets that our encoder encodes, with and without a packet id', () => {
     const publish = { topic: 'a/b', payload: utf8('x'), contentType: 'c', userProperties: { __ts: '1:0:a' } }
     for (const id of [0, 1, 65_535]) {
       const decoded = new PublishDecoder().decode(publishPacket(publish, id))
@@ -91,7 +91,7 @@ describe('PublishDecoder', () => {
     }
   })
 
-  it('PublishDecoder distinguishes similar strings', () => {
+  it('distinguishes similar strings', () => {
     const decoder = new PublishDecoder()
     const names = ['ab', 'bb', 'cb', 'abab', 'bbab', 'ä', 'ö', '1.0', '1.1', '2.0']
     for (const name of [...names, ...[...names].reverse()]) {
@@ -99,7 +99,7 @@ describe('PublishDecoder', () => {
     }
   })
 
-  it('PublishDecoder decodes a cached string correctly even if its original memory was overwritten', () => {
+  it('decodes a cached string correctly even if its original memory was overwritten', () => {
     const decoder = new PublishDecoder()
     const frame = bytesOf({ ...plain, topic: 'first' })
     decoder.decode(frame)
@@ -142,13 +142,13 @@ describe('PublishDecoder', () => {
     ['a length that differs from the size of the packet', REASON.malformedPacket, [0x32, 7, 0, 1, 0x74, 0, 9, 0]],
     ['another packet', REASON.malformedPacket, [0xc0, 0]],
     ['nothing', REASON.malformedPacket, []],
-  ])('PublishDecoder rejects %s with reason code %i', (_name, reasonCode, bytes) => {
+  ])('rejects %s with reason code %i', (_name, reasonCode, bytes) => {
     expect(() => new PublishDecoder().decode(Uint8Array.from(bytes))).toThrow(
       expect.objectContaining({ name: 'PacketError', reasonCode }),
     )
   })
 
-  it('PublishDecoder decodes the subscription identifiers from a server, and rejects the identifier 0', () => {
+  it('decodes the subscription identifiers from a server, and rejects the identifier 0', () => {
     const decoder = new PublishDecoder({ sender: 'server' })
     expect(decoder.decode(withProperties([0x0b, 1], [0x0b, 0x80, 1])).subscriptionIds).toEqual([1, 128])
     expect(() => decoder.decode(withProperties([0x0b, 0]))).toThrow(
@@ -156,13 +156,13 @@ describe('PublishDecoder', () => {
     )
   })
 
-  it('PublishDecoder accepts an empty topic with an alias, and then still rejects one without an alias', () => {
+  it('accepts an empty topic with an alias, and then still rejects one without an alias', () => {
     const decoder = new PublishDecoder()
     expect(decoder.decode(Uint8Array.of(0x30, 6, 0, 0, 3, 0x23, 0, 7))).toMatchObject({ topic: '', topicAlias: 7 })
     expect(() => decoder.decode(Uint8Array.of(0x30, 3, 0, 0, 0))).toThrow('A topic name is empty')
   })
 
-  it('PublishDecoder preserves property names that objects inherit', () => {
+  it('preserves property names that objects inherit', () => {
     const names = ['__proto__', 'constructor', 'hasOwnProperty', '__proto__']
     const frame = withProperties(...names.map((name, i) => [0x26, ...textField(name), ...textField(String(i))]))
     const { userProperties } = new PublishDecoder().decode(frame)
@@ -174,7 +174,7 @@ describe('PublishDecoder', () => {
     expect(new PublishDecoder().decode(withProperties()).userProperties['constructor']).toBeUndefined()
   })
 
-  it('PublishDecoder decodes a thousand user properties, and rejects more', () => {
+  it('decodes a thousand user properties, and rejects more', () => {
     const named = (count: number, nameOf: (i: number) => string): Uint8Array => {
       const values = new Map<string, string[]>()
       for (let i = 0; i < count; i++) values.set(nameOf(i), [...(values.get(nameOf(i)) ?? []), String(i)])
@@ -191,7 +191,7 @@ describe('PublishDecoder', () => {
     }
   })
 
-  it('PublishDecoder handles any input, and then decodes the next packet', () => {
+  it('handles any input, and then decodes the next packet', () => {
     const decoder = new PublishDecoder()
     const good = bytesOf(plain)
     const cut = fc.tuple(anyPublish, fc.nat(), fc.nat(255)).map(([packet, at, byte]) => {
@@ -221,7 +221,7 @@ const plain: IPublishPacket = {
 }
 
 describe('StringCache', () => {
-  it('StringCache decodes each of two strings in the same slot only once', () => {
+  it('decodes each of two strings in the same slot only once', () => {
     const texts = new StringCache(24)
     const read: string[] = []
     const decodeText = (text: string): string => {
@@ -233,7 +233,7 @@ describe('StringCache', () => {
     expect(read).toEqual(['$high_priority', '1.0'])
   })
 
-  it('StringCache evicts the oldest string of a slot when the slot needs a third string', () => {
+  it('evicts the oldest string of a slot when the slot needs a third string', () => {
     const texts = new StringCache(24)
     const read: string[] = []
     const decodeText = (text: string): string => texts.textOf(utf8(text), 0, 4, unknown => read.push(unknown))

@@ -56,7 +56,7 @@ const toReference = (request: OutboundRequest, messageId: number): Packet => ({
 })
 
 describe('PublishEncoder', () => {
-  it('PublishEncoder encodes the same bytes as mqtt.js, or equivalent ones', () => {
+  it('encodes the same bytes as mqtt.js, or equivalent ones', () => {
     const encoder = new PublishEncoder()
     fc.assert(
       fc.property(anyRequest, fc.integer({ min: 1, max: 65_535 }), (request, id) => {
@@ -69,7 +69,7 @@ describe('PublishEncoder', () => {
   })
 
   it.each([0, 1, 127, 128, 16_000, 16_383, 16_384, 70_000, 2_097_152, 3_000_000])(
-    'PublishEncoder encodes the length of a payload of %d bytes in as few bytes as possible',
+    'encodes the length of a payload of %d bytes in as few bytes as possible',
     length => {
       const payload = new Uint8Array(length).fill(42)
       const packet = read(publishPacket({ ...REQUEST, payload }, 9))
@@ -77,13 +77,13 @@ describe('PublishEncoder', () => {
     },
   )
 
-  it('PublishEncoder encodes properties of any size', () => {
+  it('encodes properties of any size', () => {
     const long = 'ä'.repeat(20_000)
     const packet = read(publishPacket({ ...REQUEST, userProperties: { long, __ts: '1:0:a' } }, 9))
     expect(packet.properties?.userProperties).toEqual({ long, __ts: '1:0:a' })
   })
 
-  it('PublishEncoder does not carry state over from one packet to the next', () => {
+  it('does not carry state over from one packet to the next', () => {
     const encoder = new PublishEncoder()
     const first = publishPacket(REQUEST, 1, encoder)
     const copy = Uint8Array.from(first)

@@ -138,14 +138,11 @@ describe('A packet that the standard forbids', () => {
   it.each([
     ['2.1.4', 'a length of more than four bytes', malformedPacket, [0x30, 0xff, 0xff, 0xff, 0xff]],
     ['3.2.2-15', 'a packet larger than the maximum', packetTooLarge, [0x30, 99]],
-  ])(
-    'a packet that the standard forbids is rejected before it is complete (%s): %s, with reason code %i',
-    (_section, _what, reasonCode, bytes) => {
-      const cutter = new FrameCutter(100)
-      cutter.push(Uint8Array.from(bytes))
-      expect(() => cutter.next()).toThrow(expect.objectContaining({ name: 'PacketError', reasonCode }))
-    },
-  )
+  ])('is rejected before it is complete (%s): %s, with reason code %i', (_section, _what, reasonCode, bytes) => {
+    const cutter = new FrameCutter(100)
+    cutter.push(Uint8Array.from(bytes))
+    expect(() => cutter.next()).toThrow(expect.objectContaining({ name: 'PacketError', reasonCode }))
+  })
 })
 
 describe('A packet that the standard allows', () => {

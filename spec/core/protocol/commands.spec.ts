@@ -74,11 +74,11 @@ describe('encodeCommand', () => {
     ],
     [{ verb: 'SCAN', glob: utf8('a*'), token: undefined }, '*2\r\n$4\r\nSCAN\r\n$2\r\na*\r\n'],
     [{ verb: 'SCAN', glob: utf8('a*'), token: utf8('t') }, '*3\r\n$4\r\nSCAN\r\n$2\r\na*\r\n$1\r\nt\r\n'],
-  ])('encodeCommand encodes command %# as the protocol defines', (command, payload) => {
+  ])('encodes command %# as the protocol defines', (command, payload) => {
     expect(fromUtf8(encodeCommand(command))).toBe(payload)
   })
 
-  it('encodeCommand produces requests that parseCommand restores for any command, including binary keys and values that look like options', () => {
+  it('produces requests that parseCommand restores for any command, including binary keys and values that look like options', () => {
     fc.assert(
       fc.property(anyCommand, command => {
         expect(parseCommand(encodeCommand(command))).toEqual(command)
@@ -89,7 +89,7 @@ describe('encodeCommand', () => {
 })
 
 describe('parseCommand', () => {
-  it('parseCommand parses SET, GET, DEL, VDEL, KEYNOTIFY, GLOBNOTIFY and SCAN', () => {
+  it('parses SET, GET, DEL, VDEL, KEYNOTIFY, GLOBNOTIFY and SCAN', () => {
     const key = utf8('k')
     expect(parseCommand(request('SET', 'k', 'v'))).toEqual(set())
     expect(parseCommand(request('GET', 'k'))).toEqual({ verb: 'GET', key })
@@ -103,17 +103,17 @@ describe('parseCommand', () => {
     expect(parseCommand(request('SCAN', '', ''))).toEqual({ verb: 'SCAN', glob: utf8(''), token: utf8('') })
   })
 
-  it('parseCommand parses keys and values that are not text', () => {
+  it('parses keys and values that are not text', () => {
     const command = parseCommand(request('SET', NOT_UTF8, Uint8Array.of(0, 13, 10, 255)))
     expect(command).toEqual(set({ key: NOT_UTF8, value: Uint8Array.of(0, 13, 10, 255) }))
   })
 
-  it('parseCommand distinguishes an empty value from a missing one', () => {
+  it('distinguishes an empty value from a missing one', () => {
     expect(parseCommand(request('SET', 'k', ''))).toEqual(set({ value: utf8('') }))
     expect(parseCommand(request('VDEL', 'k', ''))).toMatchObject({ verb: 'VDEL', value: utf8('') })
   })
 
-  it('parseCommand treats protocol keywords as keys and values where keys and values are expected', () => {
+  it('treats protocol keywords as keys and values where keys and values are expected', () => {
     expect(parseCommand(request('SET', 'SET', 'NX'))).toEqual(set({ key: utf8('SET'), value: utf8('NX') }))
     expect(parseCommand(request('KEYNOTIFY', 'STOP'))).toMatchObject({ key: utf8('STOP'), stop: false })
   })
@@ -142,11 +142,11 @@ describe('parseCommand', () => {
     ['PX 5 NEX PX', { condition: nex('PX'), px: 5 }],
     ['PX 5 NEX NX', { condition: nex('NX'), px: 5 }],
     ['NEX nx', { condition: nex('nx'), px: undefined }],
-  ])('parseCommand parses SET k v %s', (options, expected) => {
+  ])('parses SET k v %s', (options, expected) => {
     expect(parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toEqual(set(expected))
   })
 
-  it('parseCommand parses empty and non-text bytes as the comparand of NEX', () => {
+  it('parses empty and non-text bytes as the comparand of NEX', () => {
     expect(parseCommand(request('SET', 'k', 'v', 'NEX', ''))).toEqual(set({ condition: nex('') }))
     expect(parseCommand(request('SET', 'k', 'v', 'NEX', NOT_UTF8, 'PX', '5'))).toEqual(
       set({ condition: { type: 'NEX', comparand: NOT_UTF8 }, px: 5 }),
@@ -193,7 +193,7 @@ describe('parseCommand', () => {
     'px 5',
     'Nx',
     'w',
-  ])('parseCommand throws a syntax error for SET k v %s', options => {
+  ])('throws a syntax error for SET k v %s', options => {
     expect(() => parseCommand(request('SET', 'k', 'v', ...options.split(' ')))).toThrow(refusal('syntax-error'))
   })
 
@@ -204,26 +204,26 @@ describe('parseCommand', () => {
     ['a time to live that is not text', ['PX', NOT_UTF8]],
     ['spaces around the time to live', ['PX', ' 5']],
     ['a line end after the time to live', ['PX', '5\n']],
-  ])('parseCommand throws a syntax error for %s', (_, options) => {
+  ])('throws a syntax error for %s', (_, options) => {
     expect(() => parseCommand(request('SET', 'k', 'v', ...options))).toThrow(refusal('syntax-error'))
   })
 
-  it.each(['stop', 'START', '', 'STOP '])('parseCommand throws a syntax error for KEYNOTIFY k %j', option => {
+  it.each(['stop', 'START', '', 'STOP '])('throws a syntax error for KEYNOTIFY k %j', option => {
     expect(() => parseCommand(request('KEYNOTIFY', 'k', option))).toThrow(refusal('syntax-error'))
   })
 
-  it('parseCommand rejects a verb that is not text', () => {
+  it('rejects a verb that is not text', () => {
     expect(() => parseCommand(request(NOT_UTF8, 'k'))).toThrow(refusal('unknown-command'))
     expect(() => parseCommand(request(Uint8Array.of(0x47, 0x45, 0x54, 0xff), 'k'))).toThrow(refusal('unknown-command'))
   })
 
-  it('parseCommand reports a malformed command rather than an empty key if both occur', () => {
+  it('reports a malformed command rather than an empty key if both occur', () => {
     expect(() => parseCommand(request('GET', '', 'v'))).toThrow(refusal('wrong-argument-count'))
     expect(() => parseCommand(request('SET', '', 'v', 'PX', '0'))).toThrow(refusal('syntax-error'))
     expect(() => parseCommand(request('get', ''))).toThrow(refusal('unknown-command'))
   })
 
-  it('parseCommand throws only CommandError for any words', () => {
+  it('throws only CommandError for any words', () => {
     const anyWords = fc.array(
       fc.oneof(anyData, fc.constantFrom('SET', 'VDEL', 'KEYNOTIFY', 'NEX', 'PX', 'PX').map(utf8)),
       { maxLength: 10 },
@@ -243,7 +243,7 @@ describe('parseCommand', () => {
     )
   })
 
-  it('parseCommand parses any options of SET into a command that is restored when it is encoded and parsed again', () => {
+  it('parses any options of SET into a command that is restored when it is encoded and parsed again', () => {
     const anyOptions = fc.array(fc.constantFrom('NX', 'NEX', 'PX', '5', '0', 'w', ''), { maxLength: 6 })
     fc.assert(
       fc.property(anyOptions, options => {
@@ -260,14 +260,14 @@ describe('parseCommand', () => {
     )
   })
 
-  it('parseCommand rejects ten thousand options', () => {
+  it('rejects ten thousand options', () => {
     const options = Array.from({ length: 10_000 }, (_, i) => (i % 2 === 0 ? 'NEX' : 'PX'))
     expect(() => parseCommand(request('SET', 'k', 'v', ...options))).toThrow(refusal('syntax-error'))
   })
 })
 
 describe('CommandError', () => {
-  it('CommandError has the error code for the reply', () => {
+  it('has the error code for the reply', () => {
     expect(new CommandError('key-empty')).toMatchObject({ name: 'CommandError', code: 'key-empty' })
     expect(new CommandError('key-empty')).toBeInstanceOf(Error)
   })

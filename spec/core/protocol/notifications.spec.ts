@@ -15,27 +15,27 @@ const anyNotification: fc.Arbitrary<Notification> = fc.oneof(
 const notification = (...words: string[]): Uint8Array => encodeArray(words.map(utf8))
 
 describe('encodeNotification', () => {
-  it('encodeNotification encodes a set with its value', () => {
+  it('encodes a set with its value', () => {
     expect(fromUtf8(encodeNotification({ op: 'set', value: utf8('abc') }))).toBe(
       '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$3\r\nabc\r\n',
     )
   })
 
-  it('encodeNotification distinguishes an empty value from a missing one', () => {
+  it('distinguishes an empty value from a missing one', () => {
     expect(fromUtf8(encodeNotification({ op: 'set', value: utf8('') }))).toBe(
       '*4\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n$5\r\nVALUE\r\n$0\r\n\r\n',
     )
     expect(fromUtf8(encodeNotification({ op: 'set', value: undefined }))).toBe('*2\r\n$6\r\nNOTIFY\r\n$3\r\nSET\r\n')
   })
 
-  it('encodeNotification encodes a delete as deployed stores do, or as documented on request', () => {
+  it('encodes a delete as deployed stores do, or as documented on request', () => {
     expect(fromUtf8(encodeNotification({ op: 'delete' }))).toBe('*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n')
     expect(fromUtf8(encodeNotification({ op: 'delete' }, 'field'))).toBe('*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n')
     expect(fromUtf8(encodeNotification({ op: 'delete' }, 'documented'))).toBe('*2\r\n$6\r\nNOTIFY\r\n$3\r\nDEL\r\n')
   })
 
   it.each(['field', 'documented'] as const)(
-    'encodeNotification produces notifications that parseNotification restores in the %s dialect',
+    'produces notifications that parseNotification restores in the %s dialect',
     dialect => {
       fc.assert(
         fc.property(anyNotification, notification => {
@@ -54,11 +54,11 @@ describe('parseNotification', () => {
     [['NOTIFY', 'SET'], { op: 'set', value: undefined }],
     [['NOTIFY', 'DELETE'], { op: 'delete' }],
     [['NOTIFY', 'DEL'], { op: 'delete' }],
-  ])('parseNotification parses %j', (words, expected) => {
+  ])('parses %j', (words, expected) => {
     expect(parseNotification(notification(...words))).toEqual(expected)
   })
 
-  it('parseNotification parses a value that is not text', () => {
+  it('parses a value that is not text', () => {
     const value = Uint8Array.of(0xff, 0x0d, 0x0a, 0x00)
     const payload = encodeArray([utf8('NOTIFY'), utf8('SET'), utf8('VALUE'), value])
     expect(parseNotification(payload)).toEqual({ op: 'set', value })
@@ -84,7 +84,7 @@ describe('parseNotification', () => {
     [['NOTIFY', 'set', 'VALUE', 'abc']],
     [['NOTIFY', 'SET', 'value', 'abc']],
     [['\ufeffNOTIFY', 'DELETE']],
-  ])('parseNotification rejects %j', words => {
+  ])('rejects %j', words => {
     expect(() => parseNotification(notification(...words))).toThrow(REFUSAL)
   })
 
@@ -96,11 +96,11 @@ describe('parseNotification', () => {
     ['simple strings', '*2\r\n+NOTIFY\r\n+DELETE\r\n'],
     ['a missing final CRLF', '*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE'],
     ['trailing bytes', '*2\r\n$6\r\nNOTIFY\r\n$6\r\nDELETE\r\n\r\n'],
-  ])('parseNotification rejects %s', (_, payload) => {
+  ])('rejects %s', (_, payload) => {
     expect(() => parseNotification(utf8(payload))).toThrow(REFUSAL)
   })
 
-  it('parseNotification rejects every proper prefix of a notification', () => {
+  it('rejects every proper prefix of a notification', () => {
     fc.assert(
       fc.property(anyNotification, notification => {
         const payload = encodeNotification(notification)
@@ -111,7 +111,7 @@ describe('parseNotification', () => {
     )
   })
 
-  it('parseNotification includes the unexpected payload in the error, truncated', () => {
+  it('includes the unexpected payload in the error, truncated', () => {
     expect(() => parseNotification(notification('NOTIFY', 'EXPIRE'))).toThrow('Not a notification: NOTIFY EXPIRE')
     let message = ''
     try {
@@ -123,7 +123,7 @@ describe('parseNotification', () => {
     expect(message.length).toBeLessThan(150)
   })
 
-  it('parseNotification rejects words that are not text instead of misinterpreting them', () => {
+  it('rejects words that are not text instead of misinterpreting them', () => {
     const payload = encodeArray([utf8('NOTIFY'), Uint8Array.of(0x44, 0x45, 0x4c, 0xff)])
     expect(() => parseNotification(payload)).toThrow(REFUSAL)
   })

@@ -5,24 +5,24 @@ import { readPosition, readVersion } from '../../../src/core/protocol/properties
 const VERSION = '0001696374425000:00001:Broker'
 
 describe('readVersion', () => {
-  it('readVersion returns the version of a response or a notification', () => {
+  it('returns the version of a response or a notification', () => {
     expect(readVersion({ userProperties: { __ts: VERSION } })).toEqual(Hlc.parse(VERSION))
   })
 
-  it('readVersion returns undefined if there is no version', () => {
+  it('returns undefined if there is no version', () => {
     expect(readVersion({ userProperties: {} })).toBeUndefined()
   })
 
   it.each([
     ['is malformed', 'now'],
     ['comes twice', [VERSION, VERSION]],
-  ])('readVersion throws a payload error for a version that %s', (_, __ts) => {
+  ])('throws a payload error for a version that %s', (_, __ts) => {
     expect(() => readVersion({ userProperties: { __ts } })).toThrow(expect.objectContaining({ code: 'payload' }))
   })
 })
 
 describe('readPosition', () => {
-  it('readPosition returns the position of a missing key', () => {
+  it('returns the position of a missing key', () => {
     expect(readPosition({ userProperties: { __pos: VERSION } })).toEqual(Hlc.parse(VERSION))
   })
 
@@ -30,7 +30,7 @@ describe('readPosition', () => {
     ['there is no position', {}],
     ['another store uses the property with another meaning', { __pos: 'left' }],
     ['the property occurs twice', { __pos: [VERSION, VERSION] }],
-  ])('readPosition returns undefined when %s', (_, userProperties) => {
+  ])('returns undefined when %s', (_, userProperties) => {
     expect(readPosition({ userProperties })).toBeUndefined()
   })
 })

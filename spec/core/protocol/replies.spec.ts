@@ -43,14 +43,11 @@ describe('encodeReply', () => {
     ],
     [{ type: 'error', code: 'syntax-error' }, '-ERR syntax error\r\n', '-ERR syntax error\r\n'],
     [{ type: 'error', code: 'key-empty' }, '-ERR the key length is zero\r\n', '-ERR the key length is zero\r\n'],
-  ])(
-    'encodeReply encodes %j as %j in the field dialect and as %j in the documented dialect',
-    (reply, field, documented) => {
-      expect(fromUtf8(encodeReply(reply))).toBe(field)
-      expect(fromUtf8(encodeReply(reply, 'field'))).toBe(field)
-      expect(fromUtf8(encodeReply(reply, 'documented'))).toBe(documented)
-    },
-  )
+  ])('encodes %j as %j in the field dialect and as %j in the documented dialect', (reply, field, documented) => {
+    expect(fromUtf8(encodeReply(reply))).toBe(field)
+    expect(fromUtf8(encodeReply(reply, 'field'))).toBe(field)
+    expect(fromUtf8(encodeReply(reply, 'documented'))).toBe(documented)
+  })
 
   it('an error of KEYNOTIFY has the prefix of its section on the page in the documented dialect', () => {
     const error: Reply = { type: 'error', code: 'syntax-error' }
@@ -58,7 +55,7 @@ describe('encodeReply', () => {
     expect(fromUtf8(encodeReply(error, 'field', true))).toBe('-ERR syntax error\r\n')
   })
 
-  it.each(DIALECTS)('encodeReply produces replies that the readers restore in the %s dialect', dialect => {
+  it.each(DIALECTS)('produces replies that the readers restore in the %s dialect', dialect => {
     const conditional = (reply: Reply): string => readConditional(encodeReply(reply, dialect), 'k')
     expect(conditional({ type: 'ok' })).toBe('applied')
     expect(conditional({ type: 'count', count: 1 })).toBe('applied')
@@ -71,7 +68,7 @@ describe('encodeReply', () => {
     expect(readValue(encodeReply({ type: 'absent' }, dialect), 'k')).toBeUndefined()
   })
 
-  it('encodeReply encodes values so that readValue returns them unchanged', () => {
+  it('encodes values so that readValue returns them unchanged', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.constantFrom(...DIALECTS), (value, dialect) => {
         expect(readValue(encodeReply({ type: 'value', value }, dialect), 'k')).toEqual(value)
@@ -92,12 +89,12 @@ describe('readConditional', () => {
     ['-1\r\n', 'refused'],
     ['-1', 'refused'],
     ['$-1\r\n', 'refused'],
-  ])('readConditional returns the result of the reply %j as %s', (payload, outcome) => {
+  ])('returns the result of the reply %j as %s', (payload, outcome) => {
     expect(read(readConditional, payload)).toBe(outcome)
   })
 
   it.each(['+ok\r\n', '+\r\n', '+OK \r\n', ':2\r\n', ':-2\r\n', '$2\r\nOK\r\n', '$0\r\n\r\n', '*0\r\n', '', 'OK\r\n'])(
-    'readConditional rejects %j',
+    'rejects %j',
     payload => {
       expect(() => read(readConditional, payload)).toThrow(UNEXPECTED)
     },
@@ -110,11 +107,11 @@ describe('readValue', () => {
     ['$4\r\n1234', '1234'],
     ['$0\r\n\r\n', ''],
     ['$2\r\n\r\n\r\n', '\r\n'],
-  ])('readValue returns the value in %j', (payload, text) => {
+  ])('returns the value in %j', (payload, text) => {
     expect(read(readValue, payload)).toEqual(utf8(text))
   })
 
-  it('readValue distinguishes a missing key from an empty value', () => {
+  it('distinguishes a missing key from an empty value', () => {
     expect(read(readValue, '$-1\r\n')).toBeUndefined()
     expect(read(readValue, '$0\r\n\r\n')).toBeInstanceOf(Uint8Array)
   })
@@ -126,16 +123,13 @@ describe('readValue', () => {
     '$4\r\n1234\r\n1',
     '$-2\r\n',
     '$999999999999999\r\n1234\r\n',
-  ])('readValue rejects %j, a blob with an incorrect length', payload => {
+  ])('rejects %j, a blob with an incorrect length', payload => {
     expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
   })
 
-  it.each(['+OK\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '*1\r\n$1\r\na\r\n', '', '1234'])(
-    'readValue rejects %j',
-    payload => {
-      expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
-    },
-  )
+  it.each(['+OK\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '*1\r\n$1\r\na\r\n', '', '1234'])('rejects %j', payload => {
+    expect(() => read(readValue, payload)).toThrow(UNEXPECTED)
+  })
 })
 
 describe('readDeleted', () => {
@@ -144,16 +138,13 @@ describe('readDeleted', () => {
     [':1', true],
     [':0\r\n', false],
     [':0', false],
-  ])('readDeleted returns the result of the reply %j as %s', (payload, deleted) => {
+  ])('returns the result of the reply %j as %s', (payload, deleted) => {
     expect(read(readDeleted, payload)).toBe(deleted)
   })
 
-  it.each(['+OK\r\n', ':2\r\n', ':-1\r\n', '-1\r\n', '$-1\r\n', '$1\r\n1\r\n', '*0\r\n', ''])(
-    'readDeleted rejects %j',
-    payload => {
-      expect(() => read(readDeleted, payload)).toThrow(UNEXPECTED)
-    },
-  )
+  it.each(['+OK\r\n', ':2\r\n', ':-1\r\n', '-1\r\n', '$-1\r\n', '$1\r\n1\r\n', '*0\r\n', ''])('rejects %j', payload => {
+    expect(() => read(readDeleted, payload)).toThrow(UNEXPECTED)
+  })
 })
 
 describe('readWatched', () => {
@@ -162,12 +153,12 @@ describe('readWatched', () => {
     ['+OK', true],
     [':0\r\n', false],
     [':0', false],
-  ])('readWatched returns the result of the reply %j as %s', (payload, watched) => {
+  ])('returns the result of the reply %j as %s', (payload, watched) => {
     expect(read(readWatched, payload)).toBe(watched)
   })
 
   it.each(['+NO\r\n', ':1\r\n', ':-1\r\n', '-1\r\n', '$2\r\nOK\r\n', '$-1\r\n', '*0\r\n', ''])(
-    'readWatched rejects %j',
+    'rejects %j',
     payload => {
       expect(() => read(readWatched, payload)).toThrow(UNEXPECTED)
     },
@@ -175,7 +166,7 @@ describe('readWatched', () => {
 })
 
 describe('readPage', () => {
-  it('readPage returns keys of any bytes, with or without a token', () => {
+  it('returns keys of any bytes, with or without a token', () => {
     const anyKeys = fc.array(fc.uint8Array({ minLength: 1 }), { maxLength: 5 })
     fc.assert(
       fc.property(anyKeys, fc.option(fc.uint8Array(), { nil: undefined }), (keys, token) => {
@@ -200,7 +191,7 @@ describe('readPage', () => {
     ['bytes after the end', '*1\r\n*0\r\n\r\n'],
     ['nothing', ''],
     ['+OK', '+OK\r\n'],
-  ])('readPage rejects %s', (_, payload) => {
+  ])('rejects %s', (_, payload) => {
     expect(() => readPage(utf8(payload))).toThrow(UNEXPECTED)
   })
 
@@ -210,7 +201,7 @@ describe('readPage', () => {
     ['-ERR syntax error\r\n', 'syntax-error', 'scan again'],
     ['-ERR not authorized\r\n', 'not-authorized', 'not authorized'],
     ['-1\r\n', 'service-unknown', '1'],
-  ])('readPage throws ServiceError with advice for %j', (payload, code, end) => {
+  ])('throws ServiceError with advice for %j', (payload, code, end) => {
     const raised = { name: 'ServiceError', code, key: undefined, message: expect.stringMatching(new RegExp(`${end}$`)) }
     expect(() => readPage(utf8(payload))).toThrow(expect.objectContaining(raised))
   })

@@ -30,7 +30,7 @@ const TEXTS: readonly (readonly [KnownServiceErrorCode, string])[] = [
 ]
 
 describe('SERVICE_ERRORS', () => {
-  it('SERVICE_ERRORS contains exactly the error texts of the protocol', () => {
+  it('contains exactly the error texts of the protocol', () => {
     expect(SERVICE_ERRORS).toEqual(Object.fromEntries(TEXTS))
   })
 })
@@ -53,7 +53,7 @@ describe.each(TEXTS)('the error %s', (code, text) => {
 })
 
 describe('serviceError', () => {
-  it("serviceError returns a ServiceError with the key and the store's text", () => {
+  it("returns a ServiceError with the key and the store's text", () => {
     const error = serviceError('ERR not authorized', 'panel 7')
     expect(error).toBeInstanceOf(ServiceError)
     expect(error).toBeInstanceOf(StateStoreError)
@@ -62,13 +62,13 @@ describe('serviceError', () => {
     expect(error.message).toContain('not authorized')
   })
 
-  it('serviceError can be called without a key', () => {
+  it('can be called without a key', () => {
     const error = serviceError('ERR not authorized')
     expect(error.key).toBeUndefined()
     expect(error.message).not.toContain('undefined')
   })
 
-  it('serviceError recognizes a stale fencing token in its older spelling, and by the beginning of the text alone', () => {
+  it('recognizes a stale fencing token in its older spelling, and by the beginning of the text alone', () => {
     const older = 'the request fencing token is a lower version that the fencing token protecting the resource'
     expect(serviceError(`ERR ${older}`)).toMatchObject({ code: 'fencing-token-stale', text: older })
     const short = 'the request fencing token is a lower version'
@@ -87,14 +87,11 @@ describe('serviceError', () => {
     ['ERR ERR syntax error', 'ERR syntax error'],
     ['ERR toString', 'toString'],
     ['ERR __proto__', '__proto__'],
-  ])('serviceError keeps the text of the unknown error %j', (line, text) => {
+  ])('keeps the text of the unknown error %j', (line, text) => {
     expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text })
   })
 
-  it.each(['ERROR the disk is full', 'ERRATIC disk', 'ERRsyntax error'])(
-    'serviceError keeps the text %j verbatim',
-    line => {
-      expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text: line })
-    },
-  )
+  it.each(['ERROR the disk is full', 'ERRATIC disk', 'ERRsyntax error'])('keeps the text %j verbatim', line => {
+    expect(serviceError(line)).toMatchObject({ code: 'service-unknown', text: line })
+  })
 })

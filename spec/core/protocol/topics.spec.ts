@@ -14,17 +14,17 @@ import { anyCodePoint } from '../../support/any-code-point.js'
 const NOTIFY = 'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/636C69656E742D696431/command/notify/'
 
 describe('INVOKE_TOPIC', () => {
-  it('INVOKE_TOPIC equals the topic in the protocol', () => {
+  it('equals the topic in the protocol', () => {
     expect(INVOKE_TOPIC).toBe('statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke')
   })
 })
 
 describe('responseTopic', () => {
-  it('responseTopic returns the recommended response topic of a client', () => {
+  it('returns the recommended response topic of a client', () => {
     expect(responseTopic('client-id1')).toBe('clients/client-id1/services/statestore/_any_/command/invoke/response')
   })
 
-  it('responseTopic returns a topic that isAllowedResponseTopic accepts', () => {
+  it('returns a topic that isAllowedResponseTopic accepts', () => {
     expect(isAllowedResponseTopic(responseTopic('client-id1'))).toBe(true)
   })
 })
@@ -32,15 +32,15 @@ describe('responseTopic', () => {
 describe('notificationPrefix', () => {
   const notificationTopic = (clientId: string, key: Uint8Array): string => notificationPrefix(clientId) + toHex(key)
 
-  it('notificationPrefix encodes the client id in upper-case Base16, like the key after it', () => {
+  it('encodes the client id in upper-case Base16, like the key after it', () => {
     expect(notificationTopic('client-id1', utf8('SOMEKEY'))).toBe(`${NOTIFY}534F4D454B4559`)
   })
 
-  it('notificationPrefix encodes client ids beyond ASCII as UTF-8', () => {
+  it('encodes client ids beyond ASCII as UTF-8', () => {
     expect(notificationPrefix('\u00e9')).toContain('/C3A9/')
   })
 
-  it('notificationPrefix is followed by a distinct, reversible topic level for each key', () => {
+  it('is followed by a distinct, reversible topic level for each key', () => {
     const anyKey = fc.uint8Array({ minLength: 1, maxLength: 32 })
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint }), anyKey, (clientId, key) => {
@@ -56,7 +56,7 @@ describe('notificationPrefix', () => {
 })
 
 describe('notificationFilter', () => {
-  it('notificationFilter matches the notifications of all keys of one client', () => {
+  it('matches the notifications of all keys of one client', () => {
     expect(notificationFilter('client-id1')).toBe(`${NOTIFY}+`)
     expect(notificationPrefix('client-id1')).toBe(NOTIFY)
   })
@@ -70,7 +70,7 @@ describe('isAllowedResponseTopic', () => {
     'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/x',
     'clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8-and-more',
     `${NOTIFY}534F4D454B4559`,
-  ])('isAllowedResponseTopic rejects %s', topic => {
+  ])('rejects %s', topic => {
     expect(isAllowedResponseTopic(topic)).toBe(false)
   })
 
@@ -82,7 +82,7 @@ describe('isAllowedResponseTopic', () => {
     'clients/statestore/v1/fa9ae35f-2f64-47cd-9bff-08e2b32a0fe8/x',
     'clients/statestore/v1',
     'my/clients/statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8',
-  ])('isAllowedResponseTopic accepts %s', topic => {
+  ])('accepts %s', topic => {
     expect(isAllowedResponseTopic(topic)).toBe(true)
   })
 })

@@ -129,7 +129,7 @@ describe('decode, given several pieces', () => {
 })
 
 describe('decodeReply', () => {
-  it.each(SAMPLES)('decodeReply returns the same as decode for %j', (payload, value) => {
+  it.each(SAMPLES)('returns the same as decode for %j', (payload, value) => {
     expect(decodeReply(utf8(payload))).toEqual(value)
   })
 
@@ -142,21 +142,21 @@ describe('decodeReply', () => {
     ['$4\r\n1234', blob('1234')],
     ['$0\r\n', blob('')],
     ['$-1', { type: 'blob', bytes: null }],
-  ] as const)('decodeReply decodes %j, which lacks the final CRLF', (payload, value) => {
+  ] as const)('decodes %j, which lacks the final CRLF', (payload, value) => {
     expect(decodeReply(utf8(payload))).toEqual(value)
   })
 
-  it.each(REFUSALS)('decodeReply throws PayloadError for %j', payload => {
+  it.each(REFUSALS)('throws PayloadError for %j', payload => {
     expect(() => decodeReply(utf8(payload))).toThrow(PayloadError)
   })
 
-  it('decodeReply never reads past its input, even if a line end follows', () => {
+  it('never reads past its input, even if a line end follows', () => {
     const around = utf8('$6\r\n1234\r\n:12\r\n')
     expect(() => decodeReply(around.subarray(0, 8))).toThrow(PayloadError)
     expect(decodeReply(around.subarray(10, 12))).toEqual(integer(1))
   })
 
-  it('decodeReply either rejects a prefix of a blob or decodes it as the whole blob', () => {
+  it('either rejects a prefix of a blob or decodes it as the whole blob', () => {
     fc.assert(
       fc.property(anyBytes, bytes => {
         const payload = wire({ type: 'blob', bytes })
@@ -207,7 +207,7 @@ const anyPiece = fc.constantFrom(
 )
 
 describe('decodeStrings', () => {
-  it('decodeStrings restores what `encodeArray` encoded', () => {
+  it('restores what `encodeArray` encoded', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: MOST }), strings => {
         expect(decodeStrings(encodeArray(strings), MOST)).toEqual(strings)
@@ -216,7 +216,7 @@ describe('decodeStrings', () => {
     )
   })
 
-  it('decodeStrings returns strings only if the payload is an array of strings', () => {
+  it('returns strings only if the payload is an array of strings', () => {
     const anyPayload = fc.array(anyPiece, { maxLength: 20 }).map(pieces => utf8(pieces.join('')))
     const anyDamaged = fc
       .tuple(fc.array(fc.uint8Array({ maxLength: 12 }), { maxLength: 4 }), fc.nat(), fc.integer({ min: 0, max: 255 }))
@@ -233,7 +233,7 @@ describe('decodeStrings', () => {
     )
   })
 
-  it('decodeStrings returns undefined for an array that is too large, for empty input, and for a length with too many digits', () => {
+  it('returns undefined for an array that is too large, for empty input, and for a length with too many digits', () => {
     expect(decodeStrings(encodeArray(Array.from({ length: MOST + 1 }, () => utf8('a'))), MOST)).toBeUndefined()
     expect(decodeStrings(new Uint8Array(0), MOST)).toBeUndefined()
     expect(decodeStrings(utf8('*0000000001\r\n$1\r\na\r\n'), MOST)).toBeUndefined()

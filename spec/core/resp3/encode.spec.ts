@@ -14,15 +14,15 @@ describe('encodeArray', () => {
     [['GET', 'SETKEY2'], '*2\r\n$3\r\nGET\r\n$7\r\nSETKEY2\r\n'],
     [['SET', 'SETKEY2', 'VALUE5'], '*3\r\n$3\r\nSET\r\n$7\r\nSETKEY2\r\n$6\r\nVALUE5\r\n'],
     [['', 'a\r\nb'], '*2\r\n$0\r\n\r\n$4\r\na\r\nb\r\n'],
-  ])('encodeArray encodes %j as the protocol defines', (items, wire) => {
+  ])('encodes %j as the protocol defines', (items, wire) => {
     expect(fromUtf8(encodeArray(items.map(utf8)))).toBe(wire)
   })
 
-  it('encodeArray encodes lengths in bytes rather than characters', () => {
+  it('encodes lengths in bytes rather than characters', () => {
     expect(fromUtf8(encodeArray([utf8('\u20ac')]))).toBe('*1\r\n$3\r\n\u20ac\r\n')
   })
 
-  it('encodeArray produces an array that decodes to the same byte strings, for any content', () => {
+  it('produces an array that decodes to the same byte strings, for any content', () => {
     fc.assert(
       fc.property(fc.array(anyBytes), items => {
         expect(decode(encodeArray(items))).toEqual({
@@ -33,7 +33,7 @@ describe('encodeArray', () => {
     )
   })
 
-  it('encodeArray copies its items, so that callers can reuse them', () => {
+  it('copies its items, so that callers can reuse them', () => {
     const item = utf8('old')
     const wire = encodeArray([item])
     item.fill(0)
@@ -47,15 +47,15 @@ describe('encodeBlob', () => {
     ['', '$0\r\n\r\n'],
     ['\u20ac', '$3\r\n\u20ac\r\n'],
     ['\r\n', '$2\r\n\r\n\r\n'],
-  ])('encodeBlob encodes %j as %j', (text, wire) => {
+  ])('encodes %j as %j', (text, wire) => {
     expect(fromUtf8(encodeBlob(utf8(text)))).toBe(wire)
   })
 
-  it('encodeBlob encodes null as $-1, which differs from an empty blob', () => {
+  it('encodes null as $-1, which differs from an empty blob', () => {
     expect(fromUtf8(encodeBlob(null))).toBe('$-1\r\n')
   })
 
-  it('encodeBlob produces a blob that decodes to the same bytes or to null', () => {
+  it('produces a blob that decodes to the same bytes or to null', () => {
     fc.assert(
       fc.property(fc.option(anyBytes), bytes => {
         expect(decode(encodeBlob(bytes))).toEqual({ type: 'blob', bytes })
@@ -65,11 +65,11 @@ describe('encodeBlob', () => {
 })
 
 describe('encodeSimple', () => {
-  it('encodeSimple encodes OK as +OK', () => {
+  it('encodes OK as +OK', () => {
     expect(fromUtf8(encodeSimple('OK'))).toBe('+OK\r\n')
   })
 
-  it('encodeSimple produces a reply that decodes to the same line', () => {
+  it('produces a reply that decodes to the same line', () => {
     fc.assert(
       fc.property(anyLine, text => {
         expect(decode(encodeSimple(text))).toEqual({ type: 'simple', text })
@@ -79,11 +79,11 @@ describe('encodeSimple', () => {
 })
 
 describe('encodeError', () => {
-  it('encodeError encodes an error after a minus sign', () => {
+  it('encodes an error after a minus sign', () => {
     expect(fromUtf8(encodeError('ERR syntax error'))).toBe('-ERR syntax error\r\n')
   })
 
-  it('encodeError produces a reply that decodes to the same line', () => {
+  it('produces a reply that decodes to the same line', () => {
     fc.assert(
       fc.property(anyLine, text => {
         expect(decode(encodeError(text))).toEqual({ type: 'error', text })
@@ -99,11 +99,11 @@ describe('encodeInteger', () => {
     [-1, ':-1\r\n'],
     [Number.MAX_SAFE_INTEGER, ':9007199254740991\r\n'],
     [Number.MIN_SAFE_INTEGER, ':-9007199254740991\r\n'],
-  ])('encodeInteger encodes %i as %j', (value, wire) => {
+  ])('encodes %i as %j', (value, wire) => {
     expect(fromUtf8(encodeInteger(value))).toBe(wire)
   })
 
-  it('encodeInteger produces a reply that decodes to the same integer', () => {
+  it('produces a reply that decodes to the same integer', () => {
     fc.assert(
       fc.property(fc.maxSafeInteger(), value => {
         expect(decode(encodeInteger(value))).toEqual({ type: 'integer', value })

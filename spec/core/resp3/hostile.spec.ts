@@ -111,7 +111,7 @@ describe('any input', () => {
     { name: 'readPage', read: readPage, isOwn: isReplyError, accepted: 0 },
   ]
 
-  it(`any input is decoded or rejected with an error of the library, ${INPUTS} times`, {
+  it(`is decoded or rejected with an error of the library, ${INPUTS} times`, {
     timeout: nightly(300_000, 20_000),
   }, () => {
     const random = randomOf(SEED)

@@ -30,17 +30,17 @@ const NOT_UTF8 = [
 ] as const
 
 describe('utf8', () => {
-  it('utf8 encodes code points of one to four bytes', () => {
+  it('encodes code points of one to four bytes', () => {
     expect([...utf8('A\u00e9\u20ac\u{1f600}')]).toEqual([0x41, 0xc3, 0xa9, 0xe2, 0x82, 0xac, 0xf0, 0x9f, 0x98, 0x80])
   })
 
-  it('utf8 encodes the empty string as no bytes', () => {
+  it('encodes the empty string as no bytes', () => {
     expect(utf8('')).toHaveLength(0)
   })
 })
 
 describe('fromUtf8', () => {
-  it('fromUtf8 restores the text that utf8 encoded', () => {
+  it('restores the text that utf8 encoded', () => {
     fc.assert(
       fc.property(anyText, text => {
         expect(fromUtf8(utf8(text))).toBe(text)
@@ -48,15 +48,15 @@ describe('fromUtf8', () => {
     )
   })
 
-  it('fromUtf8 keeps a byte order mark, so that decoding remains reversible', () => {
+  it('keeps a byte order mark, so that decoding remains reversible', () => {
     expect(fromUtf8(new Uint8Array([0xef, 0xbb, 0xbf, 0x41]))).toBe('\ufeffA')
   })
 
-  it.each(NOT_UTF8)('fromUtf8 throws PayloadError for %s', (_, bytes) => {
+  it.each(NOT_UTF8)('throws PayloadError for %s', (_, bytes) => {
     expect(() => fromUtf8(new Uint8Array(bytes))).toThrow(PayloadError)
   })
 
-  it('fromUtf8 either throws PayloadError or returns text that encodes to the same bytes', () => {
+  it('either throws PayloadError or returns text that encodes to the same bytes', () => {
     const byteLike = fc.uint8Array({ maxLength: 6 })
     fc.assert(
       fc.property(byteLike, bytes => {
@@ -75,7 +75,7 @@ describe('fromUtf8', () => {
 })
 
 describe('displayText', () => {
-  it('displayText shows valid UTF-8 unchanged', () => {
+  it('shows valid UTF-8 unchanged', () => {
     fc.assert(
       fc.property(anyText, text => {
         expect(displayText(utf8(text))).toBe(text)
@@ -83,7 +83,7 @@ describe('displayText', () => {
     )
   })
 
-  it.each(NOT_UTF8)('displayText shows replacement characters for %s', (_, bytes) => {
+  it.each(NOT_UTF8)('shows replacement characters for %s', (_, bytes) => {
     expect(displayText(new Uint8Array(bytes))).toContain('\ufffd')
   })
 })
@@ -99,17 +99,17 @@ describe('toHex', () => {
     ['foobar', '666F6F626172'],
     ['client-id1', '636C69656E742D696431'],
     ['SOMEKEY', '534F4D454B4559'],
-  ])('toHex encodes %j as %j', (text, hex) => {
+  ])('encodes %j as %j', (text, hex) => {
     expect(toHex(utf8(text))).toBe(hex)
   })
 
-  it('toHex pads every byte to two digits', () => {
+  it('pads every byte to two digits', () => {
     expect(toHex(new Uint8Array([0, 1, 15, 16, 255]))).toBe('00010F10FF')
   })
 })
 
 describe('fromHex', () => {
-  it('fromHex restores the bytes that toHex encoded, in upper or lower case', () => {
+  it('restores the bytes that toHex encoded, in upper or lower case', () => {
     fc.assert(
       fc.property(anyBytes, bytes => {
         expect(fromHex(toHex(bytes))).toEqual(bytes)
@@ -129,13 +129,13 @@ describe('fromHex', () => {
     ['a topic separator', '53/4'],
     ['a line end', '53\n'],
     ['full-width digits', '\uff11\uff12'],
-  ])('fromHex returns undefined for %s', (_, text) => {
+  ])('returns undefined for %s', (_, text) => {
     expect(fromHex(text)).toBeUndefined()
   })
 })
 
 describe('sameBytes', () => {
-  it('sameBytes is true for equal bytes in different memory', () => {
+  it('is true for equal bytes in different memory', () => {
     fc.assert(
       fc.property(anyBytes, fc.uint8Array({ maxLength: 5 }), (bytes, before) => {
         const elsewhere = new Uint8Array([...before, ...bytes, 7]).subarray(before.length, before.length + bytes.length)
@@ -144,7 +144,7 @@ describe('sameBytes', () => {
     )
   })
 
-  it('sameBytes is false when a single bit differs', () => {
+  it('is false when a single bit differs', () => {
     const nonEmpty = fc.uint8Array({ minLength: 1, maxLength: 64 })
     fc.assert(
       fc.property(nonEmpty, fc.nat(), fc.nat(7), (bytes, place, bit) => {
@@ -155,7 +155,7 @@ describe('sameBytes', () => {
     )
   })
 
-  it('sameBytes is false when one array is a prefix of the other', () => {
+  it('is false when one array is a prefix of the other', () => {
     fc.assert(
       fc.property(anyBytes, fc.nat(255), (bytes, next) => {
         const longer = new Uint8Array([...bytes, next])
@@ -167,7 +167,7 @@ describe('sameBytes', () => {
 })
 
 describe('concatBytes', () => {
-  it('concatBytes joins the parts in order', () => {
+  it('joins the parts in order', () => {
     fc.assert(
       fc.property(fc.array(anyBytes), parts => {
         expect([...concatBytes(parts)]).toEqual(parts.flatMap(part => [...part]))
@@ -175,7 +175,7 @@ describe('concatBytes', () => {
     )
   })
 
-  it('concatBytes copies its parts, so that callers can reuse them', () => {
+  it('copies its parts, so that callers can reuse them', () => {
     const part = new Uint8Array([1, 2])
     const joined = concatBytes([part])
     part.fill(9)
@@ -184,7 +184,7 @@ describe('concatBytes', () => {
 })
 
 describe('toBinaryString', () => {
-  it('toBinaryString returns one code unit for each byte', () => {
+  it('returns one code unit for each byte', () => {
     fc.assert(
       fc.property(anyBytes, bytes => {
         const text = toBinaryString(bytes)
@@ -193,7 +193,7 @@ describe('toBinaryString', () => {
     )
   })
 
-  it.each([0, 1, 4095, 4096, 4097, 8192, 8193, 200_000])('toBinaryString preserves all %i bytes', length => {
+  it.each([0, 1, 4095, 4096, 4097, 8192, 8193, 200_000])('preserves all %i bytes', length => {
     const bytes = Uint8Array.from({ length }, (_, i) => (i * 31) % 256)
     const text = toBinaryString(bytes)
     expect(text).toHaveLength(length)
@@ -202,14 +202,14 @@ describe('toBinaryString', () => {
 })
 
 describe('copyIfSparse', () => {
-  it('copyIfSparse copies a small part of a large buffer', () => {
+  it('copies a small part of a large buffer', () => {
     const network = new Uint8Array(1_000).fill(7)
     const kept = copyIfSparse(network.subarray(10, 20))
     network.fill(0)
     expect([kept, kept.buffer.byteLength]).toEqual([new Uint8Array(10).fill(7), 10])
   })
 
-  it('copyIfSparse does not copy a large part of its buffer', () => {
+  it('does not copy a large part of its buffer', () => {
     const large = new Uint8Array(1_000)
     expect(copyIfSparse(large.subarray(125)).buffer).toBe(large.buffer)
     expect(copyIfSparse(large.subarray(126)).buffer.byteLength).toBe(874)
@@ -217,11 +217,11 @@ describe('copyIfSparse', () => {
 })
 
 describe('randomBytes', () => {
-  it.each([0, 1, 16, 1000])('randomBytes returns %i bytes', length => {
+  it.each([0, 1, 16, 1000])('returns %i bytes', length => {
     expect(randomBytes(length)).toHaveLength(length)
   })
 
-  it('randomBytes returns different bytes on each call', () => {
+  it('returns different bytes on each call', () => {
     const drawn = new Set(Array.from({ length: 50 }, () => randomBytes(16).join()))
     expect(drawn.size).toBe(50)
   })

@@ -6,7 +6,7 @@ const KNOWN = { clientId: true, keepAlive: true, ifAbsent: true, port: true }
 const refusal = (message: string) => expect.objectContaining({ code: 'argument', message })
 
 describe('checkOptionNames', () => {
-  it('checkOptionNames accepts known options and missing options', () => {
+  it('accepts known options and missing options', () => {
     expect(() => checkOptionNames('connect', { clientId: 'a', ifAbsent: undefined }, KNOWN)).not.toThrow()
     expect(() => checkOptionNames('connect', {}, KNOWN)).not.toThrow()
   })
@@ -18,20 +18,20 @@ describe('checkOptionNames', () => {
     ['ifAbsnt', 'ifAbsent'],
     ['iffAbsent', 'ifAbsent'],
     ['prot', 'port'],
-  ])('checkOptionNames suggests a correction for %s', (written, meant) => {
+  ])('suggests a correction for %s', (written, meant) => {
     expect(() => checkOptionNames('connect', { [written]: 1 }, KNOWN)).toThrow(
       refusal(`Unknown option \`${written}\` of connect: did you mean \`${meant}\`?`),
     )
   })
 
-  it('checkOptionNames suggests a correction for a name that other APIs use', () => {
+  it('suggests a correction for a name that other APIs use', () => {
     expect(() => checkOptionNames('set', { nx: true }, KNOWN, { nx: 'ifAbsent' })).toThrow(
       refusal('Unknown option `nx` of set: did you mean `ifAbsent`?'),
     )
   })
 
   it.each(['retries', 'x', 'toString', '__proto__x'])(
-    'checkOptionNames lists all options for %s, which resembles none of them',
+    'lists all options for %s, which resembles none of them',
     name => {
       expect(() => checkOptionNames('set', { [name]: 1 }, KNOWN)).toThrow(
         refusal(`Unknown option \`${name}\` of set: known are \`clientId\`, \`keepAlive\`, \`ifAbsent\`, \`port\``),
@@ -39,16 +39,16 @@ describe('checkOptionNames', () => {
     },
   )
 
-  it.each([5, 'x', null, undefined])('checkOptionNames rejects %j, which is not an object', wrong => {
+  it.each([5, 'x', null, undefined])('rejects %j, which is not an object', wrong => {
     const check = () => Reflect.apply(checkOptionNames, undefined, ['set', wrong, KNOWN])
     expect(check).toThrow(expect.objectContaining({ code: 'argument', message: expect.stringContaining('of set') }))
   })
 
-  it('checkOptionNames truncates a long name in the error', () => {
+  it('truncates a long name in the error', () => {
     expect(() => checkOptionNames('set', { ['x'.repeat(1e6)]: 1 }, KNOWN)).toThrow(/^Unknown option `x{80}` of set/)
   })
 
-  it('checkOptionNames rejects every unknown name and no known name', () => {
+  it('rejects every unknown name and no known name', () => {
     fc.assert(
       fc.property(fc.string(), name => {
         const check = () => checkOptionNames('set', { [name]: 1 }, KNOWN)

@@ -14,13 +14,13 @@ describe('systemClock', () => {
     vi.useRealTimers()
   })
 
-  it('systemClock returns the milliseconds since the Unix epoch', () => {
+  it('returns the milliseconds since the Unix epoch', () => {
     expect(systemClock.now()).toBe(START)
     vi.advanceTimersByTime(250)
     expect(systemClock.now()).toBe(START + 250)
   })
 
-  it('systemClock has a monotonic time that continues when the wall clock is set back', () => {
+  it('has a monotonic time that continues when the wall clock is set back', () => {
     const wall = systemClock.now()
     const before = systemClock.monotonic()
     vi.setSystemTime(START - DAY)
@@ -29,7 +29,7 @@ describe('systemClock', () => {
     expect(systemClock.monotonic() - before).toBeCloseTo(40, 3)
   })
 
-  it('systemClock runs a task once, after the delay has elapsed', () => {
+  it('runs a task once, after the delay has elapsed', () => {
     const task = vi.fn()
     systemClock.schedule(100, task)
     vi.advanceTimersByTime(99)
@@ -40,7 +40,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it.each([0, -5])('systemClock runs a task with delay %i later, never during the call', delay => {
+  it.each([0, -5])('runs a task with delay %i later, never during the call', delay => {
     const task = vi.fn()
     systemClock.schedule(delay, task)
     expect(task).not.toHaveBeenCalled()
@@ -48,7 +48,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('systemClock never runs a cancelled task, and leaves no timer behind', () => {
+  it('never runs a cancelled task, and leaves no timer behind', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(100, task)
     cancel()
@@ -57,7 +57,7 @@ describe('systemClock', () => {
     expect(task).not.toHaveBeenCalled()
   })
 
-  it('systemClock allows a task to be cancelled after the task ran', () => {
+  it('allows a task to be cancelled after the task ran', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(10, task)
     vi.advanceTimersByTime(10)
@@ -65,7 +65,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('systemClock cancels only one task', () => {
+  it('cancels only one task', () => {
     const cancelled = vi.fn()
     const task = vi.fn()
     const cancel = systemClock.schedule(10, cancelled)
@@ -77,7 +77,7 @@ describe('systemClock', () => {
   })
 
   // setTimeout supports delays of 31 bits in milliseconds (24.8 days), and fires immediately for longer ones.
-  it.each([25, 60, 400])('systemClock waits %i days, which is longer than a single timer can wait', days => {
+  it.each([25, 60, 400])('waits %i days, which is longer than a single timer can wait', days => {
     const task = vi.fn()
     systemClock.schedule(days * DAY, task)
     vi.advanceTimersByTime(days * DAY - 1)
@@ -86,7 +86,7 @@ describe('systemClock', () => {
     expect(task).toHaveBeenCalledTimes(1)
   })
 
-  it('systemClock can cancel a long wait after the first of its timers', () => {
+  it('can cancel a long wait after the first of its timers', () => {
     const task = vi.fn()
     const cancel = systemClock.schedule(60 * DAY, task)
     vi.advanceTimersByTime(30 * DAY)
@@ -97,7 +97,7 @@ describe('systemClock', () => {
     expect(task).not.toHaveBeenCalled()
   })
 
-  it('systemClock never runs a task with an infinite delay', () => {
+  it('never runs a task with an infinite delay', () => {
     const task = vi.fn()
     systemClock.schedule(Number.POSITIVE_INFINITY, task)
     vi.advanceTimersByTime(400 * DAY)

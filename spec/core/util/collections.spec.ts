@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { CountedFifo, Fifo, SlotMap } from '../../../src/core/util/collections.js'
 
 describe('Fifo', () => {
-  it('Fifo returns items in the order of insertion', () => {
+  it('returns items in the order of insertion', () => {
     const line = new Fifo<number>()
     for (const item of [1, 2, 3]) line.push(item)
     expect([line.peek(), line.shift(), line.shift(), line.length, line.shift(), line.shift()]).toEqual([
@@ -16,7 +16,7 @@ describe('Fifo', () => {
     ])
   })
 
-  it('Fifo behaves like an array', () => {
+  it('behaves like an array', () => {
     const operation = fc.oneof(
       fc.nat().map(item => ({ item })),
       fc.constant('shift' as const),
@@ -71,7 +71,7 @@ it('CountedFifo reports every change of its total size', () => {
 })
 
 describe('SlotMap', () => {
-  it('SlotMap holds the items that were added and not deleted, each under a unique number', () => {
+  it('holds the items that were added and not deleted, each under a unique number', () => {
     const commands = fc.array(fc.oneof(fc.constant('add' as const), fc.nat(20)), { maxLength: 100 })
     fc.assert(
       fc.property(commands, steps => {
@@ -92,7 +92,7 @@ describe('SlotMap', () => {
     )
   })
 
-  it('SlotMap reuses the numbers of deleted items', () => {
+  it('reuses the numbers of deleted items', () => {
     const slots = new SlotMap<object>()
     for (let i = 0; i < 1_000; i++) {
       const [a, b] = [slots.add({}), slots.add({})]

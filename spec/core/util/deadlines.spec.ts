@@ -11,14 +11,14 @@ function takeAll<T>(queue: DeadlineQueue<T>, now: number): T[] {
 }
 
 describe('DeadlineQueue', () => {
-  it('DeadlineQueue is empty at first', () => {
+  it('is empty at first', () => {
     const queue = new DeadlineQueue<string>()
     expect(queue.size).toBe(0)
     expect(queue.peek()).toBeUndefined()
     expect(queue.takeDue(Number.POSITIVE_INFINITY)).toBeUndefined()
   })
 
-  it('DeadlineQueue returns items from the earliest to the latest deadline, regardless of the order of insertion', () => {
+  it('returns items from the earliest to the latest deadline, regardless of the order of insertion', () => {
     const anyTimes = fc.array(fc.integer({ min: -50, max: 50 }), { maxLength: 300, size: 'max' })
     fc.assert(
       fc.property(anyTimes, times => {
@@ -30,7 +30,7 @@ describe('DeadlineQueue', () => {
     )
   })
 
-  it('DeadlineQueue returns an item exactly at its deadline and not before', () => {
+  it('returns an item exactly at its deadline and not before', () => {
     const queue = new DeadlineQueue<string>()
     queue.add(10, 'a')
     expect(queue.takeDue(9.999)).toBeUndefined()
@@ -39,13 +39,13 @@ describe('DeadlineQueue', () => {
     expect(queue.takeDue(10)).toBeUndefined()
   })
 
-  it('DeadlineQueue returns each of several items with the same deadline', () => {
+  it('returns each of several items with the same deadline', () => {
     const queue = new DeadlineQueue<string>()
     for (const item of ['a', 'b', 'c', 'd']) queue.add(5, item)
     expect(takeAll(queue, 5).sort()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('DeadlineQueue returns the earliest deadline without removing its item', () => {
+  it('returns the earliest deadline without removing its item', () => {
     const queue = new DeadlineQueue<string>()
     queue.add(20, 'later')
     const first = queue.add(10, 'first')
@@ -54,7 +54,7 @@ describe('DeadlineQueue', () => {
     expect(queue.size).toBe(2)
   })
 
-  it('DeadlineQueue does not return a removed item', () => {
+  it('does not return a removed item', () => {
     const queue = new DeadlineQueue<string>()
     const first = queue.add(10, 'first')
     queue.add(20, 'later')
@@ -63,7 +63,7 @@ describe('DeadlineQueue', () => {
     expect(takeAll(queue, 100)).toEqual(['later'])
   })
 
-  it('DeadlineQueue ignores the second removal of an item', () => {
+  it('ignores the second removal of an item', () => {
     const queue = new DeadlineQueue<string>()
     const gone = queue.add(10, 'gone')
     queue.add(20, 'stays')
@@ -72,7 +72,7 @@ describe('DeadlineQueue', () => {
     expect(takeAll(queue, 100)).toEqual(['stays'])
   })
 
-  it('DeadlineQueue ignores the removal of an item that was taken', () => {
+  it('ignores the removal of an item that was taken', () => {
     const queue = new DeadlineQueue<string>()
     const taken = queue.add(10, 'taken')
     queue.add(20, 'stays')
@@ -81,7 +81,7 @@ describe('DeadlineQueue', () => {
     expect(takeAll(queue, 100)).toEqual(['stays'])
   })
 
-  it('DeadlineQueue keeps its order when an item in the middle of the heap is removed', () => {
+  it('keeps its order when an item in the middle of the heap is removed', () => {
     // The last leaf (3) fills the gap of 11 and must rise above its new parent, 10.
     const queue = new DeadlineQueue<number>()
     const entries = [1, 10, 2, 11, 12, 4, 3].map(at => queue.add(at, at))
@@ -89,7 +89,7 @@ describe('DeadlineQueue', () => {
     expect(takeAll(queue, 100)).toEqual([1, 2, 3, 4, 10, 12])
   })
 
-  it('DeadlineQueue behaves like a sorted list under any sequence of additions and removals', () => {
+  it('behaves like a sorted list under any sequence of additions and removals', () => {
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ do: fc.constant('add' as const), at: fc.nat(30) }) },
       { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), which: fc.nat() }) },

@@ -81,11 +81,11 @@ describe('the cause of an error', () => {
     new ConnectionLostError('text', { cause }),
     new PayloadError('text', { cause }),
     new DecodeError('k', undefined, cause),
-  ])('the cause of an error is the given cause: $name', error => {
+  ])('is the given cause: $name', error => {
     expect(error.cause).toBe(cause)
   })
 
-  it('the cause of an error is not a property if no cause is given', () => {
+  it('is not a property if no cause is given', () => {
     for (const error of [new ArgumentError('text'), new ClosedError(), new TimeoutError(1)]) {
       expect(error).not.toHaveProperty('cause')
     }
@@ -134,7 +134,7 @@ describe('an error message', () => {
     },
     { error: new ClosedError(), message: 'The client is closed; connect again to continue' },
     { error: new ConnectionLostError(), message: 'The connection to the broker was lost' },
-  ])('an error message states what happened, for which key, and what to do: $error.name', ({ error, message }) => {
+  ])('states what happened, for which key, and what to do: $error.name', ({ error, message }) => {
     expect(error.message).toBe(message)
   })
 
@@ -155,11 +155,11 @@ describe('an error message', () => {
       error: new DecodeError('k', undefined, 'a text that was thrown'),
       message: 'The value of "k" (version unknown) cannot be decoded: a text that was thrown',
     },
-  ])('an error message omits unknown details: $error.name', ({ error, message }) => {
+  ])('omits unknown details: $error.name', ({ error, message }) => {
     expect(error.message).toBe(message)
   })
 
-  it('an error message names the key even if the store rejected the request', () => {
+  it('names the key even if the store rejected the request', () => {
     const properties = { __stat: '400', __stMsg: 'no such property' }
     const { store } = fakeStore(() => of({ payload: '', properties }))
     const messages: string[] = []

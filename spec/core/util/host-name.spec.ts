@@ -7,12 +7,12 @@ describe('nameOf', () => {
     ['127.0.0.1', '127.0.0.1'],
     ['[::1]:80', '[::1]'],
     ['a_b-c.example', 'a_b-c.example'],
-  ])('nameOf returns the host name in %s without the port', (host, name) => {
+  ])('returns the host name in %s without the port', (host, name) => {
     expect(nameOf(host)).toBe(name)
   })
 
   it.each(['', ':80', 'a b', 'a/b', 'user@host', 'a:123456', '::1', '[zz]', 'x'.repeat(254)])(
-    'nameOf returns undefined for %j',
+    'returns undefined for %j',
     host => {
       expect(nameOf(host)).toBeUndefined()
     },
@@ -20,24 +20,21 @@ describe('nameOf', () => {
 })
 
 describe('isAddress', () => {
-  it.each(['127.0.0.1', '192.0.2.7', '[::1]', '[2001:db8::1]'])('isAddress is true for %s', name => {
+  it.each(['127.0.0.1', '192.0.2.7', '[::1]', '[2001:db8::1]'])('is true for %s', name => {
     expect(isAddress(name)).toBe(true)
   })
 
-  it.each(['localhost', '127.0.0.1.example', '1.2.3', '::1'])('isAddress is false for %s', name => {
+  it.each(['localhost', '127.0.0.1.example', '1.2.3', '::1'])('is false for %s', name => {
     expect(isAddress(name)).toBe(false)
   })
 })
 
 describe('isLoopback', () => {
-  it.each(['localhost', 'a.localhost', '127.0.0.1', '127.1.2.3', '[::1]'])('isLoopback is true for %s', name => {
+  it.each(['localhost', 'a.localhost', '127.0.0.1', '127.1.2.3', '[::1]'])('is true for %s', name => {
     expect(isLoopback(name)).toBe(true)
   })
 
-  it.each(['localhost.example', '127.0.0.1.example', '128.0.0.1', '[::2]', 'notlocalhost'])(
-    'isLoopback is false for %s',
-    name => {
-      expect(isLoopback(name)).toBe(false)
-    },
-  )
+  it.each(['localhost.example', '127.0.0.1.example', '128.0.0.1', '[::2]', 'notlocalhost'])('is false for %s', name => {
+    expect(isLoopback(name)).toBe(false)
+  })
 })

@@ -36,7 +36,7 @@ function parse(...args: readonly string[]) {
 }
 
 describe('A table of options', () => {
-  it('a table of options defines flags that set the options of the table', () => {
+  it('defines flags that set the options of the table', () => {
     const args = ['--max-keys', '3', '--data', './state', '--persist-key', 'a', '--persist-key', 'b', '--trust-proxy']
     expect(optionsIn(TABLE, parse(...args).flags)).toEqual({
       maxKeys: 3,
@@ -47,7 +47,7 @@ describe('A table of options', () => {
     expect(optionsIn(TABLE, parse().flags)).toEqual({})
   })
 
-  it('a table of options defines the help of flags, including their defaults', () => {
+  it('defines the help of flags, including their defaults', () => {
     const { command } = parse()
     expect(command.options.map(({ flags, description }) => `${flags}: ${description}`)).toEqual([
       '--max-keys <n>: most keys (5)',
@@ -64,7 +64,7 @@ describe('A table of options', () => {
     ['--max-keys', '1e3', 'a positive integer'],
     ['--ws-port', '65536', 'a port number from 0 to 65535'],
     ['--persist', 'some', 'all, none'],
-  ])('a table of options rejects the flag %s %s', (flag, value, expected) => {
+  ])('rejects the flag %s %s', (flag, value, expected) => {
     expect(() => parse(flag, value)).toThrow(expected)
   })
 
@@ -75,16 +75,16 @@ describe('A table of options', () => {
     ['persist', 'some', '`persist` to be one of all, none, got `some` (string)'],
     ['persistKeys', 'a', '`persistKeys` to be a list of globs, got `a` (string)'],
     ['trustProxy', 'yes', '`trustProxy` to be true or false, got `yes` (string)'],
-  ])('a table of options rejects the option %s: %j', (name, value, words) => {
+  ])('rejects the option %s: %j', (name, value, words) => {
     expect(() => checkValues(TABLE, { [name]: value })).toThrow(words)
   })
 
-  it('a table of options returns the given values, and the defaults of all others', () => {
+  it('returns the given values, and the defaults of all others', () => {
     expect(givenOf(TABLE, { maxKeys: 3, wsPort: undefined })).toEqual({ maxKeys: 3 })
     expect(withDefaults(TABLE, { persist: 'none' })).toEqual({ maxKeys: 5, persist: 'none', hidden: 7 })
   })
 
-  it('a table of options reports the first flag that requires another flag', () => {
+  it('reports the first flag that requires another flag', () => {
     expect(() => refuseOthers(TABLE, { persistKey: ['a'] }, '--log')).toThrow('--persist-key requires --log')
     expect(() => refuseOthers(TABLE, { other: 1 }, '--log')).not.toThrow()
   })
@@ -92,7 +92,7 @@ describe('A table of options', () => {
   it.each([
     ['serve', { ...SERVE_OPTIONS, ...QUOTAS, ...STORAGE_OPTIONS }],
     ['attach', { ...ATTACH_OPTIONS, ...STORAGE_OPTIONS }],
-  ])('a table of options has valid defaults for %s', (_, table: OptionTable) => {
+  ])('has valid defaults for %s', (_, table: OptionTable) => {
     expect(() => checkValues(table, withDefaults(table, {}))).not.toThrow()
   })
 })

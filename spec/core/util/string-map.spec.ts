@@ -6,7 +6,7 @@ const PIECE = 16_383
 const long = (end: string, length = 30_000): string => 'x'.repeat(length - end.length) + end
 
 describe('StringMap', () => {
-  it('StringMap behaves like a map for keys of any length near the piece size', () => {
+  it('behaves like a map for keys of any length near the piece size', () => {
     const length = fc.tuple(fc.nat(3), fc.integer({ min: -2, max: 2 })).map(([n, by]) => Math.max(0, n * PIECE + by))
     const key = fc.tuple(length, fc.constantFrom('', 'a', 'bb')).map(([n, end]) => 'x'.repeat(n) + end)
     const step = fc.tuple(fc.constantFrom('set', 'set', 'delete'), key)
@@ -27,7 +27,7 @@ describe('StringMap', () => {
     )
   })
 
-  it('StringMap distinguishes long keys of which one is a prefix of the other', () => {
+  it('distinguishes long keys of which one is a prefix of the other', () => {
     const map = new StringMap<number>()
     const [one, two] = ['x'.repeat(PIECE), 'x'.repeat(2 * PIECE)]
     map.set(two, 2)
@@ -36,7 +36,7 @@ describe('StringMap', () => {
     expect([map.delete(two), map.get(one), map.get(two), map.size]).toEqual([true, 1, undefined, 1])
   })
 
-  it('StringMap iterates short keys in order of insertion, followed by long keys', () => {
+  it('iterates short keys in order of insertion, followed by long keys', () => {
     const map = new StringMap<number>().set(long('a'), 1).set('c', 2).set('b', 3).set('c', 4)
     expect([...map]).toEqual([
       ['c', 4],
@@ -45,13 +45,13 @@ describe('StringMap', () => {
     ])
   })
 
-  it('StringMap is empty after it is cleared', () => {
+  it('is empty after it is cleared', () => {
     const map = new StringMap<number>().set(long('a'), 1).set('c', 2)
     map.clear()
     expect([map.size, [...map], map.has('c'), map.has(long('a'))]).toEqual([0, [], false, false])
   })
 
-  it('StringMap holds a key that is thousands of pieces long', { tags: 'slow' }, () => {
+  it('holds a key that is thousands of pieces long', { tags: 'slow' }, () => {
     const endless = 'x'.repeat(5_000 * PIECE)
     const map = new StringMap<number>().set(endless, 1)
     expect(map.get(endless)).toBe(1)

@@ -13,7 +13,7 @@ function build() {
 }
 
 describe('DeadlineTimer', () => {
-  it('DeadlineTimer fires once, at the time that was set', () => {
+  it('fires once, at the time that was set', () => {
     const { clock, rung, set } = build()
     set(50)
     clock.advance(49)
@@ -22,7 +22,7 @@ describe('DeadlineTimer', () => {
     expect(rung).toEqual([50])
   })
 
-  it('DeadlineTimer fires at the earliest of several times, with a single timer', () => {
+  it('fires at the earliest of several times, with a single timer', () => {
     const { clock, rung, set } = build()
     for (const at of [50, 80, 20, 30]) set(at)
     expect(clock.pending).toBe(1)
@@ -30,7 +30,7 @@ describe('DeadlineTimer', () => {
     expect(rung).toEqual([20])
   })
 
-  it('DeadlineTimer fires at the earlier time if a later time is also set, without another timer', () => {
+  it('fires at the earlier time if a later time is also set, without another timer', () => {
     const { clock, rung, set } = build()
     set(20)
     for (let at = 21; at < 1_000; at++) set(at)
@@ -39,7 +39,7 @@ describe('DeadlineTimer', () => {
     expect(rung).toEqual([20])
   })
 
-  it('DeadlineTimer fires for an elapsed deadline as soon as possible, but not synchronously', () => {
+  it('fires for an elapsed deadline as soon as possible, but not synchronously', () => {
     const { clock, rung, set } = build()
     set(-10)
     expect(rung).toEqual([])
@@ -47,7 +47,7 @@ describe('DeadlineTimer', () => {
     expect(rung).toEqual([0])
   })
 
-  it('DeadlineTimer does not fire for NEVER, and leaves no timer behind', () => {
+  it('does not fire for NEVER, and leaves no timer behind', () => {
     const { clock, rung, set } = build()
     set(NEVER)
     set(20)
@@ -57,7 +57,7 @@ describe('DeadlineTimer', () => {
     expect(rung).toEqual([])
   })
 
-  it('DeadlineTimer can be set while it fires', () => {
+  it('can be set while it fires', () => {
     const clock = new ManualClock()
     const rung: number[] = []
     const alarm: DeadlineTimer = new DeadlineTimer(clock, () => {
@@ -69,7 +69,7 @@ describe('DeadlineTimer', () => {
     expect(rung.map(at => at - (rung[0] ?? 0))).toEqual([0, 10, 20])
   })
 
-  it('DeadlineTimer passes the delay by the wall clock to its callback', () => {
+  it('passes the delay by the wall clock to its callback', () => {
     const clock = new ManualClock()
     const late: number[] = []
     const alarm = new DeadlineTimer(clock, ms => late.push(ms))
@@ -91,7 +91,7 @@ function setupTimeouts() {
 }
 
 describe('Timeouts', () => {
-  it('Timeouts reports every item at its time, the earliest first, with a single timer', () => {
+  it('reports every item at its time, the earliest first, with a single timer', () => {
     const { clock, fired, add } = setupTimeouts()
     add(30, 'c')
     add(10, 'a')
@@ -101,7 +101,7 @@ describe('Timeouts', () => {
     expect(fired).toEqual(['a at 10', 'b at 20', 'c at 30'])
   })
 
-  it('Timeouts does not report a removed item', () => {
+  it('does not report a removed item', () => {
     const { clock, fired, timeouts, add } = setupTimeouts()
     timeouts.remove(add(10, 'a'))
     add(20, 'b')
@@ -109,7 +109,7 @@ describe('Timeouts', () => {
     expect(fired).toEqual(['b at 20'])
   })
 
-  it('Timeouts leaves no timer behind when all items are removed, and then accepts new ones', () => {
+  it('leaves no timer behind when all items are removed, and then accepts new ones', () => {
     const { clock, fired, timeouts, add } = setupTimeouts()
     timeouts.remove(add(10, 'a'))
     expect(clock.pending).toBe(0)
@@ -118,7 +118,7 @@ describe('Timeouts', () => {
     expect([fired, clock.pending]).toEqual([['b at 20'], 0])
   })
 
-  it('Timeouts accepts new items during its callback', () => {
+  it('accepts new items during its callback', () => {
     const clock = new ManualClock()
     let left = 3
     const timeouts: Timeouts<number> = new Timeouts(clock, at => {

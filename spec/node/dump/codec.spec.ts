@@ -38,20 +38,20 @@ describe('A dump line', () => {
     expect(read?.expiresAt).toBe(MAX_TIME_MS)
   })
 
-  it('a dump line encodes a text value as text, and any other value as Base64', () => {
+  it('encodes a text value as text, and any other value as Base64', () => {
     expect(toDumpLine(record(bytes('k'), new TextEncoder().encode('21 °C')))).toEqual({ key: 'k', value: '21 °C' })
     expect(toDumpLine(record(bytes('\xff\x00'), bytes('\xfe')))).toEqual({ keyBytes: '/wA=', bytes: '/g==' })
     expect(toDumpLine(record(bytes('k'), bytes('')))).toEqual({ key: 'k', value: '' })
   })
 
-  it('a dump line includes the version, expiry and fencing token if they are present', () => {
+  it('includes the version, expiry and fencing token if they are present', () => {
     const more = { version: Hlc.parse(VERSION), fencingToken: Hlc.parse('5:0:lock'), expiresAt: 17 }
     const line = { key: 'k', value: 'v', version: VERSION, expiresAt: 17, fencingToken: '5:0:lock' }
     expect(toDumpLine(record(bytes('k'), bytes('v'), more))).toEqual(line)
     expect(readDumpLine(line, 1)).toEqual(record(Uint8Array.of(0x6b), Uint8Array.of(0x76), more))
   })
 
-  it('a dump line restores keys and values of any bytes', () => {
+  it('restores keys and values of any bytes', () => {
     const clock = fc.record({ wall: fc.nat(), counter: fc.nat(), node: fc.stringMatching(/^[^:]+$/) })
     const hlc = fc.option(
       clock.map(({ wall, counter, node }) => new Hlc(wall, counter, node)),
@@ -88,7 +88,7 @@ describe('A dump line', () => {
     )
   })
 
-  it.each(['', ' ', '\t\r'])('a dump line is ignored if it is blank: %j', line => {
+  it.each(['', ' ', '\t\r'])('is ignored if it is blank: %j', line => {
     expect(readDumpLine(line, 1)).toBeUndefined()
   })
 
@@ -131,7 +131,7 @@ describe('A dump line', () => {
     ['{"key":"k","value":"v","expiresAt":1.5}', 'its `expiresAt` is not a time in ms since the Unix epoch: 1.5'],
     ['{"key":"k","value":"v","expiresIn":5}', 'it has an unknown member "expiresIn"'],
     ['{"key":"k","value":"v","__proto__":5}', 'it has an unknown member "__proto__"'],
-  ])('a dump line is rejected: %s', (line, message) => {
+  ])('is rejected: %s', (line, message) => {
     const error = { code: 'argument', message: `line 7: ${message}` }
     expect(() => readDumpLine(line, 7)).toThrow(expect.objectContaining(error))
   })
@@ -161,14 +161,14 @@ describe('A dump', () => {
     }
   }
 
-  it('a dump has a first line, and a last line with the number of its keys and their checksum', () => {
+  it('has a first line, and a last line with the number of its keys and their checksum', () => {
     expect(textOf(LINES.slice(1, 2))).toBe(
       '{"dump":1}\n{"key":"b","value":""}\n{"end":{"keys":1,"crc32":"a69f09cc"}}\n',
     )
     expect(textOf([])).toBe('{"dump":1}\n{"end":{"keys":0,"crc32":"00000000"}}\n')
   })
 
-  it('a dump is accepted with other line ends, as objects, and after another dump', () => {
+  it('is accepted with other line ends, as objects, and after another dump', () => {
     const lines = textOf(LINES).split('\n')
     expect(read(lines)).toBe(3)
     expect(read(lines.map(line => `${line}\r`))).toBe(3)
@@ -176,7 +176,7 @@ describe('A dump', () => {
     expect(read([...lines, ...lines, ...LINES])).toBe(9)
   })
 
-  it('a dump is rejected if it is truncated at any line', () => {
+  it('is rejected if it is truncated at any line', () => {
     const lines = textOf(LINES).trim().split('\n')
     for (let count = 1; count < lines.length; count++)
       expect(read(lines.slice(0, count))).toContain(`line ${count}: the dump is truncated: its last line`)
@@ -184,13 +184,13 @@ describe('A dump', () => {
     expect(read([...lines.slice(0, 2), ...lines])).toContain('line 3: the dump is truncated: its last line')
   })
 
-  it('a dump is rejected if a line is missing or changed', () => {
+  it('is rejected if a line is missing or changed', () => {
     const lines = textOf(LINES).trim().split('\n')
     expect(read(lines.filter((_, at) => at !== 2))).toContain('line 4: the dump was changed')
     expect(read(lines.map(line => line.replace('21 °C', '22 °C')))).toContain('line 5: the dump was changed')
   })
 
-  it('a dump is rejected if its version is unknown', () => {
+  it('is rejected if its version is unknown', () => {
     expect(read(['{"dump":2}'])).toContain('line 1: this version cannot read the dump: {"dump":2}')
   })
 })
@@ -218,11 +218,11 @@ describe('linesOf', () => {
     ['a\n', ['a']],
     ['a\n\nb', ['a', '', 'b']],
     ['a\r\nb\r\n', ['a\r', 'b\r']],
-  ])('linesOf splits %j', async (text, expected) => {
+  ])('splits %j', async (text, expected) => {
     expect(await linesIn([bytes(text)])).toEqual(expected)
   })
 
-  it('linesOf returns the same lines regardless of how the stream is divided, even within a character', async () => {
+  it('returns the same lines regardless of how the stream is divided, even within a character', async () => {
     const text = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.constant('°€😀')), { maxLength: 5 })
     await fc.assert(
       fc.asyncProperty(text, fc.array(fc.nat(), { maxLength: 8 }), async (lines, cuts) => {
@@ -233,7 +233,7 @@ describe('linesOf', () => {
     )
   })
 
-  it('linesOf rejects a line that is too long with its line number, even if the line never ends', async () => {
+  it('rejects a line that is too long with its line number, even if the line never ends', async () => {
     const message = 'line 2: it is longer than 3 bytes'
     await expect(linesIn([bytes('abc\nabcd\n')], 3)).rejects.toMatchObject({ code: 'argument', message })
     const piece = bytes('ab')
@@ -247,13 +247,13 @@ describe('linesOf', () => {
     await expect(lines.next()).rejects.toMatchObject({ code: 'argument', message })
   })
 
-  it('linesOf rejects invalid UTF-8 with the line number', async () => {
+  it('rejects invalid UTF-8 with the line number', async () => {
     const error = { code: 'argument', message: 'line 3: it is not valid UTF-8' }
     await expect(linesIn([bytes('a\nb\n'), bytes('\xff\n')])).rejects.toMatchObject(error)
     await expect(linesIn([bytes('a\nb\n\xc2')])).rejects.toMatchObject(error)
   })
 
-  it('linesOf rethrows an error of the stream', async () => {
+  it('rethrows an error of the stream', async () => {
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield bytes('a\nb')
       throw new Error('gone')

@@ -11,7 +11,7 @@ describe('networkOf', () => {
     ['fe80::', 'fe80:0:0:0::/64'],
     ['1:1:1:1:1:1:1:1:1::', '1:1:1:1::/64'],
     ['', ''],
-  ])('networkOf maps %s to %s', (address, network) => {
+  ])('maps %s to %s', (address, network) => {
     expect(networkOf(address)).toBe(network)
   })
 })

@@ -18,13 +18,13 @@ describe('LoginThrottle', () => {
     [9, 16_000],
     [11, 60_000],
     [1_000, 60_000],
-  ])('LoginThrottle delays only the address with %i failures, by %i ms', (times, pause) => {
+  ])('delays only the address with %i failures, by %i ms', (times, pause) => {
     const { throttle } = failing(times)
     expect(throttle.pause('192.0.2.1')).toBe(pause)
     expect(throttle.pause('192.0.2.2')).toBe(0)
   })
 
-  it('LoginThrottle allows another attempt after the pause', () => {
+  it('allows another attempt after the pause', () => {
     const { clock, throttle } = failing(5)
     clock.advance(999)
     expect(throttle.pause('192.0.2.1')).toBe(1)
@@ -34,14 +34,14 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('192.0.2.1')).toBe(2_000)
   })
 
-  it('LoginThrottle ignores failures older than ten minutes', () => {
+  it('ignores failures older than ten minutes', () => {
     const { clock, throttle } = failing(100)
     clock.advance(600_000)
     throttle.recordFailure('192.0.2.1')
     expect(throttle.pause('192.0.2.1')).toBe(0)
   })
 
-  it('LoginThrottle remembers a limited number of addresses, namely those that failed last', () => {
+  it('remembers a limited number of addresses, namely those that failed last', () => {
     const { throttle } = failing(5)
     for (let i = 0; i < 9_999; i++) throttle.recordFailure(`10.0.${i >> 8}.${i & 255}`)
     expect(throttle.pause('192.0.2.1')).toBe(1_000)
@@ -49,13 +49,13 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('192.0.2.1')).toBe(0)
   })
 
-  it('LoginThrottle treats an IPv6 network as one address', () => {
+  it('treats an IPv6 network as one address', () => {
     const { throttle } = failing(5, '2001:db8:0:1::1')
     expect(throttle.pause('2001:db8:0:1:ffff:1:2:3')).toBe(1_000)
     expect(throttle.pause('2001:db8:0:2::1')).toBe(0)
   })
 
-  it('LoginThrottle delays a user name that has logged in from an address only after failures of that name', () => {
+  it('delays a user name that has logged in from an address only after failures of that name', () => {
     const { throttle, clock } = failing(0)
     for (const name of ['panel', 'reader']) throttle.recordSuccess('192.0.2.1', name)
     for (let i = 0; i < 5; i++) throttle.recordFailure('192.0.2.1', 'guessed')
@@ -72,7 +72,7 @@ describe('LoginThrottle', () => {
     expect(throttle.pause('192.0.2.2', 'panel')).toBe(0)
   })
 
-  it('LoginThrottle remembers a limited number of names, namely those that logged in last', () => {
+  it('remembers a limited number of names, namely those that logged in last', () => {
     const { throttle } = failing(5)
     throttle.recordSuccess('192.0.2.1', 'panel')
     throttle.recordSuccess('192.0.2.1', 'reader')

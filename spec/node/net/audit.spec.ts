@@ -15,7 +15,7 @@ function open() {
 }
 
 describe('Audit entries of closed connections', () => {
-  it('audit entries of closed connections are written immediately for the first connection of an address, and then once every ten seconds with a count', async () => {
+  it('are written immediately for the first connection of an address, and then once every ten seconds with a count', async () => {
     const { clock, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut('192.0.2.1')
     cut('192.0.2.2')
@@ -33,7 +33,7 @@ describe('Audit entries of closed connections', () => {
     expect(events).toHaveLength(3)
   })
 
-  it('audit entries of closed connections are combined for the addresses beyond the first hundred', async () => {
+  it('are combined for the addresses beyond the first hundred', async () => {
     const { audit, events, cut } = open()
     for (let n = 0; n < 1_000; n++) cut(`192.0.2.${n}`)
     audit.close()

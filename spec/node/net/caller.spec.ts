@@ -13,7 +13,7 @@ describe('clientAddress', () => {
     ['unknown', '127.0.0.1'],
     ['1:1:1:1:1:1:1:1:1::', '127.0.0.1'],
     ['192.0.2.1 panel', '127.0.0.1'],
-  ])('clientAddress returns the address for the proxy header %s: %s', (forwarded, address) => {
+  ])('returns the address for the proxy header %s: %s', (forwarded, address) => {
     expect(clientAddress('127.0.0.1', forwarded, true)).toBe(address)
   })
 })

@@ -24,7 +24,7 @@ function open(maxConnections: number, maxConnectionsPerAddress: number) {
 }
 
 describe('ConnectionLimiter', () => {
-  it('ConnectionLimiter accepts a limited number of connections, and silently closes further connections', async () => {
+  it('accepts a limited number of connections, and silently closes further connections', async () => {
     const { limiter, accepted, disconnections, connectFrom, leave } = open(2, 2)
     const first = connectFrom('192.0.2.1')
     connectFrom('192.0.2.2')
@@ -41,7 +41,7 @@ describe('ConnectionLimiter', () => {
     expect(connectFrom('192.0.2.3').destroyed).toBe(false)
   })
 
-  it('ConnectionLimiter reports the connections of each address, and how many were refused', async () => {
+  it('reports the connections of each address, and how many were refused', async () => {
     const { limiter, connectFrom, leave } = open(10, 1)
     const first = connectFrom('192.0.2.1')
     connectFrom('192.0.2.1')
@@ -54,7 +54,7 @@ describe('ConnectionLimiter', () => {
     expect([...limiter.addresses]).toHaveLength(1)
   })
 
-  it('ConnectionLimiter accepts a limited number of connections per address', async () => {
+  it('accepts a limited number of connections per address', async () => {
     const { accepted, disconnections, connectFrom, leave } = open(10, 1)
     const first = connectFrom('192.0.2.1')
     expect(connectFrom('192.0.2.1').destroyed).toBe(true)
@@ -65,12 +65,9 @@ describe('ConnectionLimiter', () => {
     expect(disconnections.map(({ reason }) => reason)).toEqual(['limit of 1 connections per address'])
   })
 
-  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])(
-    'ConnectionLimiter does not limit connections from the local address %s',
-    address => {
-      const { connectFrom } = open(10, 1)
-      for (let i = 0; i < 10; i++) expect(connectFrom(address).destroyed).toBe(false)
-      expect(connectFrom(address).destroyed).toBe(true)
-    },
-  )
+  it.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('does not limit connections from the local address %s', address => {
+    const { connectFrom } = open(10, 1)
+    for (let i = 0; i < 10; i++) expect(connectFrom(address).destroyed).toBe(false)
+    expect(connectFrom(address).destroyed).toBe(true)
+  })
 })

@@ -29,7 +29,7 @@ async function open() {
 }
 
 describe('A console and a hub on a given server', () => {
-  it('a console and a hub on a given server handle only requests below their paths', async () => {
+  it('handle only requests below their paths', async () => {
     const { console, get, hub, ws } = await open()
     expect(await get('/')).toBe('200 the app')
     expect(await get('/consoles')).toBe('200 the app')
@@ -43,14 +43,14 @@ describe('A console and a hub on a given server', () => {
     await expect(RawPubSubClient.open(`${ws}/other`)).rejects.toThrow('418')
   })
 
-  it('a console and a hub on a given server leave the server unchanged after they are closed', async () => {
+  it('leave the server unchanged after they are closed', async () => {
     const { console, hub, get, ws } = await open()
     await Promise.all([console.close(), hub.close()])
     expect(await get('/console/')).toBe('200 the app')
     await expect(RawPubSubClient.open(`${ws}/client/hubs/chat`)).rejects.toThrow('418')
   })
 
-  it('a console and a hub on a given server answer 404 when the server has no other handler', async () => {
+  it('answer 404 when the server has no other handler', async () => {
     const { store } = await openStore()
     const bare = createServer()
     const console = await serveConsole(store, { server: bare })
@@ -69,12 +69,12 @@ describe('A console and a hub on a given server', () => {
     ['path', { path: 'console' }],
     ['publicUrl', { publicUrl: 'panel.example' }],
     ['brokerUrl', { brokerUrl: 'https://panel.example' }],
-  ])('a console and a hub on a given server reject an invalid %s', async (name, options) => {
+  ])('reject an invalid %s', async (name, options) => {
     const { store } = await openStore()
     await expect(serveConsole(store, { server: createServer(), ...options })).rejects.toThrow(`\`${name}\``)
   })
 
-  it('a console and a hub on a given server reject an unknown option', async () => {
+  it('reject an unknown option', async () => {
     const { store } = await openStore()
     const options = { server: createServer(), publicURL: 'https://panel.example' }
     await expect(serveConsole(store, options)).rejects.toThrow('did you mean `publicUrl`?')

@@ -15,7 +15,7 @@ describe('Origins', () => {
     ['a page from the list', { origin: 'https://panel.example', host: 'store.example:8083' }],
     ['a page from the list in different case', { origin: 'HTTPS://Panel.Example', host: 'store.example:8083' }],
     ['a page from a requested host on the list', { origin: 'http://other.example', host: 'other.example:8083' }],
-  ])('Origins accepts %s', (_, headers) => {
+  ])('accepts %s', (_, headers) => {
     expect(origins.allow(headers)).toBe(true)
   })
 
@@ -31,7 +31,7 @@ describe('Origins', () => {
     ['with an invalid origin', { origin: 'x', host: 'localhost' }],
     ['without a host', { origin: 'http://localhost' }],
     ['with an invalid host', { origin: 'http://localhost', host: 'local host' }],
-  ])('Origins rejects a request %s', (_, headers) => {
+  ])('rejects a request %s', (_, headers) => {
     expect(origins.allow(headers)).toBe(false)
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { AddressSlots } from '../../../src/node/net/unauthenticated-connections.js'
 
 describe('AddressSlots', () => {
-  it('AddressSlots evicts the oldest item of the address with the most items', () => {
+  it('evicts the oldest item of the address with the most items', () => {
     const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2', 'a3']) places.add('192.0.2.1', item)
     places.add('192.0.2.2', 'b1')
@@ -12,13 +12,13 @@ describe('AddressSlots', () => {
     expect([places.size, places.evictionCandidate()]).toEqual([3, 'a2'])
   })
 
-  it('AddressSlots evicts nothing for an address that already has as many items', () => {
+  it('evicts nothing for an address that already has as many items', () => {
     const places = new AddressSlots<string>()
     for (const item of ['a1', 'a2']) places.add('192.0.2.1', item)
     expect([places.evictionCandidate(2), places.evictionCandidate(1)]).toEqual([undefined, 'a1'])
   })
 
-  it('AddressSlots counts an IPv6 network as one address', () => {
+  it('counts an IPv6 network as one address', () => {
     const places = new AddressSlots<string>()
     places.add('2001:db8::1', 'a')
     places.add('2001:db8::2', 'b')

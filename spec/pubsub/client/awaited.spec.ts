@@ -61,7 +61,7 @@ describe('an awaited send', () => {
     await expect(setting.client.sendEvent('e', 1)).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('an awaited send without acknowledgement resolves when the socket has taken the message', async () => {
+  it('without acknowledgement resolves when the socket has taken the message', async () => {
     expect(await setting.client.group('line').send(1, { ack: false })).toEqual({ ackId: undefined, duplicate: false })
   })
 })

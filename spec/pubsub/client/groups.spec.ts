@@ -121,7 +121,7 @@ describe('subscribing and unsubscribing', () => {
     expect(asked()).toEqual(['+line', '-line', '+line'])
   })
 
-  it('subscribing and unsubscribing during an outage take effect after the outage', () => {
+  it('during an outage take effect after the outage', () => {
     setting.connect()
     const line = listen('line')
     listen('kept')
@@ -144,7 +144,7 @@ describe('subscribing and unsubscribing', () => {
 })
 
 describe('a new session', () => {
-  it('a new session joins the wanted groups once, and no group that was left', () => {
+  it('joins the wanted groups once, and no group that was left', () => {
     setting.connect()
     const left = listen('left')
     listen('a')
@@ -157,7 +157,7 @@ describe('a new session', () => {
     expect(setting.socket.of('joinGroup').map(({ ackId }) => ackId)).toEqual([5, 6])
   })
 
-  it('a new session does not join groups that were left between sessions', () => {
+  it('does not join groups that were left between sessions', () => {
     setting.connect()
     const line = listen()
     setting.socket.ack(1).drop(1008)
@@ -194,7 +194,7 @@ describe('a new session', () => {
     expect(setting.log).toEqual([])
   })
 
-  it('a new session does not resend the requests of the old session', () => {
+  it('does not resend the requests of the old session', () => {
     setting.connect()
     listen()
     setting.beginNewSession().socket.ack(1)
@@ -203,7 +203,7 @@ describe('a new session', () => {
 })
 
 describe('a rejected join', () => {
-  it('a rejected join fails all subscribers and ends the membership', () => {
+  it('fails all subscribers and ends the membership', () => {
     setting.connect()
     listen('line', 'a')
     listen('line', 'b')
@@ -284,7 +284,7 @@ describe('a rejected join', () => {
 })
 
 describe('a join without a response', () => {
-  it('a join without a response is reported and retried', () => {
+  it('is reported and retried', () => {
     setting.connect()
     listen()
     for (let second = 0; second < 90; second++) {

@@ -225,7 +225,7 @@ describe('a hub that stops answering pings', () => {
     return setting
   }
 
-  it('a hub that stops answering pings costs the client one recovery and is then probed by requests', () => {
+  it('costs the client one recovery and is then probed by requests', () => {
     const setting = openWithPings()
     setting.clock.advance(40_000)
     expect(setting.status).toMatchObject({ state: 'recovering' })

@@ -114,18 +114,15 @@ describe('sendToGroup', () => {
     m.expect(words$).toBeObservable('---(pq|)', { p: 'a=x', q: 'b=y' })
   })
 
-  it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])(
-    'sendToGroup throws for %j',
-    options => {
-      const group = new Group('line', {
-        send: () => new Awaitable(() => undefined),
-        timeout: 1,
-        messages: () => NEVER,
-        gaps: () => NEVER,
-      })
-      expect(() => sendToGroup(group, options)).toThrow(expect.objectContaining({ code: 'argument' }))
-    },
-  )
+  it.each<GroupSendOptions & SendingOptions>([{ concurrency: 0 }, { buffer: -1 }])('throws for %j', options => {
+    const group = new Group('line', {
+      send: () => new Awaitable(() => undefined),
+      timeout: 1,
+      messages: () => NEVER,
+      gaps: () => NEVER,
+    })
+    expect(() => sendToGroup(group, options)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
 })
 
 describe('operators on a connection', () => {

@@ -28,18 +28,15 @@ describe('connectPubSub', () => {
     ['protobuf', NOWHERE, { protocol: 'protobuf' }],
     ['no retries', NOWHERE, { retries: 0 }],
     ['custom reconnect delays', NOWHERE, { reconnect: { initial: 5, max: 10 } }],
-  ])('connectPubSub accepts %s', (_, url, options) => {
+  ])('accepts %s', (_, url, options) => {
     const states: string[] = []
     open(url, options).status$.subscribe(({ state }) => states.push(state))
     expect(states).toEqual(['connecting'])
   })
 
-  it.each(['', 'hub.example', 'https://hub.example', '/client/hubs/h', 'mqtt://h'])(
-    'connectPubSub throws for the URL %j',
-    url => {
-      expect(() => connectPubSub(url)).toThrow(expect.objectContaining({ code: 'argument' }))
-    },
-  )
+  it.each(['', 'hub.example', 'https://hub.example', '/client/hubs/h', 'mqtt://h'])('throws for the URL %j', url => {
+    expect(() => connectPubSub(url)).toThrow(expect.objectContaining({ code: 'argument' }))
+  })
 
   it.each<PubSubOptions>([
     { recoveryWindow: 0 },
@@ -50,11 +47,11 @@ describe('connectPubSub', () => {
     { retries: -1 },
     { reconnect: { initial: 0 } },
     { reconnect: { max: -1 } },
-  ])('connectPubSub throws for %j', options => {
+  ])('throws for %j', options => {
     expect(() => connectPubSub(NOWHERE, options)).toThrow(expect.objectContaining({ code: 'argument' }))
   })
 
-  it('connectPubSub throws for an invalid protocol or strategy', () => {
+  it('throws for an invalid protocol or strategy', () => {
     const wrong = [
       JSON.parse('{"protocol":"xml"}'),
       JSON.parse('{"reconnectStrategy":7}'),

@@ -59,14 +59,14 @@ describe('recovery delays', () => {
     ['by default', undefined, [100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000]],
     ['with longer delays configured', { initial: 5_000, max: 60_000 }, [2_000, 2_000]],
     ['with shorter delays configured', { initial: 5, max: 20 }, [5, 10, 20, 20]],
-  ])('recovery delays grow to at most two seconds %s', (_, options, expected) => {
+  ])('grow to at most two seconds %s', (_, options, expected) => {
     const { recoveryPause } = retryDelays({ ...options, random: () => 1 })
     expect(expected.map((_, i) => recoveryPause(i + 1))).toEqual(expected)
     const { recoveryPause: shortest } = retryDelays({ ...options, random: () => 0 })
     expect(expected.map((_, i) => shortest(i + 1))).toEqual(expected.map(most => Math.round(most / 2)))
   })
 
-  it('recovery delays do not shorten the delays before new connections', () => {
+  it('do not shorten the delays before new connections', () => {
     const { pause } = retryDelays({ random: () => 1 })
     expect([1, 5, 20].map(pause)).toEqual([100, 1_600, 30_000])
   })

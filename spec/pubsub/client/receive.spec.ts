@@ -128,7 +128,7 @@ describe('malformed frames', () => {
 })
 
 describe('server messages', () => {
-  it('server messages are emitted on serverMessages$', () => {
+  it('are emitted on serverMessages$', () => {
     setting.client.serverMessages$.subscribe(setting.observer('server'))
     setting.socket.receive({ type: 'message', from: 'server', dataType: 'text', data: 'hi', sequenceId: 1 })
     expect(setting.log).toEqual(['server: hi'])

@@ -21,7 +21,7 @@ describe('the recovery URL', () => {
       `wss://h/client/hubs/a?x=1%20+2&access_tokens=u&${recovery}`,
     ],
     ['ws://h/client/hubs/a?awps_connection_id=old&awps_reconnection_token=old', `ws://h/client/hubs/a?${recovery}`],
-  ])('the recovery URL of %s has the id and the token percent-encoded, and no access token', (url, expected) => {
+  ])('of %s has the id and the token percent-encoded, and no access token', (url, expected) => {
     expect(recoveryUrl(url, key)).toBe(expected)
   })
 })
@@ -196,7 +196,7 @@ describe('the recovery window', () => {
     expect(setting.socket.url).toContain('access_token=secret')
   })
 
-  it('the recovery window is configurable', () => {
+  it('is configurable', () => {
     setting = new FakeSetting({ recoveryWindow: 1_500 })
     setting.connect().socket.drop()
     setting.clock.advance(1_499)
@@ -215,7 +215,7 @@ describe('the recovery window', () => {
     expect(setting.status).toMatchObject({ state: 'connecting' })
   })
 
-  it('the recovery window starts again with every lost connection', () => {
+  it('starts again with every lost connection', () => {
     setting.connect().recover()
     setting.clock.advance(59_000)
     setting.socket.pong().drop()
@@ -225,7 +225,7 @@ describe('the recovery window', () => {
 })
 
 describe('close code 1008', () => {
-  it('close code 1008 ends the recovery, is reported once and is followed by a new connection with a fresh URL', () => {
+  it('ends the recovery, is reported once and is followed by a new connection with a fresh URL', () => {
     setting.connect().beginNewSession()
     expect(setting.states).toEqual([
       ...['connecting', 'connected', 'recovering'],
@@ -235,7 +235,7 @@ describe('close code 1008', () => {
     expect(setting.status).toMatchObject({ connectionId: 'c2' })
   })
 
-  it('close code 1008 on an open connection is not followed by a recovery', () => {
+  it('on an open connection is not followed by a recovery', () => {
     setting.connect().socket.drop(1008, 'slow')
     expect(setting.states).toEqual(['connecting', 'connected', 'disconnected', 'connecting'])
   })

@@ -32,7 +32,7 @@ describe('a send', () => {
       { dataType: 'protobuf', data: 'CgF4' },
     ],
     ['without an echo', 1, { noEcho: true }, { data: 1, noEcho: true }],
-  ])('a send is encoded as the protocol requires: %s', (_, data, options, members) => {
+  ])('is encoded as the protocol requires: %s', (_, data, options, members) => {
     setting.connect().client.group('line').send(data, options).subscribe()
     expect(setting.socket.frames).toEqual([
       expect.objectContaining({ type: 'sendToGroup', group: 'line', ackId: 1, ...members }),
@@ -72,7 +72,7 @@ describe('a send', () => {
     expect(setting.log).toEqual(['a: acked 1', 'a: complete'])
   })
 
-  it('a send without acknowledgement has no ackId and completes when the socket has taken the message', () => {
+  it('without acknowledgement has no ackId and completes when the socket has taken the message', () => {
     send('a', { ack: false })
     expect(setting.log).toEqual([])
     setting.connect()
@@ -95,7 +95,7 @@ describe('a send', () => {
     expect(setting.clock.pending).toBe(timers)
   })
 
-  it('a send beyond the queue limit fails', () => {
+  it('beyond the queue limit fails', () => {
     setting = new FakeSetting({ maxQueued: 2 })
     for (const data of ['a', 'b', 'c']) send(data)
     expect(setting.log).toEqual(['c: overflow'])
@@ -129,7 +129,7 @@ describe('a send', () => {
     expect(sentData().slice(-2)).toEqual(['next', 'last'])
   })
 
-  it('a send that would make more than 64 MiB wait fails', { tags: 'slow' }, () => {
+  it('that would make more than 64 MiB wait fails', { tags: 'slow' }, () => {
     setting = new FakeSetting({ maxQueued: 1_000 })
     for (let n = 0; n < 64; n++) setting.client.group('line').send('x'.repeat(1_000_000)).subscribe()
     const large = () => setting.client.group('line').send('x'.repeat(1_000_000))

@@ -70,7 +70,7 @@ describe('a hub', () => {
     expect(bob.messages.map(message => message['data'])).toEqual(['in'])
   })
 
-  it('the hub acknowledges only requests with an ackId, once each', async () => {
+  it('acknowledges only requests with an ackId, once each', async () => {
     const { ann } = await openPair()
     ann.send({ type: 'joinGroup', group: 'g' })
     ann.send(publish('x'))
@@ -131,7 +131,7 @@ describe('a session', () => {
     expect(hub.connections).toHaveLength(code === 1000 ? 1 : 2)
   })
 
-  it.each([undefined, 1001, 3000])('a session survives a close with %s', async code => {
+  it.each([undefined, 1001, 3000])('survives a close with %s', async code => {
     const { ann, hub, sessionLog } = await openPair()
     ann.socket.close(code)
     await eventually(() => hub.connections.some(({ attached }) => !attached))

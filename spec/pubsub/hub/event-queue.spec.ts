@@ -81,7 +81,7 @@ describe('undecided events', () => {
     ])
   })
 
-  it('the undecided events of an ended session are dropped', () => {
+  it('of an ended session are dropped', () => {
     const { asked, engine, link, session, ask } = build()
     for (let ackId = 1; ackId <= 10; ackId++) ask(ackId, 'x')
     engine.onLinkClosed(session, link, 1000, 1)

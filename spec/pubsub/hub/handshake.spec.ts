@@ -73,7 +73,7 @@ describe('the handshake', () => {
     expect(await refusalOf(hub.url)).toBe('accepted')
   })
 
-  it('a handshake times out if authentication never completes', async () => {
+  it('times out if authentication never completes', async () => {
     const { hub, clock } = await openHub({ authenticate: async () => new Promise<never>(() => undefined) })
     const refusal = refusalOf(hub.url)
     const scheduled = clock.scheduled
@@ -128,7 +128,7 @@ describe('the handshake', () => {
     await RawPubSubClient.connect(hub.url)
   })
 
-  it('a handshake with two Host headers is rejected', async () => {
+  it('with two Host headers is rejected', async () => {
     const { server } = await openHub()
     const raw = await RawSocket.open(server.url)
     await raw.send(
@@ -245,7 +245,7 @@ describe('an access token', () => {
 })
 
 describe('an authentication function', () => {
-  it('an authentication function receives the connect request and decides about the client', async () => {
+  it('receives the connect request and decides about the client', async () => {
     const { hub } = await openHub({
       authenticate: ({ hub: name, query, accessToken, headers }) =>
         query.get('door') === 'open' && { userId: `${name} ${accessToken} ${headers.upgrade}`, groups: ['g'] },

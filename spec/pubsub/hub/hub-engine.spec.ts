@@ -218,7 +218,7 @@ describe('HubEngine', () => {
 describe('an event', () => {
   const event = (ackId?: number) => ({ type: 'event', event: 'e', data: 1, ackId })
 
-  it('an event is rejected if the application has no handler', () => {
+  it('is rejected if the application has no handler', () => {
     const { connect } = build()
     const { link, send } = connect()
     send(event(1))
@@ -256,7 +256,7 @@ describe('an event', () => {
     expect(asked).toHaveLength(2)
   })
 
-  it('an event is acknowledged over the link that is current at its decision', () => {
+  it('is acknowledged over the link that is current at its decision', () => {
     const asked: EventRequest[] = []
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()
@@ -267,14 +267,14 @@ describe('an event', () => {
     expect(again.parsed).toEqual([{ type: 'ack', ackId: 1, success: true }])
   })
 
-  it('an event is rejected if a thousand events are undecided', () => {
+  it('is rejected if a thousand events are undecided', () => {
     const { connect } = build({ handle: () => true })
     const { link, send } = connect()
     for (let i = 1; i <= 1_001; i++) send(event(i))
     expect(link.parsed.slice(1)).toMatchObject([{ ackId: 1_001, error: { name: 'InternalServerError' } }])
   })
 
-  it('an event without an ackId is not acknowledged', () => {
+  it('without an ackId is not acknowledged', () => {
     const asked: EventRequest[] = []
     const { engine, connect } = build({ handle: request => asked.push(request) > 0 })
     const { link, send } = connect()

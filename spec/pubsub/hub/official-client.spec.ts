@@ -41,7 +41,7 @@ async function openClient(userId = 'ann', options: Partial<ServePubSubOptions> =
 }
 
 describe('the official client', () => {
-  it('the official client connects, joins, sends, receives and leaves', async () => {
+  it('connects, joins, sends, receives and leaves', async () => {
     const { hub, client, log, sessionLog } = await openClient()
     expect(await client.joinGroup('news')).toMatchObject({ isDuplicated: false })
     await client.sendToGroup('news', { a: 1 }, 'json')
@@ -64,7 +64,7 @@ describe('the official client', () => {
     expect(sessionLog).toEqual(['connected ann'])
   })
 
-  it('the official client gets the name of the error of a denied request', async () => {
+  it('gets the name of the error of a denied request', async () => {
     const { connect } = await openClient()
     const { client } = await connect('bob', { messageRetryOptions: { maxRetries: 0 } })
     for (const attempt of [client.joinGroup('old'), client.sendToGroup('old', 1, 'json')]) {
@@ -72,7 +72,7 @@ describe('the official client', () => {
     }
   })
 
-  it('the official client sends events and receives replies', async () => {
+  it('sends events and receives replies', async () => {
     const { hub, client, log } = await openClient()
     hub.events$.subscribe(event => event.reply({ heard: event.payload.data }))
     await client.sendEvent('say', 'hi', 'text')
@@ -80,7 +80,7 @@ describe('the official client', () => {
     expect(log[1]).toEqual(['server', 'json', { heard: 'hi' }])
   })
 
-  it('the official client gets `Duplicate` for a resend with the same ackId', async () => {
+  it('gets `Duplicate` for a resend with the same ackId', async () => {
     const { client, log } = await openClient()
     await client.joinGroup('news')
     await client.sendToGroup('news', 1, 'json', { ackId: 77 })
@@ -93,7 +93,7 @@ describe('the official client', () => {
     ])
   })
 
-  it('the official client recovers without losing messages', async () => {
+  it('recovers without losing messages', async () => {
     const { hub, client, log, link, sessionLog } = await openClient()
     await client.joinGroup('news')
     const { connectionId } = hub.connections[0] ?? {}
@@ -133,7 +133,7 @@ describe('the official client', () => {
     },
   )
 
-  it('the official client begins a new session and rejoins its groups', async () => {
+  it('begins a new session and rejoins its groups', async () => {
     const { hub, client, log, sessionLog } = await openClient()
     await client.joinGroup('news')
     const { connectionId = '' } = hub.connections[0] ?? {}

@@ -21,7 +21,7 @@ describe('a role', () => {
     ['webpubsub', 'a', false, false],
     ['constructor', 'a', false, false],
     ['__proto__', 'a', false, false],
-  ])('the role %s for the group %s allows joining: %s, sending: %s', (role, group, join, send) => {
+  ])('%s for the group %s allows joining: %s, sending: %s', (role, group, join, send) => {
     expect([mayJoin(group, role), maySend(group, role)]).toEqual([join, send])
   })
 
@@ -32,7 +32,7 @@ describe('a role', () => {
 })
 
 describe('a permission', () => {
-  it('a permission can be granted and revoked for one group', () => {
+  it('can be granted and revoked for one group', () => {
     const permissions = new Permissions(['webpubsub.sendToGroups.b*'])
     permissions.grant('sendToGroup', 'a')
     expect(permissions.allows('sendToGroup', 'a')).toBe(true)
@@ -41,7 +41,7 @@ describe('a permission', () => {
     expect(['a', 'b1'].map(group => permissions.allows('sendToGroup', group))).toEqual([false, true])
   })
 
-  it('a permission can be granted and revoked for all groups', () => {
+  it('can be granted and revoked for all groups', () => {
     const permissions = new Permissions(['webpubsub.joinLeaveGroups.b*', 'webpubsub.joinLeaveGroup.a'])
     permissions.grant('joinLeaveGroup')
     expect(permissions.allows('joinLeaveGroup', 'c')).toBe(true)

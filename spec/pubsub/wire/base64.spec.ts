@@ -22,7 +22,7 @@ describe('base64', () => {
     expect(fromBase64(base64)).toEqual(utf8(text))
   })
 
-  it('base64 encodes all bytes as Buffer does', () => {
+  it('encodes all bytes as Buffer does', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 70 }), bytes => {
         const base64 = Buffer.from(bytes).toString('base64')

@@ -140,7 +140,7 @@ describe('memberText', () => {
   // JSON.stringify already escapes such names, so their letters cannot be escaped.
   const isPlain = (name: string): boolean => JSON.stringify(name) === `"${name}"`
 
-  it('memberText finds the last member with a name, as JSON.parse does', () => {
+  it('finds the last member with a name, as JSON.parse does', () => {
     fc.assert(
       fc.property(fc.array(anyMember, { maxLength: 6 }), anyId, fc.nat(), space, (members, id, escaped, gap) => {
         const all = [...members, ['sequenceId', String(id)] as const]
@@ -158,12 +158,12 @@ describe('memberText', () => {
     )
   })
 
-  it('memberText returns undefined if the member is missing', () => {
+  it('returns undefined if the member is missing', () => {
     expect(memberText('{}', 'ackId')).toBeUndefined()
     expect(memberText('{"data":{"ackId":1},"b":["ackId"],"c":"ackId"}', 'ackId')).toBeUndefined()
   })
 
-  it('memberText takes linear time', () => {
+  it('takes linear time', () => {
     const strings = ['\\\\'.repeat(250_000), '\\"'.repeat(250_000), '\\"\\\\'.repeat(125_000)]
     for (const data of strings) {
       expect(sequenceAck(`"data":"${data}","sequenceId":9007199254740993`)).toEqual(acked(9_007_199_254_740_993n))

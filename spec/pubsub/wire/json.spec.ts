@@ -59,12 +59,12 @@ describe('validating JSON text', () => {
 describe('shallowMembers', () => {
   const names = new Set(['a', 'b'])
 
-  it('shallowMembers returns the wanted members, the last one of several with the same name, and containers as text', () => {
+  it('returns the wanted members, the last one of several with the same name, and containers as text', () => {
     const text = '{ "a" : 1 , "b":[ 1,{"a":2} ], "c":{}, "\\u0061":"x", "__proto__":{"b":1} }'
     expect(shallowMembers(text, names)).toEqual({ a: 'x', b: new JsonText('[ 1,{"a":2} ]') })
   })
 
-  it('shallowMembers returns values equal to those of JSON.parse', () => {
+  it('returns values equal to those of JSON.parse', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.jsonValue({ maxDepth: 3 })), value => {
         const { c: _, ...expected } = value
@@ -75,7 +75,7 @@ describe('shallowMembers', () => {
     )
   })
 
-  it.each(['', '[]', '1', '{}x', '{"a":1,}', '{"a"}'])('shallowMembers throws for %j, which is not an object', text => {
+  it.each(['', '[]', '1', '{}x', '{"a":1,}', '{"a"}'])('throws for %j, which is not an object', text => {
     expect(() => shallowMembers(text, names)).toThrow(SyntaxError)
   })
 })

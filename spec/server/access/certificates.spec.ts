@@ -61,7 +61,7 @@ describe('certificate authentication', () => {
     },
   )
 
-  it('certificate authentication passes a request without a certificate to the next method', async () => {
+  it('passes a request without a certificate to the next method', async () => {
     expect(await method(login(undefined))).toBeUndefined()
   })
 

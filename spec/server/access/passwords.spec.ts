@@ -58,7 +58,7 @@ describe('password authentication', () => {
     ['a request without credentials', login(undefined, undefined)],
     ['a user name without password', login('alice', undefined)],
     ['enhanced authentication', { ...login('alice', 'wonder'), method: 'K8S-SAT' }],
-  ])('password authentication passes %s to the next method', async (_, request) => {
+  ])('passes %s to the next method', async (_, request) => {
     expect(await new Passwords(`alice:${HASH}`).method(request)).toBeUndefined()
   })
 
@@ -110,7 +110,7 @@ describe('password checks', () => {
     return { ask, done }
   }
 
-  it('password checks alternate between addresses', async () => {
+  it('alternate between addresses', async () => {
     const { ask, done } = open()
     const guesses = Array.from({ length: 200 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
     await ask('alice', { remoteAddress: '192.0.2.2' }, 'wonder')
@@ -157,7 +157,7 @@ describe('a password file', () => {
       'a:$scrypt$ln=0,r=0,p=0$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
       /^line 1/,
     ],
-  ])('a password file with %s is rejected', (_, text, words) => {
+  ])('with %s is rejected', (_, text, words) => {
     expect(() => parsePasswordFile(text)).toThrow(words)
   })
 

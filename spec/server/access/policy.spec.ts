@@ -8,12 +8,9 @@ import { CLIENT_IDS, SERVICE_ACCOUNT, STATE_STORE, USERNAMES_AND_ATTRIBUTES } fr
 const rule = (text: string): string => `authorizationPolicies:\n  rules:\n  - principals: { usernames: [u] }\n${text}`
 
 describe('parsePolicy', () => {
-  it.each([USERNAMES_AND_ATTRIBUTES, CLIENT_IDS, SERVICE_ACCOUNT, STATE_STORE])(
-    "parsePolicy accepts AIO's example %#",
-    text => {
-      expect(parsePolicy(text).rules).toHaveLength(1)
-    },
-  )
+  it.each([USERNAMES_AND_ATTRIBUTES, CLIENT_IDS, SERVICE_ACCOUNT, STATE_STORE])("accepts AIO's example %#", text => {
+    expect(parsePolicy(text).rules).toHaveLength(1)
+  })
 
   it.each([
     ['an empty file', '', 'the file: Expected a map, got `null`'],
@@ -147,18 +144,18 @@ describe('parsePolicy', () => {
     ['two documents', '[]\n---\n[]', expect.stringMatching(/^line \d: .*multiple documents/)],
     ['invalid YAML', 'a: [', expect.stringMatching(/^line \d: /)],
     ['a custom tag', '!!js/function "x"', expect.stringMatching(/^line 1: /)],
-  ])('parsePolicy rejects a policy with %s', (_, text, message) => {
+  ])('rejects a policy with %s', (_, text, message) => {
     expect(() => parsePolicy(text)).toThrow(ArgumentError)
     expect(() => parsePolicy(text)).toThrow(expect.objectContaining({ message }))
   })
 
-  it('parsePolicy rejects an exponential expansion of aliases', () => {
+  it('rejects an exponential expansion of aliases', () => {
     const lines = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`)
     expect(() => parsePolicy(`a0: &a0 [x]\n${lines.join('\n')}`)).toThrow(ArgumentError)
     expect(() => parsePolicy(' '.repeat(1024 * 1024 + 1))).toThrow(ArgumentError)
   })
 
-  it('parsePolicy parses any other text or throws an ArgumentError', () => {
+  it('parses any other text or throws an ArgumentError', () => {
     const piece = fc.constantFrom(
       ...STATE_STORE.split(/(?<=[\n\s:,{}[\]"])/),
       ...[

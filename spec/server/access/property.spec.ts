@@ -114,7 +114,7 @@ function actionOf({ what, name }: Question): Action {
 const RUNS = effort(nightly(600, 200), 30)
 
 describe('a random policy', () => {
-  it('a random policy grants the same rights as a naive evaluation of its rules', () => {
+  it('grants the same rights as a naive evaluation of its rules', () => {
     let allowed = 0
     fc.assert(
       fc.property(

@@ -146,7 +146,7 @@ describe("AIO's examples", () => {
 })
 
 describe('the rights of a client', () => {
-  it('the rights of a client are empty without a matching rule', () => {
+  it('are empty without a matching rule', () => {
     for (const policy of ['[]', 'authorizationPolicies: {}', '[{ principals: {} }]', rule({})]) {
       const rights = rightsOf(policy, { username: 'u', attributes: { a: 'b' } })
       for (const action of [connect, publish('t'), subscribe('t'), read('k'), write('k')])
@@ -155,7 +155,7 @@ describe('the rights of a client', () => {
     }
   })
 
-  it('the rights of a client name the rule that decided', () => {
+  it('name the rule that decided', () => {
     const policy =
       '[{principals: {usernames: [v]}}, {principals: {clientIds: [c]}, brokerResources: [{method: Connect}]}]'
     expect(rightsOf(policy, { username: 'u' }).sourceOf(connect)).toBe('rules[1].brokerResources[0]')
@@ -164,7 +164,7 @@ describe('the rights of a client', () => {
   })
 
   it.each(['*', '?', '[a-z]', '[^q]', '\\', '[', '*?[]\\'])(
-    'the rights of a client treat a client property %j as literal text in a key glob',
+    'treat a client property %j as literal text in a key glob',
     sign => {
       const subject = { username: 'u', clientId: sign, attributes: { a: sign } }
       const policies = [
@@ -183,7 +183,7 @@ describe('the rights of a client', () => {
   )
 
   it.each(['+', '#', 'a/+', 'a/#', 'a#', '\0'])(
-    'the rights of a client exclude every topic whose placeholder is filled with text that contains %j',
+    'exclude every topic whose placeholder is filled with text that contains %j',
     sign => {
       const topics = ['t/{principal.clientId}/x', 't/{principal.attributes.a}', '{principal.clientId}']
       const policy = rule({
@@ -205,7 +205,7 @@ describe('the rights of a client', () => {
     ['a missing attribute', { clientId: 'c', username: 'u' }],
     ['an empty attribute', { clientId: 'c', username: 'u', attributes: { site: '' } }],
     ['an attribute named like an object property', { clientId: 'c', username: 'u', attributes: {} }],
-  ])('the rights of a client exclude topics and keys with a placeholder for %s', (_, subject) => {
+  ])('exclude topics and keys with a placeholder for %s', (_, subject) => {
     const policy = `[{principals: {clientIds: [c]}, stateStoreResources: [
       {method: Read, keyType: Pattern, keys: ['{principal.attributes.site}*', '{principal.attributes.toString}*']}]}]`
     expect(rightsOf(policy, subject).allows(read('k'))).toBe(false)
@@ -215,19 +215,19 @@ describe('the rights of a client', () => {
     ['Read', true, false],
     ['Write', false, true],
     ['ReadWrite', true, true],
-  ])('the rights of a client separate reading from writing: %s', (method, reads, writes) => {
+  ])('separate reading from writing: %s', (method, reads, writes) => {
     const rights = rightsOf(keys(method, 'String', 'a*'), { username: 'u' })
     expect([rights.allows(read('a*')), rights.allows(write('a*'))]).toEqual([reads, writes])
     expect([rights.allows(read('ab')), rights.allows(write('A*'))]).toEqual([false, false])
   })
 
-  it('the rights of a client include binary keys', () => {
+  it('include binary keys', () => {
     const rights = rightsOf(keys('Read', 'Binary', '/wA='), { username: 'u' })
     expect(rights.allows({ type: 'read', key: Uint8Array.of(255, 0) })).toBe(true)
     expect(rights.allows({ type: 'read', key: Uint8Array.of(255) })).toBe(false)
   })
 
-  it("the rights of a client exclude a glob that becomes too long when the client's properties are inserted", () => {
+  it("exclude a glob that becomes too long when the client's properties are inserted", () => {
     const policy = keys('Read', 'Pattern', '{principal.clientId}*')
     expect(rightsOf(policy, { username: 'u', clientId: 'x'.repeat(1_023) }).allows(read('x'.repeat(1_023)))).toBe(true)
     expect(rightsOf(policy, { username: 'u', clientId: 'x'.repeat(1_024) }).allows(read('x'.repeat(1_024)))).toBe(false)

@@ -74,7 +74,7 @@ describe('token authentication', () => {
     ['no credentials', {}],
     ['a user name and its password', { username: 'alice', password: utf8('x') }],
     ['another method', { method: 'SCRAM', data: utf8('x') }],
-  ])('token authentication passes a request with %s to the next method', async (_, of) => {
+  ])('passes a request with %s to the next method', async (_, of) => {
     expect(await new Tokens({ jwks, audiences: AUDIENCES }).method(login(of))).toBeUndefined()
   })
 
@@ -149,7 +149,7 @@ describe('token authentication', () => {
     expect(() => new Tokens({ jwks: text, audiences: AUDIENCES })).toThrow(ArgumentError)
   })
 
-  it('token authentication requires an audience', () => {
+  it('requires an audience', () => {
     expect(() => new Tokens({ jwks, audiences: [] })).toThrow(ArgumentError)
   })
 })

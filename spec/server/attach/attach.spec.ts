@@ -43,18 +43,18 @@ const WRONG: readonly (readonly [options: object, words: string])[] = [
 const NOW = (): string => `${Date.now()}:0:C`
 
 describe('attach', () => {
-  it.each(WRONG)('attach rejects the invalid options %o', async (options, words) => {
+  it.each(WRONG)('rejects the invalid options %o', async (options, words) => {
     await expect(attach('mqtt://localhost:1', Object.assign({}, options))).rejects.toMatchObject({
       code: 'argument',
       message: expect.stringContaining(words),
     })
   })
 
-  it('attach rejects a URL of another protocol', async () => {
+  it('rejects a URL of another protocol', async () => {
     await expect(attach('http://localhost')).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('attach rejects a policy without an identity property, and the message explains why', async () => {
+  it('rejects a policy without an identity property, and the message explains why', async () => {
     await expect(attach('mqtt://localhost:1', { policy: POLICY })).rejects.toMatchObject({
       code: 'argument',
       message: expect.stringMatching(/requires `identityProperty`/),

@@ -44,7 +44,7 @@ describe('an attached store', () => {
     expect(other.url).toBe('ws://localhost:1/mqtt')
   })
 
-  it('an attached store lists clients that watch a key or sent a request in the last minute, with the time of their first request', async () => {
+  it('lists clients that watch a key or sent a request in the last minute, with the time of their first request', async () => {
     const { url, store, clock, wait } = await openAttachedStore()
     const before = clock.now()
     const [alice, bob] = [await StoreClient.ready(url, 'alice'), await StoreClient.ready(url, 'bob')]
@@ -70,7 +70,7 @@ describe('an attached store', () => {
     expect(store.clients).toEqual([])
   })
 
-  it('an attached store removes a client from the list as soon as the broker reports its disconnect', async () => {
+  it('removes a client from the list as soon as the broker reports its disconnect', async () => {
     const { url, store, wait } = await openAttachedStore({ disconnectEvents: EVENTS })
     const alice = await StoreClient.ready(url, 'alice')
     await alice.request(command('GET k'))
@@ -79,7 +79,7 @@ describe('an attached store', () => {
     await eventually(() => store.clients.length === 0)
   })
 
-  it('an attached store loads a dump and notifies watchers', async () => {
+  it('loads a dump and notifies watchers', async () => {
     const { url, store } = await openAttachedStore()
     const seen = record(openClient(url).key('a', text).value$)
     await seen.until(({ values }) => values.length > 0)
@@ -95,7 +95,7 @@ describe('an attached store', () => {
     await expect(store.load(['nonsense'])).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('an attached store has no keys and rejects a load while it is on standby or closed', async () => {
+  it('has no keys and rejects a load while it is on standby or closed', async () => {
     const { url } = await openAttachedStore()
     const store = await attach(url, { reconnect: { initial: 20, max: 200 } })
     onTestFinished(async () => store.close())
@@ -115,7 +115,7 @@ describe('an attached store', () => {
     await expect(store.load([])).rejects.toMatchObject({ code: 'closed', message: expect.stringMatching(/is closed/) })
   })
 
-  it('an attached store loads nothing if it stops serving before the dump is complete', async () => {
+  it('loads nothing if it stops serving before the dump is complete', async () => {
     const { store } = await openAttachedStore()
     let finish = (): void => undefined
     async function* lines(): AsyncGenerator<DumpLine> {
@@ -133,7 +133,7 @@ describe('an attached store', () => {
     })
   })
 
-  it('an attached store reports an unknown outcome if it stops serving during a load', { tags: 'slow' }, async () => {
+  it('reports an unknown outcome if it stops serving during a load', { tags: 'slow' }, async () => {
     const stream = new FakeStream(new FakeCluster(systemClock), 1024 * 1024)
     const log: SharedLog = {
       name: 'spec',

@@ -30,7 +30,7 @@ async function openWithWatches() {
 }
 
 describe('a notification without a receiver', () => {
-  it("a notification without a receiver ends the client's registrations for that key, including matching globs, and no others", async () => {
+  it("ends the client's registrations for that key, including matching globs, and no others", async () => {
     const { port } = await openBroker()
     const url = `mqtt://127.0.0.1:${port}`
     const store = await openAttached(url)
@@ -50,7 +50,7 @@ describe('a notification without a receiver', () => {
 })
 
 describe('a disconnect message of the broker', () => {
-  it('a disconnect message of the broker ends all registrations of the disconnected client, but of no other client', async () => {
+  it('ends all registrations of the disconnected client, but of no other client', async () => {
     const { store, broker, wait } = await openWithWatches()
     await broker.request(command('KEYNOTIFY d'))
     wait(10_000)
@@ -58,7 +58,7 @@ describe('a disconnect message of the broker', () => {
     await eventually(() => store.stats.watches === 1)
   })
 
-  it('a disconnect message of the broker is ignored if it arrives shortly after a request, because the client has reconnected', async () => {
+  it('is ignored if it arrives shortly after a request, because the client has reconnected', async () => {
     const { store, alice, broker, wait } = await openWithWatches()
     wait(10_000)
     await alice.request(command('KEYNOTIFY a'))
@@ -69,7 +69,7 @@ describe('a disconnect message of the broker', () => {
     expect([told?.topic, store.stats.watches]).toEqual([notificationTopicOf('alice', 'a'), 3])
   })
 
-  it('a disconnect message of the broker is ignored if its content is malformed or foreign', async () => {
+  it('is ignored if its content is malformed or foreign', async () => {
     const { store, broker, wait } = await openWithWatches()
     wait(10_000)
     const names = ['', 'nobody', '__proto__', 'alice ', 'ALICE', 'x'.repeat(60_000)]

@@ -26,7 +26,7 @@ function open() {
 }
 
 describe('the inbound queue', () => {
-  it('the inbound queue acknowledges messages in order of arrival, after they are handled', () => {
+  it('acknowledges messages in order of arrival, after they are handled', () => {
     const { inbound, acknowledged, done } = open()
     for (const id of [1, 2, 3]) inbound.push(messageOf(id))
     inbound.skip(messageOf(4))
@@ -37,14 +37,14 @@ describe('the inbound queue', () => {
     expect(acknowledged).toEqual([1, 2, 3, 4])
   })
 
-  it('the inbound queue does not acknowledge messages with QoS 0', () => {
+  it('does not acknowledge messages with QoS 0', () => {
     const { inbound, acknowledged, done } = open()
     inbound.push(messageOf(0))
     done(0)
     expect(acknowledged).toEqual([])
   })
 
-  it('the inbound queue counts correlation data and user properties of the messages that it keeps', () => {
+  it('counts correlation data and user properties of the messages that it keeps', () => {
     const { inbound, acknowledged, handled, gate } = open()
     gate.isOpen = false
     const large = 'x'.repeat(60_000)
@@ -64,7 +64,7 @@ describe('the inbound queue', () => {
     expect([...handled.keys()].at(-1)).toBe(String(MESSAGES + 1))
   })
 
-  it('the inbound queue keeps messages in order while it is closed', () => {
+  it('keeps messages in order while it is closed', () => {
     const { inbound, handled, gate } = open()
     gate.isOpen = false
     inbound.push(messageOf(1))
@@ -75,7 +75,7 @@ describe('the inbound queue', () => {
     expect([...handled.keys()]).toEqual(['1', '2'])
   })
 
-  it('the inbound queue does not acknowledge a message of a previous connection', () => {
+  it('does not acknowledge a message of a previous connection', () => {
     const { inbound, acknowledged, done } = open()
     inbound.push(messageOf(1))
     inbound.clear()
@@ -86,7 +86,7 @@ describe('the inbound queue', () => {
     expect(acknowledged).toEqual([2])
   })
 
-  it('the inbound queue drops and acknowledges messages above its limit', () => {
+  it('drops and acknowledges messages above its limit', () => {
     const { inbound, acknowledged, handled, done, gate } = open()
     gate.isOpen = false
     inbound.push(messageOf(1, 100 * 1024 * 1024))

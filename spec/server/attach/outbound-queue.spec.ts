@@ -39,7 +39,7 @@ function open() {
 const MiB = 1024 * 1024
 
 describe('the outbound queue', () => {
-  it('the outbound queue is busy with large topics and correlation data as with large payloads', () => {
+  it('is busy with large topics and correlation data as with large payloads', () => {
     const { outbound } = open()
     const correlationData = new Uint8Array(60_000)
     const push = (count: number): boolean => {
@@ -50,7 +50,7 @@ describe('the outbound queue', () => {
     expect([push(500), push(50)]).toEqual([false, true])
   })
 
-  it('the outbound queue drops any number of messages that the session rejects immediately', () => {
+  it('drops any number of messages that the session rejects immediately', () => {
     const COUNT = 20_000
     const rejections: string[] = []
     const session = {
@@ -64,7 +64,7 @@ describe('the outbound queue', () => {
     expect(rejections.at(-1)).toContain(`${COUNT - 1}`)
   })
 
-  it("the outbound queue sends messages once it is connected, within the broker's receive maximum", () => {
+  it("sends messages once it is connected, within the broker's receive maximum", () => {
     const { connect, push, topics, sent, outcomes } = open()
     for (const topic of ['a', 'b', 'c']) push(topic)
     expect(topics()).toEqual([])
@@ -78,7 +78,7 @@ describe('the outbound queue', () => {
     ])
   })
 
-  it('the outbound queue reports a loss after a notification was too large or rejected, but not after a response was too large', () => {
+  it('reports a loss after a notification was too large or rejected, but not after a response was too large', () => {
     const { outbound, connect, push, sent } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11, { isNotification: true })
@@ -90,7 +90,7 @@ describe('the outbound queue', () => {
     expect(outbound.takeNotificationLoss()).toBe(false)
   })
 
-  it('the outbound queue discards matching notifications that await sending or resending, and resumes requests', () => {
+  it('discards matching notifications that await sending or resending, and resumes requests', () => {
     const { outbound, connect, push, topics, drained } = open()
     connect({ receiveMaximum: 2 })
     const notify = (topic: string, bytes?: number): void => push(topic, bytes, { isNotification: true, receiver: 'r' })
@@ -105,7 +105,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['sent', 'kept sent', 'kept sent'])
   })
 
-  it('the outbound queue sends a response to another client before all notifications except the first 256', () => {
+  it('sends a response to another client before all notifications except the first 256', () => {
     const { connect, push, topics, sent } = open()
     connect()
     for (let i = 0; i < 1_000; i++) push(`n${i}`, 1, { isNotification: true, receiver: 'watcher' })
@@ -115,7 +115,7 @@ describe('the outbound queue', () => {
     expect(topics().at(-1)).toBe('n256')
   })
 
-  it('the outbound queue keeps responses and notifications of one client in order', () => {
+  it('keeps responses and notifications of one client in order', () => {
     const { connect, push, topics } = open()
     push('watcher: change', 1, { isNotification: true, receiver: 'watcher' })
     push('watcher: answer to GET', 1, { receiver: 'watcher' })
@@ -125,7 +125,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['watcher: change', 'other: answer', 'watcher: answer to GET', 'watcher: next change'])
   })
 
-  it('the outbound queue sends a notification even while a client floods it with requests at a receive maximum of 1', () => {
+  it('sends a notification even while a client floods it with requests at a receive maximum of 1', () => {
     const { connect, push, topics, sent } = open()
     connect({ receiveMaximum: 1 })
     for (let i = 0; i < 10; i++) push(`asker: answer ${i}`, 1, { receiver: 'asker' })
@@ -136,7 +136,7 @@ describe('the outbound queue', () => {
     expect(topics().indexOf('watcher: answer')).toBeLessThan(5)
   })
 
-  it('the outbound queue notifies clients round-robin', () => {
+  it('notifies clients round-robin', () => {
     const { connect, push, topics } = open()
     for (const topic of ['a1', 'a2', 'a3', 'b1', 'c1'])
       push(topic, 1, { isNotification: true, receiver: topic.slice(0, 1) })
@@ -144,7 +144,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['a1', 'b1', 'c1', 'a2', 'a3'])
   })
 
-  it('the outbound queue resends unacknowledged messages first and in order when the session resumes', () => {
+  it('resends unacknowledged messages first and in order when the session resumes', () => {
     const { outbound, connect, push, topics, sent, outcomes } = open()
     connect()
     for (const topic of ['a', 'b', 'c']) push(topic)
@@ -161,7 +161,7 @@ describe('the outbound queue', () => {
     ])
   })
 
-  it('the outbound queue drops unacknowledged messages when the session is lost, and keeps unsent messages', () => {
+  it('drops unacknowledged messages when the session is lost, and keeps unsent messages', () => {
     const { outbound, connect, push, topics } = open()
     connect({ receiveMaximum: 1 })
     for (const topic of ['a', 'b']) push(topic)
@@ -170,7 +170,7 @@ describe('the outbound queue', () => {
     expect(topics()).toEqual(['a', 'b'])
   })
 
-  it("the outbound queue drops a message that exceeds the broker's packet size", () => {
+  it("drops a message that exceeds the broker's packet size", () => {
     const { connect, push, topics, outcomes } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11)
@@ -178,7 +178,7 @@ describe('the outbound queue', () => {
     expect([topics(), outcomes]).toEqual([['small'], ['large ok']])
   })
 
-  it('the outbound queue is bounded and reports backpressure and losses', () => {
+  it('is bounded and reports backpressure and losses', () => {
     const { outbound, connect, push, sent, outcomes, drained } = open()
     connect({ receiveMaximum: 1 })
     push('a', 33 * MiB)

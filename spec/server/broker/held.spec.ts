@@ -33,7 +33,7 @@ function open() {
 }
 
 describe('packets sent before authentication', () => {
-  it('packets sent before authentication are discarded, the largest connection first, before any session ends when memory is exhausted', () => {
+  it('are discarded, the largest connection first, before any session ends when memory is exhausted', () => {
     const { core, connect, write, sendEarly, unauthenticated } = open()
     for (let n = 0; n < 5; n++) write()
     for (const packets of [3, 10, 5, 10, 4]) sendEarly(packets)
@@ -46,7 +46,7 @@ describe('packets sent before authentication', () => {
     expect(written).toBeGreaterThan(5)
   })
 
-  it('packets sent before authentication are discarded after a retained message was rejected for lack of memory', () => {
+  it('are discarded after a retained message was rejected for lack of memory', () => {
     const { core, clock, writer, sendEarly, unauthenticated } = open()
     for (const packets of [10, 10, 10, 10, 4]) sendEarly(packets)
     const retain = (topic: string): unknown => writer.publish(topic, LARGE, { retain: true }).at(-1)
@@ -59,7 +59,7 @@ describe('packets sent before authentication', () => {
 })
 
 describe('a client that is being admitted', () => {
-  it('a client that is being admitted is not evicted because of the will of the connection it replaces', () => {
+  it('is not evicted because of the will of the connection it replaces', () => {
     const scene = openCore({}, { memoryBudget: MB })
     for (let n = 0; n < 10; n++) {
       const successor = scene.connect(`heir ${n}`, PERSISTENT)

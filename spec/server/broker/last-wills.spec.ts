@@ -66,13 +66,13 @@ describe('the will of a session that ends because too many clients are offline',
 })
 
 describe('the will of a client that is too slow for a message', () => {
-  it('the will of a client that is too slow for a message is published after the message has been routed to every subscriber', () => {
+  it('is published after the message has been routed to every subscriber', () => {
     const { first, slow, last } = scene()
     expect(slow.map(({ ended }) => ended)).toEqual([true, true])
     for (const client of [first, last]) expect(topicsOf(client)).toEqual(['news', 'will/one', 'will/two'])
   })
 
-  it('the will of a client that is too slow for a message affects neither other wills nor the publisher when publishing the will fails', () => {
+  it('affects neither other wills nor the publisher when publishing the will fails', () => {
     const fault = new RangeError('a fault')
     const { last, publisher, answer, failures } = scene(topic => {
       if (topic === 'will/one') throw fault
@@ -95,19 +95,19 @@ describe('a client with queued work', () => {
     return { subscriber, client }
   }
 
-  it('a client with queued work completes the work after DISCONNECT and leaves no will', () => {
+  it('completes the work after DISCONNECT and leaves no will', () => {
     const { subscriber, client } = waiting()
     client.say({ cmd: 'disconnect', reasonCode: 0 })
     expect([topicsOf(subscriber), client.ended]).toEqual([['late'], true])
   })
 
-  it('a client with queued work leaves no will when the network fails right after DISCONNECT', () => {
+  it('leaves no will when the network fails right after DISCONNECT', () => {
     const { subscriber, client } = waiting()
     client.sayAndVanish({ cmd: 'disconnect', reasonCode: 0 })
     expect(topicsOf(subscriber)).toEqual([])
   })
 
-  it('a client with queued work leaves a will after a DISCONNECT that requests the will, or without DISCONNECT', () => {
+  it('leaves a will after a DISCONNECT that requests the will, or without DISCONNECT', () => {
     for (const leave of ['goodbye with will', 'break'] as const) {
       const { subscriber, client } = waiting()
       if (leave === 'break') client.lose()

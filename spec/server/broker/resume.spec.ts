@@ -27,7 +27,7 @@ async function acknowledgeAll(client: TestClient): Promise<void> {
 }
 
 describe('a resumed session', () => {
-  it('a resumed session processes acknowledgements and requests during a large retransmission of QoS 2 messages', async () => {
+  it('processes acknowledgements and requests during a large retransmission of QoS 2 messages', async () => {
     const { store } = await openStore()
     const before = await TestClient.connect(store.url, 'alice', {
       ...PERSISTENT,

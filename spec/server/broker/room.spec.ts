@@ -9,7 +9,7 @@ const SMALL_BUDGET = 300_000
 describe('a large CONNECT', () => {
   const properties = { userProperties: { a: LARGE } }
 
-  it('a large CONNECT is charged to the memory budget until its connection ends', async () => {
+  it('is charged to the memory budget until its connection ends', async () => {
     const broker = await openBroker()
     const peer = await TestClient.connect(urlOf(broker), 'large', { properties })
     expect(broker.stats.bufferedBytes).toBeGreaterThan(LARGE.length)
@@ -18,7 +18,7 @@ describe('a large CONNECT', () => {
     expect(broker.stats.bufferedBytes).toBe(0)
   })
 
-  it('a large CONNECT is rejected when the memory budget is exhausted', async () => {
+  it('is rejected when the memory budget is exhausted', async () => {
     const broker = await openBroker({ memoryBudget: SMALL_BUDGET })
     await TestClient.connect(urlOf(broker), 'first', { properties })
     const [, { reasonCode }] = await TestClient.greet(urlOf(broker), 'second', { properties })
@@ -28,7 +28,7 @@ describe('a large CONNECT', () => {
 })
 
 describe('a PUBLISH that exceeds the memory budget', () => {
-  it('a PUBLISH that exceeds the memory budget is not acknowledged over MQTT 3.1.1, because an acknowledgement would confirm the message', async () => {
+  it('is not acknowledged over MQTT 3.1.1, because an acknowledgement would confirm the message', async () => {
     const broker = await openBroker({ memoryBudget: 1_000 })
     const peer = await TestClient.connect(urlOf(broker), 'old', { protocolVersion: 4 })
     const payload = 'x'.repeat(2_000)
@@ -39,7 +39,7 @@ describe('a PUBLISH that exceeds the memory budget', () => {
 })
 
 describe('DISCONNECT', () => {
-  it('DISCONNECT is processed while many messages are unacknowledged, and discards the will', async () => {
+  it('is processed while many messages are unacknowledged, and discards the will', async () => {
     const broker = await openBroker()
     const observer = await TestClient.connect(urlOf(broker), 'observer')
     await observer.subscribe('will')

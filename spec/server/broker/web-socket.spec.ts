@@ -3,7 +3,7 @@ import { WebSocket } from 'ws'
 import { openBroker } from '../../support/open-broker.js'
 
 describe('a WebSocket', () => {
-  it('a WebSocket connection does not charge pings to the shared memory budget', async () => {
+  it('connection does not charge pings to the shared memory budget', async () => {
     const broker = await openBroker()
     const socket = new WebSocket(`ws://127.0.0.1:${broker.wsPort}`, 'mqtt')
     await new Promise(resolve => socket.once('open', resolve))

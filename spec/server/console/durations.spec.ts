@@ -35,7 +35,7 @@ describe('Durations', () => {
     expect(durations.take()).toBeUndefined()
   })
 
-  it('durations below a microsecond and above an hour count as these limits', () => {
+  it('below a microsecond and above an hour count as these limits', () => {
     const durations = new Durations()
     durations.record(0)
     expect(durations.take()?.max).toBe(0.001)

@@ -122,7 +122,7 @@ describe('The page', () => {
     })
   })
 
-  it('page files accept only GET and HEAD', async () => {
+  it('files accept only GET and HEAD', async () => {
     const console = await open()
     expect(await rawRequest(console, '/', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' })
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {

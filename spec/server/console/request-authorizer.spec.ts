@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openConsole, pageOf, rawRequest } from './open-console.js'
 
 describe('The token', () => {
-  it('the token consists of 32 random bytes', async () => {
+  it('consists of 32 random bytes', async () => {
     const [a, b] = [await openConsole(), await openConsole()]
     // The token has 32 bytes.
     expect(a.server.token).toMatch(/^[\w-]{43}$/)

@@ -51,7 +51,7 @@ const deepFreeze = <T extends object>(value: T): T => {
 }
 
 describe('apply', () => {
-  it('apply does not mutate its arguments', () => {
+  it('does not mutate its arguments', () => {
     fc.assert(
       fc.property(anyInput, ([stored, command, at]) => {
         const before = serialize(stored, command, at)
@@ -62,7 +62,7 @@ describe('apply', () => {
     )
   })
 
-  it('apply is deterministic', () => {
+  it('is deterministic', () => {
     fc.assert(
       fc.property(anyInput, ([stored, command, at]) => {
         expect(apply(stored, command, at)).toEqual(apply(stored, command, at))

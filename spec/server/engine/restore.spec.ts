@@ -220,7 +220,7 @@ function live(
 }
 
 describe('A dump', () => {
-  it('a dump that is loaded into a new store reproduces the original', () => {
+  it('that is loaded into a new store reproduces the original', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), fc.nat(50), (history, later) => {
         const [old, fresh] = [new Engine<string>(), new Engine<string>()]

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Watchers } from '../../../src/server/engine/watchers.js'
 
 describe('Watchers', () => {
-  it('the watchers of a key are returned in order of registration', () => {
+  it('of a key are returned in order of registration', () => {
     const watchers = new Watchers<string>()
     watchers.add('bob', 'k')
     watchers.add('alice', 'k')

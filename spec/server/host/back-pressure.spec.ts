@@ -98,7 +98,7 @@ describe('a client with more requests in flight than responses it can read', () 
 describe('a client that does not read', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it('a client that does not read is not read without limit either', { tags: 'slow' }, async () => {
+  it('is not read without limit either', { tags: 'slow' }, async () => {
     shortenStallTimeout()
     const { store } = await open()
     const client = await connect(store)
@@ -112,7 +112,7 @@ describe('a client that does not read', () => {
     expect(bytes).toBeLessThan(4 * 1024 * 1024)
   })
 
-  it('a client that does not read is disconnected as too slow when more than 16 MiB of notifications are queued', async () => {
+  it('is disconnected as too slow when more than 16 MiB of notifications are queued', async () => {
     const { store, writer } = await open()
     const client = await connect(store)
     client.send(requestPacket('alice', command('KEYNOTIFY k'), 1))
@@ -140,7 +140,7 @@ describe('a client with many unacknowledged messages', () => {
 
   const HALF = LIMIT.queuedBytes / 2 / VALUE.length
 
-  it('a client with many unacknowledged messages gets further responses only after acknowledging some, but PINGRESP immediately', async () => {
+  it('gets further responses only after acknowledging some, but PINGRESP immediately', async () => {
     const { store } = await open()
     const client = await connect(store, PERSISTENT)
     client.send(...numbers(100).map(get))
@@ -157,7 +157,7 @@ describe('a client with many unacknowledged messages', () => {
     expect(client.all('puback').map(({ messageId }) => messageId)).toEqual(numbers(100))
   })
 
-  it('a client with many unacknowledged messages is served in order, regardless of its other packets', async () => {
+  it('is served in order, regardless of its other packets', async () => {
     const { store } = await open()
     const client = await connect(store, PERSISTENT)
     client.send(...numbers(HALF + 2).map(get))
@@ -173,7 +173,7 @@ describe('a client with many unacknowledged messages', () => {
     expect([client.publishes.length, store.stats.keys]).toEqual([HALF + 2, 2])
   })
 
-  it('a client with many unacknowledged messages can disconnect before acknowledging', async () => {
+  it('can disconnect before acknowledging', async () => {
     const { store } = await open()
     const heir = await TestClient.connect(store.url, 'heir')
     await heir.subscribe('wills')
@@ -188,7 +188,7 @@ describe('a client with many unacknowledged messages', () => {
     expect(heir.publishes).toEqual([])
   })
 
-  it('a client with many unacknowledged messages is still read with more than 1 MiB of queued requests, because acknowledgements may follow them', async () => {
+  it('is still read with more than 1 MiB of queued requests, because acknowledgements may follow them', async () => {
     const { store } = await open()
     const client = await connect(store, PERSISTENT)
     client.send(...numbers(HALF).map(get))
@@ -203,7 +203,7 @@ describe('a client with many unacknowledged messages', () => {
     await client.came('publish', HALF + 20)
   })
 
-  it('a client with many unacknowledged messages loses its connection and session above the limit of queued notifications', {
+  it('loses its connection and session above the limit of queued notifications', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {
@@ -227,7 +227,7 @@ describe('a client with many unacknowledged messages', () => {
     await set()
   })
 
-  it('a client with many unacknowledged messages keeps its connection if the session ends with the connection, because nothing is queued then', {
+  it('keeps its connection if the session ends with the connection, because nothing is queued then', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {

@@ -20,7 +20,7 @@ async function connectPlain(url: string, clientId: string, options: object = {})
 describe('names of JavaScript object properties', () => {
   const NAMES = ['constructor', 'toString', 'hasOwnProperty', '__proto__']
 
-  it.each(NAMES)('names of JavaScript object properties are valid client ids: %s', async name => {
+  it.each(NAMES)('are valid client ids: %s', async name => {
     const { store } = await openStore()
     const first = await connectPlain(store.url, name)
     expect(first.connected).toBe(true)
@@ -30,7 +30,7 @@ describe('names of JavaScript object properties', () => {
     expect(store.clientIds).toEqual([name, 'other'])
   })
 
-  it.each(NAMES)('names of JavaScript object properties are either valid topics or rejected: %s', async name => {
+  it.each(NAMES)('are either valid topics or rejected: %s', async name => {
     const { store } = await openStore()
     for (const topics of [[name], [name, 'ordinary'], ['ordinary', name, 'other']]) {
       const client = await lazyClient(store.url)
@@ -47,7 +47,7 @@ describe('names of JavaScript object properties', () => {
 })
 
 describe('a client with too many subscriptions', () => {
-  it('a client with too many subscriptions stays connected, and its further subscriptions are rejected', async () => {
+  it('stays connected, and its further subscriptions are rejected', async () => {
     const { store } = await openStore()
     const client = await connectPlain(store.url, 'alice')
     for (let batch = 0; batch < 10; batch++) {
@@ -69,7 +69,7 @@ const lazyClient = async (url: string): Promise<TestClient> => TestClient.connec
 const HOT = { topic: 'hot', qos: 1 } as const
 
 describe('a session that was ended', () => {
-  it('a session that was ended leaves no messages to the next session of its client id, even if that session starts immediately', async () => {
+  it('leaves no messages to the next session of its client id, even if that session starts immediately', async () => {
     const { store } = await openStore()
     const first = await lazyClient(store.url)
     await first.subscribe(HOT)
@@ -83,7 +83,7 @@ describe('a session that was ended', () => {
 })
 
 describe('a session that never acknowledges', () => {
-  it('a session that never acknowledges ends with reason code 151 above the limit of queued messages, and other clients are not affected', {
+  it('ends with reason code 151 above the limit of queued messages, and other clients are not affected', {
     timeout: 60_000,
   }, async () => {
     const { store } = await openStore()

@@ -21,14 +21,14 @@ Object.assign(LIMIT, { closeTimeoutMs: 500 })
 const portOf = (url: string): number => Number(new URL(url).port)
 
 describe('closing a store', () => {
-  it('closing a store sends DISCONNECT 139 to every client over TCP and WebSocket', async () => {
+  it('sends DISCONNECT 139 to every client over TCP and WebSocket', async () => {
     const { store } = await openStore()
     const clients = [await StoreClient.ready(store.url, 'alice'), await StoreClient.ready(store.wsUrl, 'bob')]
     await store.close()
     for (const client of clients) expect(await client.dismissed()).toBe(SHUTTING_DOWN)
   })
 
-  it('closing a store frees both ports', async () => {
+  it('frees both ports', async () => {
     const { store } = await openStore({ port: await freePort(), wsPort: await freePort() })
     await StoreClient.ready(store.url, 'alice')
     await store.close()
@@ -41,7 +41,7 @@ describe('closing a store', () => {
     }
   })
 
-  it('closing a store leaves no timers and no sockets behind', { tags: 'slow' }, async () => {
+  it('leaves no timers and no sockets behind', { tags: 'slow' }, async () => {
     const held = (): string[] => process.getActiveResourcesInfo().filter(name => /^(Timeout|TCP)/.test(name))
     await eventually(() => held().length === 0)
     const { store, clock } = await openStore()
@@ -57,7 +57,7 @@ describe('closing a store', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('closing a store with requests in flight leaves no timers behind', async () => {
+  it('with requests in flight leaves no timers behind', async () => {
     const { store, clock } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
     const sent = Array.from({ length: 500 }, async (_, i) =>
@@ -69,7 +69,7 @@ describe('closing a store', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('closing a store can be repeated, even concurrently', async () => {
+  it('can be repeated, even concurrently', async () => {
     const { store } = await openStore()
     await StoreClient.ready(store.url, 'alice')
     await Promise.all([store.close(), store.close()])
@@ -87,7 +87,7 @@ describe('closing a store', () => {
   it.each([
     ['has sent nothing', Buffer.alloc(0)],
     ['has sent half a CONNECT', connect('raw').subarray(0, 8)],
-  ])('closing a store does not wait for a TCP connection that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
+  ])('does not wait for a TCP connection that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
     const { store } = await openStore()
     const raw = await RawSocket.open(store.url)
     await raw.send(said)
@@ -100,16 +100,12 @@ describe('closing a store', () => {
     ['has sent nothing', ''],
     ['has not finished its HTTP request', 'GET / HTTP/1.1\r\n'],
     ['has only sent the WebSocket upgrade', UPGRADE],
-  ])(
-    'closing a store does not wait for a connection to the WebSocket port that %s',
-    BEFORE_CONNECT_TIMEOUT,
-    async (_, said) => {
-      const { store } = await openStore()
-      const raw = await RawSocket.open(store.wsUrl)
-      await raw.send(said)
-      await StoreClient.ready(store.wsUrl, 'alice')
-      await store.close()
-      await raw.closed
-    },
-  )
+  ])('does not wait for a connection to the WebSocket port that %s', BEFORE_CONNECT_TIMEOUT, async (_, said) => {
+    const { store } = await openStore()
+    const raw = await RawSocket.open(store.wsUrl)
+    await raw.send(said)
+    await StoreClient.ready(store.wsUrl, 'alice')
+    await store.close()
+    await raw.closed
+  })
 })

@@ -29,7 +29,7 @@ authorizationPolicies:
 `
 
 describe('events of a client', () => {
-  it('events of a client trace each request from the call to its response, without its value', async () => {
+  it('trace each request from the call to its response, without its value', async () => {
     const { store } = await openStore({ clock: systemClock })
     const started = listen('tracing:rx-statestore:request:start')
     const ended = listen('tracing:rx-statestore:request:asyncEnd')
@@ -40,7 +40,7 @@ describe('events of a client', () => {
     expect(JSON.stringify([started, ended])).not.toContain('secret')
   })
 
-  it('events of a client report a failed request with its error, and a dropped one as cancelled', async () => {
+  it('report a failed request with its error, and a dropped one as cancelled', async () => {
     const { store } = await openStore({ clock: systemClock })
     const failed = listen('tracing:rx-statestore:request:error')
     const ended = listen('tracing:rx-statestore:request:asyncEnd')
@@ -53,7 +53,7 @@ describe('events of a client', () => {
     expect(ended.at(-1)).toMatchObject({ outcome: 'cancelled' })
   })
 
-  it('events of a client send the user properties that a subscriber sets, and pass those of the store on to notifications', async () => {
+  it('send the user properties that a subscriber sets, and pass those of the store on to notifications', async () => {
     const { store } = await openStore({ clock: systemClock })
     const parent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const received = listen('tracing:rx-statestore:server:request:start')
@@ -81,7 +81,7 @@ describe('events of a client', () => {
     })
   })
 
-  it('events of a client never replace the properties of the protocol by those of a subscriber', async () => {
+  it('never replace the properties of the protocol by those of a subscriber', async () => {
     const { store } = await openStore({ clock: systemClock })
     onTestFinished(
       subscribe('tracing:rx-statestore:request:start', ({ properties }) => {
@@ -92,7 +92,7 @@ describe('events of a client', () => {
     expect(await client.key('a', text).set('1')).toMatchObject({ applied: true })
   })
 
-  it('events of a client drop user properties that cannot be sent, and report the first one once', async () => {
+  it('drop user properties that cannot be sent, and report the first one once', async () => {
     const { store } = await openStore({ clock: systemClock })
     const client = openClient(store.url, { clientId: 'alice' })
     const reported: string[] = []
@@ -123,7 +123,7 @@ describe('events of a client', () => {
     expect(faults).toMatchObject([{ code: 'argument' }])
   })
 
-  it('events of a client report connections and the freshness of watches', async () => {
+  it('report connections and the freshness of watches', async () => {
     const { store } = await openStore({ clock: systemClock })
     const connections = listen('rx-statestore:connection')
     const watches = listen('rx-statestore:watch')
@@ -150,7 +150,7 @@ describe('events of a client', () => {
     ])
   })
 
-  it('events of a client report leases that are held and lost', async () => {
+  it('report leases that are held and lost', async () => {
     const { store } = await openStore({ clock: systemClock })
     const leases = listen('rx-statestore:lease')
     const client = openClient(store.url, { clientId: 'alice' })
@@ -162,7 +162,7 @@ describe('events of a client', () => {
 })
 
 describe('events of a store', () => {
-  it('events of a store trace each request from its arrival to its response, with the outcome', async () => {
+  it('trace each request from its arrival to its response, with the outcome', async () => {
     const { store } = await openStore({ clock: systemClock })
     const ended = listen('tracing:rx-statestore:server:request:asyncEnd')
     const failed = listen('tracing:rx-statestore:server:request:error')
@@ -178,7 +178,7 @@ describe('events of a store', () => {
     expect(failed).toHaveLength(2)
   })
 
-  it('events of a store report each change with its kind and the number of notified clients', async () => {
+  it('report each change with its kind and the number of notified clients', async () => {
     const clock = new ManualClock(Date.now())
     const { store } = await openStore({ clock })
     const changes = listen('rx-statestore:server:change')
@@ -201,7 +201,7 @@ describe('events of a store', () => {
     ])
   })
 
-  it('events of a store report the entries and flushes of a log on disk', async () => {
+  it('report the entries and flushes of a log on disk', async () => {
     const data = temporaryFolder()
     const log = listen('rx-statestore:log')
     const { store } = await openStore({ data, clock: systemClock })
@@ -212,7 +212,7 @@ describe('events of a store', () => {
     expect(log.find(({ type }) => type === 'flushed')).toMatchObject({ bytes: expect.any(Number) })
   })
 
-  it('events of a store report the connections of clients with the cause of their end', async () => {
+  it('report the connections of clients with the cause of their end', async () => {
     const { store } = await openStore({ clock: systemClock })
     const events = listen('rx-statestore:server:connection')
     await StoreClient.ready(store.url, 'raw')
@@ -230,7 +230,7 @@ describe('events of a store', () => {
     ])
   })
 
-  it('events of a store report a connection that a limit ends, with the name of the limit', async () => {
+  it('report a connection that a limit ends, with the name of the limit', async () => {
     const { store } = await openStore({ maxConnections: 1 })
     const events = listen('rx-statestore:server:connection')
     await StoreClient.ready(store.url, 'raw')
@@ -240,7 +240,7 @@ describe('events of a store', () => {
     expect(events[1]).toMatchObject({ type: 'cut', limit: 'connections', address: '127.0.0.1', listener: 'mqtt' })
   })
 
-  it('events of a store report logins and rejections, even without a subscriber of the audit log', async () => {
+  it('report logins and rejections, even without a subscriber of the audit log', async () => {
     const access = listen('rx-statestore:server:access')
     const { store } = await openStore({ policy: POLICY, clock: systemClock })
     const client = openClient(store.url, { clientId: 'reader' })
@@ -251,7 +251,7 @@ describe('events of a store', () => {
     ])
   })
 
-  it('events of a store report the messages that the broker receives and sends', async () => {
+  it('report the messages that the broker receives and sends', async () => {
     const { store } = await openStore({ clock: systemClock })
     const messages = listen('rx-statestore:server:publish')
     const client = openClient(store.url, { clientId: 'alice' })

@@ -110,14 +110,14 @@ describe('a store whose clock was set back by an hour', () => {
 })
 
 describe('the drift of a store', () => {
-  it('the drift of a store is zero after a write by a client whose clock is almost a minute ahead', async () => {
+  it('is zero after a write by a client whose clock is almost a minute ahead', async () => {
     const { store, drifts } = await open()
     const early = openClient(store.url, { clock: new ManualClock(Date.now() + 55_000) })
     await firstValueFrom(early.key('k', text).set('v'))
     expect([store.drift, drifts.values]).toEqual([0, []])
   })
 
-  it('the drift of a store survives a restart that keeps the keys, and ends when a restart loses them', async () => {
+  it('survives a restart that keeps the keys, and ends when a restart loses them', async () => {
     const { store, clock, client, drifts } = await open()
     const write = () => firstValueFrom(client.key('k', text).set('v'))
     clock.jump(DAY)
@@ -133,7 +133,7 @@ describe('the drift of a store', () => {
     expect([drifts.values, store.drift]).toEqual([[DAY, 0], 0])
   })
 
-  it('the drift of a store ends if its dump is loaded into an empty store, whose versions begin at the current time', async () => {
+  it('ends if its dump is loaded into an empty store, whose versions begin at the current time', async () => {
     const { store, clock, client } = await open()
     clock.jump(DAY)
     await firstValueFrom(client.key('k', text).set('v'))
@@ -144,7 +144,7 @@ describe('the drift of a store', () => {
     expect(store.drift).toBe(0)
   })
 
-  it('the drift of a store does not prevent the store from loading its own dump, including tokens', async () => {
+  it('does not prevent the store from loading its own dump, including tokens', async () => {
     const { store, clock, client } = await open()
     clock.jump(DAY)
     const token = String((await firstValueFrom(client.key('lock', text).set('me'))).version)

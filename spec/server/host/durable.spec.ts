@@ -21,7 +21,7 @@ async function start(data: string, options: Parameters<typeof serve>[0] = {}) {
 }
 
 describe('a store with a directory', () => {
-  it('a store with a directory recovers values, versions, expiry, tokens and the version clock on the next start', async () => {
+  it('recovers values, versions, expiry, tokens and the version clock on the next start', async () => {
     const data = directory()
     const one = await start(data)
     const { version } = await one.client.request(command('SET k v PX 5000'), { timestamp: NOW, fencingToken: NOW })
@@ -38,7 +38,7 @@ describe('a store with a directory', () => {
     expect((await two.client.request(command('GET k'))).text).toBe('$-1\r\n')
   })
 
-  it('a store with a directory deletes keys that expired before the start', async () => {
+  it('deletes keys that expired before the start', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v PX 5000'), { timestamp: NOW })
@@ -47,7 +47,7 @@ describe('a store with a directory', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('a store with a directory restarts with or without its keys', async () => {
+  it('restarts with or without its keys', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v'), { timestamp: NOW })
@@ -59,7 +59,7 @@ describe('a store with a directory', () => {
     expect(await checkDirectory(data)).toMatchObject({ keys: 0, torn: 0 })
   })
 
-  it('a store with a directory ends a load that coincides with a restart, and accepts the next load', async () => {
+  it('ends a load that coincides with a restart, and accepts the next load', async () => {
     const { store } = await start(directory())
     const loading = store.load([{ key: 'a', value: '1' }])
     // It depends on the event loop whether the load was appended before the restart.
@@ -73,7 +73,7 @@ describe('a store with a directory', () => {
     expect(await store.load([{ key: 'b', value: '2' }])).toMatchObject({ loaded: 1 })
   })
 
-  it('a store with a directory reports the progress of its recovery', async () => {
+  it('reports the progress of its recovery', async () => {
     const data = directory()
     const one = await start(data)
     await one.store.load(Array.from({ length: 3_000 }, (_, i) => ({ key: `k${i}`, value: 'v'.repeat(1_000) })))
@@ -88,7 +88,7 @@ describe('a store with a directory', () => {
     expect(read.at(-1)).toBeLessThanOrEqual(of)
   })
 
-  it('a store with a directory keeps a loaded dump', async () => {
+  it('keeps a loaded dump', async () => {
     const data = directory()
     const one = await start(data)
     await one.store.load([
@@ -122,7 +122,7 @@ describe('a store with a directory', () => {
     },
   )
 
-  it('a store with a directory starts with a warning if the directory contains an unknown file', async () => {
+  it('starts with a warning if the directory contains an unknown file', async () => {
     const data = directory()
     const one = await start(data)
     await one.client.request(command('SET k v'), { timestamp: NOW })
@@ -140,7 +140,7 @@ describe('a store with a directory', () => {
     expect(readFileSync(join(data, 'notes.txt'), 'utf8')).toBe('to do')
   })
 
-  it('a store with a directory rejects a directory in use, and the error names the process', async () => {
+  it('rejects a directory in use, and the error names the process', async () => {
     const data = directory()
     await start(data)
     await expect(serve({ port: 0, wsPort: 0, data })).rejects.toMatchObject({
@@ -150,7 +150,7 @@ describe('a store with a directory', () => {
     await expect(checkDirectory(data)).rejects.toMatchObject({ code: 'in-use' })
   })
 
-  it('a store with a directory creates files that only the owner can read, and removes the lock', async () => {
+  it('creates files that only the owner can read, and removes the lock', async () => {
     const data = directory()
     const { store, client } = await start(data)
     await client.request(command('SET secret v'), { timestamp: NOW })
@@ -160,13 +160,13 @@ describe('a store with a directory', () => {
   })
 
   it.each([{ data: '' }, { persist: 'all' }, { persistKeys: ['a'] }, { data: 'd', persistKeys: ['a'] }] as const)(
-    'a store with a directory rejects the options %j',
+    'rejects the options %j',
     async options => {
       await expect(serve({ port: 0, wsPort: 0, ...options })).rejects.toMatchObject({ code: 'argument' })
     },
   )
 
-  it('a store with a directory answers the requests of one connection in order', async () => {
+  it('answers the requests of one connection in order', async () => {
     const { client } = await start(directory())
     const answers = await Promise.all(
       ['SET k 1', 'GET k', 'SET k 2', 'GET k', 'DEL k', 'GET k'].map(async words =>

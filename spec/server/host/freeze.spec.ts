@@ -132,7 +132,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
 describe('freezing', () => {
   const open = async (): Promise<{ store: StoreServer; clock: ManualClock }> => openStore()
 
-  it('freezing reports its end, and the latest call determines the end', async () => {
+  it('reports its end, and the latest call determines the end', async () => {
     const { store, clock } = await open()
     expect(store.frozenUntil).toBeUndefined()
     store.freeze(1_000)
@@ -145,7 +145,7 @@ describe('freezing', () => {
     expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
   })
 
-  it('freezing for 0 ms ends the freeze, and is permitted when the store is not frozen', async () => {
+  it('for 0 ms ends the freeze, and is permitted when the store is not frozen', async () => {
     const { store, clock } = await open()
     store.freeze(0)
     store.freeze(1_000)
@@ -153,7 +153,7 @@ describe('freezing', () => {
     expect([store.frozenUntil, clock.pending]).toEqual([undefined, 0])
   })
 
-  it('freezing a hundred times in a row has no effect after the freeze has ended', async () => {
+  it('a hundred times in a row has no effect after the freeze has ended', async () => {
     const { store } = await open()
     const alice = await StoreClient.ready(store.url, 'alice')
     for (let n = 0; n < 100; n++) {
@@ -217,13 +217,13 @@ describe('freezing', () => {
     expect(refused).toBe(520 - 511)
   })
 
-  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('freezing for %s ms is rejected', async ms => {
+  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('for %s ms is rejected', async ms => {
     const { store } = await open()
     expect(() => store.freeze(ms)).toThrow(expect.objectContaining({ code: 'argument' }))
     expect(store.frozenUntil).toBeUndefined()
   })
 
-  it('freezing a closed store is rejected', async () => {
+  it('a closed store is rejected', async () => {
     const { store, clock } = await open()
     store.freeze(1_000)
     await store.close()

@@ -45,18 +45,15 @@ describe('a client that does not send MQTT', () => {
     'a filter that is none': [CONNECT, subscribe(['news/#/more'])],
   }
 
-  it.each(Object.entries(NOT_MQTT))(
-    'a client that does not send MQTT is disconnected, and other clients are not affected: %s',
-    async (_, chunks) => {
-      const { store, observer } = await open()
-      const raw = await RawSocket.open(store.url)
-      for (const chunk of chunks) await raw.send(chunk)
-      await raw.closed
-      await expectUnharmed(store, observer)
-    },
-  )
+  it.each(Object.entries(NOT_MQTT))('is disconnected, and other clients are not affected: %s', async (_, chunks) => {
+    const { store, observer } = await open()
+    const raw = await RawSocket.open(store.url)
+    for (const chunk of chunks) await raw.send(chunk)
+    await raw.closed
+    await expectUnharmed(store, observer)
+  })
 
-  it('a client that does not send MQTT does not affect other clients, regardless of the bytes that it sends', async () => {
+  it('does not affect other clients, regardless of the bytes that it sends', async () => {
     const { store, observer } = await open()
     for (let seed = 1; seed <= 60; seed++) {
       const raw = await RawSocket.open(store.url)
@@ -70,20 +67,17 @@ describe('a client that does not send MQTT', () => {
 
   const PIECES = { CONNECT, 'CONNECT and PUBLISH': Buffer.concat([CONNECT, publish('news', 'hello')]) }
 
-  it.each(Object.entries(PIECES))(
-    'a client that does not send MQTT does not affect other clients with %s truncated at any byte',
-    async (_, whole) => {
-      const { store, observer } = await open()
-      for (let length = 0; length <= whole.length; length++) {
-        const raw = await RawSocket.open(store.url)
-        await raw.send(whole.subarray(0, length))
-        raw.reset()
-      }
-      await expectUnharmed(store, observer)
-      await eventually(() => store.clientIds.length === 1)
-      expect(store.clientIds).toEqual(['observer'])
-    },
-  )
+  it.each(Object.entries(PIECES))('does not affect other clients with %s truncated at any byte', async (_, whole) => {
+    const { store, observer } = await open()
+    for (let length = 0; length <= whole.length; length++) {
+      const raw = await RawSocket.open(store.url)
+      await raw.send(whole.subarray(0, length))
+      raw.reset()
+    }
+    await expectUnharmed(store, observer)
+    await eventually(() => store.clientIds.length === 1)
+    expect(store.clientIds).toEqual(['observer'])
+  })
 
   it('a client that never completes a packet does not affect other clients', async () => {
     const { store, observer } = await open()
@@ -96,7 +90,7 @@ describe('a client that does not send MQTT', () => {
 })
 
 describe('a slow client', () => {
-  it('a slow client may send its packets byte by byte', async () => {
+  it('may send its packets byte by byte', async () => {
     const { store } = await openStore()
     const reader = await StoreClient.connect(store.url, 'reader')
     await reader.subscribe('news')
@@ -107,7 +101,7 @@ describe('a slow client', () => {
     expect(message?.text).toBe('hello')
   })
 
-  it('a slow client that does not read is disconnected, and other clients do not wait for it', async () => {
+  it('that does not read is disconnected, and other clients do not wait for it', async () => {
     const { store } = await openStore()
     const [slow, writer] = [await StoreClient.ready(store.url, 'slow'), await StoreClient.ready(store.url, 'writer')]
     await slow.request(command('KEYNOTIFY key'))

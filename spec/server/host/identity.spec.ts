@@ -24,7 +24,7 @@ const [BAD_CREDENTIALS, NOT_AUTHORIZED, BAD_METHOD, UNAVAILABLE, RATE] = [0x86, 
 const QUOTA_EXCEEDED = 151
 
 describe('a store with authentication', () => {
-  it('a store with authentication accepts valid credentials, and passes all their details to `authenticate`', async () => {
+  it('accepts valid credentials, and passes all their details to `authenticate`', async () => {
     const requests: LoginRequest[] = []
     const authenticate: Authenticate = request => {
       requests.push(request)
@@ -41,7 +41,7 @@ describe('a store with authentication', () => {
     expect(second?.clientId).not.toBe('')
   })
 
-  it('a store with authentication rejects a user name of more than 4,096 characters', async () => {
+  it('rejects a user name of more than 4,096 characters', async () => {
     const { store } = await openStore({ authenticate: ({ username = '' }) => ({ principal: { username } }) })
     await StoreClient.ready(store.url, 'c', as('x'.repeat(4_096)))
     expect(await turnedAway(store.url, 'd', as('x'.repeat(4_097)))).toBe(BAD_CREDENTIALS)
@@ -51,19 +51,19 @@ describe('a store with authentication', () => {
     ['a wrong password', { username: 'alice', password: 'wrong' }, BAD_CREDENTIALS],
     ['a client without credentials', {}, NOT_AUTHORIZED],
     ['an unknown authentication method', { properties: { authenticationMethod: 'riddles' } }, BAD_METHOD],
-  ])('a store with authentication rejects %s', async (_, options, code) => {
+  ])('rejects %s', async (_, options, code) => {
     const { store } = await openSecured()
     expect(await turnedAway(store.url, 'c', options)).toBe(code)
     expect(store.clientIds).toEqual([])
   })
 
-  it('a store with authentication rejects MQTT 3.1.1 clients with the return codes of MQTT 3.1.1', async () => {
+  it('rejects MQTT 3.1.1 clients with the return codes of MQTT 3.1.1', async () => {
     const { store } = await openSecured()
     expect(await turnedAway(store.url, 'c', { protocolVersion: 4, username: 'alice', password: 'wrong' })).toBe(4)
     expect(await turnedAway(store.url, 'c', { protocolVersion: 4 })).toBe(5)
   })
 
-  it('a store with authentication accepts clients without credentials if configured, but no client with a wrong password', async () => {
+  it('accepts clients without credentials if configured, but no client with a wrong password', async () => {
     const { store } = await openSecured({ allowAnonymous: true })
     await StoreClient.ready(store.url, 'c')
     expect(await turnedAway(store.url, 'd', { username: 'alice', password: 'wrong' })).toBe(BAD_CREDENTIALS)
@@ -80,13 +80,10 @@ describe('a store with authentication', () => {
     ['returns null', () => JSON.parse('null')],
     ['returns an invalid principal', () => JSON.parse('{ "principal": { "username": 7 } }')],
     ['returns attributes without a name', () => ({ principal: { attributes: { role: 'admin' } } })],
-  ])(
-    'a store with authentication rejects the client and keeps running if `authenticate` %s',
-    async (_, authenticate) => {
-      const { store } = await openStore({ authenticate })
-      for (let i = 0; i < 10; i++) expect(await turnedAway(store.url, 'c', as('alice'))).toBe(UNAVAILABLE)
-    },
-  )
+  ])('rejects the client and keeps running if `authenticate` %s', async (_, authenticate) => {
+    const { store } = await openStore({ authenticate })
+    for (let i = 0; i < 10; i++) expect(await turnedAway(store.url, 'c', as('alice'))).toBe(UNAVAILABLE)
+  })
 
   it('the first applicable authentication method decides', async () => {
     const asked: number[] = []
@@ -100,7 +97,7 @@ describe('a store with authentication', () => {
     expect(asked).toEqual([1, 2])
   })
 
-  it('a store with authentication throttles an address with failed logins, even for the correct password', async () => {
+  it('throttles an address with failed logins, even for the correct password', async () => {
     stopMonotonicTime()
     const { store } = await openSecured()
     for (let i = 0; i < 5; i++)
@@ -121,7 +118,7 @@ describe('a store with authentication', () => {
     await (await StoreClient.connect(store.url, 'bob', as('bob'))).disconnect()
   })
 
-  it('a store with authentication counts connections and failed logins, both in total and by address', async () => {
+  it('counts connections and failed logins, both in total and by address', async () => {
     stopMonotonicTime()
     const { store } = await openSecured()
     const alice = await StoreClient.ready(store.url, 'c', as('alice'))
@@ -143,7 +140,7 @@ describe('a store with authentication', () => {
     expect([...store.addresses]).toMatchObject([{ ...here, connections: 0 }])
   })
 
-  it('a store with authentication checks few concurrent guesses, and checks none after those have failed', async () => {
+  it('checks few concurrent guesses, and checks none after those have failed', async () => {
     let guesses = 0
     const { store } = await openStore({
       authenticate: async () => {
@@ -158,7 +155,7 @@ describe('a store with authentication', () => {
     expect(guesses).toBeLessThanOrEqual(32)
   })
 
-  it('a store with authentication reports an error of `authenticate` to the operator, writes only its kind to the audit log, and reveals nothing to clients', async () => {
+  it('reports an error of `authenticate` to the operator, writes only its kind to the audit log, and reveals nothing to clients', async () => {
     const error = Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })
     const authenticate: Authenticate = () => {
       throw error
@@ -175,14 +172,14 @@ describe('a store with authentication', () => {
     expect((await fault).error).toBe(error)
   })
 
-  it('a store with authentication limits audit entries that anonymous clients cause', async () => {
+  it('limits audit entries that anonymous clients cause', async () => {
     const { store } = await openSecured()
     const event = firstValueFrom(store.audit$)
     await turnedAway(store.url, 'c'.repeat(2_000), { username: 'u'.repeat(60_000), password: 'x' })
     expect(JSON.stringify(await event).length).toBeLessThan(1_000)
   })
 
-  it('a store with authentication writes no secrets to the audit log', async () => {
+  it('writes no secrets to the audit log', async () => {
     const { store } = await openSecured()
     const events = firstValueFrom(store.audit$.pipe(take(2), toArray()))
     await StoreClient.connect(store.url, 'c', as('alice'))
@@ -197,7 +194,7 @@ describe('a store with authentication', () => {
 })
 
 describe('a client id', () => {
-  it('a client id is reserved for its principal while the session exists', async () => {
+  it('is reserved for its principal while the session exists', async () => {
     const { store } = await openSecured()
     const alice = await StoreClient.ready(store.url, 'panel', as('alice'))
     const outcomes: unknown[] = []
@@ -208,7 +205,7 @@ describe('a client id', () => {
     expect(outcomes).toEqual(Array(2).fill(['mallory', 'refused', 'the client id belongs to another principal']))
   })
 
-  it('a client id is reserved while its client is offline, and no other principal receives the queued messages', async () => {
+  it('is reserved while its client is offline, and no other principal receives the queued messages', async () => {
     const { store } = await openSecured()
     const kept = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await StoreClient.connect(store.url, 'panel', kept)
@@ -221,7 +218,7 @@ describe('a client id', () => {
     expect((await again.arrived(1))[0]?.text).toBe('secret')
   })
 
-  it('a client id is free after its session ends, and the same principal can take it over at any time', async () => {
+  it('is free after its session ends, and the same principal can take it over at any time', async () => {
     const { store } = await openSecured()
     const first = await StoreClient.ready(store.url, 'panel', as('alice'))
     await StoreClient.ready(store.url, 'panel', as('alice'))
@@ -327,13 +324,13 @@ describe('anonymous access', () => {
 })
 
 describe("the library's client", () => {
-  it("the library's client connects with its user name and password", async () => {
+  it('connects with its user name and password', async () => {
     const { store } = await openSecured({ clock: systemClock })
     await using client = connect(store.url, { clientId: 'panel', ...as('alice') })
     expect(await firstValueFrom(client.key('k', text).get())).toMatchObject({ op: 'absent' })
   })
 
-  it("the library's client fails with the reason when its password is wrong", async () => {
+  it('fails with the reason when its password is wrong', async () => {
     const { store } = await openSecured()
     await using client = connect(store.url, { username: 'alice', password: 'wrong' })
     await expect(firstValueFrom(client.key('k', text).get())).rejects.toMatchObject({ code: 'connection-refused' })

@@ -15,7 +15,7 @@ async function* soon(...lines: readonly (DumpLine | string)[]): AsyncGenerator<D
 }
 
 describe('a dump', () => {
-  it('a dump makes a new store equal to the dumped store: values, versions, expiry and fencing tokens', async () => {
+  it('makes a new store equal to the dumped store: values, versions, expiry and fencing tokens', async () => {
     const { store } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('SET k v'), { timestamp: NOW })
@@ -34,7 +34,7 @@ describe('a dump', () => {
     expect([...copy.dump()]).toEqual(lines.slice(0, 1))
   })
 
-  it('a dump is a snapshot even if keys are written while it is read', async () => {
+  it('is a snapshot even if keys are written while it is read', async () => {
     const { store } = await openStore()
     const keys = Array.from({ length: 100 }, (_, at) => ({ key: `k${at}`, value: 'before' }))
     await store.load(keys)
@@ -54,7 +54,7 @@ describe('a dump', () => {
     expect([...store.dump()].map(({ value }) => value)).toEqual(['after', 'after'])
   })
 
-  it('a dump can still be read after the store has closed', async () => {
+  it('can still be read after the store has closed', async () => {
     const { store } = await openStore()
     await store.load([{ key: 'k', value: 'v' }])
     await store.close()
@@ -63,7 +63,7 @@ describe('a dump', () => {
 })
 
 describe('loading', () => {
-  it.each(['url', 'wsUrl'] as const)('loading a dump notifies watchers (%s)', async transport => {
+  it.each(['url', 'wsUrl'] as const)('a dump notifies watchers (%s)', async transport => {
     const { store } = await openStore({ clock: new ManualClock(Date.now()) })
     const client = openClient(store[transport])
     const [a, b] = ['a', 'b'].map(name => record(client.key(name, text).entries$))
@@ -80,7 +80,7 @@ describe('loading', () => {
     expect(store.stats).toMatchObject({ notifications: 4, keys: 1 })
   })
 
-  it('loading a dump gives an older entry a new version, so that watches accept it as a change', async () => {
+  it('a dump gives an older entry a new version, so that watches accept it as a change', async () => {
     const { store } = await openStore({ clock: new ManualClock(Date.now()) })
     const key = openClient(store.url).key('k', text)
     const seen = record(key.entries$)
@@ -93,7 +93,7 @@ describe('loading', () => {
     expect(versions.every((version, at) => at === 0 || version.compareTo(versions[at - 1] ?? version) > 0)).toBe(true)
   })
 
-  it('loading a dump accepts lines that arrive later, and blank lines', async () => {
+  it('a dump accepts lines that arrive later, and blank lines', async () => {
     const { store } = await openStore()
     const lines = soon(
       '{"key":"a","value":"1"}',
@@ -106,7 +106,7 @@ describe('loading', () => {
     expect([...store.dump()].map(({ key, value }) => `${key} ${value}`)).toEqual(['a 1', 'b 2', 'c 3'])
   })
 
-  it('loading a dump restores expiry, and skips expired keys', async () => {
+  it('a dump restores expiry, and skips expired keys', async () => {
     const { store, clock } = await openStore()
     const lines = [
       { key: 'a', value: '', expiresAt: START },
@@ -118,7 +118,7 @@ describe('loading', () => {
     expect([store.stats.keys, clock.pending]).toEqual([0, 0])
   })
 
-  it('loading a dump is atomic: an invalid line prevents the load, and the error has the number of that line', async () => {
+  it('a dump is atomic: an invalid line prevents the load, and the error has the number of that line', async () => {
     const { store } = await openStore()
     await store.load([{ key: 'k', value: 'before' }])
     const message = 'line 4: it is not valid JSON; nothing was loaded'
@@ -128,7 +128,7 @@ describe('loading', () => {
     expect([...store.dump()]).toMatchObject([{ key: 'k', value: 'before' }])
   })
 
-  it('loading a dump changes nothing if there are too many keys or the lines end early', async () => {
+  it('a dump changes nothing if there are too many keys or the lines end early', async () => {
     const { store } = await openStore({ maxKeys: 1, maxBytes: 1_000_000 })
     const two = [
       { key: 'a', value: '' },
@@ -144,7 +144,7 @@ describe('loading', () => {
     expect(store.stats.keys).toBe(0)
   })
 
-  it('loading a dump rejects a fencing token from the future', async () => {
+  it('a dump rejects a fencing token from the future', async () => {
     const { store } = await openStore()
     const [near, far] = [`${START + 60_000}:0:lock`, `${START + 60_001}:0:lock`]
     const message = "line 1: its `fencingToken` is ahead of this machine's clock; nothing was loaded"
@@ -155,7 +155,7 @@ describe('loading', () => {
     expect(await store.load([{ key: 'k', value: '', fencingToken: near }])).toMatchObject({ loaded: 1 })
   })
 
-  it('loading a dump waits for a restart, and the dump is complete afterwards', async () => {
+  it('a dump waits for a restart, and the dump is complete afterwards', async () => {
     const { store } = await openStore()
     const restarted = store.restart({ keys: 'lost' })
     await store.load([{ key: 'k', value: 'v' }])
@@ -164,18 +164,18 @@ describe('loading', () => {
     expect((await alice.request(command('GET k'))).text).toBe('$1\r\nv\r\n')
   })
 
-  it.each([null, 'replace', { replace: 1 }])('loading a dump with the options %j is rejected', async options => {
+  it.each([null, 'replace', { replace: 1 }])('a dump with the options %j is rejected', async options => {
     const { store } = await openStore()
     await expect(Reflect.apply(store.load, store, [[], options])).rejects.toMatchObject({ code: 'argument' })
   })
 
-  it('loading a dump into a closed store is rejected', async () => {
+  it('a dump into a closed store is rejected', async () => {
     const { store } = await openStore()
     await store.close()
     await expect(store.load([])).rejects.toMatchObject({ code: 'closed' })
   })
 
-  it('loading a dump preserves values byte by byte', async () => {
+  it('a dump preserves values byte by byte', async () => {
     const { store } = await openStore({ clock: new ManualClock(Date.now()) })
     const value = Uint8Array.from({ length: 70_000 }, (_, at) => at % 256)
     await store.load([{ key: 'k', bytes: Buffer.from(value).toString('base64') }])

@@ -24,27 +24,24 @@ async function read(store: StoreServer, key: string): Promise<string> {
 }
 
 describe('the broker of a store', () => {
-  it.each([0, 1, 2] as const)(
-    'the broker of a store delivers messages with QoS %i over TCP and WebSocket in order',
-    async qos => {
-      const { store } = await openStore()
-      const [tcp, ws] = [await StoreClient.connect(store.url, 'tcp'), await StoreClient.connect(store.wsUrl, 'ws')]
-      for (const client of [tcp, ws]) await client.subscribe({ topic: 'from/+', qos })
-      const numbers = Array.from({ length: 20 }, (_, i) => String(i))
-      for (const number of numbers) {
-        for (const client of [tcp, ws]) await client.publish(`from/${client.id}`, number, { qos })
+  it.each([0, 1, 2] as const)('delivers messages with QoS %i over TCP and WebSocket in order', async qos => {
+    const { store } = await openStore()
+    const [tcp, ws] = [await StoreClient.connect(store.url, 'tcp'), await StoreClient.connect(store.wsUrl, 'ws')]
+    for (const client of [tcp, ws]) await client.subscribe({ topic: 'from/+', qos })
+    const numbers = Array.from({ length: 20 }, (_, i) => String(i))
+    for (const number of numbers) {
+      for (const client of [tcp, ws]) await client.publish(`from/${client.id}`, number, { qos })
+    }
+    for (const client of [tcp, ws]) {
+      await client.arrived(40)
+      for (const from of ['from/tcp', 'from/ws']) {
+        expect(client.inbox.filter(({ topic }) => topic === from).map(({ text }) => text)).toEqual(numbers)
       }
-      for (const client of [tcp, ws]) {
-        await client.arrived(40)
-        for (const from of ['from/tcp', 'from/ws']) {
-          expect(client.inbox.filter(({ topic }) => topic === from).map(({ text }) => text)).toEqual(numbers)
-        }
-        expect(client.inbox.every(({ packet }) => packet.qos === qos)).toBe(true)
-      }
-    },
-  )
+      expect(client.inbox.every(({ packet }) => packet.qos === qos)).toBe(true)
+    }
+  })
 
-  it('the broker of a store loses neither messages nor responses when both arrive together', async () => {
+  it('loses neither messages nor responses when both arrive together', async () => {
     const { store } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
     await alice.subscribe('noise/+')
@@ -63,7 +60,7 @@ describe('the broker of a store', () => {
 })
 
 describe('MQTT 3.1.1 clients', () => {
-  it('MQTT 3.1.1 clients cannot send requests, and their attempts are not forwarded', async () => {
+  it('cannot send requests, and their attempts are not forwarded', async () => {
     const { store } = await openStore()
     const old = await StoreClient.connect(store.url, 'old', MQTT_3_1_1)
     const modern = await StoreClient.ready(store.url, 'modern')
@@ -76,7 +73,7 @@ describe('MQTT 3.1.1 clients', () => {
 })
 
 describe('a request of a disconnected client', () => {
-  it('a request of a disconnected client is answered when its session resumes, even if the connection broke right after the request', async () => {
+  it('is answered when its session resumes, even if the connection broke right after the request', async () => {
     const { store } = await openStore()
     const before = await StoreClient.ready(store.url, 'alice', PERSISTENT)
     const watching = store.requests$.subscribe(({ clientId }) => store.cut(clientId))
@@ -94,7 +91,7 @@ describe('a request of a disconnected client', () => {
     expect(after.inbox).toHaveLength(1)
   })
 
-  it('a request of a disconnected client is executed if the request is its last will', async () => {
+  it('is executed if the request is its last will', async () => {
     const { store } = await openStore()
     const subscriber = await StoreClient.ready(store.url, 'heir')
     await subscriber.request(command('KEYNOTIFY key'))
@@ -116,7 +113,7 @@ describe('a request of a disconnected client', () => {
     expect(await read(store, 'key')).toBe('$5\r\nvalue\r\n')
   })
 
-  it('a request of a disconnected client registers no watch if the request is its last will', async () => {
+  it('registers no watch if the request is its last will', async () => {
     const { store } = await openStore()
     const subscriber = await StoreClient.connect(store.url, 'heir')
     await subscriber.subscribe('answers')

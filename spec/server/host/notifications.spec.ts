@@ -26,7 +26,7 @@ async function received(client: StoreClient): Promise<string[]> {
 }
 
 describe('a notification', () => {
-  it("a notification has the topic of the protocol's example, QoS 1, a version and a protocol version", async () => {
+  it("has the topic of the protocol's example, QoS 1, a version and a protocol version", async () => {
     const { store } = await openStore()
     const client = await StoreClient.ready(store.url, 'client-id1')
     await watch(client, 'SOMEKEY')
@@ -41,7 +41,7 @@ describe('a notification', () => {
     expect(notification?.text).toBe(SET_NOTIFICATION)
   })
 
-  it('a notification topic has the client id in upper-case Base16 of its UTF-8 bytes', async () => {
+  it('topic has the client id in upper-case Base16 of its UTF-8 bytes', async () => {
     const { store } = await openStore()
     const client = await StoreClient.connect(store.url, 'jörg/#1')
     await client.subscribe('answers')
@@ -51,7 +51,7 @@ describe('a notification', () => {
     expect(topics).toContain('6AC3B672672F2331/command/notify/6A6B')
   })
 
-  it('a notification is sent to registered clients without a subscription', async () => {
+  it('is sent to registered clients without a subscription', async () => {
     const { store } = await openStore()
     const client = await StoreClient.connect(store.url, 'go-client')
     await client.subscribe(responseTopicOf('go-client'))
@@ -61,7 +61,7 @@ describe('a notification', () => {
   })
 
   it.each(['exact', 'one level', '#'])(
-    'a notification is sent only once to a registered client that also has a subscription (%s)',
+    'is sent only once to a registered client that also has a subscription (%s)',
     async how => {
       const { store } = await openStore()
       const client = await StoreClient.connect(store.url, 'alice')
@@ -76,23 +76,20 @@ describe('a notification', () => {
     },
   )
 
-  it.each([0, 1] as const)(
-    'a notification is not repeated when a session resumes (subscribed with QoS %i)',
-    async qos => {
-      const { store } = await openStore()
-      const before = await StoreClient.connect(store.url, 'alice', PERSISTENT)
-      await before.subscribe(responseTopicOf('alice'))
-      await before.subscribe({ topic: notificationTopicOf('alice', 'k'), qos })
-      await watch(before)
-      await change(store)
-      expect(await received(before)).toEqual([notificationTopicOf('alice', 'k')])
-      await before.disconnect()
-      const after = await StoreClient.connect(store.url, 'alice', PERSISTENT)
-      expect(await received(after)).toEqual([])
-    },
-  )
+  it.each([0, 1] as const)('is not repeated when a session resumes (subscribed with QoS %i)', async qos => {
+    const { store } = await openStore()
+    const before = await StoreClient.connect(store.url, 'alice', PERSISTENT)
+    await before.subscribe(responseTopicOf('alice'))
+    await before.subscribe({ topic: notificationTopicOf('alice', 'k'), qos })
+    await watch(before)
+    await change(store)
+    expect(await received(before)).toEqual([notificationTopicOf('alice', 'k')])
+    await before.disconnect()
+    const after = await StoreClient.connect(store.url, 'alice', PERSISTENT)
+    expect(await received(after)).toEqual([])
+  })
 
-  it('a notification is sent to no other client, even to a client that subscribes to #', async () => {
+  it('is sent to no other client, even to a client that subscribes to #', async () => {
     const { store } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
     const spy = await StoreClient.connect(store.url, 'spy')
@@ -106,7 +103,7 @@ describe('a notification', () => {
 })
 
 describe("with notifications 'subscribed', a notification", () => {
-  it("with notifications 'subscribed', a notification is sent only to registered clients with a subscription", async () => {
+  it('is sent only to registered clients with a subscription', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await StoreClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
@@ -118,7 +115,7 @@ describe("with notifications 'subscribed', a notification", () => {
     expect(await received(client)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it("with notifications 'subscribed', a notification is sent only for the subscribed key", async () => {
+  it('is sent only for the subscribed key', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await StoreClient.connect(store.url, 'alice')
     await client.subscribe(responseTopicOf('alice'))
@@ -128,7 +125,7 @@ describe("with notifications 'subscribed', a notification", () => {
     expect(await received(client)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it("with notifications 'subscribed', a notification is not sent after UNSUBSCRIBE", async () => {
+  it('is not sent after UNSUBSCRIBE', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await StoreClient.ready(store.url, 'alice')
     await watch(client)
@@ -148,20 +145,20 @@ describe("with notifications 'subscribed', a notification", () => {
   }
 
   it.each(['#', 'clients/#', '+/+/+/+/+/+/+/+', 'clients/statestore/+/+/616C696365/command/notify/+'])(
-    "with notifications 'subscribed', a notification is sent to a client with the matching subscription %s",
+    'is sent to a client with the matching subscription %s',
     async filter => {
       expect(await receivedWithSubscription(filter)).toEqual([notificationTopicOf('alice', 'k')])
     },
   )
 
   it.each(['+/+', 'clients/+', 'other/#', 'clients/statestore', '+/+/+/+/+/+/+/+/+'])(
-    "with notifications 'subscribed', a notification is not sent to a client with the subscription %s, which does not match",
+    'is not sent to a client with the subscription %s, which does not match',
     async filter => {
       expect(await receivedWithSubscription(filter)).toEqual([])
     },
   )
 
-  it("with notifications 'subscribed', a notification is sent to a client whose subscription belongs to a resumed session", async () => {
+  it('is sent to a client whose subscription belongs to a resumed session', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const before = await StoreClient.ready(store.url, 'alice', PERSISTENT)
     await before.disconnect()
@@ -171,7 +168,7 @@ describe("with notifications 'subscribed', a notification", () => {
     expect(await received(after)).toEqual([notificationTopicOf('alice', 'k')])
   })
 
-  it("with notifications 'subscribed', a notification requires KEYNOTIFY in addition to the subscription", async () => {
+  it('requires KEYNOTIFY in addition to the subscription', async () => {
     const { store } = await openStore({ notifications: 'subscribed' })
     const client = await StoreClient.ready(store.url, 'alice')
     await change(store)

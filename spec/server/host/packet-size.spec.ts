@@ -131,7 +131,7 @@ describe('the maximum packet size of a client', () => {
 })
 
 describe('the maximum packet size', () => {
-  it('the maximum packet size is announced in CONNACK', async () => {
+  it('is announced in CONNACK', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))
@@ -155,7 +155,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(observer)
   })
 
-  it('the maximum packet size includes the header, so a packet of exactly this size is accepted', async () => {
+  it('includes the header, so a packet of exactly this size is accepted', async () => {
     const { store, observer } = await open()
     expect(publish('news', payloadFor(1_000))).toHaveLength(1_000)
     const raw = await RawSocket.open(store.url)
@@ -177,7 +177,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(observer)
   })
 
-  it('the maximum packet size applies before CONNECT', async () => {
+  it('applies before CONNECT', async () => {
     const { store, observer } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('x'.repeat(2_000)).subarray(0, 10))
@@ -185,7 +185,7 @@ describe('the maximum packet size', () => {
     await expectUnharmed(observer)
   })
 
-  it('the maximum packet size does not apply to WebSocket frames, which may contain several packets', async () => {
+  it('does not apply to WebSocket frames, which may contain several packets', async () => {
     const { store, observer } = await open()
     const socket = new WebSocket(store.wsUrl, ['mqtt'])
     const closed = new Promise(resolve => socket.once('close', resolve))

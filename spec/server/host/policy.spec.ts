@@ -191,7 +191,7 @@ describe('with a policy', () => {
 })
 
 describe('a replaced policy', () => {
-  it('a replaced policy ends watches and subscriptions that the new policy does not grant, and other clients are not affected', async () => {
+  it('ends watches and subscriptions that the new policy does not grant, and other clients are not affected', async () => {
     const { store, client, timestamp } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     await reader.request(command('KEYNOTIFY line-1/a'))
@@ -205,7 +205,7 @@ describe('a replaced policy', () => {
     expect(again.inbox).toEqual([])
   })
 
-  it('a replaced policy ends subscriptions of offline clients, for which later messages are not queued', async () => {
+  it('ends subscriptions of offline clients, for which later messages are not queued', async () => {
     const { store, client } = await open()
     const kept = { ...as('reader'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const reader = await StoreClient.connect(store.url, 'reader-9', kept)
@@ -272,7 +272,7 @@ describe('a replaced policy', () => {
     expect(reader.inbox).toEqual([])
   })
 
-  it('a replaced policy ends sessions of clients that may no longer connect', async () => {
+  it('ends sessions of clients that may no longer connect', async () => {
     const { store, client } = await open()
     const reader = await client('reader')
     store.reload({ policy: rule('panel') })
@@ -297,7 +297,7 @@ describe('a replaced policy', () => {
     )
   })
 
-  it('a replaced policy still applies after a restart', async () => {
+  it('still applies after a restart', async () => {
     const { store, client } = await open()
     store.reload({ policy: rule('panel') })
     await store.restart({ keys: 'lost' })
@@ -305,7 +305,7 @@ describe('a replaced policy', () => {
     expect((await (await client('panel')).request(command('GET line-1/a'))).text).toBe(REFUSED)
   })
 
-  it("a replaced policy ends the library's watch with `not-authorized`, and no other watch", async () => {
+  it("ends the library's watch with `not-authorized`, and no other watch", async () => {
     const { store } = await open(rule('panel', grant('ReadWrite', 'a', 'b')), { clock: systemClock })
     await using client = connect(store.url, { clientId: 'panel-7', ...as('panel') })
     const ended = new Promise(resolve => client.key('a', text).value$.subscribe({ error: resolve }))

@@ -25,7 +25,7 @@ async function open(options: Parameters<typeof openSecured>[0] = {}) {
 }
 
 describe('a quota of keys', () => {
-  it('a quota of keys applies to all connections of a principal, and to no other principal', async () => {
+  it('applies to all connections of a principal, and to no other principal', async () => {
     const { connectAs, usageOf, refusals } = await open({ maxKeys: 4 })
     const [first, second, bob] = [
       await connectAs('alice', 'a-1'),
@@ -45,7 +45,7 @@ describe('a quota of keys', () => {
     expect(await first.ask('SET d 1')).toBe('+OK\r\n')
   })
 
-  it('a quota of keys counts each key towards the principal that wrote it last', async () => {
+  it('counts each key towards the principal that wrote it last', async () => {
     const { connectAs, usageOf } = await open({ maxKeys: 2 })
     const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     await alice.ask('SET a 1')
@@ -56,7 +56,7 @@ describe('a quota of keys', () => {
     expect(await alice.ask('SET a 3')).toBe(REFUSED)
   })
 
-  it('a quota of keys also counts bytes, and never rejects a smaller value', async () => {
+  it('also counts bytes, and never rejects a smaller value', async () => {
     const { connectAs, usageOf } = await open({ maxBytes: 4_000 })
     const { ask } = await connectAs('alice')
     expect(await ask(`SET a ${'x'.repeat(1_000)}`)).toBe('+OK\r\n')
@@ -68,7 +68,7 @@ describe('a quota of keys', () => {
     expect(await ask('SET d x')).toBe(REFUSED)
   })
 
-  it('a quota of keys still applies after a restart', async () => {
+  it('still applies after a restart', async () => {
     const data = temporaryFolder()
     const { store, connectAs } = await open({ maxKeys: 2, data })
     const before = await connectAs('alice')
@@ -98,7 +98,7 @@ describe('the share of a single principal', () => {
 })
 
 describe('a quota of watches', () => {
-  it('a quota of watches applies to all connections of a principal, and watches no longer count when their connection ends', async () => {
+  it('applies to all connections of a principal, and watches no longer count when their connection ends', async () => {
     const { connectAs, usageOf, refusals } = await open({ maxWatches: 8, maxPercentPerPrincipal: 25 })
     const [first, second, bob] = [
       await connectAs('alice', 'a-1'),
@@ -128,7 +128,7 @@ describe('a quota of watches', () => {
 })
 
 describe('a quota of subscriptions', () => {
-  it('a quota of subscriptions applies to all sessions of a principal', async () => {
+  it('applies to all sessions of a principal', async () => {
     // Each client starts with two subscriptions.
     const { connectAs, usageOf, refusals } = await open({ maxSubscriptions: 50, maxPercentPerPrincipal: 10 })
     const [first, second, bob] = [
@@ -158,7 +158,7 @@ describe('a quota of subscriptions', () => {
 describe('a quota of retained messages', () => {
   const retain = { retain: true } as const
 
-  it('a quota of retained messages applies to all sessions of a principal', async () => {
+  it('applies to all sessions of a principal', async () => {
     const { connectAs, usageOf, store, refusals } = await open({ maxRetained: 2 })
     const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     expect(await alice.raw.publish('a', '1', retain)).toBe(NO_SUBSCRIBERS)
@@ -173,7 +173,7 @@ describe('a quota of retained messages', () => {
     expect(store.stats).toMatchObject({ retained: 0, retainedBytes: 0 })
   })
 
-  it('a quota of retained messages also counts bytes, and a total applies across principals', async () => {
+  it('also counts bytes, and a total applies across principals', async () => {
     const { connectAs } = await open({ maxRetained: 2, maxRetainedBytes: 2_000, maxPercentPerPrincipal: 100 })
     const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     const large = 'x'.repeat(3_000)
@@ -197,13 +197,13 @@ describe('a quota of messages queued for offline clients', () => {
     return { usageOf, store }
   }
 
-  it('a quota of messages queued for offline clients ends the session that exceeds the quota', async () => {
+  it('ends the session that exceeds the quota', async () => {
     const { usageOf, store } = await publishToOfflineClient(20)
     expect(usageOf('alice')).toMatchObject({ refused: 1, waitingBytes: 0, subscriptions: 0 })
     expect(store.stats.sessions).toBe(1)
   })
 
-  it('a quota of messages queued for offline clients does not count messages for connected clients', async () => {
+  it('does not count messages for connected clients', async () => {
     const { usageOf, store } = await publishToOfflineClient(3)
     expect(usageOf('alice')?.waitingBytes).toBeGreaterThan(3_000)
     const back = await StoreClient.connect(store.url, 'away', lasting)
@@ -213,7 +213,7 @@ describe('a quota of messages queued for offline clients', () => {
 })
 
 describe('a rate limit', () => {
-  it('a rate limit slows down a client that exceeds the rate, without losing packets', { tags: 'slow' }, async () => {
+  it('slows down a client that exceeds the rate, without losing packets', { tags: 'slow' }, async () => {
     const { connectAs, usageOf } = await open({ maxPacketRatePerPrincipal: 40 })
     const [alice, bob] = [await connectAs('alice'), await connectAs('bob')]
     const began = performance.now()
@@ -229,7 +229,7 @@ describe('a rate limit', () => {
     expect(usageOf('bob')?.pauses).toBe(0)
   })
 
-  it('a rate limit of bytes slows down a client that exceeds it', { tags: 'slow' }, async () => {
+  it('of bytes slows down a client that exceeds it', { tags: 'slow' }, async () => {
     const { connectAs, usageOf } = await open({ maxByteRatePerPrincipal: 100_000 })
     const { ask } = await connectAs('alice')
     await Promise.all(Array.from({ length: 8 }, () => ask(`SET a ${'x'.repeat(25_000)}`)))
@@ -237,7 +237,7 @@ describe('a rate limit', () => {
     expect(usageOf('alice')?.pauses).toBeGreaterThan(0)
   })
 
-  it('a rate limit of scans slows down a client with expensive scans', { tags: 'slow' }, async () => {
+  it('of scans slows down a client with expensive scans', { tags: 'slow' }, async () => {
     const { connectAs, usageOf, store } = await open({ maxByteRatePerPrincipal: 60_000 })
     await store.load(Array.from({ length: 1_000 }, (_, i) => ({ key: `key-${i}`, value: '' })))
     const { ask } = await connectAs('alice')
@@ -275,7 +275,7 @@ describe('a quota of user properties', () => {
 })
 
 describe('anonymous clients on this machine', () => {
-  it('anonymous clients on this machine have no quotas except the totals', async () => {
+  it('have no quotas except the totals', async () => {
     await using store = await serve({
       port: 0,
       wsPort: 0,

@@ -50,12 +50,12 @@ describe('credentials', () => {
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('credentials that have already expired end the connection immediately', async () => {
+  it('that have already expired end the connection immediately', async () => {
     const { client } = await open('alice -1000')
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('credentials can be renewed with a later or an earlier expiry', async () => {
+  it('can be renewed with a later or an earlier expiry', async () => {
     const { client } = await open('alice 5000')
     client.send(authWith(`alice ${HOUR}`))
     expect(await client.next()).toMatchObject({ cmd: 'auth', reasonCode: 0 })
@@ -67,7 +67,7 @@ describe('credentials', () => {
   it.each([
     ['of another principal', `bob ${HOUR}`],
     ['that are invalid', 'nonsense'],
-  ])('credentials %s end the connection', async (_, token) => {
+  ])('%s end the connection', async (_, token) => {
     const { store, client } = await open(`alice ${HOUR}`)
     const outcomes: unknown[] = []
     store.audit$.subscribe(({ event, outcome }) => outcomes.push([event, outcome]))
@@ -76,7 +76,7 @@ describe('credentials', () => {
     expect(outcomes).toEqual([['login', 'refused']])
   })
 
-  it('credentials that are sent as an answer without a challenge end the connection', async () => {
+  it('that are sent as an answer without a challenge end the connection', async () => {
     const { client } = await open(`alice ${HOUR}`)
     client.send(authWith(`alice ${HOUR}`, 0x18))
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: PROTOCOL_ERROR })
@@ -150,7 +150,7 @@ describe('credentials', () => {
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: NOT_AUTHORIZED })
   })
 
-  it('credentials without expiry do not end the connection', async () => {
+  it('without expiry do not end the connection', async () => {
     const { store } = await openStore({ authenticate: () => ({ principal: {} }) })
     await (await StoreClient.ready(store.url, 'c')).settled()
   })

@@ -58,16 +58,13 @@ describe('a recorded AUTH packet', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   }
 
-  it.each(['panel-1', 'thief'])(
-    'a recorded AUTH packet does not authenticate a client that replays it as client %s',
-    async clientId => {
-      const { client: owner, recorded } = await connectAuthenticated('panel')
-      const { client: thief } = await connectToChallenge(clientId)
-      thief.send(authWith(recorded, CONTINUE))
-      expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
-      await isWell(owner)
-    },
-  )
+  it.each(['panel-1', 'thief'])('does not authenticate a client that replays it as client %s', async clientId => {
+    const { client: owner, recorded } = await connectAuthenticated('panel')
+    const { client: thief } = await connectToChallenge(clientId)
+    thief.send(authWith(recorded, CONTINUE))
+    expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
+    await isWell(owner)
+  })
 
   it('a client that sends AUTH before the challenge is not authenticated', async () => {
     const { recorded } = await connectAuthenticated('panel')
@@ -78,7 +75,7 @@ describe('a recorded AUTH packet', () => {
     expect(await thief.next()).toMatchObject({ cmd: 'connack', reasonCode: BAD_CREDENTIALS })
   })
 
-  it('a recorded AUTH packet does not authenticate another connection that is challenged at the same time', async () => {
+  it('does not authenticate another connection that is challenged at the same time', async () => {
     const [owner, thief] = [await connectToChallenge('panel-1'), await connectToChallenge('thief')]
     const answer = answerTo(owner.challenge, 'panel')
     thief.client.send(authWith(answer, CONTINUE))
@@ -87,7 +84,7 @@ describe('a recorded AUTH packet', () => {
     expect(await owner.client.next()).toMatchObject({ cmd: 'connack', reasonCode: 0 })
   })
 
-  it('a recorded AUTH packet does not answer a new challenge on the same connection', async () => {
+  it('does not answer a new challenge on the same connection', async () => {
     const { client, recorded } = await connectAuthenticated('panel')
     client.send(authWith(recorded))
     expect(await client.next()).toMatchObject({ cmd: 'auth', reasonCode: CONTINUE })

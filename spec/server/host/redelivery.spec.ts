@@ -46,7 +46,7 @@ async function reconnect(store: StoreServer): Promise<TestClient> {
 }
 
 describe('an unacknowledged message', () => {
-  it('an unacknowledged message is redelivered on reconnect, in order, with DUP and before newer messages', async () => {
+  it('is redelivered on reconnect, in order, with DUP and before newer messages', async () => {
     const { store } = await openStore()
     const before = await connectWatcher(store)
     await write(store, 'a', 'b', 'c', 'd')
@@ -87,7 +87,7 @@ describe('an unacknowledged message', () => {
 })
 
 describe('packet ids', () => {
-  it('packet ids are unique among messages of the store and of clients, even in a resumed session', async () => {
+  it('are unique among messages of the store and of clients, even in a resumed session', async () => {
     const { store } = await openStore()
     const before = await connectWatcher(store)
     await before.subscribe('news')
@@ -111,7 +111,7 @@ describe('packet ids', () => {
     )
   })
 
-  it('packet ids are reused after any form of acknowledgement', async () => {
+  it('are reused after any form of acknowledgement', async () => {
     const { store } = await openStore()
     const client = await connectWatcher(store)
     const forms = (id: number): Buffer[] => [
@@ -136,7 +136,7 @@ describe('packet ids', () => {
 })
 
 describe("a client's receive maximum", () => {
-  it("a client's receive maximum delays the next message until an earlier message is acknowledged", async () => {
+  it('delays the next message until an earlier message is acknowledged', async () => {
     const { store } = await openStore()
     const properties = { sessionExpiryInterval: 60, receiveMaximum: 3 }
     const client = await connectWatcher(store, { clean: false, properties })

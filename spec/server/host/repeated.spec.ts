@@ -34,7 +34,7 @@ async function sendRequest(
 }
 
 describe('a request repeated with DUP', () => {
-  it('a request repeated with DUP gets the same response without being executed again, so SET NX does not fail', async () => {
+  it('gets the same response without being executed again, so SET NX does not fail', async () => {
     const { store } = await openStore()
     const before = await connect(store.url)
     const first = await sendRequest(before, 'SET k v NX', 1)

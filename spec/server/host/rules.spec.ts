@@ -19,7 +19,7 @@ const isWritten = async (client: StoreClient): Promise<boolean> =>
   (await client.request(command('GET key'))).text === '$5\r\nvalue\r\n'
 
 describe('a response', () => {
-  it('a response has status 200, the protocol version, a source and a content type, even if its payload is -ERR', async () => {
+  it('has status 200, the protocol version, a source and a content type, even if its payload is -ERR', async () => {
     const { alice } = await open('alice')
     for (const timestamp of [NOW, 'nonsense']) {
       const response = await alice.request(SET, { timestamp })
@@ -32,15 +32,12 @@ describe('a response', () => {
     }
   })
 
-  it.each([1, 16, 255, 1_000])(
-    'a response has the complete correlation data of its request: %i bytes',
-    async length => {
-      const { alice } = await open('alice')
-      const correlationData = Buffer.from(Array.from({ length }, (_, i) => 255 - (i % 256)))
-      const response = await alice.request(SET, { timestamp: NOW, correlationData })
-      expect(response.packet.properties?.correlationData).toEqual(correlationData)
-    },
-  )
+  it.each([1, 16, 255, 1_000])('has the complete correlation data of its request: %i bytes', async length => {
+    const { alice } = await open('alice')
+    const correlationData = Buffer.from(Array.from({ length }, (_, i) => 255 - (i % 256)))
+    const response = await alice.request(SET, { timestamp: NOW, correlationData })
+    expect(response.packet.properties?.correlationData).toEqual(correlationData)
+  })
 
   it('each of many concurrent requests gets a response, in order', async () => {
     const { alice } = await open('alice')
@@ -57,7 +54,7 @@ describe('a response', () => {
   })
 
   it.each(['answers', 'clients/alice/answers/here', `clients/${hexOf('alice')}/services/statestore/_any_/response`])(
-    'a response is sent to the response topic of its client: %s',
+    'is sent to the response topic of its client: %s',
     async responseTopic => {
       const { alice } = await open('alice')
       await alice.subscribe(responseTopic)
@@ -69,30 +66,27 @@ describe('a response', () => {
 })
 
 describe('a request', () => {
-  it.each([0, 1, 2] as const)(
-    'a request with QoS %i is not forwarded to other clients, whether retained or not',
-    async qos => {
-      const { store, alice } = await open('alice')
-      const filters = ['#', '+/#', 'statestore/#', '+/+/+/command/invoke', INVOKE_TOPIC]
-      const spies = await Promise.all(filters.map(async (_, i) => StoreClient.connect(store.url, `spy${i}`)))
-      await Promise.all(spies.map(async (spy, i) => spy.subscribe(filters[i] ?? '#')))
-      await Promise.all(spies.map(async spy => spy.subscribe('marker')))
-      for (const retain of [false, true]) await alice.sendRequest(SET, { timestamp: NOW, qos, retain })
-      await alice.arrived(2)
-      await alice.publish('marker', 'end')
-      for (const spy of spies) expect((await spy.arrived(1)).map(({ topic }) => topic)).toEqual(['marker'])
-      const late = await StoreClient.ready(store.url, 'late')
-      await late.subscribe('#')
-      await late.subscribe(INVOKE_TOPIC)
-      await late.settled()
-      expect(late.inbox).toEqual([])
-    },
-  )
+  it.each([0, 1, 2] as const)('with QoS %i is not forwarded to other clients, whether retained or not', async qos => {
+    const { store, alice } = await open('alice')
+    const filters = ['#', '+/#', 'statestore/#', '+/+/+/command/invoke', INVOKE_TOPIC]
+    const spies = await Promise.all(filters.map(async (_, i) => StoreClient.connect(store.url, `spy${i}`)))
+    await Promise.all(spies.map(async (spy, i) => spy.subscribe(filters[i] ?? '#')))
+    await Promise.all(spies.map(async spy => spy.subscribe('marker')))
+    for (const retain of [false, true]) await alice.sendRequest(SET, { timestamp: NOW, qos, retain })
+    await alice.arrived(2)
+    await alice.publish('marker', 'end')
+    for (const spy of spies) expect((await spy.arrived(1)).map(({ topic }) => topic)).toEqual(['marker'])
+    const late = await StoreClient.ready(store.url, 'late')
+    await late.subscribe('#')
+    await late.subscribe(INVOKE_TOPIC)
+    await late.settled()
+    expect(late.inbox).toEqual([])
+  })
 
   it.each([
     ['response topic', { responseTopic: null }],
     ['correlation data', { correlationData: null }],
-  ])('a request without %s is rejected with a reason, and its connection stays open', async (what, missing) => {
+  ])('without %s is rejected with a reason, and its connection stays open', async (what, missing) => {
     const { store, alice } = await open('alice')
     const { reasonCode, reasonString } = await alice.sendRequest(SET, { timestamp: NOW, ...missing })
     expect(reasonCode).toBe(135)
@@ -113,7 +107,7 @@ describe('a request', () => {
     },
   )
 
-  it('a request with QoS 0 and without a response topic changes nothing', async () => {
+  it('with QoS 0 and without a response topic changes nothing', async () => {
     const { alice } = await open('alice')
     await alice.sendRequest(SET, { timestamp: NOW, qos: 0, responseTopic: null })
     expect(await isWritten(alice)).toBe(false)
@@ -123,7 +117,7 @@ describe('a request', () => {
   const OWN_NOTIFICATION = `${RESERVED}/${hexOf('alice')}/command/notify/6B6579`
 
   it.each([...FORBIDDEN, OWN_NOTIFICATION])(
-    'a request with the forbidden response topic %s ends only its own connection',
+    'with the forbidden response topic %s ends only its own connection',
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
       alice.sendRequest(SET, { timestamp: NOW, responseTopic }).catch(() => undefined)
@@ -132,7 +126,7 @@ describe('a request', () => {
     },
   )
 
-  it.each([0, 2] as const)('a request with QoS %i and a forbidden response topic ends its connection', async qos => {
+  it.each([0, 2] as const)('with QoS %i and a forbidden response topic ends its connection', async qos => {
     const { alice, others } = await open('alice', 'bob')
     alice.sendRequest(SET, { timestamp: NOW, responseTopic: RESERVED, qos }).catch(() => undefined)
     expect(await alice.dismissed()).toBe(144)
@@ -140,7 +134,7 @@ describe('a request', () => {
   })
 
   it.each([responseTopicOf('bob'), `clients/${hexOf('bob')}/services/statestore/_any_/command/invoke/response`])(
-    "a request with another client's response topic %s is rejected, and the other client receives nothing",
+    "with another client's response topic %s is rejected, and the other client receives nothing",
     async responseTopic => {
       const { alice, others } = await open('alice', 'bob')
       const { reasonCode } = await alice.sendRequest(SET, { timestamp: NOW, responseTopic })
@@ -152,7 +146,7 @@ describe('a request', () => {
     },
   )
 
-  it('a request cannot make the store publish to topics of the broker', async () => {
+  it('cannot make the store publish to topics of the broker', async () => {
     const { store, alice } = await open('alice')
     const operator = await StoreClient.ready(store.url, 'operator')
     await operator.subscribe('$SYS/forged')
@@ -164,32 +158,29 @@ describe('a request', () => {
 })
 
 describe('the protocol version', () => {
-  it.each(['2.0', '0.9', '10.0'])(
-    'the protocol version %s gets status 505 with the supported versions',
-    async version => {
-      const { alice } = await open('alice')
-      const response = await alice.request(SET, { timestamp: NOW, userProperties: { __protVer: version } })
-      expect(response.property('__stat')).toBe('505')
-      expect(response.property('__supProtMajVer')).toBe('1')
-      expect(response.property('__requestProtVer')).toBe(version)
-      expect([response.text, response.version, await isWritten(alice)]).toEqual(['', undefined, false])
-    },
-  )
+  it.each(['2.0', '0.9', '10.0'])('%s gets status 505 with the supported versions', async version => {
+    const { alice } = await open('alice')
+    const response = await alice.request(SET, { timestamp: NOW, userProperties: { __protVer: version } })
+    expect(response.property('__stat')).toBe('505')
+    expect(response.property('__supProtMajVer')).toBe('1')
+    expect(response.property('__requestProtVer')).toBe(version)
+    expect([response.text, response.version, await isWritten(alice)]).toEqual(['', undefined, false])
+  })
 
-  it.each(['1.0', '1.7'])('the protocol version %s is supported', async version => {
+  it.each(['1.0', '1.7'])('%s is supported', async version => {
     const { alice } = await open('alice')
     const response = await alice.request(SET, { timestamp: NOW, userProperties: { __protVer: version } })
     expect([response.property('__stat'), response.text]).toEqual(['200', '+OK\r\n'])
   })
 
-  it('the protocol version is optional', async () => {
+  it('is optional', async () => {
     const { alice } = await open('alice')
     expect((await alice.request(SET, { timestamp: NOW })).text).toBe('+OK\r\n')
   })
 })
 
 describe('user properties', () => {
-  it('the user properties that the official clients send are accepted', async () => {
+  it('that the official clients send are accepted', async () => {
     const { alice } = await open('alice')
     const userProperties = {
       __srcId: 'alice',
@@ -207,7 +198,7 @@ describe('user properties', () => {
     expect(response.text).toBe('-ERR malformed timestamp\r\n')
   })
 
-  it('user properties may be named like JavaScript object properties', async () => {
+  it('may be named like JavaScript object properties', async () => {
     const { alice } = await open('alice')
     const userProperties = { constructor: 'x', toString: ['x', 'y'], hasOwnProperty: 'x', ['__proto__']: 'x' }
     expect((await alice.request(SET, { timestamp: NOW, userProperties })).text).toBe('+OK\r\n')

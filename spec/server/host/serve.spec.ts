@@ -15,20 +15,20 @@ const portOf = (url: string): number => Number(new URL(url).port)
 const takenPort = async (): Promise<number> => listen(createServer())
 
 describe('serve', () => {
-  it('serve listens only on this machine, and on free ports for port 0', async () => {
+  it('listens only on this machine, and on free ports for port 0', async () => {
     const { store } = await openStore()
     expect(store.url).toMatch(/^mqtt:\/\/127\.0\.0\.1:[1-9]\d+$/)
     expect(store.wsUrl).toMatch(/^ws:\/\/127\.0\.0\.1:[1-9]\d+$/)
     expect(portOf(store.url)).not.toBe(portOf(store.wsUrl))
   })
 
-  it('serve listens on the given ports', async () => {
+  it('listens on the given ports', async () => {
     const [port, wsPort] = [await freePort(), await freePort()]
     const { store } = await openStore({ port, wsPort })
     expect([store.url, store.wsUrl].map(portOf)).toEqual([port, wsPort])
   })
 
-  it('serve puts brackets around an IPv6 address in its URLs', async () => {
+  it('puts brackets around an IPv6 address in its URLs', async () => {
     const { store } = await openStore({ host: '::1' })
     expect(store.url).toMatch(/^mqtt:\/\/\[::1\]:\d+$/)
     const client = await StoreClient.ready(store.url, 'alice')
@@ -36,7 +36,7 @@ describe('serve', () => {
   })
 
   it.each(['port', 'wsPort'] as const)(
-    "serve rejects with the system's error if %s is in use, and frees the other port",
+    "rejects with the system's error if %s is in use, and frees the other port",
     async name => {
       const port = await takenPort()
       const free = await freePort()
@@ -67,23 +67,20 @@ describe('serve', () => {
     ['notifications', JSON.parse('{ "notifications": "always" }')],
   ]
 
-  it.each(WRONG)(
-    'serve rejects an invalid %s with an argument error that names the option: %o',
-    async (name, wrong) => {
-      const failure = await serve({ port: 0, wsPort: 0, ...wrong }).then(
-        async store => store.close().then(() => 'It was accepted'),
-        (error: unknown) => error,
-      )
-      expect(failure).toBeInstanceOf(ArgumentError)
-      expect(failure).toMatchObject({ code: 'argument', message: expect.stringMatching(`Expected \`${name}\` to be`) })
-    },
-  )
+  it.each(WRONG)('rejects an invalid %s with an argument error that names the option: %o', async (name, wrong) => {
+    const failure = await serve({ port: 0, wsPort: 0, ...wrong }).then(
+      async store => store.close().then(() => 'It was accepted'),
+      (error: unknown) => error,
+    )
+    expect(failure).toBeInstanceOf(ArgumentError)
+    expect(failure).toMatchObject({ code: 'argument', message: expect.stringMatching(`Expected \`${name}\` to be`) })
+  })
 })
 
 describe('TCP_NODELAY', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  it.each(['url', 'wsUrl'] as const)('TCP_NODELAY is set on every accepted connection (%s)', async transport => {
+  it.each(['url', 'wsUrl'] as const)('is set on every accepted connection (%s)', async transport => {
     const { store } = await openStore()
     const socket = connect(portOf(store[transport]), '127.0.0.1')
     onTestFinished(() => {

@@ -21,7 +21,7 @@ describe('a running store', () => {
     expect(() => store.reload(JSON.parse('{"polcy":""}'))).toThrow('did you mean `policy`?')
   })
 
-  it('a running store counts keys, watches, connections, requests, errors and notifications', async () => {
+  it('counts keys, watches, connections, requests, errors and notifications', async () => {
     const { store, clock } = await openStore()
     const nothing = { keys: 0, watches: 0, connections: 0, requests: 0, errors: 0, notifications: 0 }
     const kept = {
@@ -53,7 +53,7 @@ describe('a running store', () => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('a running store counts kept sessions and retained messages, and the memory that they use', async () => {
+  it('counts kept sessions and retained messages, and the memory that they use', async () => {
     const { store } = await openStore()
     const kept = { clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await StoreClient.connect(store.url, 'alice', kept)
@@ -67,7 +67,7 @@ describe('a running store', () => {
     expect(store.stats.bufferedBytes - before.bufferedBytes).toBeGreaterThan(2_000)
   })
 
-  it('a running store reports every answered request, and the stream of requests completes when the store is closed', async () => {
+  it('reports every answered request, and the stream of requests completes when the store is closed', async () => {
     const { store } = await openStore()
     const reports: RequestReport[] = []
     const completed = new Promise<void>(complete => {
@@ -94,7 +94,7 @@ describe('a running store', () => {
     await completed
   })
 
-  it('a running store reports no duration of a request that arrived before requests were observed', async () => {
+  it('reports no duration of a request that arrived before requests were observed', async () => {
     const { store } = await openStore({ data: temporaryFolder() })
     const durations: (number | undefined)[] = []
     const alice = await StoreClient.ready(store.url, 'alice')
@@ -108,7 +108,7 @@ describe('a running store', () => {
     expect(durations).toEqual([undefined, 0])
   })
 
-  it('a running store still responds when a subscriber to its requests throws', async () => {
+  it('still responds when a subscriber to its requests throws', async () => {
     const { store } = await openStore()
     const { onUnhandledError } = config
     onTestFinished(() => {
@@ -125,7 +125,7 @@ describe('a running store', () => {
     expect(await unhandled).toMatchObject({ message: 'not my day' })
   })
 
-  it('a running store accepts clients after a subscriber to its faults, audit log or events has thrown', async () => {
+  it('accepts clients after a subscriber to its faults, audit log or events has thrown', async () => {
     const texts = recordWarnings()
     const { store } = await openStore({
       authenticate: ({ username = '' }) => {
@@ -146,7 +146,7 @@ describe('a running store', () => {
       expect(texts.filter(text => text.includes(`subscriber of ${source}`))).toHaveLength(1)
   })
 
-  it('a running store lists its connected clients', async () => {
+  it('lists its connected clients', async () => {
     const { store } = await openStore()
     expect(store.clientIds).toEqual([])
     const alice = await StoreClient.connect(store.url, 'alice')
@@ -157,19 +157,16 @@ describe('a running store', () => {
     expect(store.clientIds).toEqual(['bob'])
   })
 
-  it.each(['url', 'wsUrl'] as const)(
-    'a running store cuts the connection of one client without DISCONNECT (%s)',
-    async transport => {
-      const { store } = await openStore()
-      const alice = await StoreClient.ready(store[transport], 'alice')
-      const bob = await StoreClient.ready(store[transport], 'bob')
-      expect(store.cut('nobody')).toBe(false)
-      expect(store.cut('alice')).toBe(true)
-      expect(await alice.dismissed()).toBeUndefined()
-      expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
-      expect([store.cut('alice'), store.clientIds]).toEqual([false, ['bob']])
-    },
-  )
+  it.each(['url', 'wsUrl'] as const)('cuts the connection of one client without DISCONNECT (%s)', async transport => {
+    const { store } = await openStore()
+    const alice = await StoreClient.ready(store[transport], 'alice')
+    const bob = await StoreClient.ready(store[transport], 'bob')
+    expect(store.cut('nobody')).toBe(false)
+    expect(store.cut('alice')).toBe(true)
+    expect(await alice.dismissed()).toBeUndefined()
+    expect((await bob.request(command('GET k'))).text).toBe('$-1\r\n')
+    expect([store.cut('alice'), store.clientIds]).toEqual([false, ['bob']])
+  })
 })
 
 describe('the expiry timer', () => {
@@ -186,7 +183,7 @@ describe('the expiry timer', () => {
     expect([store.stats.keys, clock.scheduled, clock.pending]).toEqual([0, 3, 0])
   })
 
-  it('the expiry timer is rescheduled for a key that expires earlier, and cancelled when no key is left to expire', async () => {
+  it('is rescheduled for a key that expires earlier, and cancelled when no key is left to expire', async () => {
     const { store, clock } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
     const send = async (line: string) => alice.request(command(line), { timestamp: NOW })
@@ -201,7 +198,7 @@ describe('the expiry timer', () => {
     expect(store.stats.keys).toBe(1)
   })
 
-  it('the expiry timer is not rescheduled by requests that do not change an expiry', async () => {
+  it('is not rescheduled by requests that do not change an expiry', async () => {
     const { store, clock } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
     for (const line of ['SET k v PX 1000', 'GET k', 'SET other v', 'KEYNOTIFY k', 'DEL other', 'nonsense']) {
@@ -210,7 +207,7 @@ describe('the expiry timer', () => {
     expect([clock.scheduled, clock.pending]).toEqual([1, 1])
   })
 
-  it('the expiry timer is rescheduled if the wall clock was set back', async () => {
+  it('is rescheduled if the wall clock was set back', async () => {
     const { store, clock } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('SET k v PX 1000'), { timestamp: NOW })
@@ -221,7 +218,7 @@ describe('the expiry timer', () => {
     expect([store.stats.keys, clock.pending]).toEqual([0, 0])
   })
 
-  it('the expiry timer is late if the wall clock was set forward, so the next request removes expired keys', async () => {
+  it('is late if the wall clock was set forward, so the next request removes expired keys', async () => {
     const { store, clock } = await openStore()
     const alice = await StoreClient.ready(store.url, 'alice')
     await alice.request(command('KEYNOTIFY k'))

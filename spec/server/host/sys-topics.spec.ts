@@ -16,7 +16,7 @@ async function retainedAt(client: StoreClient, filter: string, topic: string): P
 }
 
 describe('The $SYS topics of a store', () => {
-  it('the $SYS topics of a store are available by default, with the version of the package', async () => {
+  it('are available by default, with the version of the package', async () => {
     const { store } = await openStore()
     const client = await StoreClient.ready(store.url, 'a')
     expect(await retainedAt(client, '$SYS/#', '$SYS/broker/version')).toBe(`rx-statestore version ${manifest.version}`)
@@ -24,7 +24,7 @@ describe('The $SYS topics of a store', () => {
     expect(Number(client.inbox.find(({ topic }) => topic === '$SYS/broker/messages/received')?.text)).toBeGreaterThan(2)
   })
 
-  it('the $SYS topics of a store are published at each interval with the bytes and packets of the connections', async () => {
+  it('are published at each interval with the bytes and packets of the connections', async () => {
     const { store } = await openStore({ sysInterval: 20 })
     const client = await connectAsync(store.url, { protocolVersion: 5 })
     onTestFinished(async () => client.endAsync(true))
@@ -44,7 +44,7 @@ describe('The $SYS topics of a store', () => {
     expect(await retainedAt(client, '$SYS/broker/version', '$SYS/broker/version')).toContain(manifest.version)
   })
 
-  it('the $SYS topics of a store require a right to $SYS if the store has a policy; a right to # is not sufficient', async () => {
+  it('require a right to $SYS if the store has a policy; a right to # is not sufficient', async () => {
     const { store } = await openStore({
       authenticate: firstOf([backwards()]),
       policy: `
@@ -65,7 +65,7 @@ describe('The $SYS topics of a store', () => {
     expect(panel.inbox).toEqual([])
   })
 
-  it('the $SYS topics of a store do not exist with an interval of 0', async () => {
+  it('do not exist with an interval of 0', async () => {
     const { store } = await openStore({ sysInterval: 0 })
     const client = await StoreClient.ready(store.url, 'a')
     expect(await client.subscribe('$SYS/#')).toEqual([1])

@@ -22,7 +22,7 @@ async function settleFully(observer: StoreClient): Promise<void> {
 }
 
 describe('a session takeover', () => {
-  it('a session takeover leaves one connection of the client, without watches', async () => {
+  it('leaves one connection of the client, without watches', async () => {
     const { store, alice } = await open()
     await StoreClient.ready(store.url, 'alice')
     expect(await alice.dismissed()).toBe(SESSION_TAKEN_OVER)
@@ -30,7 +30,7 @@ describe('a session takeover', () => {
     expect([store.stats.connections, store.stats.watches]).toEqual([2, 0])
   })
 
-  it('a session takeover leaves no connection if the new connection ends immediately', async () => {
+  it('leaves no connection if the new connection ends immediately', async () => {
     const { store, observer, alice } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('alice'))
@@ -40,7 +40,7 @@ describe('a session takeover', () => {
     expect([store.clientIds, store.stats.connections, store.stats.watches]).toEqual([['observer'], 1, 0])
   })
 
-  it('a session takeover leaves one connection even if several takeovers are concurrent', async () => {
+  it('leaves one connection even if several takeovers are concurrent', async () => {
     const { store, observer, alice } = await open()
     const raws = await Promise.all([1, 2, 3].map(async () => RawSocket.open(store.url)))
     await Promise.all(raws.map(async raw => raw.send(connect('alice'))))

@@ -27,7 +27,7 @@ async function expectUnharmed(observer: StoreClient): Promise<void> {
 const CONNECT = connect('raw')
 
 describe('the WebSocket port', () => {
-  it('the WebSocket port answers a plain HTTP request with status 426', async () => {
+  it('answers a plain HTTP request with status 426', async () => {
     const { store, observer } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
@@ -36,7 +36,7 @@ describe('the WebSocket port', () => {
     await expectUnharmed(observer)
   })
 
-  it('the WebSocket port rejects a request with two Host headers', async () => {
+  it('rejects a request with two Host headers', async () => {
     const { store } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     await raw.send(UPGRADE.replace('Host: localhost\r\n', '$&$&'))
@@ -58,7 +58,7 @@ describe('the WebSocket port', () => {
     'MQTT garbage after a CONNECT': [UPGRADE, webSocketFrame(Buffer.concat([CONNECT, Buffer.alloc(20, 0xff)]))],
   }
 
-  it.each(Object.entries(NONSENSE))('the WebSocket port ends only the connection that sends %s', async (_, chunks) => {
+  it.each(Object.entries(NONSENSE))('ends only the connection that sends %s', async (_, chunks) => {
     const { store, observer } = await open()
     const raw = await RawSocket.open(store.wsUrl)
     for (const chunk of chunks) await raw.send(chunk)

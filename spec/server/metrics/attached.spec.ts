@@ -7,7 +7,7 @@ import { openClient, record } from '../../support/open-client.js'
 import { openMetrics, scrape } from './exposition.js'
 
 describe('serveMetrics for a store at another broker', () => {
-  it('serveMetrics for a store at another broker has the requests, keys and limits of the store, and no samples of connections, sessions and messages', async () => {
+  it('has the requests, keys and limits of the store, and no samples of connections, sessions and messages', async () => {
     const url = `mqtt://127.0.0.1:${(await openBroker()).port}`
     const store = await openAttached(url, { maxKeys: 1_000 })
     const metrics = await openMetrics(store)
@@ -43,7 +43,7 @@ describe('serveMetrics for a store at another broker', () => {
     expect(now.value('rx_statestore_quota_rejections_total{action="read"}')).toBe(1)
   })
 
-  it('serveMetrics for a store at another broker is ready on standby, and not ready when the broker is unreachable', async () => {
+  it('is ready on standby, and not ready when the broker is unreachable', async () => {
     const broker = await openBroker()
     const url = `mqtt://127.0.0.1:${broker.port}`
     await openAttached(url)

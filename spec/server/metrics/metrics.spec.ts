@@ -18,7 +18,7 @@ import { openMetrics, scrape } from './exposition.js'
 const TOKEN = 'a-token-of-more-than-32-characters'
 
 describe('serveMetrics', () => {
-  it('serveMetrics exposes exactly the listed metrics, with their types and descriptions', async () => {
+  it('exposes exactly the listed metrics, with their types and descriptions', async () => {
     const { store } = await openStore({ clock: systemClock })
     const { names, text } = await scrape(await openMetrics(store))
     expect(names).toEqual(Object.keys(METRICS))
@@ -28,7 +28,7 @@ describe('serveMetrics', () => {
     }
   })
 
-  it('serveMetrics counts requests under the names of Azure IoT Operations, and their durations by command', async () => {
+  it('counts requests under the names of Azure IoT Operations, and their durations by command', async () => {
     const { store } = await openStore({ clock: systemClock })
     const metrics = await openMetrics(store)
     const client = openClient(store.url)
@@ -51,7 +51,7 @@ describe('serveMetrics', () => {
     expect(now.value('rx_statestore_resource_used{resource="keys"}')).toBe(1)
   })
 
-  it('serveMetrics exposes the end of the certificate in use, and none without TLS', async () => {
+  it('exposes the end of the certificate in use, and none without TLS', async () => {
     const authority = new Authority('/CN=Contoso Root CA')
     const [first, second] = [authority.issue('/CN=localhost', { days: 1 }), authority.issue('/CN=localhost')]
     const { store } = await openStore({ clock: systemClock, tls: first })
@@ -64,7 +64,7 @@ describe('serveMetrics', () => {
     expect((await scrape(await openMetrics(plain))).text).not.toMatch(/^rx_statestore_tls_not_after_seconds /m)
   })
 
-  it('serveMetrics labels messages with the category of the client, at most 1,000 categories', async () => {
+  it('labels messages with the category of the client, at most 1,000 categories', async () => {
     const { store } = await openStore({ clock: systemClock })
     const metrics = await openMetrics(store)
     const client = await StoreClient.ready(store.url, 'a', {
@@ -89,7 +89,7 @@ describe('serveMetrics', () => {
     ['of the maximum length of MQTT', 'x'.repeat(65_535)],
     ['with other characters', 'line "1"\n'],
     ['that is empty', ''],
-  ])('serveMetrics counts a category %s as `other`', async (_, metriccategory) => {
+  ])('counts a category %s as `other`', async (_, metriccategory) => {
     const { store } = await openStore({ clock: systemClock })
     const metrics = await openMetrics(store)
     const longest = `plant/line-1:cell_2.${'x'.repeat(44)}`
@@ -105,7 +105,7 @@ describe('serveMetrics', () => {
     expect(now.text.length).toBeLessThan(50_000)
   })
 
-  it('serveMetrics formats the metrics once for concurrent requests', async () => {
+  it('formats the metrics once for concurrent requests', async () => {
     const { store } = await openStore({ clock: systemClock })
     const { hostname, port } = new URL((await openMetrics(store)).url)
     const socket = connect(Number(port), hostname)
@@ -116,7 +116,7 @@ describe('serveMetrics', () => {
     expect(cpuSeconds.exec(second ?? '')?.[1]).toBe(cpuSeconds.exec(first)?.[1] ?? 'none')
   })
 
-  it('serveMetrics keeps the metrics of a store with a policy from readers without the token', async () => {
+  it('keeps the metrics of a store with a policy from readers without the token', async () => {
     const { store } = await openStore({ clock: systemClock, policy: 'authorizationPolicies: { rules: [] }' })
     await expect(serveMetrics(store, { port: 0 })).rejects.toThrow('Expected `token`')
     await expect(serveMetrics(store, { port: 0, token: 'short' })).rejects.toThrow('32 to 512')
@@ -132,7 +132,7 @@ describe('serveMetrics', () => {
     expect([await status('livez'), await status('readyz'), await status('other')]).toEqual([200, 200, 404])
   })
 
-  it('serveMetrics rejects a request with two Host headers', async () => {
+  it('rejects a request with two Host headers', async () => {
     const { store } = await openStore()
     const { hostname, port } = new URL((await openMetrics(store)).url)
     const socket = connect(Number(port), hostname)
@@ -140,7 +140,7 @@ describe('serveMetrics', () => {
     expect(await readText(socket)).toMatch(/^HTTP\/1\.1 400 /)
   })
 
-  it('serveMetrics requires a token for other machines, and rejects host names that could be rebound', async () => {
+  it('requires a token for other machines, and rejects host names that could be rebound', async () => {
     const { store } = await openStore({ clock: systemClock })
     await expect(serveMetrics(store, { host: '0.0.0.0', port: 0 })).rejects.toThrow('other machines can reach 0.0.0.0')
     const { url } = await openMetrics(store)
@@ -152,7 +152,7 @@ describe('serveMetrics', () => {
     expect((await fetch(`${url}metrics`, { method: 'POST' })).status).toBe(405)
   })
 
-  it('serveMetrics listens with TLS and takes a new certificate', async () => {
+  it('listens with TLS and takes a new certificate', async () => {
     const { store } = await openStore({ clock: systemClock })
     const authority = new Authority('/CN=Plant')
     const metrics = await openMetrics(store, { tls: authority.issue('/CN=first') })

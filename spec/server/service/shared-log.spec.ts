@@ -19,7 +19,7 @@ const foreign = (commands: number) => ({
 })
 
 describe('Linearizable reads', () => {
-  it('linearizable reads of one turn share one empty entry', async () => {
+  it('of one turn share one empty entry', async () => {
     const { log, confirm, answers, sizes, endOfTurn } = open()
     for (const name of ['1', '2', '3']) confirm({}, name)
     await endOfTurn()
@@ -53,7 +53,7 @@ describe('Linearizable reads', () => {
     expect(answers()).toContain('read b')
   })
 
-  it('linearizable reads move to the next entry when the write that they joined was too large', async () => {
+  it('move to the next entry when the write that they joined was too large', async () => {
     const { log, write, confirm, answers, sizes, endOfTurn } = open()
     const owner = {}
     write(owner, 'a')

@@ -73,7 +73,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, id: string) => Promise<voi
 }
 
 describe('a flood of AUTH packets', () => {
-  it.each(Object.entries(ATTACKS))('a flood of AUTH packets %s does not delay other clients', async (_, attack) => {
+  it.each(Object.entries(ATTACKS))('%s does not delay other clients', async (_, attack) => {
     const scene = await openScene({ policy: SOME_RIGHTS })
     await scene.runAttack(
       async () => {

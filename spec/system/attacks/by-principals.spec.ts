@@ -181,7 +181,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, hubRights: HubRights) => P
 
 describe('an attacker', () => {
   it.each(Object.entries(ATTACKERS))(
-    'an attacker %s that combines all known attacks does not affect other clients',
+    '%s that combines all known attacks does not affect other clients',
     { timeout: 60_000 },
     async (_, { policy, hubRights }) => {
       const scene = await openScene({

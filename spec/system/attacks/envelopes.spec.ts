@@ -82,7 +82,7 @@ describe('a client that may publish to the log', () => {
     ['without a key', undefined],
     ['with a key', [KEY]],
   ])(
-    'a client that may publish to the log of nodes %s does not end these nodes and does not delay their clients',
+    'of nodes %s does not end these nodes and does not delay their clients',
     { timeout: TIMEOUT_MS },
     async (_, keys) => {
       const name = `attacked-${keys === undefined ? 'plain' : 'signed'}`

@@ -102,7 +102,7 @@ const ATTACKS: Readonly<Record<string, (scene: Scene, n: number) => Promise<unkn
 
 describe('memory held by an attacker', () => {
   it.each(Object.entries(ATTACKS))(
-    'memory held by an attacker as %s does not evict sessions of offline clients',
+    'as %s does not evict sessions of offline clients',
     { timeout: 60_000 },
     async (_, attack) => {
       const scene = await openScene({ ...BOUNDS, policy: SOME_RIGHTS })

@@ -11,7 +11,7 @@ const GROUP = 'key:big'
 const program = bundledProgram(new URL('support/bridge-process.ts', import.meta.url))
 
 describe('joins and leaves of the group of a large key', () => {
-  it('joins and leaves of the group of a large key do not delay other members', async () => {
+  it('do not delay other members', async () => {
     const flags = ['--disable-warning=RX_STATESTORE_SECURITY']
     const { program: bridge, ready } = await AnsweringProgram.launch(program(), [], flags)
     const connect = async (user: string): Promise<RawPubSubClient> =>

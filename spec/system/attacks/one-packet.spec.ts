@@ -43,7 +43,7 @@ async function expectEach(scene: Scene, packets: Readonly<Record<string, readonl
 }
 
 describe('a packet', () => {
-  it('a packet with a duplicate property ends only its connection', async () => {
+  it('with a duplicate property ends only its connection', async () => {
     const own = properties(responseTopic(responseTopicOf('attacker')), correlationData('x'), correlationData('y'))
     const PACKETS: Record<string, readonly Buffer[]> = {
       'two session expiries in CONNECT': [connect('attacker', { properties: duplicated(sessionExpiry(60)) })],
@@ -66,7 +66,7 @@ describe('a packet', () => {
     await scene.runAttack(async () => expectEach(scene, PACKETS), TO_THE_END)
   })
 
-  it('a packet with a property length beyond its end ends only its connection', async () => {
+  it('with a property length beyond its end ends only its connection', async () => {
     const withExcessLength = (property: Buffer, at = 1): Buffer => {
       const changed = Buffer.from(property)
       changed.writeUInt16BE(0x7fff, at)
@@ -96,7 +96,7 @@ describe('a packet', () => {
 })
 
 describe('a will', () => {
-  it('a will that is not permitted affects no other client, even if the clock jumps during its connection', async () => {
+  it('that is not permitted affects no other client, even if the clock jumps during its connection', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       for (const [n, topic] of [INVOKE_TOPIC, '$SYS/x', responseTopicOf('innocent'), 'a/#', ''].entries()) {
@@ -107,7 +107,7 @@ describe('a will', () => {
     }, TO_THE_END)
   })
 
-  it('a will is published only after its connection has ended, even if the system sleeps for a day during the connection', async () => {
+  it('is published only after its connection has ended, even if the system sleeps for a day during the connection', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       const reader = await scene.connect('reader')

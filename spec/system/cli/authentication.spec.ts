@@ -35,7 +35,7 @@ async function serving(...flags: string[]) {
 }
 
 describe('serve', () => {
-  it('serve authenticates by certificate, token and password with an AIO file', async () => {
+  it('authenticates by certificate, token and password with an AIO file', async () => {
     const { folder, write, servers, clients, sign, tls } = await setUp()
     await execute(['passwd', join(folder, 'users'), 'panel', '--attribute', 'role=writer'], { stdin: 'secret' })
     const methods = write(
@@ -79,7 +79,7 @@ spec:
     expect(await execute(['get', 'k', ...ca])).toMatchObject({ code: 1 })
   })
 
-  it('serve authenticates by tokens with flags, and reloads the keys of tokens on SIGHUP', async () => {
+  it('authenticates by tokens with flags, and reloads the keys of tokens on SIGHUP', async () => {
     const { jwks, sign, write } = await setUp()
     const { url, stderr, interrupt } = await serving('--jwks', jwks, '--audience', 'aio-internal')
     const env = { AIO_SAT_FILE: write('token', await sign('pod')) }
@@ -90,7 +90,7 @@ spec:
     expect(await execute(['get', 'k', '--url', url], { env })).toMatchObject({ code: 1 })
   })
 
-  it('serve uses a new certificate when the files of the certificate change', async () => {
+  it('uses a new certificate when the files of the certificate change', async () => {
     const { servers, tls } = await setUp()
     const { url, stderr, interrupt } = await serving(...tls)
     const others = new Authority('/CN=Others')
@@ -108,7 +108,7 @@ spec:
     ['a certificate without its key', ['--tls-cert', 'x'], /--tls-cert and --tls-key/],
     ['certificate authorities without a server certificate', ['--tls-client-ca', 'x'], /--tls-cert and --tls-key/],
     ['keys without an audience', ['--jwks', 'x'], /--jwks and --audience/],
-  ])('serve exits with code 2 for %s', async (_, flags, words) => {
+  ])('exits with code 2 for %s', async (_, flags, words) => {
     expect(await execute(['serve', ...ANY_PORT, ...flags])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(words),
@@ -147,7 +147,7 @@ spec:
       '- { method: X509, x509Settings: { trustedClientCaCert: c } }\n- { method: X509, x509Settings: { trustedClientCaCert: d } }',
       /Expected one X509 method/,
     ],
-  ])('serve exits with code 2 for a file with %s', async (_, text, words) => {
+  ])('exits with code 2 for a file with %s', async (_, text, words) => {
     const { write } = await setUp()
     const file = write('authentication.yaml', `authenticationMethods:\n${text}`)
     const outcome = await execute(['serve', ...ANY_PORT, '--authentication', file])

@@ -74,7 +74,7 @@ describe('completion', () => {
     },
   )
 
-  it('completion exits with code 2 for an unknown shell', async () => {
+  it('exits with code 2 for an unknown shell', async () => {
     const { code, stderr } = await execute(['completion', 'csh'])
     expect(code).toBe(2)
     expect(stderr).toMatch(/Allowed choices are bash, zsh; see rx-statestore completion --help\n$/)

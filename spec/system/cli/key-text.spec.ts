@@ -23,11 +23,11 @@ describe('shellWord', () => {
     ['two\nlines', "$'two\\nlines'"],
     ["a\t'\\", "$'a\\t\\'\\\\'"],
     ['\u202e', "$'\\xE2\\x80\\xAE'"],
-  ])('shellWord writes %j', (key, word) => {
+  ])('writes %j', (key, word) => {
     expect(shellWord(key)).toBe(word)
   })
 
-  it('shellWord writes a key that is not text byte by byte', () => {
+  it('writes a key that is not text byte by byte', () => {
     expect(shellWord(Uint8Array.of(255, 0))).toBe(`"\\$'\\xFF\\x00'"`)
   })
 
@@ -37,7 +37,7 @@ describe('shellWord', () => {
     ["$'x'", `"\\$'\\$\\'x\\''"`],
     ['a\0b', `"\\$'a\\x00b'"`],
     ['a\ufffdb', `"\\$'a\\xEF\\xBF\\xBDb'"`],
-  ])('shellWord quotes %j against the shell and against flags', (key, word) => {
+  ])('quotes %j against the shell and against flags', (key, word) => {
     expect(shellWord(key)).toBe(word)
   })
 
@@ -72,7 +72,7 @@ describe('keyLine', () => {
     ['two\nlines', "$'two\\nlines'"],
     ["$'x'", "$'$\\'x\\''"],
     ["$'x", "$'x"],
-  ])('keyLine writes %j in one line', (key, line) => {
+  ])('writes %j in one line', (key, line) => {
     expect(keyLine(key)).toBe(line)
   })
 
@@ -87,7 +87,7 @@ describe('keyLine', () => {
     )
   })
 
-  it('keyLine distinguishes text from other bytes', () => {
+  it('distinguishes text from other bytes', () => {
     expect(keyOfLine("$'a\\nb'")).toBe('a\nb')
     expect(keyOfLine("$'\\xFF'")).toEqual(Uint8Array.of(255))
     expect(keyOfLine('0xFF')).toBe('0xFF')

@@ -16,7 +16,7 @@ describe('a store attached to mochi', () => {
   }, BUILD_TIME)
   afterAll(async () => broker.stop())
 
-  it('a store attached to mochi notifies a watching client of every step of a key', async () => {
+  it('notifies a watching client of every step of a key', async () => {
     await openAttached(broker.url)
     const seen = record(openClient(broker.url).key('a', text).entries$)
     await seen.until(({ values }) => values.length > 0)
@@ -26,7 +26,7 @@ describe('a store attached to mochi', () => {
     expect(words(seen).slice(1)).toEqual(Array.from({ length: 50 }, (_, i) => `set v${i} (notification)`))
   })
 
-  it('a store attached to mochi reconnects after a lost connection', async () => {
+  it('reconnects after a lost connection', async () => {
     const link = await layLink(broker.url)
     const store = await openAttached(link.url)
     const client = openClient(broker.url)

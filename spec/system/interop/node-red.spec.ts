@@ -56,7 +56,7 @@ describe('the Node-RED nodes', () => {
   const displayOf = (url: string): Recording<Display | undefined> =>
     record(openClient(url).key('thermostat/display', json<Display>()).value$)
 
-  it('the Node-RED nodes write and read a key', async () => {
+  it('write and read a key', async () => {
     const store = await openWith('thermostat')
     const written = await ask('POST', '/set-point', { celsius: 21.5 })
     const { value, version } = await openClient(store.url).key('thermostat/setPoint', number).get()
@@ -66,7 +66,7 @@ describe('the Node-RED nodes', () => {
     expect(JSON.parse((await ask('GET', '/set-point')).said)).toEqual({ celsius: 21.5, version: String(version) })
   })
 
-  it('the Node-RED nodes write only over the version that was read', async () => {
+  it('write only over the version that was read', async () => {
     await openWith('thermostat')
     const { version } = JSON.parse((await ask('POST', '/set-point', { celsius: 20 })).said)
     const second = await ask('PUT', '/set-point', { celsius: 21, version })
@@ -79,13 +79,13 @@ describe('the Node-RED nodes', () => {
     expect(JSON.parse((await ask('GET', '/set-point')).said)).toMatchObject({ celsius: 21 })
   })
 
-  it('the Node-RED nodes report failures to a catch node', async () => {
+  it('report failures to a catch node', async () => {
     await openWith('thermostat')
     const refused = await ask('POST', '/set-point', { celsius: 'warm' })
     expect(refused).toMatchObject({ status: 400, said: expect.stringContaining('thermostat/setPoint') })
   })
 
-  it('the Node-RED nodes emit every change, and the current value after a restart of the store', async () => {
+  it('emit every change, and the current value after a restart of the store', async () => {
     const port = await freePort()
     const before = await serve({ port, wsPort: 0 })
     await red.deploy(await exampleFlow('thermostat', before.url))
@@ -104,7 +104,7 @@ describe('the Node-RED nodes', () => {
     expect(second.values.at(-1)).toEqual({ celsius: 25, version: String(again.version), freshness: 'live' })
   })
 
-  it('the Node-RED nodes emit the keys of a glob, including new keys', async () => {
+  it('emit the keys of a glob, including new keys', async () => {
     const store = await openWith('thermostat')
     const client = openClient(store.url)
     const seen = record(client.watchAll(['seen/1', 'seen/2'], number))
@@ -116,7 +116,7 @@ describe('the Node-RED nodes', () => {
     await until('seen/2', 18)
   })
 
-  it('the Node-RED nodes hand a lock from one flow to the other, with a newer fencing token', async () => {
+  it('hand a lock from one flow to the other, with a newer fencing token', async () => {
     const store = await openWith('lock')
     const key = openClient(store.url).key('pump/run', json<Run>())
     const runs = record(key.value$)
@@ -141,7 +141,7 @@ describe('the Node-RED nodes', () => {
     await untilRunBy('Pump A')
   })
 
-  it('the Node-RED nodes report that a lock is lost', async () => {
+  it('report that a lock is lost', async () => {
     const store = await openWith('lock')
     const client = openClient(store.url)
     const stops = record(client.key('pump/stopped', json<{ by: string; why: string; reason?: string }>()).value$)
@@ -155,7 +155,7 @@ describe('the Node-RED nodes', () => {
     await runs.until(({ values }) => new Set(values.flatMap(run => run?.token ?? [])).size === 2)
   })
 
-  it('the Node-RED nodes leave neither registrations nor connections behind', async () => {
+  it('leave neither registrations nor connections behind', async () => {
     const store = await openWith('thermostat')
     const flow = await exampleFlow('thermostat', store.url)
     const display = displayOf(store.url)
@@ -183,7 +183,7 @@ describe('the Node-RED nodes', () => {
     await expect.poll(counts).toMatchObject({ connections: 1, sessions: 1, watches: 1 })
   })
 
-  it('the Node-RED nodes write with conditions and an expiry, and delete', async () => {
+  it('write with conditions and an expiry, and delete', async () => {
     const store = await open()
     const client = openClient(store.url)
     const setter = { type: 'state set', z: 'tab', store: 'store', codec: 'json', condition: 'always', expiresIn: '' }
@@ -255,7 +255,7 @@ describe('the Node-RED nodes', () => {
     expect(store.clients.map(({ clientId }) => clientId)).toContain('writer')
   })
 
-  it('the Node-RED nodes log in, and report a rejected login', async () => {
+  it('log in, and report a rejected login', async () => {
     const passwords: string[] = []
     const store = await open({
       authenticate: ({ username, password }) => {
@@ -279,7 +279,7 @@ describe('the Node-RED nodes', () => {
     ['key', { key: '' }, /No key is given/],
     ['store', { store: 'gone' }, /No state store is chosen/],
     ['type of values', { codec: 'xml' }, /Expected values to be json, text/],
-  ])('the Node-RED nodes report a missing or invalid %s', async (_, wrong, complaint) => {
+  ])('report a missing or invalid %s', async (_, wrong, complaint) => {
     const store = { id: 'store', type: 'state store', url: 'mqtt://127.0.0.1:1', clientId: '' }
     const watch = { id: 'watch', type: 'state watch', z: 'tab', store: 'store', kind: 'key', key: 'a', codec: 'json' }
     const flow = [{ id: 'tab', type: 'tab', label: 'wrong' }, 'url' in wrong ? { ...store, ...wrong } : store]

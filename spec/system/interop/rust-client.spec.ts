@@ -108,7 +108,7 @@ describe('the official Rust client', () => {
     70_000,
   )
 
-  it('the official Rust client authenticates with a certificate or a service account token', async () => {
+  it('authenticates with a certificate or a service account token', async () => {
     const [servers, clients] = [new Authority('/CN=Servers'), new Authority('/CN=Clients')]
     const subject = 'system:serviceaccount:default:client'
     const { publicKey, privateKey } = await generateKeyPair('RS256')

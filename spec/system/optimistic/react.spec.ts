@@ -100,7 +100,7 @@ describe('useWritableKey', () => {
     expect(rendered(undefined)).toBe('<output>undefined connecting false</output>')
   })
 
-  it('useWritableKey throws for a value that is not a key', () => {
+  it('throws for a value that is not a key', () => {
     // @ts-expect-error a name is not a key
     expect(() => rendered('a')).toThrow('Expected a key of a store')
   })

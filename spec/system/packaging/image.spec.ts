@@ -30,7 +30,7 @@ async function serving(options: ServeOptions = {}): Promise<StoreServer> {
 }
 
 describe('The image', () => {
-  it('the image installs nothing in its last stage, keeps data in a volume, runs without privileges, and has a health check', () => {
+  it('installs nothing in its last stage, keeps data in a volume, runs without privileges, and has a health check', () => {
     expect(last.filter(line => /npm|node_modules/.test(line))).toEqual([])
     for (const line of ['USER node', 'VOLUME /data', 'ENTRYPOINT ["node", "/app/dist/cli/main.js"]'])
       expect(last).toContain(line)
@@ -39,7 +39,7 @@ describe('The image', () => {
     expect(copied.filter(file => !existsSync(join(ROOT, file)))).toEqual([])
   })
 
-  it('the image is healthy with TLS and users, without a line in the audit log', async () => {
+  it('is healthy with TLS and users, without a line in the audit log', async () => {
     const tls = new Authority('/CN=Plant').issue('/CN=store')
     const store = await serving({ authenticate: firstOf([backwards()]), policy: '[]', tls })
     const audit = record<AuditEvent>(store.audit$)
@@ -49,7 +49,7 @@ describe('The image', () => {
     expect(await health(new URL(plain.wsUrl).port)).toBe(0)
   })
 
-  it('the image is unhealthy when nothing listens, and when the listener does not respond', async () => {
+  it('is unhealthy when nothing listens, and when the listener does not respond', async () => {
     expect(await health(await freePort())).toBe(1)
     const silent = createServer({ allowHalfOpen: true }, () => undefined)
     expect(await health(await listen(silent))).toBe(1)

@@ -147,7 +147,7 @@ function parsePacked(stdout: string): Packed {
 }
 
 describe('the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
-  it('the package contains only the build, the documents and the files to deploy a store', () => {
+  it('contains only the build, the documents and the files to deploy a store', () => {
     const page =
       /^dist\/server\/console\/page\/(index\.html|icon\.svg|theme\.js|licences\.md|assets\/[\w-]+\.(js|css|woff2))$/
     const others = files.filter(
@@ -174,7 +174,7 @@ describe('the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
     expect(files).toContain('dist/server/console/page/index.html')
   })
 
-  it('the package exports files that exist, with types', () => {
+  it('exports files that exist, with types', () => {
     const targets = Object.values(manifest.exports).flatMap(target =>
       typeof target === 'string' ? [] : Object.values(target),
     )
@@ -239,7 +239,7 @@ describe('the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
     expect(await compile('common', ['--module', 'node16', '--noEmit'])).toBe('')
   })
 
-  it('the package runs no scripts when it is installed', () => {
+  it('runs no scripts when it is installed', () => {
     for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
       expect(manifest.scripts).not.toHaveProperty(name)
   })
@@ -256,7 +256,7 @@ describe('the package', { timeout: PROGRAM_TIMEOUT_MS }, () => {
     )
   })
 
-  it('the package provides the command rx-statestore', async () => {
+  it('provides the command rx-statestore', async () => {
     const { stdout } = await run(join(home, 'node_modules/.bin/rx-statestore'), ['--version'], { cwd: home })
     expect(stdout.trim()).toBe(manifest.version)
   })
@@ -286,7 +286,7 @@ describe.skipIf(!SERVICES.runtimes.present)('The packed package runs', { timeout
     ['Node 24', runtimeOf(24), []],
     ['Bun', BUN, []],
     ['Deno', DENO, ['run', '--allow-all', '--node-modules-dir=manual']],
-  ])('the packed package runs under %s', async (_, runtime, options) => {
+  ])('under %s', async (_, runtime, options) => {
     copyFileSync(join(ROOT, 'spec/system/packaging/smoke.js'), join(home, 'smoke.js'))
     const { stdout } = await run(runtime, [...options, 'smoke.js'], { cwd: home })
     expect(stdout).toBe('watched 3\nwatched 3\nheard hello\nclosed\n')

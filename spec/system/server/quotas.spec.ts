@@ -44,7 +44,7 @@ describe('a store with a quota', () => {
     expect(await turnedAway(store.url, 'e', as('alice'))).toBe(0x97)
   })
 
-  it('a store with a quota of memory rejects data that exceeds the quota, and keeps running', async () => {
+  it('of memory rejects data that exceeds the quota, and keeps running', async () => {
     const { store, clock } = await openStore({ maxMemory: 1_000_000 })
     const raw = await StoreClient.ready(store.url, 'c')
     const value = 'x'.repeat(10_000)

@@ -81,7 +81,7 @@ describe('a store with TLS', () => {
     expect(String(error.code)).toMatch(/PROTOCOL|VERSION|SSL/)
   })
 
-  it('a store with TLS freezes, resumes, disconnects clients and restarts as without TLS', async () => {
+  it('freezes, resumes, disconnects clients and restarts as without TLS', async () => {
     const { store } = await open()
     const raw = await StoreClient.ready(store.url, 'c', { ca: servers.cert })
     store.freeze(60_000)
@@ -142,7 +142,7 @@ describe('a store with TLS', () => {
 describe('a client certificate', () => {
   const connecting = (issued: Pair) => ({ ca: servers.cert, cert: issued.cert, key: issued.key })
 
-  it('a client certificate authenticates by its name, with the attributes of its issuers', async () => {
+  it('authenticates by its name, with the attributes of its issuers', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     await store.load([{ key: 'city/a', value: 'v' }])
     const panel = await StoreClient.ready(store.url, 'panel', connecting(clients.issue('/CN=panel')))
@@ -156,7 +156,7 @@ describe('a client certificate', () => {
     }
   })
 
-  it('a client certificate of an untrusted authority is rejected, even with the same names', async () => {
+  it('of an untrusted authority is rejected, even with the same names', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     const forged = connecting(others.issue('/CN=panel'))
     expect(await turnedAway(store.url, 'c', forged)).toBe(0x87)
@@ -165,19 +165,19 @@ describe('a client certificate', () => {
     expect(await turnedAway(store.url, 'c', { ...forged, ...as('panel') })).toBe(0x87)
   })
 
-  it('a client certificate that is self-signed is rejected', async () => {
+  it('that is self-signed is rejected', async () => {
     const { store } = await openWithCertificates()
     const own = new Authority('/CN=panel')
     expect(await turnedAway(store.url, 'c', connecting(own))).toBe(0x87)
   })
 
-  it('a client certificate is not required from a client with a password', async () => {
+  it('is not required from a client with a password', async () => {
     const { store } = await openWithCertificates({ policy: POLICY })
     await StoreClient.ready(store.url, 'c', { ca: servers.cert, ...as('panel') })
     expect(await turnedAway(store.url, 'd', { ca: servers.cert })).toBe(0x87)
   })
 
-  it('a client certificate of an authority that is no longer trusted is rejected', async () => {
+  it('of an authority that is no longer trusted is rejected', async () => {
     const { store } = await openWithCertificates()
     const mine = connecting(clients.issue('/CN=panel'))
     const before = await StoreClient.ready(store.url, 'c', mine)
@@ -187,7 +187,7 @@ describe('a client certificate', () => {
     await before.settled()
   })
 
-  it('a client certificate protects its session from other certificates', async () => {
+  it('protects its session from other certificates', async () => {
     const { store } = await openWithCertificates()
     await StoreClient.ready(store.url, 'c', connecting(clients.issue('/CN=panel')))
     expect(await turnedAway(store.url, 'c', connecting(clients.issue('/CN=mallory')))).toBe(0x87)

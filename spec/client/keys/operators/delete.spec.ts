@@ -36,7 +36,7 @@ describe.each([
 })
 
 describe('deleteKey', () => {
-  it('deleteKey deletes the same key for every item', () => {
+  it('deletes the same key for every item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     record(of(1, 'two', undefined).pipe(deleteKey(store.key('k', text))))
     expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
@@ -49,13 +49,13 @@ describe('deleteKey', () => {
   it.each([
     { payload: ':1', deleted: true },
     { payload: ':0', deleted: false },
-  ])('deleteKey emits `deleted: $deleted` for the response $payload', ({ payload, deleted }) => {
+  ])('emits `deleted: $deleted` for the response $payload', ({ payload, deleted }) => {
     const { store } = fakeStore(() => answer(payload))
     const { values } = record(of('now').pipe(deleteKey(store.key('k', text))))
     expect(values).toMatchObject([{ key: 'k', deleted, version: VERSION }])
   })
 
-  it('deleteKey deletes the key of every item', () => {
+  it('deletes the key of every item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     const { values } = record(of(1, 2).pipe(deleteKey(store, id => `asset/${id}`)))
     expect(session.keys).toEqual(['asset/1', 'asset/2'])
@@ -69,7 +69,7 @@ describe('deleteIf', () => {
   const idOf = ({ id }: Job): string => id
   const stateOf = ({ state }: Job): string => state
 
-  it('deleteIf sends VDEL with the item', () => {
+  it('sends VDEL with the item', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     record(of(1, 2.5).pipe(deleteIf(store.key('k', number))))
     expect(session.requests.map(({ verb, key, rest }) => [verb, key, ...rest])).toEqual([
@@ -82,13 +82,13 @@ describe('deleteIf', () => {
     { payload: ':1', what: 'the key held the value', deleted: true },
     { payload: ':0', what: 'there was no such key', deleted: false },
     { payload: ':-1', what: 'the key held another value', deleted: false },
-  ])('deleteIf emits `deleted: $deleted` when $what', ({ payload, deleted }) => {
+  ])('emits `deleted: $deleted` when $what', ({ payload, deleted }) => {
     const { store } = fakeStore(() => answer(payload))
     const { values } = record(of(1).pipe(deleteIf(store.key('k', number))))
     expect(values).toMatchObject([{ key: 'k', deleted, version: VERSION }])
   })
 
-  it('deleteIf compares the key with the item, encoded by a codec or by a function that returns text or bytes', () => {
+  it('compares the key with the item, encoded by a codec or by a function that returns text or bytes', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     record(of('x').pipe(deleteIf(store, item => `by-codec/${item}`, text)))
     record(jobs.pipe(deleteIf(store, idOf, stateOf)))
@@ -102,7 +102,7 @@ describe('deleteIf', () => {
     ])
   })
 
-  it('deleteIf emits the key of every item', () => {
+  it('emits the key of every item', () => {
     const { store } = fakeStore(({ key }) => answer(key === 'a' ? ':1' : ':-1'))
     const { values } = record(jobs.pipe(deleteIf(store, idOf, stateOf)))
     expect(values).toMatchObject([

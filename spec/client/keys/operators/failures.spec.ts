@@ -195,7 +195,7 @@ describe('an operator with `latest`', () => {
   const FORMS = [...KEY_FORMS, ...STORE_FORMS]
   const lost = expect.objectContaining({ code: 'timeout' })
 
-  it.each(FORMS)('an operator with `latest` continues after an outage: $name', ({ of: form, name }) => {
+  it.each(FORMS)('continues after an outage: $name', ({ of: form, name }) => {
     const key = name.endsWith('(key)') ? 'k' : 'key/k'
     const { session, store, clock } = fakeStore(() => of('v'))
     const items = new Subject<string>()
@@ -212,7 +212,7 @@ describe('an operator with `latest`', () => {
     expect(seen).toEqual([{ key, item: 'k1', error: lost }, key])
   })
 
-  it("an operator with `latest` ends with the first error if `onError: 'throw'` is set", () => {
+  it("ends with the first error if `onError: 'throw'` is set", () => {
     const { session, store, clock } = fakeStore(() => of('v'))
     session.disconnect(new ConnectionLostError())
     const recording = record(of('a').pipe(set(store.key('k', text), { latest: true, onError: 'throw' })))
@@ -223,7 +223,7 @@ describe('an operator with `latest`', () => {
   it.each([
     '-ERR not authorized',
     '-ERR the request fencing token is a lower version than the fencing token protecting the resource',
-  ])('an operator with `latest` ends with a permanent error: %s', answer => {
+  ])('ends with a permanent error: %s', answer => {
     const { session, store } = fakeStore(() => of(answer))
     const items = new Subject<string>()
     const recording = record(items.pipe(set(store.key('k', text), { latest: true })))

@@ -9,7 +9,7 @@ function itemsOf<T>(queue: Queue<T>): T[] {
 }
 
 describe('Queue', () => {
-  it('a queue holds the same items as an array after any additions and removals', () => {
+  it('holds the same items as an array after any additions and removals', () => {
     const operation = fc.oneof(fc.constant('add' as const), fc.nat())
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 200 }), operations => {

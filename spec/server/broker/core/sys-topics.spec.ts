@@ -145,7 +145,7 @@ describe('The $SYS topics', () => {
     expect(valuesOf(client)).toMatchObject({ 'load/publish/received/1min': '7.80' })
   })
 
-  it('the $SYS topics count messages, bytes of payloads, clients, expired sessions and stored messages', () => {
+  it('count messages, bytes of payloads, clients, expired sessions and stored messages', () => {
     const { clock, connect } = open()
     const receiver = connect('a', { clean: false, properties: { sessionExpiryInterval: 60 } })
     receiver.subscribe('a', 0)

@@ -25,14 +25,14 @@ const open = (quotas: BrokerQuotas = NO_QUOTAS) => {
 }
 
 describe('the quota account of a client', () => {
-  it('the quota account of a client belongs to its principal, regardless of its address', () => {
+  it('belongs to its principal, regardless of its address', () => {
     const { accounts } = open()
     const account = accounts.of(ownerOf('is alice'), FAR)
     expect(accounts.of(ownerOf('is alice'), '127.0.0.1')).toBe(account)
     expect(accounts.of(ownerOf('is bob'), FAR)).not.toBe(account)
   })
 
-  it('the quota account of a client belongs to its address if the client is anonymous, or to the network for an IPv6 address', () => {
+  it('belongs to its address if the client is anonymous, or to the network for an IPv6 address', () => {
     const { accounts } = open()
     const account = accounts.of(undefined, '2001:db8::1')
     expect(account?.name).toBe('at 2001:db8:0:0::/64')
@@ -48,7 +48,7 @@ describe('the quota account of a client', () => {
     }
   })
 
-  it('the quota account of a client includes the total rate limit if one is configured', () => {
+  it('includes the total rate limit if one is configured', () => {
     const { accounts } = open({ ...NO_QUOTAS, total: { ...NO_QUOTAS.total, packetsPerSecond: 5 } })
     expect(accounts.rateAccountsOf('127.0.0.1')).toHaveLength(1)
     expect(accounts.rateAccountsOf(FAR)).toHaveLength(2)

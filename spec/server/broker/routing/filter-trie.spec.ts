@@ -156,7 +156,7 @@ describe('matchesFilter', () => {
     expect(matchesFilter(filter, topic)).toBe(matches)
   })
 
-  it('matchesFilter agrees with the specification for all pairs of filter and topic', () => {
+  it('agrees with the specification for all pairs of filter and topic', () => {
     fc.assert(
       fc.property(fewFilters, fewTopics, (filter, topic) => {
         expect(matchesFilter(filter, topic)).toBe(matchesByTheRules(filter, topic))

@@ -14,7 +14,7 @@ const heldBytesOf = ({ connections }: BrokerCore, clientId: string): number =>
   Array.from(connections).find(connection => connection.clientId === clientId)?.heldBytes ?? 0
 
 describe('a connection', () => {
-  it('a connection ends if CONNECT does not arrive in time', () => {
+  it('ends if CONNECT does not arrive in time', () => {
     const { open, clock } = openCore()
     const client = open()
     clock.advance(LIMIT.connectTimeoutMs)
@@ -22,7 +22,7 @@ describe('a connection', () => {
     expect(client.got).toEqual([])
   })
 
-  it('a connection receives the maximum keep-alive in CONNACK, and the maximum applies', () => {
+  it('receives the maximum keep-alive in CONNACK, and the maximum applies', () => {
     const { connect, clock } = openCore({}, { maxKeepAliveSeconds: 10 })
     const client = connect('ann', { keepalive: 600 })
     expect(client.last).toMatchObject({ properties: { serverKeepAlive: 10 } })
@@ -32,7 +32,7 @@ describe('a connection', () => {
     expect(client.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.keepAliveTimeout })
   })
 
-  it('a connection receives a reason code and a server reference when it is refused [3.1.4-2]', () => {
+  it('receives a reason code and a server reference when it is refused [3.1.4-2]', () => {
     const refused = {
       type: 'refused',
       reasonCode: REASON.useAnotherServer,
@@ -48,7 +48,7 @@ describe('a connection', () => {
     expect(client.ended).toBe(true)
   })
 
-  it('a connection receives reason strings only if it requests problem information, except in DISCONNECT [3.1.2-29]', () => {
+  it('receives reason strings only if it requests problem information, except in DISCONNECT [3.1.2-29]', () => {
     const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const properties = { requestProblemInformation: false }
     const [puback] = connect('ann', { properties }).publish('a', '1')
@@ -59,7 +59,7 @@ describe('a connection', () => {
     expect(client.last).toHaveProperty('properties.reasonString')
   })
 
-  it('a connection is refused if its will is not permitted', () => {
+  it('is refused if its will is not permitted', () => {
     const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const client = connect('ann', { will: { topic: 'a', payload: Buffer.from('1'), qos: 1, retain: false } })
     expect(client.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.notAuthorized })
@@ -67,7 +67,7 @@ describe('a connection', () => {
 })
 
 describe('enhanced authentication', () => {
-  it('enhanced authentication exchanges AUTH packets until the client is accepted, and rejects a step while a verdict is pending [4.12.0-2, 4.12.0-5]', () => {
+  it('exchanges AUTH packets until the client is accepted, and rejects a step while a verdict is pending [4.12.0-2, 4.12.0-5]', () => {
     const { connect, core } = openCore({
       authenticate: (_, { state }) =>
         state === undefined
@@ -92,7 +92,7 @@ describe('enhanced authentication', () => {
     expect(early.last).toMatchObject({ cmd: 'connack', reasonCode: REASON.protocolError })
   })
 
-  it('enhanced authentication keeps the order of packets that arrive while a verdict is pending', async () => {
+  it('keeps the order of packets that arrive while a verdict is pending', async () => {
     const { connect } = openCore({ authenticate: () => Promise.resolve({ type: 'accepted' }) })
     const client = connect('ann')
     client.subscribe('a')
@@ -103,7 +103,7 @@ describe('enhanced authentication', () => {
     expect(client.got.map(({ cmd }) => cmd)).toEqual(['connack', 'suback', 'publish', 'puback'])
   })
 
-  it('enhanced authentication ends the connection when a step is refused [4.12.0-4]', () => {
+  it('ends the connection when a step is refused [4.12.0-4]', () => {
     const { connect, core } = openCore({
       authenticate: (_, { state }) =>
         state === undefined
@@ -116,7 +116,7 @@ describe('enhanced authentication', () => {
     expect([client.ended, core.connectionCount]).toEqual([true, 0])
   })
 
-  it('enhanced authentication can be repeated on an open connection, and a failure ends the connection [4.12.0-5, 4.12.1-2]', () => {
+  it('can be repeated on an open connection, and a failure ends the connection [4.12.0-5, 4.12.1-2]', () => {
     let asked = 0
     const { connect } = openCore({
       authenticate: () =>
@@ -179,7 +179,7 @@ describe('A reason string', () => {
     expect(told).toEqual(Array(4).fill(expected))
   })
 
-  it('a reason string is omitted from every packet that it would make exceed the maximum packet size of the client [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]', () => {
+  it('is omitted from every packet that it would make exceed the maximum packet size of the client [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]', () => {
     const { connect } = openCore()
     const client = connect('ann', { properties: { maximumPacketSize: 20 } })
     client.subscribe('a', 2)
@@ -195,7 +195,7 @@ describe('A reason string', () => {
 })
 
 describe('a message', () => {
-  it('a message is sent with a topic alias after the first use of its topic, within the alias maximum of the client', () => {
+  it('is sent with a topic alias after the first use of its topic, within the alias maximum of the client', () => {
     const client = openCore().connect('ann', { properties: { topicAliasMaximum: 1 } })
     client.subscribe('#', 0)
     for (const topic of ['a', 'a', 'b', 'b']) client.publish(topic, '1', { qos: 0 })
@@ -221,7 +221,7 @@ describe('a message', () => {
     expect(core.budget.used).toBe(0)
   })
 
-  it('a message is sent without a new topic alias if half of the memory budget is used, and no client is disconnected', () => {
+  it('is sent without a new topic alias if half of the memory budget is used, and no client is disconnected', () => {
     const { connect } = openCore({}, { memoryBudget: 9_000 })
     const client = connect('ann', { properties: { topicAliasMaximum: 9 } })
     client.subscribe('#', 0)
@@ -237,7 +237,7 @@ describe('a message', () => {
     expect(client.ended).toBe(false)
   })
 
-  it('a message is sent without a topic alias if the alias would make the message too large', () => {
+  it('is sent without a topic alias if the alias would make the message too large', () => {
     const sizes = Array.from({ length: 12 }, (_, i) => {
       const properties = { maximumPacketSize: 24, topicAliasMaximum: 5 }
       const client = openCore().connect('ann', { properties })
@@ -249,7 +249,7 @@ describe('a message', () => {
     expect(sizes.flat().filter(size => size === 24)).toHaveLength(2)
   })
 
-  it('a message with QoS 2 that is rejected frees its packet id [4.3.3-9]', () => {
+  it('with QoS 2 that is rejected frees its packet id [4.3.3-9]', () => {
     const usual = { ...LIMIT }
     Object.assign(LIMIT, { retainedMessages: 0 })
     try {
@@ -265,7 +265,7 @@ describe('a message', () => {
     }
   })
 
-  it('a message with too many topic levels ends the connection and is not recorded', () => {
+  it('with too many topic levels ends the connection and is not recorded', () => {
     const ann = openCore().connect('ann')
     ann.publish('a/'.repeat(LIMIT.topicLevels), '1', { qos: 2 })
     expect(ann.last).toMatchObject({ cmd: 'disconnect', reasonCode: REASON.topicNameInvalid })
@@ -273,7 +273,7 @@ describe('a message', () => {
 })
 
 describe('a client of MQTT 3.1.1', () => {
-  it('a client of MQTT 3.1.1 receives messages without properties, and a return code when it is refused', () => {
+  it('receives messages without properties, and a return code when it is refused', () => {
     const { connect } = openCore()
     const ann = connect('ann', { protocolVersion: 4 })
     expect(ann.last).toMatchObject({ cmd: 'connack', returnCode: 0 })
@@ -285,7 +285,7 @@ describe('a client of MQTT 3.1.1', () => {
     expect(refusing.connect('ann', { protocolVersion: 4 }).last).toMatchObject({ cmd: 'connack', returnCode: 5 })
   })
 
-  it('a client of MQTT 3.1.1 is disconnected when it publishes without permission, because MQTT 3.1.1 has no error response', () => {
+  it('is disconnected when it publishes without permission, because MQTT 3.1.1 has no error response', () => {
     const ann = openCore({ checkPublish: () => ({ reason: 'no' }) }).connect('ann', { protocolVersion: 4 })
     expect(ann.publish('a', '1')).toEqual([])
     expect(ann.ended).toBe(true)

@@ -70,7 +70,7 @@ describe('Session.grant', () => {
 })
 
 describe('received QoS 2 messages', () => {
-  it('received QoS 2 messages are recorded until they are released', () => {
+  it('are recorded until they are released', () => {
     const { session, budget } = setUp()
     expect(session.isUnreleased(7)).toBe(false)
     expect(session.tryRememberReceived(7)).toBe(true)
@@ -81,7 +81,7 @@ describe('received QoS 2 messages', () => {
     expect(budget.used).toBe(0)
   })
 
-  it('received QoS 2 messages are rejected when memory is exhausted, and forgotten when the session ends', () => {
+  it('are rejected when memory is exhausted, and forgotten when the session ends', () => {
     const { session, budget } = setUp(100)
     let remembered = 0
     while (session.tryRememberReceived(remembered + 1)) remembered++

@@ -8,7 +8,7 @@ const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as con
 const QOS_2 = { nl: false, rap: false, rh: 0, qos: 2 } as const
 
 describe('a response', () => {
-  it('a response to CONNECT is exactly one CONNACK, the first packet, without session present for a new session [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
+  it('to CONNECT is exactly one CONNACK, the first packet, without session present for a new session [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
     const client = TestClient.to(broker.url)
     const clientId = broker.name('new')
     client.send({ cmd: 'connect', clientId, protocolId: 'MQTT', protocolVersion: 5, keepalive: 0, ...kept })
@@ -17,7 +17,7 @@ describe('a response', () => {
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('a response to a refused CONNECT lacks session present and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
+  it('to a refused CONNECT lacks session present and is the last packet [3.1.4-2, 3.2.2-6, 3.2.2-7, 3.2.2-8, 3.14.0-1]', async () => {
     const [client, connack] = await TestClient.greet(broker.url, broker.name('odd'), {
       ...kept,
       properties: { sessionExpiryInterval: 100, authenticationMethod: 'none-such' },
@@ -26,13 +26,13 @@ describe('a response', () => {
     expect(await client.anything()).toBe('closed')
   })
 
-  it('a response to PINGREQ is PINGRESP [3.12.4-1]', async () => {
+  it('to PINGREQ is PINGRESP [3.12.4-1]', async () => {
     const client = await peer()
     client.send({ cmd: 'pingreq' })
     expect(await client.next()).toMatchObject({ cmd: 'pingresp' })
   })
 
-  it('a response to SUBSCRIBE has the packet id of the SUBSCRIBE and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
+  it('to SUBSCRIBE has the packet id of the SUBSCRIBE and a code for each filter in order [2.2.1-6, 3.8.4-1, 3.8.4-2, 3.8.4-5, 3.8.4-6, 3.9.3-1, 3.9.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('many')]
     const topics = [`${name}/0`, `${name}/1`, `${name}/2`]
     const subscriptions = topics.map(
@@ -42,14 +42,14 @@ describe('a response', () => {
     expect(await client.next('suback')).toMatchObject({ messageId: 4711, granted: [0, 1, 2] })
   })
 
-  it('a response to UNSUBSCRIBE has the packet id of the UNSUBSCRIBE and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
+  it('to UNSUBSCRIBE has the packet id of the UNSUBSCRIBE and a code for each filter in order [2.2.1-6, 3.10.4-4, 3.10.4-5, 3.10.4-6, 3.11.3-1, 3.11.3-2]', async () => {
     const [client, name] = [await peer(), broker.name('few')]
     await client.subscribe(`${name}/there`)
     client.send({ cmd: 'unsubscribe', messageId: 4712, unsubscriptions: [`${name}/not`, `${name}/there`] })
     expect(await client.next('unsuback')).toMatchObject({ messageId: 4712, granted: [0x11, 0] })
   })
 
-  it('a response to PUBLISH has the packet id of the PUBLISH, at QoS 1 and in each step of QoS 2 [2.2.1-5, 3.3.4-1, 4.3.2-4, 4.3.3-8, 4.3.3-11]', async () => {
+  it('to PUBLISH has the packet id of the PUBLISH, at QoS 1 and in each step of QoS 2 [2.2.1-5, 3.3.4-1, 4.3.2-4, 4.3.3-8, 4.3.3-11]', async () => {
     const [client, topic] = [await peer(), broker.name('t')]
     const message = { cmd: 'publish', topic, payload: 'x', dup: false, retain: false } as const
     client.send({ ...message, qos: 1, messageId: 21 })
@@ -62,7 +62,7 @@ describe('a response', () => {
 })
 
 describe('a packet without properties', () => {
-  it('a packet without properties has a property length of zero [2.2.2-1]', async () => {
+  it('has a property length of zero [2.2.2-1]', async () => {
     const client = await peer()
     const topic = broker.name('plain')
     await client.subscribe({ topic, qos: 0 })
@@ -76,7 +76,7 @@ describe('a packet without properties', () => {
 })
 
 describe('a topic and a filter', () => {
-  it('a topic and a filter may be up to 65,535 bytes long [4.7.3-3]', async () => {
+  it('may be up to 65,535 bytes long [4.7.3-3]', async () => {
     const [writer, reader] = [await peer(), await peer()]
     const topic = broker.name('long').padEnd(65_535, 'x')
     await reader.subscribe({ topic, qos: 1 })
@@ -86,7 +86,7 @@ describe('a topic and a filter', () => {
 })
 
 describe('a message from the broker', () => {
-  it('a message from the broker with QoS 0 has no packet id and no DUP flag [2.2.1-2, 4.3.1-1]', async () => {
+  it('with QoS 0 has no packet id and no DUP flag [2.2.1-2, 4.3.1-1]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(topic)
     await writer.publish(topic, 'x')
@@ -94,7 +94,7 @@ describe('a message from the broker', () => {
     expect({ qos, dup, messageId }).toEqual({ qos: 0, dup: false, messageId: undefined })
   })
 
-  it('a message from the broker with QoS 1 or 2 has a unique packet id, and no DUP flag even if the publisher set it [3.3.1-3, 4.3.2-1, 4.3.2-2, 4.3.3-1, 4.3.3-2]', async () => {
+  it('with QoS 1 or 2 has a unique packet id, and no DUP flag even if the publisher set it [3.3.1-3, 4.3.2-1, 4.3.2-2, 4.3.3-1, 4.3.3-2]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(topic)
     await writer.publish(topic, 'one', { qos: 1, dup: true })
@@ -108,7 +108,7 @@ describe('a message from the broker', () => {
     expect(new Set(ids.filter(id => id > 0)).size).toBe(2)
   })
 
-  it('a message from the broker with QoS 1 is not retransmitted after an acknowledgement, even if the acknowledgement reports an error [4.3.2-3, 4.4.0-2]', async () => {
+  it('with QoS 1 is not retransmitted after an acknowledgement, even if the acknowledgement reports an error [4.3.2-3, 4.4.0-2]', async () => {
     const [writer, id] = [await peer(), broker.name('taker')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -121,7 +121,7 @@ describe('a message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('a message from the broker with QoS 2 is followed by PUBREL with the same packet id and completed by PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
+  it('with QoS 2 is followed by PUBREL with the same packet id and completed by PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
     const [writer, id] = [await peer(), broker.name('exact')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -134,7 +134,7 @@ describe('a message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('a message from the broker arrives in the order in which its publisher sent it, even with unacknowledged messages [4.2-1, 4.6.0-5, 4.6.0-6, 4.9.0-3, 3.3.4-10]', async () => {
+  it('arrives in the order in which its publisher sent it, even with unacknowledged messages [4.2-1, 4.6.0-5, 4.6.0-6, 4.9.0-3, 3.3.4-10]', async () => {
     const [writer, topic] = [await peer(), broker.name('t')]
     const reader = await peer({ properties: { receiveMaximum: 2 } })
     await reader.subscribe(topic)
@@ -149,7 +149,7 @@ describe('a message from the broker', () => {
     expect(rest.map(({ payload }) => `${payload}`)).toEqual(['c', 'd'])
   })
 
-  it('a message from the broker has a topic that matches the filter, with every character as published [3.3.2-3, 4.7.3-4]', async () => {
+  it('has a topic that matches the filter, with every character as published [3.3.2-3, 4.7.3-4]', async () => {
     const [writer, reader, name] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(`${name}/+`)
     for (const topic of [`${name}/Å`, `${name}/A\u030a`, `${name}/a/b`, `other/${name}`])
@@ -159,7 +159,7 @@ describe('a message from the broker', () => {
 })
 
 describe('a retained message', () => {
-  it('a retained message is kept when a message without the retain flag follows [3.3.1-8]', async () => {
+  it('is kept when a message without the retain flag follows [3.3.1-8]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('kept')]
     await writer.publish(topic, 'kept', { retain: true, qos: 1 })
     await writer.publish(topic, 'passing', { qos: 1 })

@@ -7,13 +7,13 @@ const peer = (options = {}): Promise<TestClient> => TestClient.connect(broker.ur
 
 describe('CONNECT', () => {
   it.each(['0', 'abcdefghijklmnopqrstuvw', 'XYZ0123456789ABCDEFGHIJ'])(
-    'CONNECT accepts any client id of 1 to 23 letters and digits: %s [3.1.3-5]',
+    'accepts any client id of 1 to 23 letters and digits: %s [3.1.3-5]',
     async id => {
       expect((await TestClient.greet(broker.url, id))[1].reasonCode).toBe(0)
     },
   )
 
-  it('CONNECT without an authentication method receives no method in CONNACK and no AUTH [4.12.0-6]', async () => {
+  it('without an authentication method receives no method in CONNACK and no AUTH [4.12.0-6]', async () => {
     const client = TestClient.to(broker.url)
     const clientId = broker.name('plain')
     client.send({ cmd: 'connect', clientId, protocolId: 'MQTT', protocolVersion: 5, clean: true, keepalive: 0 })
@@ -22,7 +22,7 @@ describe('CONNECT', () => {
     expect(answer).not.toHaveProperty('properties.authenticationMethod')
   })
 
-  it('CONNECT with a will has the user properties of the will published in order [3.1.3-10]', async () => {
+  it('with a will has the user properties of the will published in order [3.1.3-10]', async () => {
     const [topic, reader] = [broker.name('will'), await peer()]
     await reader.subscribe(topic)
     const userProperties = { b: ['2', '1'], a: '3' }
@@ -34,7 +34,7 @@ describe('CONNECT', () => {
 })
 
 describe('a DISCONNECT of the broker', () => {
-  it('a DISCONNECT of the broker has no session expiry interval, is the last packet and ends the connection [3.14.2-2, 3.14.4-1, 3.14.4-2]', async () => {
+  it('has no session expiry interval, is the last packet and ends the connection [3.14.2-2, 3.14.4-1, 3.14.4-2]', async () => {
     const [id, writer] = [broker.name('taken'), await peer()]
     const first = await TestClient.connect(broker.url, id)
     await first.subscribe(`${id}/t`)
@@ -48,7 +48,7 @@ describe('a DISCONNECT of the broker', () => {
 })
 
 describe('UNSUBSCRIBE', () => {
-  it('UNSUBSCRIBE does not abort unacknowledged QoS 2 messages [3.10.4-3]', async () => {
+  it('does not abort unacknowledged QoS 2 messages [3.10.4-3]', async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(topic)
     await writer.publish(topic, 'x', { qos: 2 })
@@ -61,7 +61,7 @@ describe('UNSUBSCRIBE', () => {
 
 describe('a packet id that was released', () => {
   it.each([1, 2] as const)(
-    'a packet id that was released may be reused for another message of QoS %i, regardless of the DUP flag [4.3.2-5, 4.3.3-12]',
+    'may be reused for another message of QoS %i, regardless of the DUP flag [4.3.2-5, 4.3.3-12]',
     async qos => {
       const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
       await reader.subscribe({ topic, qos: 0 })
@@ -73,14 +73,14 @@ describe('a packet id that was released', () => {
 })
 
 describe('a shared subscription', () => {
-  it('a shared subscription delivers with at most the QoS granted to the receiving member [4.8.2-3]', async () => {
+  it('delivers with at most the QoS granted to the receiving member [4.8.2-3]', async () => {
     const [writer, member, topic] = [await peer(), await peer(), broker.name('t')]
     await member.subscribe({ topic: `$share/group/${topic}`, qos: 0 })
     await writer.publish(topic, 'x', { qos: 2 })
     expect((await member.takePublishes()).map(({ qos }) => qos)).toEqual([0])
   })
 
-  it('a shared subscription completes a QoS 2 message with the same member after the member reconnects [4.8.2-4]', async () => {
+  it('completes a QoS 2 message with the same member after the member reconnects [4.8.2-4]', async () => {
     const [writer, topic] = [await peer(), broker.name('t')]
     const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
     const ids = [broker.name('member'), broker.name('member')]
@@ -101,7 +101,7 @@ describe('a shared subscription', () => {
     expect([await back.texts(), await members[1 - chosen]?.texts()]).toEqual([[], []])
   })
 
-  it('a shared subscription does not pass a message to another member after the first member rejected the message [4.8.2-6]', async () => {
+  it('does not pass a message to another member after the first member rejected the message [4.8.2-6]', async () => {
     const [writer, one, other, topic] = [await peer(), await peer(), await peer(), broker.name('t')]
     for (const member of [one, other]) await member.subscribe({ topic: `$share/group/${topic}`, qos: 1 })
     await writer.publish(topic, 'x', { qos: 1 })

@@ -16,14 +16,14 @@ async function createOfflineSession(options: Parameters<typeof TestClient.connec
 }
 
 describe('CONNACK', () => {
-  it('CONNACK assigns a client id only to a client that has none [3.2.2.3.7]', async () => {
+  it('assigns a client id only to a client that has none [3.2.2.3.7]', async () => {
     const [, anonymous] = await TestClient.greet(broker.url, '')
     const [, named] = await TestClient.greet(broker.url, broker.name('named'))
     expect(anonymous.properties?.assignedClientIdentifier).toMatch(/./)
     expect(named.properties?.assignedClientIdentifier).toBeUndefined()
   })
 
-  it('CONNACK assigns each client a different client id, with which the client can resume its session [3.2.2-16]', async () => {
+  it('assigns each client a different client id, with which the client can resume its session [3.2.2-16]', async () => {
     const connectPacket = connect('', { clean: false, properties: properties(PROPERTY.sessionExpiry(100)) })
     const connectWithoutId = async (): Promise<[TestClient, string]> => {
       const peer = TestClient.to(broker.url)
@@ -37,12 +37,12 @@ describe('CONNACK', () => {
     expect(again.sessionPresent).toBe(true)
   })
 
-  it('CONNACK accepts an MQTT 3.1.1 client without an id if it requests a clean session [3.1.3-6]', async () => {
+  it('accepts an MQTT 3.1.1 client without an id if it requests a clean session [3.1.3-6]', async () => {
     const [, { returnCode }] = await TestClient.greet(broker.url, '', { protocolVersion: 4 })
     expect(returnCode).toBe(0)
   })
 
-  it('CONNACK contains response information only on request [3.1.2-28]', async () => {
+  it('contains response information only on request [3.1.2-28]', async () => {
     const [, connack] = await TestClient.greet(broker.url, broker.name('asks'), {
       properties: { requestResponseInformation: false },
     })
@@ -51,14 +51,14 @@ describe('CONNACK', () => {
 })
 
 describe('a session', () => {
-  it('a session with an expiry interval is resumed with its subscriptions [3.1.2-5]', async () => {
+  it('with an expiry interval is resumed with its subscriptions [3.1.2-5]', async () => {
     const id = await createOfflineSession()
     const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, persistent)
     await peer.publish(`${id}/t`, 'still', { qos: 1 })
     expect([sessionPresent, await peer.texts()]).toEqual([true, ['still']])
   })
 
-  it('a session is identified by the client id and is independent of other sessions [3.1.3-2]', async () => {
+  it('is identified by the client id and is independent of other sessions [3.1.3-2]', async () => {
     const [mine, other] = [await createOfflineSession(), await createOfflineSession()]
     const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const id of [mine, other]) await writer.publish(`${id}/t`, `for ${id}`, { qos: 1 })
@@ -66,7 +66,7 @@ describe('a session', () => {
     expect([sessionPresent, await peer.texts()]).toEqual([true, [`for ${mine}`]])
   })
 
-  it('a session lasts at least as long as its connection, even with a shorter interval [4.1.0-1]', async () => {
+  it('lasts at least as long as its connection, even with a shorter interval [4.1.0-1]', async () => {
     const id = broker.name('open')
     const shortExpiry = { clean: false, properties: { sessionExpiryInterval: 1 } }
     const peer = await TestClient.connect(broker.url, id, shortExpiry)
@@ -78,26 +78,26 @@ describe('a session', () => {
     expect((await TestClient.greet(broker.url, id, persistent))[1].sessionPresent).toBe(true)
   })
 
-  it('a session is resumed even if it is empty [3.2.2-3]', async () => {
+  it('is resumed even if it is empty [3.2.2-3]', async () => {
     const id = broker.name('bare')
     await (await TestClient.connect(broker.url, id, persistent)).disconnect()
     const [, { sessionPresent }] = await TestClient.greet(broker.url, id, persistent)
     expect(sessionPresent).toBe(true)
   })
 
-  it('a session ends with a clean start [3.1.2-4, 3.2.2-2]', async () => {
+  it('ends with a clean start [3.1.2-4, 3.2.2-2]', async () => {
     const id = await createOfflineSession()
     const [peer, { sessionPresent }] = await TestClient.greet(broker.url, id, { ...persistent, clean: true })
     await peer.publish(`${id}/t`, 'gone', { qos: 1 })
     expect([sessionPresent, await peer.texts()]).toEqual([false, []])
   })
 
-  it('a session without an expiry interval ends with the connection [3.1.2.11.2]', async () => {
+  it('without an expiry interval ends with the connection [3.1.2.11.2]', async () => {
     const id = await createOfflineSession({ clean: false })
     expect((await TestClient.greet(broker.url, id, persistent))[1].sessionPresent).toBe(false)
   })
 
-  it('a session ends after its interval and not before [3.1.2.11.2, 4.1.0-2]', async () => {
+  it('ends after its interval and not before [3.1.2.11.2, 4.1.0-2]', async () => {
     const shortExpiry = { clean: false, properties: { sessionExpiryInterval: 3 } }
     const [early, late] = [await createOfflineSession(shortExpiry), await createOfflineSession(shortExpiry)]
     await broker.elapse(1)
@@ -106,7 +106,7 @@ describe('a session', () => {
     expect((await TestClient.greet(broker.url, late, persistent))[1].sessionPresent).toBe(false)
   })
 
-  it('a session ends earlier or later if DISCONNECT changes its interval [3.14.2.2.2]', async () => {
+  it('ends earlier or later if DISCONNECT changes its interval [3.14.2.2.2]', async () => {
     const [now, later] = [broker.name('now'), broker.name('later')]
     await (await TestClient.connect(broker.url, now, persistent)).disconnect(0, 0)
     const short = { clean: false, properties: { sessionExpiryInterval: 1 } }
@@ -116,14 +116,14 @@ describe('a session', () => {
     expect((await TestClient.greet(broker.url, later, persistent))[1].sessionPresent).toBe(true)
   })
 
-  it('a session of an MQTT 3.1.1 client without clean session outlives the connection [3.1.1, 3.1.2.4]', async () => {
+  it('of an MQTT 3.1.1 client without clean session outlives the connection [3.1.1, 3.1.2.4]', async () => {
     const old = { protocolVersion: 4, clean: false } as const
     const id = await createOfflineSession(old)
     await broker.elapse(2)
     expect((await TestClient.greet(broker.url, id, old))[1].sessionPresent).toBe(true)
   })
 
-  it('a session queues QoS 1 and 2 messages for an offline client in order [3.1.2-23, 4.5.0-1, 4.6.0-6]', async () => {
+  it('queues QoS 1 and 2 messages for an offline client in order [3.1.2-23, 4.5.0-1, 4.6.0-6]', async () => {
     const id = await createOfflineSession()
     const writer = await TestClient.connect(broker.url, broker.name('writer'))
     for (const n of [1, 2, 3, 4]) await writer.publish(`${id}/t`, `${n}`, { qos: 1 })
@@ -139,7 +139,7 @@ describe('a session', () => {
     ])
   })
 
-  it('a session retransmits unacknowledged messages after a takeover, with DUP and the same packet ids [4.4.0-1, 3.3.1-1, 3.1.4-3]', async () => {
+  it('retransmits unacknowledged messages after a takeover, with DUP and the same packet ids [4.4.0-1, 3.3.1-1, 3.1.4-3]', async () => {
     const id = broker.name('moves')
     const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)
@@ -154,7 +154,7 @@ describe('a session', () => {
     )
   })
 
-  it('a session continues a QoS 2 delivery at the step where the delivery stopped: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
+  it('continues a QoS 2 delivery at the step where the delivery stopped: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
     const id = broker.name('half')
     const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)
@@ -173,7 +173,7 @@ describe('a session', () => {
     expect(third.packets).toEqual([])
   })
 
-  it('a session delivers a message once even if its publisher retransmits it at QoS 2 [4.3.3-10]', async () => {
+  it('delivers a message once even if its publisher retransmits it at QoS 2 [4.3.3-10]', async () => {
     const id = broker.name('repeats')
     const reader = await TestClient.connect(broker.url, broker.name('reader'))
     await reader.subscribe(`${id}/#`)
@@ -190,7 +190,7 @@ describe('a session', () => {
     expect(await reader.texts()).toEqual(['once'])
   })
 
-  it('a session retransmits a QoS 2 message even if the message has expired [4.3.3-7]', async () => {
+  it('retransmits a QoS 2 message even if the message has expired [4.3.3-7]', async () => {
     const id = broker.name('brief')
     const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)
@@ -204,7 +204,7 @@ describe('a session', () => {
     ])
   })
 
-  it('a session completes the QoS 2 exchange for a message that has expired for its receivers [4.3.3-13]', async () => {
+  it('completes the QoS 2 exchange for a message that has expired for its receivers [4.3.3-13]', async () => {
     const [id, writer] = [await createOfflineSession(), await TestClient.connect(broker.url, broker.name('writer'))]
     const properties = { messageExpiryInterval: 1 }
     const message = { cmd: 'publish', qos: 2, dup: false, retain: false, topic: `${id}/t`, payload: 'x' } as const
@@ -216,13 +216,13 @@ describe('a session', () => {
     expect(await writer.next('pubcomp')).toMatchObject({ messageId: 3, reasonCode: 0 })
   })
 
-  it('a session responds to PUBREL for an unknown packet id with "packet identifier not found" [3.7.2.1]', async () => {
+  it('responds to PUBREL for an unknown packet id with "packet identifier not found" [3.7.2.1]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('confused'))
     peer.send({ cmd: 'pubrel', messageId: 99, reasonCode: 0 })
     expect((await peer.next('pubcomp')).reasonCode).toBe(0x92)
   })
 
-  it('a session accepts a packet id again after the first message with that id is complete [2.2.1]', async () => {
+  it('accepts a packet id again after the first message with that id is complete [2.2.1]', async () => {
     const id = broker.name('again')
     const peer = await TestClient.connect(broker.url, id)
     await peer.subscribe({ topic: `${id}/#`, qos: 0 })
@@ -233,7 +233,7 @@ describe('a session', () => {
 })
 
 describe('keep-alive', () => {
-  it('a keep-alive ends a connection after a silence of one and a half times the keep-alive [3.1.2-22, 3.2.2-22]', async () => {
+  it('ends a connection after a silence of one and a half times the keep-alive [3.1.2-22, 3.2.2-22]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('silent'), { keepalive: 2 })
     await broker.elapse(2)
     await peer.settled()
@@ -243,7 +243,7 @@ describe('keep-alive', () => {
     expect(await peer.dismissed()).toBe(0x8d)
   })
 
-  it('a keep-alive of 0 sets no limit [3.1.2.10]', async () => {
+  it('of 0 sets no limit [3.1.2.10]', async () => {
     const peer = await TestClient.connect(broker.url, broker.name('patient'), { keepalive: 0 })
     await broker.elapse(4)
     await peer.settled()

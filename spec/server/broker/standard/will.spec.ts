@@ -41,7 +41,7 @@ async function scene({
 }
 
 describe('a will', () => {
-  it('a will is published when the connection ends without DISCONNECT, with its properties except the delay [3.1.2-7, 3.1.2-8]', async () => {
+  it('is published when the connection ends without DISCONNECT, with its properties except the delay [3.1.2-7, 3.1.2-8]', async () => {
     const { id, owner, reader } = await scene()
     await owner.end()
     const { payload, qos, retain, properties } = await reader.next('publish')
@@ -51,26 +51,26 @@ describe('a will', () => {
     expect(properties).not.toHaveProperty('willDelayInterval')
   })
 
-  it('a will is not published after DISCONNECT 0x00 [3.1.2-10, 3.14.4-3]', async () => {
+  it('is not published after DISCONNECT 0x00 [3.1.2-10, 3.14.4-3]', async () => {
     const { owner, reader } = await scene()
     await owner.disconnect()
     await broker.elapse(1)
     expect(await reader.texts()).toEqual([])
   })
 
-  it('a will is published after DISCONNECT 0x04 [3.14.2.1]', async () => {
+  it('is published after DISCONNECT 0x04 [3.14.2.1]', async () => {
     const { owner, reader } = await scene()
     await owner.disconnect(4)
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('a will is published after a protocol error of the client [3.1.2.5]', async () => {
+  it('is published after a protocol error of the client [3.1.2.5]', async () => {
     const { owner, reader } = await scene()
     owner.send(Buffer.from([0x00, 0x00]))
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('a will is published after a keep-alive timeout [3.1.2.5]', async () => {
+  it('is published after a keep-alive timeout [3.1.2.5]', async () => {
     const id = broker.name('sleeper')
     const reader = await TestClient.connect(broker.url, broker.name('heir'))
     await reader.subscribe(id)
@@ -79,7 +79,7 @@ describe('a will', () => {
     expect((await reader.next('publish')).payload.toString()).toBe('overslept')
   })
 
-  it('a will is retained if it has the retain flag [3.1.2-15]', async () => {
+  it('is retained if it has the retain flag [3.1.2-15]', async () => {
     const { id, owner, reader } = await scene({ retain: true })
     await owner.end()
     await reader.next('publish')
@@ -90,7 +90,7 @@ describe('a will', () => {
     ])
   })
 
-  it('a will is published after its delay [3.1.3.2.2]', async () => {
+  it('is published after its delay [3.1.3.2.2]', async () => {
     const { owner, reader } = await scene({ delay: 3, expiry: 100 })
     await owner.end()
     await broker.elapse(1)
@@ -99,14 +99,14 @@ describe('a will', () => {
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('a will is published when the session ends before the delay has elapsed [3.1.3.2.2]', async () => {
+  it('is published when the session ends before the delay has elapsed [3.1.3.2.2]', async () => {
     const { owner, reader } = await scene({ delay: 100, expiry: 1 })
     await owner.end()
     await broker.elapse(2)
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('a will is not published when the client reconnects before the delay ends [3.1.3-9]', async () => {
+  it('is not published when the client reconnects before the delay ends [3.1.3-9]', async () => {
     const { id, owner, reader } = await scene({ delay: 2, expiry: 100 })
     await owner.end()
     await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
@@ -114,28 +114,28 @@ describe('a will', () => {
     expect(await reader.texts()).toEqual([])
   })
 
-  it('a will is published when a clean start ends its session during the delay [3.1.4-4]', async () => {
+  it('is published when a clean start ends its session during the delay [3.1.4-4]', async () => {
     const { id, owner, reader } = await scene({ delay: 100, expiry: 100 })
     await owner.end()
     await TestClient.connect(broker.url, id, { clean: true })
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('a will without delay is published on a session takeover [3.1.4]', async () => {
+  it('without delay is published on a session takeover [3.1.4]', async () => {
     const { id, owner, reader } = await scene({ expiry: 100 })
     await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
     expect(await owner.dismissed()).toBe(0x8e)
     expect((await reader.next('publish')).payload.toString()).toBe('last')
   })
 
-  it('a will with a delay is not published on a takeover that resumes the session [3.1.3-9]', async () => {
+  it('with a delay is not published on a takeover that resumes the session [3.1.3-9]', async () => {
     const { id, reader } = await scene({ delay: 2, expiry: 100 })
     await TestClient.connect(broker.url, id, { clean: false, properties: { sessionExpiryInterval: 100 } })
     await broker.elapse(4)
     expect(await reader.texts()).toEqual([])
   })
 
-  it("a will is not delivered to the client that left it if the client's subscription has No Local [3.8.3-3]", async () => {
+  it("is not delivered to the client that left it if the client's subscription has No Local [3.8.3-3]", async () => {
     const id = broker.name('own')
     const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as const
     const owner = await TestClient.connect(broker.url, id, { ...kept, will: { topic: id, payload: 'last', qos: 1 } })
@@ -145,7 +145,7 @@ describe('a will', () => {
     expect(await again.texts()).toEqual([])
   })
 
-  it('a will of an MQTT 3.1.1 client is published when the connection ends without DISCONNECT', async () => {
+  it('of an MQTT 3.1.1 client is published when the connection ends without DISCONNECT', async () => {
     const id = broker.name('old')
     const reader = await TestClient.connect(broker.url, broker.name('heir'))
     await reader.subscribe(id)

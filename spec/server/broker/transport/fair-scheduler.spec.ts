@@ -140,7 +140,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
 }
 
 describe('a connection that exceeds its rate', () => {
-  it('a connection that exceeds its rate gets exactly one second’s worth of packets immediately, even if more packets arrive in one chunk', async () => {
+  it('gets exactly one second’s worth of packets immediately, even if more packets arrive in one chunk', async () => {
     const { openStream, settled, all, pass } = open()
     const stream = openStream()
     stream.push(connect('c'))
@@ -153,14 +153,14 @@ describe('a connection that exceeds its rate', () => {
     expect(all()).toBeGreaterThan(2 * RATE - 5)
   })
 
-  it('a connection that exceeds its rate is also limited if it sends everything together with CONNECT', async () => {
+  it('is also limited if it sends everything together with CONNECT', async () => {
     const { openStream, settled, all } = open()
     openStream().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
     await settled()
     expect(all()).toBe(RATE)
   })
 
-  it('a connection that exceeds its rate is also limited if the client opens many connections or reconnects', async () => {
+  it('is also limited if the client opens many connections or reconnects', async () => {
     const { openStream, settled, all } = open()
     for (let n = 0; n < 20; n++) {
       const stream = openStream()
@@ -173,7 +173,7 @@ describe('a connection that exceeds its rate', () => {
     expect(all()).toBeGreaterThanOrEqual(RATE - 20)
   })
 
-  it('a connection that exceeds its rate shares the rate with other connections of its principal', async () => {
+  it('shares the rate with other connections of its principal', async () => {
     const { openStream, settled, pass, handled } = open()
     for (const name of ['x', 'y', 'z']) {
       const stream = openStream()
@@ -190,7 +190,7 @@ describe('a connection that exceeds its rate', () => {
     }
   })
 
-  it('a connection that exceeds its rate reaches exactly the rate in the long run', async () => {
+  it('reaches exactly the rate in the long run', async () => {
     const { openStream, settled, pass, all } = open({ packetsPerSecond: 5_000 })
     const stream = openStream()
     stream.push(connect('c'))
@@ -201,7 +201,7 @@ describe('a connection that exceeds its rate', () => {
     expect(all()).toBeLessThanOrEqual(25_001)
   })
 
-  it('a connection that exceeds its rate gets no higher rate for packets sent before authentication', async () => {
+  it('gets no higher rate for packets sent before authentication', async () => {
     let letIn = (): void => undefined
     const { openStream, settled, pass, all } = open(undefined, new Promise<void>(resolve => (letIn = resolve)))
     openStream().push(Buffer.concat([connect('c'), flood('x', 1_000)]))
@@ -215,7 +215,7 @@ describe('a connection that exceeds its rate', () => {
     expect(all()).toBe(1_000)
   })
 
-  it('a connection that exceeds its rate gets one second’s worth of bytes, including the whole chunk that exceeds the limit', async () => {
+  it('gets one second’s worth of bytes, including the whole chunk that exceeds the limit', async () => {
     const { openStream, settled, all } = open({ bytesPerSecond: 1_000 })
     const stream = openStream()
     stream.push(connect('c'))
@@ -230,7 +230,7 @@ describe('a connection that exceeds its rate', () => {
 })
 
 describe('a client that sends much before authentication', () => {
-  it('a client that sends much before authentication is scheduled fairly afterwards', async () => {
+  it('is scheduled fairly afterwards', async () => {
     let letIn = (): void => undefined
     const { openStream, settled, all } = open({}, new Promise<void>(resolve => (letIn = resolve)), 1)
     openStream().push(Buffer.concat([connect('c'), flood('x', 100)]))

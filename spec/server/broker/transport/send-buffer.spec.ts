@@ -216,7 +216,7 @@ describe('runAtTurnEnd', () => {
     for (const listener of listeners) process.on('uncaughtException', listener)
   })
 
-  it('runAtTurnEnd runs tasks in order, and runs the tasks that they add in the next iteration', async () => {
+  it('runs tasks in order, and runs the tasks that they add in the next iteration', async () => {
     const done: string[] = []
     runAtTurnEnd(() => {
       done.push('a')
@@ -230,7 +230,7 @@ describe('runAtTurnEnd', () => {
     expect(done).toEqual(['a', 'b', 'c'])
   })
 
-  it('runAtTurnEnd runs the other tasks when one task throws', async () => {
+  it('runs the other tasks when one task throws', async () => {
     const done: string[] = []
     const error = new Error('ours')
     runAtTurnEnd(() => done.push('a'))

@@ -8,13 +8,13 @@ describe('Visible rows', () => {
   const even = (count: number) => rowTops(Array.from({ length: count }), () => 34)
   const viewport = { scrollTop: 0, height: 340, tops: even(2_000) }
 
-  it('the visible rows are the rows in the viewport and some rows around it', () => {
+  it('are the rows in the viewport and some rows around it', () => {
     expect(visibleRows(viewport)).toEqual({ first: 0, end: 16 })
     expect(visibleRows({ ...viewport, scrollTop: 3_400 })).toEqual({ first: 94, end: 116 })
     expect(visibleRows({ ...viewport, scrollTop: 3_410 }, 0)).toEqual({ first: 100, end: 111 })
   })
 
-  it('the visible rows end at the end of the list', () => {
+  it('end at the end of the list', () => {
     expect(visibleRows({ ...viewport, scrollTop: 67_660 })).toEqual({ first: 1_984, end: 2_000 })
     expect(visibleRows({ ...viewport, tops: even(3) })).toEqual({ first: 0, end: 3 })
   })
@@ -53,7 +53,7 @@ describe('Visible rows', () => {
 describe('The active row', () => {
   const rows = (ids: string): readonly { readonly id: string }[] => Array.from(ids, id => ({ id }))
 
-  it('the active row follows its key when other rows change', () => {
+  it('follows its key when other rows change', () => {
     expect(currentRow(rows('abc'), 'b', 0)).toBe(1)
     expect(currentRow(rows('0123abc'), 'b', 1)).toBe(5)
   })
@@ -75,13 +75,13 @@ describe('Marbles', () => {
     expect(addChangeTime(addChangeTime(NO_CHANGE_TIMES, 'set', 0), 'delete', 0)).toEqual({ sets: [0], deletes: [0] })
   })
 
-  it('marbles are dropped after a minute', () => {
+  it('are dropped after a minute', () => {
     const times = Array.from({ length: 10_000 }, (_, i) => i * 100)
     const { sets } = times.reduce((times, at) => addChangeTime(times, 'set', at), NO_CHANGE_TIMES)
     expect(sets.length).toBeLessThanOrEqual(WINDOW_MS / 2_500 + 1)
   })
 
-  it('marbles move left until they leave the line', () => {
+  it('move left until they leave the line', () => {
     expect(dotsPath([10_000], 10_000, 128, 8, 4)).toBe('M124 8h0')
     expect(dotsPath([10_000], 40_000, 128, 8, 4)).toBe('M64 8h0')
     expect(dotsPath([10_000], 70_000, 128, 8, 4)).toBe('')

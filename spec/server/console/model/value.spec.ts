@@ -55,7 +55,7 @@ describe('previewValue', () => {
     },
   )
 
-  it('previewValue returns a preview of arbitrary bytes', () => {
+  it('returns a preview of arbitrary bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), bytes => {
         expect(previewValue(bytes).line).not.toMatch(/\n/)

@@ -25,13 +25,13 @@ const healthAfter = (...states: readonly ConnectionHealth[]): Health =>
   states.reduce<Health>((before, state, i) => healthOf(state, before, 1_000 * (i + 1)), CONNECTING)
 
 describe('Health', () => {
-  it('the health is connecting at first, and live when both connections are established', () => {
+  it('is connecting at first, and live when both connections are established', () => {
     expect(healthAfter({ ...well, feed: undefined })).toEqual(CONNECTING)
     expect(healthAfter({ ...well, status: { state: 'connecting' } })).toEqual(CONNECTING)
     expect(healthAfter(well)).toEqual(LIVE)
   })
 
-  it('the health is stale from the first loss, and later failures do not change that time', () => {
+  it('is stale from the first loss, and later failures do not change that time', () => {
     const stale = { state: 'stale', since: 2_000 }
     expect(healthAfter(well, reconnecting)).toEqual({ ...stale, why: 'No response from the store' })
     expect(healthAfter(well, { ...well, feed: lost })).toEqual({ ...stale, why: 'Store unreachable' })
@@ -43,7 +43,7 @@ describe('Health', () => {
     expect(healthAfter(well, reconnecting, well)).toEqual(LIVE)
   })
 
-  it('the health is stale with a reason when the connection was closed', () => {
+  it('is stale with a reason when the connection was closed', () => {
     const cause = new ClosedError('taken over')
     expect(healthAfter(well, { ...well, status: { state: 'closed', cause } })).toMatchObject({ why: 'taken over' })
     expect(healthAfter(well, { ...well, status: { state: 'closed', cause: undefined } })).toMatchObject({
@@ -51,18 +51,18 @@ describe('Health', () => {
     })
   })
 
-  it('the health is never stale before it was live', () => {
+  it('is never stale before it was live', () => {
     expect(healthAfter({ ...well, feed: lost })).toEqual({ state: 'connecting', why: 'Store unreachable' })
   })
 
-  it('the health is frozen during a freeze, even if connections are lost', () => {
+  it('is frozen during a freeze, even if connections are lost', () => {
     const frozen = { state: 'frozen', since: 2_000, until: 9_000 }
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 })).toEqual(frozen)
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...reconnecting, frozenUntil: 9_000 })).toEqual(frozen)
     expect(healthAfter(well, { ...well, frozenUntil: 2_000 })).toEqual(LIVE)
   })
 
-  it('the health is stale when the server is lost during a freeze', () => {
+  it('is stale when the server is lost during a freeze', () => {
     expect(healthAfter(well, { ...well, frozenUntil: 9_000 }, { ...well, feed: lost, frozenUntil: 9_000 })).toEqual({
       state: 'stale',
       since: 2_000,
@@ -70,14 +70,14 @@ describe('Health', () => {
     })
   })
 
-  it('the health is stale with the store’s reason while an attached store is not active', () => {
+  it('is stale with the store’s reason while an attached store is not active', () => {
     const why = 'Cannot reach the broker: connect ECONNREFUSED'
     expect(healthAfter(well, { ...reconnecting, why })).toEqual({ state: 'stale', since: 2_000, why })
     expect(healthAfter({ ...well, why })).toEqual({ state: 'connecting', why })
     expect(healthAfter(well, { ...well, why }, well)).toEqual(LIVE)
   })
 
-  it('the health is stale while the node that serves the page cannot reach its log', () => {
+  it('is stale while the node that serves the page cannot reach its log', () => {
     const sample = { type: 'pulse', at: 2_000, keys: 0, watches: 0, connections: 1, keyspace: 0 } as const
     const pulse: StatsSample = { ...sample, requests: 0, errors: 0, notifications: 0 }
     const pulses$ = from([pulse, { ...pulse, isWaitingForLog: true } as const, pulse])
@@ -86,13 +86,13 @@ describe('Health', () => {
     expect(healths).toEqual([LIVE, { state: 'stale', since: 2_000, why: 'The node cannot reach its log' }, LIVE])
   })
 
-  it('the health is stale since the last sample, although the machine of the page slept before it noticed', () => {
+  it('is stale since the last sample, although the machine of the page slept before it noticed', () => {
     const slept = { ...well, sampledAt: 1_000 }
     expect(healthOf({ ...slept, feed: lost }, LIVE, 3_600_000)).toMatchObject({ state: 'stale', since: 1_000 })
     expect(healthOf({ ...slept, status: reconnecting.status }, LIVE, 3_600_000)).toMatchObject({ since: 1_000 })
   })
 
-  it('the health stays refused after a rejected token', () => {
+  it('stays refused after a rejected token', () => {
     const cause = new ApiError(401, { code: 'token', message: 'wrong' })
     expect(healthAfter(well, { ...well, feed: { type: 'refused', cause } })).toEqual({
       state: 'refused',
@@ -101,7 +101,7 @@ describe('Health', () => {
     })
   })
 
-  it('the health is refused from the first refusal by the broker until a connection succeeds', () => {
+  it('is refused from the first refusal by the broker until a connection succeeds', () => {
     const cause = new ConnectionRefusedError('Not authorized', 135)
     const refused: Health = { state: 'refused', by: 'broker', why: 'Not authorized' }
     const closed: ConnectionHealth = { ...well, status: { state: 'closed', cause } }

@@ -3,7 +3,7 @@ import { listen } from '../../../support/diagnostics.js'
 import { set, TestCluster } from './test-cluster.js'
 
 describe('the events of a shared log', () => {
-  it('the events of a shared log report the position of each node and the end of the log twice a second', () => {
+  it('report the position of each node and the end of the log twice a second', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a')
     a.log.append(set('x', '1'))
@@ -17,7 +17,7 @@ describe('the events of a shared log', () => {
     ])
   })
 
-  it('the events of a shared log report when a node loses and regains the log', () => {
+  it('report when a node loses and regains the log', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     const events = listen('rx-statestore:log')
@@ -30,7 +30,7 @@ describe('the events of a shared log', () => {
     expect(states).toEqual(['waiting', 'away', 'kept'])
   })
 
-  it('the events of a shared log report which node was elected to write a snapshot, and that it is written', () => {
+  it('report which node was elected to write a snapshot, and that it is written', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { snapshots: { messages: 20 } })
     cluster.open('b', { snapshots: { messages: 20 } })

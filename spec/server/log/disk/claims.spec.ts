@@ -143,7 +143,7 @@ describe('a claim in a directory', () => {
 })
 
 describe('a directory', () => {
-  it('the directory of a killed process is taken over even if its lock has the format of an earlier version', async () => {
+  it('of a killed process is taken over even if its lock has the format of an earlier version', async () => {
     const directory = temporaryFolder()
     await writeFile(join(directory, 'lock'), '999999999 -\n')
     expect(await lockOwner(directory)).toBeUndefined()

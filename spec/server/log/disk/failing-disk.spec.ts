@@ -96,7 +96,7 @@ describe('a full disk', () => {
 })
 
 describe('a failed flush', () => {
-  it('a failed flush is not retried, and no entry is accepted afterwards, even if the disk works again', async () => {
+  it('is not retried, and no entry is accepted afterwards, even if the disk works again', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
     disk.fail = (_, operation) => (operation === 'flush' ? failure('EIO') : undefined)
@@ -127,7 +127,7 @@ describe('a failed snapshot', () => {
   it.each([
     ['its log cannot be created', 'create'],
     ['it cannot be renamed', 'rename'],
-  ])('a failed snapshot is reported with its cause and a remedy, and no entry is rejected: %s', async (_, call) => {
+  ])('is reported with its cause and a remedy, and no entry is rejected: %s', async (_, call) => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, 400)
     disk.fail = (_, operation) => (operation === call ? failure('EIO') : undefined)
@@ -147,7 +147,7 @@ describe('a failed snapshot', () => {
 })
 
 describe('a closing log', () => {
-  it('a closing log rejects entries as closed and not as a disk failure', async () => {
+  it('rejects entries as closed and not as a disk failure', async () => {
     const run = await Run.open(new MemoryDisk(), undefined, slowly())
     void run.append(entries.slice(0, 1))
     const closing = run.close()

@@ -11,13 +11,13 @@ describe('makeDirectory', () => {
   })
   afterEach(() => rmSync(root, { recursive: true }))
 
-  it('makeDirectory creates a directory and its parents, accessible only to the current user', async () => {
+  it('creates a directory and its parents, accessible only to the current user', async () => {
     await makeDirectory(join(root, 'a/b/c'))
     expect(statSync(join(root, 'a/b/c')).mode & 0o777).toBe(0o700)
     expect(statSync(join(root, 'a')).mode & 0o777).toBe(0o700)
   })
 
-  it('makeDirectory flushes the name of each directory that it creates, and no other name', async () => {
+  it('flushes the name of each directory that it creates, and no other name', async () => {
     const flushed: string[] = []
     const flush = async (directory: string): Promise<void> => void flushed.push(directory)
     await makeDirectory(join(root, 'a/b'), flush)
@@ -25,22 +25,19 @@ describe('makeDirectory', () => {
     expect(flushed).toEqual([root, join(root, 'a')])
   })
 
-  it('makeDirectory leaves an existing directory unchanged, and can run twice concurrently', async () => {
+  it('leaves an existing directory unchanged, and can run twice concurrently', async () => {
     await Promise.all([makeDirectory(join(root, 'a/b')), makeDirectory(join(root, 'a/b'))])
     await makeDirectory(root)
     expect(existsSync(join(root, 'a/b'))).toBe(true)
   })
 
-  it('makeDirectory rejects if a file already has the name', async () => {
+  it('rejects if a file already has the name', async () => {
     writeFileSync(join(root, 'file'), '')
     await expect(makeDirectory(join(root, 'file'))).rejects.toMatchObject({ code: 'EEXIST' })
     await expect(makeDirectory(join(root, 'file/below'))).rejects.toMatchObject({ code: 'ENOTDIR' })
   })
 
-  it.runIf(existsSync('/proc/self'))(
-    'makeDirectory rejects if the parent exists but the directory cannot be created',
-    async () => {
-      await expect(makeDirectory('/proc/rx-statestore/data')).rejects.toMatchObject({ code: 'ENOENT' })
-    },
-  )
+  it.runIf(existsSync('/proc/self'))('rejects if the parent exists but the directory cannot be created', async () => {
+    await expect(makeDirectory('/proc/rx-statestore/data')).rejects.toMatchObject({ code: 'ENOENT' })
+  })
 })

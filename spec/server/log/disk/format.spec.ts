@@ -86,7 +86,7 @@ describe('a file on the disk', () => {
 })
 
 describe('a directory of format 1', () => {
-  it('a directory of format 1 keeps its content, accepts new entries, and is then converted to the current format', async () => {
+  it('keeps its content, accepts new entries, and is then converted to the current format', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyEntry.map(ofOld)),

@@ -82,7 +82,7 @@ async function written(processRuns: readonly (readonly LogEntry[])[], worth: num
 }
 
 describe('an intact directory', () => {
-  it('an intact directory is recovered unchanged', { timeout: 120_000 }, async () => {
+  it('is recovered unchanged', { timeout: 120_000 }, async () => {
     const small = anyEntry.filter(entry => encodeEntry(entry).length < 1_000)
     const property = fc.asyncProperty(
       fc.array(fc.array(small), { minLength: 1, maxLength: 3 }),

@@ -12,7 +12,7 @@ const PACKETS = Number(process.env['FUZZ_PACKETS'] ?? 60_000)
 const TIMEOUT_MS = 2 * (60_000 + PACKETS)
 
 describe('the listening sockets', () => {
-  it(`the listening sockets survive ${PACKETS} mutated packets without affecting other clients; SEED=${SEED}`, {
+  it(`survive ${PACKETS} mutated packets without affecting other clients; SEED=${SEED}`, {
     timeout: TIMEOUT_MS,
   }, async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * 1024 * 1024 })
@@ -38,7 +38,7 @@ describe('the listening sockets', () => {
 })
 
 describe('shrink', () => {
-  it('shrink finds exactly the bytes that cause a failure', async () => {
+  it('finds exactly the bytes that cause a failure', async () => {
     const packets = ['hello', 'first', 'nothing', 'and the second one', 'bye'].map(word => Buffer.from(word))
     const does = async (rest: readonly Buffer[]): Promise<boolean> => /f.*\n.*nd/.test(rest.join('\n'))
     expect((await shrink(packets, does)).map(String)).toEqual(['f', 'nd'])

@@ -70,7 +70,7 @@ async function sendBytes(url: string, pieces: readonly Uint8Array[], ca: string 
 
 describe('arbitrary HTTP input', () => {
   it.each(['plain', 'TLS'])(
-    'arbitrary HTTP input affects neither the console nor the hub (%s)',
+    'affects neither the console nor the hub (%s)',
     async way => {
       const authority = way === 'TLS' ? new Authority('/CN=Servers') : undefined
       const tls = authority?.issue('/CN=localhost')

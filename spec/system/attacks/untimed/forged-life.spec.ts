@@ -60,7 +60,7 @@ describe('a forged announcement of another store, at a broker where every client
 })
 
 describe('two active stores with different client ids', () => {
-  it('two active stores with different client ids detect each other by a request, and one of them becomes a standby', async () => {
+  it('detect each other by a request, and one of them becomes a standby', async () => {
     const open = async (clientId: string) => {
       const store = await attach(url, { clientId, reconnect: RECONNECT })
       onTestFinished(async () => store.close())

@@ -96,7 +96,7 @@ describe('A client outside a browser', () => {
   it.each([
     ['by address', {}],
     ['under any name', { Host: 'store.factory.example' }],
-  ])('a client outside a browser sends no origin and may connect %s', async (_, headers) => {
+  ])('sends no origin and may connect %s', async (_, headers) => {
     expect(await ask(headers)).toBe(101)
   })
 })

@@ -24,7 +24,7 @@ const mallory = async (url: string): Promise<StoreClient> =>
   StoreClient.connect(url, 'mallory', { username: 'mallory' })
 
 describe('a request with a response topic that Mosquitto rejects', () => {
-  it('a request with a response topic that Mosquitto rejects does not affect the store and is recorded in the audit log', async () => {
+  it('does not affect the store and is recorded in the audit log', async () => {
     const { url } = await openMosquitto()
     const store = await openAttached(url, { username: 'store' })
     const states = record(store.state$)
@@ -37,7 +37,7 @@ describe('a request with a response topic that Mosquitto rejects', () => {
     expect(refused.values[0]).toMatchObject({ event: 'refused', action: 'publish', clientId: 'mallory' })
   })
 
-  it('a request with a response topic that Mosquitto rejects does not end the next store, which receives the request after a crash', async () => {
+  it('does not end the next store, which receives the request after a crash', async () => {
     const { url } = await openMosquitto()
     const address = url.replace('//', '//store@')
     const first = new AttachedProcess(address)

@@ -74,7 +74,7 @@ async function sendBytes(
 }
 
 describe('unauthenticated clients', () => {
-  it('unauthenticated clients that send arbitrary bytes to TLS listeners do not affect other clients', async () => {
+  it('that send arbitrary bytes to TLS listeners do not affect other clients', async () => {
     const { store, isWell } = await open()
     const hello = Uint8Array.of(22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3)
     const piece = fc.oneof(
@@ -94,7 +94,7 @@ describe('unauthenticated clients', () => {
     expect(store.clientIds).toEqual(['innocent-1'])
   }, 60_000)
 
-  it('unauthenticated clients with unfinished handshakes do not affect other clients', async () => {
+  it('with unfinished handshakes do not affect other clients', async () => {
     const { store, isWell } = await open()
     const port = Number(new URL(store.url).port)
     const sockets = Array.from({ length: 200 }, () => connectTcp(port, '127.0.0.1').on('error', () => undefined))
@@ -106,7 +106,7 @@ describe('unauthenticated clients', () => {
 })
 
 describe('an authenticated attacker', () => {
-  it('an authenticated attacker cannot access the data of another client by any request', async () => {
+  it('cannot access the data of another client by any request', async () => {
     const { store, clock, secure, isWell } = await open()
     await store.load([{ key: 'line-1/secret', value: 'v' }])
     const mallory = await StoreClient.ready(store.url, 'mallory-1', secure('mallory'))
@@ -128,7 +128,7 @@ describe('an authenticated attacker', () => {
     expect(store.peek('line-1/secret')).toBeDefined()
   })
 
-  it('an authenticated attacker cannot take over the session of another client by its id or certificate', async () => {
+  it('cannot take over the session of another client by its id or certificate', async () => {
     const { store, secure, isWell } = await open()
     const forged = new Authority('/CN=Clients').issue('/CN=innocent')
     for (let i = 0; i < 20; i++) {
@@ -138,7 +138,7 @@ describe('an authenticated attacker', () => {
     await isWell()
   })
 
-  it('an authenticated attacker gains and loses rights by policy changes under load without affecting other clients', async () => {
+  it('gains and loses rights by policy changes under load without affecting other clients', async () => {
     const { store, clock, secure, isWell } = await open()
     for (let i = 0; i < 10; i++) {
       store.reload({ policy: rules('line-1/*') })

@@ -43,7 +43,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
   describe.each(VERSIONS)('with protocol version %s', version => {
     const V = ['-V', version]
 
-    it.each(['0', '1', '2'])('mosquitto_pub and mosquitto_sub transfer a message at QoS %s', async qos => {
+    it.each(['0', '1', '2'])('transfer a message at QoS %s', async qos => {
       const topic = `carry/${version}/${qos}`
       const { printed } = await subscribe(...V, '-t', topic, '-q', qos, '-C', '1', '-F', '> %t %q %r %p')
       await publish(...V, '-t', topic, '-q', qos, '-m', 'hello')
@@ -90,7 +90,7 @@ describe('mosquitto_pub and mosquitto_sub', () => {
     })
   })
 
-  it('mosquitto_pub and mosquitto_sub transfer properties', async () => {
+  it('transfer properties', async () => {
     const { printed } = await subscribe('-V', '5', '-t', 'props', '-q', '1', '-C', '1', '-F', '> %C %R %D %E %P %p')
     const properties = [
       ['content-type', 'text/plain'],

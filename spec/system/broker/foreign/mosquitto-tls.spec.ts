@@ -32,7 +32,7 @@ async function open() {
 }
 
 describe('mosquitto_pub over TLS', () => {
-  it('mosquitto_pub over TLS authenticates with a password and publishes only to permitted topics', async () => {
+  it('authenticates with a password and publishes only to permitted topics', async () => {
     const { publish } = await open()
     const { username, password } = as('alice')
     expect(await publish('news', '-u', username, '-P', password)).toBe('published')
@@ -41,7 +41,7 @@ describe('mosquitto_pub over TLS', () => {
     expect(await publish('news')).toMatch(/not authori[sz]ed/i)
   })
 
-  it('mosquitto_pub over TLS authenticates with a certificate', async () => {
+  it('authenticates with a certificate', async () => {
     const { clients, publish } = await open()
     const flagsOf = (authority: Authority): string[] => {
       const { cert, key } = authority.files(authority.issue('/CN=alice'))

@@ -15,7 +15,7 @@ describe('paho-mqtt', () => {
     if (!existsSync(join(TARGET, 'paho'))) await run('pip', ['install', '--quiet', '--target', TARGET, PAHO])
   }, 120_000)
 
-  it('paho-mqtt supports the common features of the broker', async () => {
+  it('supports the common features of the broker', async () => {
     await using store = await serve({ port: 0, wsPort: 0 })
     const program = new URL('paho_client.py', import.meta.url).pathname
     const { stdout } = await run('python3', [program, new URL(store.url).port], {
