@@ -30,9 +30,12 @@ export class Authority implements Pair {
   }
 
   /** Issues a certificate for a subject and for `localhost` and 127.0.0.1. */
-  issue(subject: string, { days = 2, authority = false, claimsKeyOf, claimsIssuer = this }: IssueOptions = {}): Pair {
+  issue(
+    subject: string,
+    { days = 2, authority = false, keyOf, claimsKeyOf, claimsIssuer = this }: IssueOptions = {},
+  ): Pair {
     const issuer = { subject: this.#subject, key: this.key, claimedKey: claimsIssuer.key }
-    return certificate({ subject, days, authority, claimedKey: claimsKeyOf?.key, issuer })
+    return certificate({ subject, days, authority, key: keyOf?.key, claimedKey: claimsKeyOf?.key, issuer })
   }
 
   /** Writes a certificate and its key to files, and returns the paths. */
@@ -51,6 +54,8 @@ export class Authority implements Pair {
 export interface IssueOptions {
   readonly days?: number
   readonly authority?: boolean
+  /** The owner of the key. Default: a new key. */
+  readonly keyOf?: Pair | undefined
   /** The authority whose key the certificate names as its own, as a forger does. Default: its own key. */
   readonly claimsKeyOf?: Pair | undefined
   /** The authority whose key the certificate names as its issuer's. Default: the key that signs it. */
@@ -78,15 +83,18 @@ interface CertificateOptions {
   readonly authority: boolean
   /** The days until the certificate expires. Default 2. */
   readonly days?: number
+  /** Default: a new key. */
+  readonly key?: string | undefined
   readonly claimedKey?: string | undefined
 }
 
-function certificate({ subject, issuer, authority, days = 2, claimedKey }: CertificateOptions): Pair {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', {
-    namedCurve: 'P-256',
-    publicKeyEncoding: { type: 'spki', format: 'der' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  })
+const newKey = (): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+
+const publicKeyOf = (key: string): Buffer => createPublicKey(key).export({ type: 'spki', format: 'der' })
+
+function certificate({ subject, issuer, authority, days = 2, key, claimedKey }: CertificateOptions): Pair {
+  const privateKey = key ?? newKey()
   const now = Date.now()
   const signingKey = issuer?.key ?? privateKey
   const extensions = [
@@ -104,7 +112,7 @@ function certificate({ subject, issuer, authority, days = 2, claimedKey }: Certi
     nameOf(issuer?.subject ?? subject),
     sequence(time(now), time(now + days * DAY_MS)),
     nameOf(subject),
-    publicKey,
+    publicKeyOf(privateKey),
     tagged(0xa3, sequence(...extensions)),
   )
   const signature = sign('sha256', content, signingKey)
@@ -118,10 +126,7 @@ function certificate({ subject, issuer, authority, days = 2, claimedKey }: Certi
 }
 
 /** Returns what distinguishes the key from that of another authority with the same name. */
-const identifierOf = (key: string): Buffer =>
-  createHash('sha1')
-    .update(createPublicKey(key).export({ type: 'spki', format: 'der' }))
-    .digest()
+const identifierOf = (key: string): Buffer => createHash('sha1').update(publicKeyOf(key)).digest()
 
 /** Returns the encoded name of a subject such as `/CN=Contoso/C=US`. */
 function nameOf(subject: string): Buffer {

@@ -60,33 +60,38 @@ function readPresented(peer: Partial<DetailedPeerCertificate> | null): readonly 
 
 /**
  * Returns the issuers of a certificate up to an authority, or `undefined` if no chain reaches one. Every issuer has
- * signed the certificate before it, as OpenSSL requires. Equal names alone prove nothing, because clients choose the
- * names of the certificates that they present.
+ * signed the certificate before it, because clients choose the names of the certificates that they present.
+ *
+ * OpenSSL has verified one chain only, including limits that an authority sets for the authorities below it. Therefore
+ * no other way to an authority may count. OpenSSL prefers the known authorities, and then the first presented
+ * certificate that may be the issuer, which is also the next one of `presented`.
+ *
+ * @param presented - certificates that the client presented, each followed by its issuer
  */
 export function findIssuers(
   leaf: X509Certificate,
   presented: readonly X509Certificate[],
   authorities: readonly X509Certificate[],
 ): readonly X509Certificate[] | undefined {
-  const isAuthority = (certificate: X509Certificate): boolean =>
-    authorities.some(({ raw }) => raw.equals(certificate.raw))
-  const candidates = presented.filter(
-    certificate => certificate.ca && isValidNow(certificate) && !isAuthority(certificate),
-  )
-  // Whether a certificate leads to an authority does not depend on the way to it, so each is tried once.
-  const remaining = new Set([...authorities, ...candidates])
-  const climb = (certificate: X509Certificate, length: number): readonly X509Certificate[] | undefined => {
-    if (isAuthority(certificate) && certificate.checkIssued(certificate)) return []
-    if (length === MAX_CHAIN_LENGTH) return undefined
-    for (const issuer of [...remaining]) {
-      if (!certificate.checkIssued(issuer) || !isSignedBy(certificate, issuer)) continue
-      remaining.delete(issuer)
-      const rest = climb(issuer, length + 1)
-      if (rest !== undefined) return [issuer, ...rest]
-    }
-    return isAuthority(certificate) ? [] : undefined
+  const issuers: X509Certificate[] = []
+  const unproved = presented.slice()
+  let isTrusted = authorities.some(({ raw }) => raw.equals(leaf.raw))
+  for (let last = leaf; issuers.length < MAX_CHAIN_LENGTH; ) {
+    if (isTrusted && last.checkIssued(last)) return issuers
+    const authority = authorities.find(each => !issuers.includes(each) && hasIssued(each, last))
+    if (authority === undefined && isTrusted) return issuers
+    const issuer = authority ?? unproved.shift()
+    if (issuer === undefined) return undefined
+    if (authority === undefined && !(issuer.ca && isValidNow(issuer) && hasIssued(issuer, last))) return undefined
+    isTrusted ||= authority !== undefined
+    issuers.push(issuer)
+    last = issuer
   }
-  return climb(leaf, 1)
+  return undefined
+}
+
+function hasIssued(issuer: X509Certificate, certificate: X509Certificate): boolean {
+  return certificate.checkIssued(issuer) && isSignedBy(certificate, issuer)
 }
 
 function isSignedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
