@@ -1,10 +1,8 @@
 import { filter, Observable, Subject, take } from 'rxjs'
 import { ClosedError, RequestRejectedError, type StateStoreError } from '../client/index.js'
 import type { InboundMessage, ServiceSession } from '../client/session/session.js'
+import { FIRST_FAILURE } from '../core/mqtt5/reason-codes.js'
 import { sameBytes } from '../core/util/bytes.js'
-
-/** The lowest reason code of SUBACK that refuses a filter (MQTT 5.0, section 3.9.3). */
-const FIRST_REFUSAL = 128
 
 /** An MQTT client that receives its own messages. */
 export class LoopbackClient {
@@ -64,8 +62,8 @@ export class LoopbackClient {
         take(1),
       )
       const subscription = returned$.subscribe(subscriber)
-      this.#session.subscribe([topic], undefined, ([reasonCode = FIRST_REFUSAL]) => {
-        if (reasonCode >= FIRST_REFUSAL)
+      this.#session.subscribe([topic], undefined, ([reasonCode = FIRST_FAILURE]) => {
+        if (reasonCode >= FIRST_FAILURE)
           subscriber.error(new RequestRejectedError(reasonCode, `The broker rejected the subscription to ${topic}`))
         else
           this.#session.publish({ topic, payload, userProperties: {} }, refusal => {

@@ -1,3 +1,4 @@
+import { noMatchingSubscribers } from '../../core/mqtt5/reason-codes.js'
 import { CONTENT_TYPE, PROPERTY } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { afterInput, type Clock } from '../../core/util/clock.js'
@@ -35,8 +36,6 @@ interface InvokerOptions {
 }
 
 const OK = '200'
-/** The reason code of a PUBACK when no subscriber received the message (MQTT 5.0, section 3.4.2.1). */
-const NO_MATCHING_SUBSCRIBERS = 16
 /** Time within which a broker that waited for buffer space sends more data, ms. */
 const REFILL_MS = 20
 /** Maximum message expiry of MQTT, an integer of 32 bits, s. */
@@ -353,7 +352,7 @@ export class Invoker {
         pending.isAcknowledged = true
         if (refusal && this.#sent.isCancelled(pending)) this.#sent.delete(pending)
         else if (refusal)
-          this.#fail(pending, refusal.status === NO_MATCHING_SUBSCRIBERS ? new NoStoreError(key) : refusal)
+          this.#fail(pending, refusal.status === noMatchingSubscribers ? new NoStoreError(key) : refusal)
         this.#flush()
       })
     } catch (error) {

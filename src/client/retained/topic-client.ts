@@ -1,5 +1,6 @@
 import { Observable } from 'rxjs'
 import type { Publish } from '../../core/mqtt5/packets.js'
+import { noMatchingSubscribers } from '../../core/mqtt5/reason-codes.js'
 import { isPublishable, MAX_PUBLISHABLE_BYTES } from '../../core/mqtt5/topic.js'
 import { randomBytes, sameBytes, toHex, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
@@ -24,8 +25,6 @@ export interface TopicEvents {
 
 /** User property that contains the id of the sync and the message number. */
 const ORIGIN = 'rx-statestore-retained'
-/** No subscriber received the message, which is retained anyway (MQTT 5.0, section 3.4.2.1). */
-const NO_MATCHING_SUBSCRIBERS = 16
 
 export class TopicClient {
   readonly #session: ServiceSession
@@ -66,7 +65,7 @@ export class TopicClient {
       this.#session.publish(
         this.#createMessage(topic, payload, number),
         refusal => {
-          if (refusal === undefined || refusal.status === NO_MATCHING_SUBSCRIBERS) subscriber.complete()
+          if (refusal === undefined || refusal.status === noMatchingSubscribers) subscriber.complete()
           else subscriber.error(refusal)
         },
         true,

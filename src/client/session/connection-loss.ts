@@ -1,4 +1,5 @@
 import type { Packet } from 'mqtt'
+import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { ConnectionLostError, ConnectionRefusedError, reason } from '../../core/util/errors.js'
 
 interface Cause {
@@ -77,15 +78,15 @@ export class LossDetails {
 }
 
 /** Reason codes of a temporarily unavailable broker (MQTT 5.0, section 2.4). */
-const UNAVAILABLE_REASONS = new Set([
+const UNAVAILABLE_REASONS = new Set<number>([
   3, // server unavailable, before MQTT 5
-  136, // server unavailable
-  137, // server busy
-  139, // server shutting down
-  151, // quota exceeded
-  156, // use another server
-  157, // server moved
-  159, // connection rate exceeded
+  REASON.serverUnavailable,
+  REASON.serverBusy,
+  REASON.serverShuttingDown,
+  REASON.quotaExceeded,
+  REASON.useAnotherServer,
+  REASON.serverMoved,
+  REASON.connectionRateExceeded,
 ])
 
 /** The scheme that conventionally uses a port, by the scheme and port that were given. */
@@ -98,7 +99,7 @@ const mayHaveSession = (cause: Cause | undefined): boolean =>
     : !UNAVAILABLE_REASONS.has(cause.reasonCode))
 
 /** Unsupported protocol version: the reason codes of MQTT 3.1.1 and MQTT 5. */
-const UNSUPPORTED_VERSION_REASONS: ReadonlySet<number | undefined> = new Set([1, 132])
+const UNSUPPORTED_VERSION_REASONS: ReadonlySet<number | undefined> = new Set([1, REASON.unsupportedProtocolVersion])
 
 function refusalError(cause: Cause | undefined, why: string | undefined, clientId: string): ConnectionRefusedError {
   const hint = UNSUPPORTED_VERSION_REASONS.has(cause?.reasonCode)

@@ -2,16 +2,13 @@ import type { IClientOptions, Packet } from 'mqtt'
 import { encodePuback } from '../../core/mqtt5/data-types.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import { envelopeOf, PublishEncoder, type WriteBuffer } from '../../core/mqtt5/publish-encoder.js'
+import { FIRST_FAILURE, noMatchingSubscribers } from '../../core/mqtt5/reason-codes.js'
 import { afterIo } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttJsClient, MqttJsStream } from './mqttjs-client.js'
 import { isOutgoing } from './mqttjs-internals.js'
 import { reasonName } from './reasons.js'
 import type { Done } from './session.js'
-
-/** No subscriber received the message (MQTT 5.0, section 3.4.2.1). Reason codes from 128 are refusals. */
-const NO_MATCHING_SUBSCRIBERS = 16
-const FIRST_REFUSAL = 128
 
 /**
  * Publishes over the connection of an mqtt.js client but bypasses its store, which would resend unacknowledged messages
@@ -66,7 +63,7 @@ export class Publisher {
     if (done === undefined) return false
     this.#unacknowledged[packetId] = undefined
     this.#ids.release(packetId)
-    const isAccepted = reasonCode < FIRST_REFUSAL && reasonCode !== NO_MATCHING_SUBSCRIBERS
+    const isAccepted = reasonCode < FIRST_FAILURE && reasonCode !== noMatchingSubscribers
     done(isAccepted ? undefined : rejectionError(reasonCode))
     return true
   }

@@ -1,3 +1,4 @@
+import { reAuthenticate } from '../../core/mqtt5/reason-codes.js'
 import { concatBytes, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
@@ -72,14 +73,13 @@ export class Reauthenticator {
 }
 
 const AUTH = 0xf0
-const REAUTHENTICATE = 0x19
 const METHOD = 0x15
 const DATA = 0x16
 
 /** Encodes an AUTH packet that reauthenticates (MQTT 5.0, sections 3.15 and 4.12.1). */
 export function encodeReauthentication(method: string, data: Uint8Array): Uint8Array {
   const properties = concatBytes([encodeField(METHOD, utf8(method)), encodeField(DATA, data)])
-  const content = concatBytes([Uint8Array.of(REAUTHENTICATE, ...encodeVarint(properties.length)), properties])
+  const content = concatBytes([Uint8Array.of(reAuthenticate, ...encodeVarint(properties.length)), properties])
   return concatBytes([Uint8Array.of(AUTH, ...encodeVarint(content.length)), content])
 }
 

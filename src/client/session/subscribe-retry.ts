@@ -1,23 +1,19 @@
+import * as REASON from '../../core/mqtt5/reason-codes.js'
 import { backoff } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
 import type { MqttSession } from './session.js'
 
-/** The lowest reason code of SUBACK that refuses a filter (MQTT 5.0, section 3.9.3). */
-const FIRST_REFUSAL = 128
-
-const WILDCARDS_NOT_SUPPORTED = 162
-
 /** Refusals that no retry can change (MQTT 5.0, sections 2.4 and 3.9.3). */
-const PERMANENT_REFUSALS = new Set([
-  135, // not authorized
-  143, // topic filter invalid
-  WILDCARDS_NOT_SUPPORTED,
+const PERMANENT_REFUSALS = new Set<number>([
+  REASON.notAuthorized,
+  REASON.topicFilterInvalid,
+  REASON.wildcardSubscriptionsNotSupported,
 ])
 
 export const wildcardsNotSupported = (): RequestRejectedError =>
   new RequestRejectedError(
-    WILDCARDS_NOT_SUPPORTED,
+    REASON.wildcardSubscriptionsNotSupported,
     'The broker does not support wildcard subscriptions, which watching keys requires; other requests work',
   )
 
@@ -70,8 +66,8 @@ export class SubscribeRetry {
     const retryable: DesiredSubscription[] = []
     for (const [i, each] of desired.entries()) {
       if (this.#desired !== desired) return retryable
-      const reasonCode = reasonCodes[i] ?? FIRST_REFUSAL
-      if (reasonCode < FIRST_REFUSAL) each.granted()
+      const reasonCode = reasonCodes[i] ?? REASON.FIRST_FAILURE
+      if (reasonCode < REASON.FIRST_FAILURE) each.granted()
       else {
         const isPermanent = PERMANENT_REFUSALS.has(reasonCode)
         if (!isPermanent) retryable.push(each)

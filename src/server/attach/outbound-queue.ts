@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isPacketRejected, reasonName } from '../../client/session/reasons.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
+import { noMatchingSubscribers } from '../../core/mqtt5/reason-codes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { unlessRunning } from '../../core/util/deferred-tasks.js'
@@ -41,8 +42,6 @@ const MAX_QUEUED_BYTES = 64 * 1024 * 1024
 const MAX_NOTIFICATIONS_IN_FLIGHT = 256
 /** The number of consecutive losses after which a message is assumed to be their cause. */
 const MAX_LOSSES = 3
-/** The reason code of a PUBACK for a message without a receiver (MQTT 5.0, section 3.4.2.1). */
-const NO_MATCHING_SUBSCRIBERS = 16
 
 /**
  * Sends responses and notifications to the broker, in order for each receiver ({@link ReceiverQueues}). Respects the
@@ -219,7 +218,7 @@ export class OutboundQueue {
       const wasBusy = this.isBusy
       this.#bytes -= bytes
       done(refusal)
-      if (refusal !== undefined && refusal.status !== NO_MATCHING_SUBSCRIBERS) {
+      if (refusal !== undefined && refusal.status !== noMatchingSubscribers) {
         if (isNotification) this.#hasLostNotification = true
         this.#onDropped({ message, reasonCode: refusal.status, cause: 'rejected' })
       }

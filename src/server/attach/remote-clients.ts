@@ -1,6 +1,7 @@
 import type { Done } from '../../client/session/session.js'
 import type { Content, Publish } from '../../core/mqtt5/packets.js'
 import type { Client } from '../../core/mqtt5/peer.js'
+import { noMatchingSubscribers } from '../../core/mqtt5/reason-codes.js'
 import type { Glob } from '../../core/protocol/glob.js'
 import { PROPERTY, PROTOCOL_VERSION, STATUS } from '../../core/protocol/properties.js'
 import { displayText, fromHex, randomBytes, toBinaryString } from '../../core/util/bytes.js'
@@ -11,8 +12,6 @@ import type { KeyRights } from '../engine/engine.js'
 import type { Watchers } from '../engine/watchers.js'
 import type { ConnectedClient } from '../host/store-server.js'
 
-/** The reason code of a PUBACK for a message without a receiver (MQTT 5.0, section 3.4.2.1). */
-const NO_MATCHING_SUBSCRIBERS = 16
 /**
  * The time since a client's last request in which a disconnect message is ignored, because it may arrive after the
  * client has reconnected and registered.
@@ -118,7 +117,7 @@ export class RemoteClients {
       return
     }
     const isUnreachable = client.responseTopic === undefined || client.responseTopic === topic
-    if (refusal.status === NO_MATCHING_SUBSCRIBERS && isUnreachable && client.requestCount === requestCount)
+    if (refusal.status === noMatchingSubscribers && isUnreachable && client.requestCount === requestCount)
       this.#watchers.removeConnection(client)
   }
 
@@ -148,7 +147,7 @@ export class RemoteClients {
   #notify(client: RemoteClient, message: Publish): void {
     const { requestCount } = client
     this.#push(client, message, refusal => {
-      if (refusal?.status !== NO_MATCHING_SUBSCRIBERS || client.requestCount !== requestCount) return
+      if (refusal?.status !== noMatchingSubscribers || client.requestCount !== requestCount) return
       const key = notifiedKey(message.topic)
       if (key !== undefined) this.#watchers.removeMatching(client, toBinaryString(key))
     })
