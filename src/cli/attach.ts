@@ -11,6 +11,7 @@ import {
 } from 'rxjs'
 import type { ConnectOptions } from '../client/index.js'
 import { formatUrl } from '../core/util/format-url.js'
+import { omitUndefined } from '../core/util/omit-undefined.js'
 import { type GivenOptions, type OptionTable, text } from '../core/util/options.js'
 import { ATTACH_OPTIONS, settingsFrom as checkAttachOptions } from '../server/attach/options.js'
 import type { ConsoleServer } from '../server/console/console-server.js'
@@ -275,7 +276,7 @@ function optionsFrom(flags: AttachFlags, io: Io): AttachOptions {
 /** Returns the connection options that {@link attach} accepts. */
 function connectingOf(options: ConnectOptions): AttachOptions {
   const { clientId, username, password, ca, cert, key, keyPassphrase, keepAlive, authentication, credentials } = options
-  const settings = {
+  return omitUndefined({
     clientId,
     username,
     password,
@@ -286,8 +287,7 @@ function connectingOf(options: ConnectOptions): AttachOptions {
     keepAlive,
     authentication,
     credentials,
-  }
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+  })
 }
 
 /** The address and login with which the page of the console connects to the broker. */

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Hlc } from '../client/index.js'
 import { parseDuration } from '../core/util/duration.js'
+import { omitUndefined } from '../core/util/omit-undefined.js'
 import type { GivenOptions, OptionEntry, OptionKind, OptionTable } from '../core/util/options.js'
 import { EXIT, Failure } from './failure.js'
 import { RareOption } from './help.js'
@@ -122,10 +123,8 @@ export function addSections(command: Command, sections: readonly OptionSection[]
 /** Returns the options of a table that are set by flags. */
 export function optionsIn<T extends OptionTable>(table: T, flags: object): GivenOptions<T>
 export function optionsIn(table: OptionTable, flags: object): object {
-  const values = Object.entries(table).map(
-    ([name, entry]) => [name, Reflect.get(flags, attributeOf(name, entry))] as const,
-  )
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
+  const values = Object.entries(table).map(([name, entry]) => [name, Reflect.get(flags, attributeOf(name, entry))])
+  return omitUndefined(Object.fromEntries(values))
 }
 
 export const flagOf = (name: string, { flag }: OptionEntry<unknown>): string =>

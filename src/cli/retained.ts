@@ -16,6 +16,7 @@ import {
 import type { Credentials, StateStoreError } from '../client/index.js'
 import { type RetainedOptions, type RetainedSync, retained } from '../client/retained/index.js'
 import { formatUrl } from '../core/util/format-url.js'
+import { omitUndefined } from '../core/util/omit-undefined.js'
 import { count } from '../core/util/options.js'
 import { type CliConnection, credentialsOf, open, optionsOf, urlsOf } from './connection.js'
 import { connectionProblems, printMessage } from './connection-messages.js'
@@ -141,7 +142,7 @@ function optionsFrom(flags: RetainedFlags, keys: string, connecting: ConnectionF
     ...(maxTopics === undefined ? {} : { maxTopics }),
     ...(maxLevels === undefined ? {} : { maxLevels }),
     clientId: clientId === undefined ? undefined : `${clientId}-topics`,
-    connection: Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+    connection: omitUndefined(options),
   }
 }
 

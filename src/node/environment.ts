@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls'
 import type { ConnectOptions } from '../client/connect/connect.js'
 import type { Credentials } from '../client/session/mqttjs-options.js'
 import { ArgumentError, reason } from '../core/util/errors.js'
+import { omitUndefined } from '../core/util/omit-undefined.js'
 
 /** Environment variables, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -46,7 +47,7 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
     cleanStart: readFlag(env, 'AIO_MQTT_CLEAN_START'),
     credentials: hasFiles ? () => credentialsFromEnv(env) : undefined,
   }
-  return definedOf(options)
+  return omitUndefined(options)
 }
 
 /**
@@ -54,7 +55,7 @@ export function optionsFromEnv(env: Environment): ConnectOptions {
  * to connect.
  */
 export const credentialsFromEnv = (env: Environment): Credentials =>
-  definedOf({
+  omitUndefined({
     username: read(env, 'AIO_MQTT_USERNAME'),
     password: readSecret(env, 'AIO_MQTT_PASSWORD_FILE'),
     ca: caFromEnv(env),
@@ -72,10 +73,6 @@ const FILES = [
   'AIO_TLS_KEY_PASSWORD_FILE',
   'AIO_SAT_FILE',
 ]
-
-// An undefined member would hide the option of another source when options are merged.
-const definedOf = (options: object): object =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 /**
  * Throws {@link ArgumentError} if the certificates and the key cannot be used. A client that reads them again at each

@@ -1,5 +1,6 @@
 import type { IClientOptions } from 'mqtt'
 import { PROPERTY } from '../../core/protocol/properties.js'
+import { omitUndefined } from '../../core/util/omit-undefined.js'
 import { mqttJsPacketIds } from './publisher.js'
 
 /** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12). */
@@ -60,7 +61,8 @@ export interface Will {
  * that the state store needs.
  */
 export function toClientOptions(options: MqttConnectOptions, url: string): IClientOptions {
-  const converted = {
+  // mqtt.js treats undefined options as set.
+  const converted = omitUndefined({
     clientId: options.clientId,
     // mqtt.js would take a client id from the query of the address.
     query: {},
@@ -85,8 +87,8 @@ export function toClientOptions(options: MqttConnectOptions, url: string): IClie
       ...(options.receiveMaximum !== undefined && { receiveMaximum: options.receiveMaximum }),
     },
     will: options.will && willOf(options.will),
-  }
-  return withCredentials({ ...omitUndefined(converted), ...addressOf(url) }, options)
+  })
+  return withCredentials({ ...converted, ...addressOf(url) }, options)
 }
 
 const tlsOf = ({ ca, cert, key, keyPassphrase }: Credentials): IClientOptions =>
@@ -124,7 +126,3 @@ export function withCredentials(options: IClientOptions, credentials: Credential
     properties: { ...options.properties, ...secrets },
   })
 }
-
-// Removes undefined options, which mqtt.js treats as set.
-const omitUndefined = (options: object): IClientOptions =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

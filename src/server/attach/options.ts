@@ -3,6 +3,7 @@ import { INSTANCE_TOPIC, INVOKE_TOPIC } from '../../core/protocol/topics.js'
 import { checkOptionNames } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { omitUndefined } from '../../core/util/omit-undefined.js'
 import {
   type Checked,
   checkValues,
@@ -138,7 +139,7 @@ export function settingsFrom(options: AttachOptions): Settings {
   })
   return {
     clientId,
-    connection: Object.fromEntries(Object.entries(connection).filter(([, value]) => value !== undefined)),
+    connection: omitUndefined(connection),
     keyspace,
     maxPacketSize,
     watches: { max: maxWatches, maxPerOwner: maxWatchesPerClient, maxPerKey: maxWatchersPerKey },

@@ -3,6 +3,7 @@ import { isBytes } from '../../../core/util/built-in-types.js'
 import { checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../../core/util/errors.js'
 import { formatUrl } from '../../../core/util/format-url.js'
+import { omitUndefined } from '../../../core/util/omit-undefined.js'
 import type { Checked } from '../../../core/util/options.js'
 import { LogKeys } from '../cluster/node-message.js'
 
@@ -102,9 +103,8 @@ export function parseOptions(options: JetStreamOptions): JetStreamSettings {
     skip,
     ...login,
   })
-  const definedLogin = Object.fromEntries(Object.entries(login).filter(([, value]) => value !== undefined))
-  const shared = { keys: parseKeys(keys, name), skip: new Set(skip) }
-  return { servers, name, replicas, nodeId, reads, stallTimeout, connectTimeout, ...shared, login: definedLogin }
+  const shared = { keys: parseKeys(keys, name), skip: new Set(skip), login: omitUndefined(login) }
+  return { servers, name, replicas, nodeId, reads, stallTimeout, connectTimeout, ...shared }
 }
 
 function parseKeys(keys: readonly Uint8Array[], name: string): LogKeys | undefined {
