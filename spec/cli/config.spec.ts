@@ -2,7 +2,6 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { SCHEMAS } from '../../src/cli/config-schema.js'
-import { nearest } from '../../src/cli/nearest.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, start } from './test-io.js'
 
@@ -173,17 +172,5 @@ describe('--config', () => {
   it.each(Object.entries(SCHEMAS))('%s is up to date (npm run schema)', async (name, schema) => {
     const published = await readFile(new URL(`../../schema/${name}`, import.meta.url), 'utf8')
     expect(JSON.parse(published)).toEqual(JSON.parse(JSON.stringify(schema)))
-  })
-})
-
-describe('nearest', () => {
-  it.each([
-    ['maxKeys', 'max-keys'],
-    ['MAX_KEYS', 'max-keys'],
-    ['max-kyes', 'max-keys'],
-    ['pert', 'port'],
-    ['colour', undefined],
-  ])('nearest() finds for %s the name %s', (name, expected) => {
-    expect(nearest(name, ['port', 'max-keys'])).toBe(expected)
   })
 })

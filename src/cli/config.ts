@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import { nearestName } from '../core/util/check.js'
 import { formatValue, reason } from '../core/util/errors.js'
 import type { OptionEntry } from '../core/util/options.js'
 import type { Environment } from '../node/environment.js'
@@ -10,7 +11,6 @@ import { attributeOf, flagOf, type OptionSection, URL_VARIABLE } from './flags.j
 import { RareOption } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
-import { nearest } from './nearest.js'
 
 /** Flags of commands with a settings file. */
 export interface ConfigFlags {
@@ -175,7 +175,7 @@ const mismatch = (given: unknown, { kind }: OptionEntry<unknown>): string =>
   `Expected ${kind.expected}, got \`${withoutCredentials(formatValue(given)).slice(0, MAX_SHOWN_LENGTH)}\``
 
 function suggestion(name: string, names: readonly string[]): string {
-  const found = nearest(name, names)
+  const found = nearestName(name, names)
   return found === undefined ? '' : ` (did you mean ${found}?)`
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkOptionNames } from '../../../src/core/util/check.js'
+import { checkOptionNames, nearestName } from '../../../src/core/util/check.js'
 
 const KNOWN = { clientId: true, keepAlive: true, ifAbsent: true, port: true }
 const refusal = (message: string) => expect.objectContaining({ code: 'argument', message })
@@ -56,5 +56,18 @@ describe('checkOptionNames', () => {
         else if (name !== '__proto__') expect(check).toThrow(expect.objectContaining({ code: 'argument' }))
       }),
     )
+  })
+})
+
+describe('nearestName', () => {
+  it.each([
+    ['maxKeys', 'max-keys'],
+    ['MAX_KEYS', 'max-keys'],
+    ['max-kyes', 'max-keys'],
+    ['pert', 'port'],
+    ['xy', undefined],
+    ['colour', undefined],
+  ])('nearestName() finds for %s the name %s', (name, expected) => {
+    expect(nearestName(name, ['port', 'max-keys'])).toBe(expected)
   })
 })

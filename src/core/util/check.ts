@@ -64,22 +64,24 @@ export function checkOptionNames(
   }
 }
 
-function nearestName(name: string, names: readonly string[]): string | undefined {
-  const plain = name.slice(0, 80).toLowerCase()
-  const [best] = names.map(one => ({ one, far: editDistance(plain, one.toLowerCase()) })).sort((a, b) => a.far - b.far)
+/** Returns the name that a misspelt name most likely means, also for another spelling such as `maxKeys`. */
+export function nearestName(name: string, names: readonly string[]): string | undefined {
+  const plain = normalized(name.slice(0, 80))
+  const [best] = names.map(one => ({ one, far: editDistance(plain, normalized(one)) })).sort((a, b) => a.far - b.far)
   return best && best.far <= Math.min(MAX_EDIT_DISTANCE, Math.ceil(plain.length / 3)) ? best.one : undefined
 }
 
+const normalized = (name: string): string => name.replace(/[-_]/g, '').toLowerCase()
+
 /** Returns the Levenshtein distance: the number of insertions, deletions and substitutions. */
 function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const changed = (row[j - 1] ?? 0) + Number(a[i - 1] !== b[j - 1])
-      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
-    }
-    row = next
+  let row = Array.from(`${b} `, (_, j) => j)
+  for (const char of a) {
+    let left = Number.POSITIVE_INFINITY
+    row = row.map((above, j) => {
+      left = Math.min(left, above, (row[j - 1] ?? left) - Number(char === b[j - 1])) + 1
+      return left
+    })
   }
-  return row[b.length] ?? 0
+  return row.at(-1) ?? 0
 }
