@@ -9,7 +9,7 @@ import {
   firstValueFrom,
   map,
   merge,
-  Observable,
+  type Observable,
   of,
   ReplaySubject,
   type Subscription,
@@ -17,6 +17,7 @@ import {
 } from 'rxjs'
 import type { Hlc } from '../client/index.js'
 import type { Lease, LeaseLostError, LeaseState } from '../client/lease/index.js'
+import { after } from '../client/requests/after.js'
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
 import type { CliConnection } from './connection.js'
@@ -111,7 +112,7 @@ class LockRun {
   #acquireTimeout(): Observable<never> {
     const { acquireTimeout } = this.#options
     if (acquireTimeout === undefined) return EMPTY
-    return this.#after(acquireTimeout).pipe(
+    return after(acquireTimeout, this.#io.clock).pipe(
       concatMap(() => this.#connection.store.status$),
       map(status => {
         if (this.#currentHolder !== undefined) throw this.#heldBy(this.#currentHolder)
@@ -120,10 +121,6 @@ class LockRun {
         throw new Failure(EXIT.failed, `cannot acquire ${lock} within ${acquireTimeout} ms: ${cause}`)
       }),
     )
-  }
-
-  #after(delay: number): Observable<void> {
-    return new Observable(subscriber => this.#io.clock.schedule(delay, () => subscriber.next()))
   }
 
   async #runHeld([command, ...args]: CommandLine, token: Hlc): Promise<number> {

@@ -5,7 +5,7 @@ import {
   EMPTY,
   finalize,
   map,
-  Observable,
+  type Observable,
   type OperatorFunction,
   takeUntil,
 } from 'rxjs'
@@ -17,6 +17,7 @@ import { PayloadError, StateStoreError } from '../../core/util/errors.js'
 import { isPermanentError } from '../../core/util/transient-errors.js'
 import type { ClientHost } from '../connect/client.js'
 import { text } from '../keys/codec.js'
+import { after } from '../requests/after.js'
 import type { WriteResult } from '../requests/commands.js'
 import { LockKeyError } from './lease-state.js'
 
@@ -118,6 +119,3 @@ export function releaseLease(claimant: Claimant, timeout: number): void {
  */
 const shouldReport = (error: unknown): error is StateStoreError =>
   error instanceof StateStoreError && error.code !== 'closed' && error.code !== 'fencing-token-required'
-
-const after = (delayMs: number, clock: Clock): Observable<void> =>
-  new Observable(subscriber => clock.schedule(delayMs, () => subscriber.next()))

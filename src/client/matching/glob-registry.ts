@@ -1,8 +1,9 @@
-import { defer, Observable, retry, Subscription, throwError } from 'rxjs'
+import { defer, retry, Subscription, throwError } from 'rxjs'
 import { backoff } from '../../core/util/backoff.js'
 import { toHex } from '../../core/util/bytes.js'
 import type { StateStoreError } from '../../core/util/errors.js'
 import { isPermanentError } from '../../core/util/transient-errors.js'
+import { after } from '../requests/after.js'
 import { DelayedTeardown } from '../watch/delayed-teardown.js'
 import type {
   GlobObserver,
@@ -132,14 +133,12 @@ class GlobUnregistrations {
   stop(glob: Uint8Array): void {
     const { store, timeout, clock } = this.#options
     const id = toHex(glob)
-    const pause = (ms: number): Observable<undefined> =>
-      new Observable(subscriber => clock.schedule(ms, () => subscriber.next(undefined)))
     const stop = defer(() => store.notifyGlob(glob, true, timeout)).pipe(
       retry({
         delay: (error, attempt) => {
           if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)
           this.#report(error)
-          return pause(backoff(attempt))
+          return after(backoff(attempt), clock)
         },
       }),
     )

@@ -5,7 +5,7 @@ import {
   expand,
   ignoreElements,
   map,
-  Observable,
+  type Observable,
   of,
   repeat,
   retry,
@@ -18,6 +18,7 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import { backoff } from '../../core/util/backoff.js'
 import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
 import { isPermanentError } from '../../core/util/transient-errors.js'
+import { after } from '../requests/after.js'
 import type { RegistryOptions } from '../watch/shared-registration.js'
 
 interface GlobEvents {
@@ -53,17 +54,10 @@ export function registerGlob(
   { store, timeout, clock, verifyEvery }: RegistryOptions,
   events: GlobEvents,
 ): Observable<never> {
-  const pause = (ms: number): Observable<undefined> =>
-    new Observable(subscriber =>
-      clock.schedule(ms, () => {
-        subscriber.next(undefined)
-        subscriber.complete()
-      }),
-    )
   const retryOrFail = (error: StateStoreError, attempt: number, isFinal: boolean): Observable<undefined> => {
     if (isFinal || isPermanentError(error)) return throwError(() => error)
     events.report(error)
-    return pause(backoff(attempt))
+    return after(backoff(attempt), clock)
   }
   let isUnknown = true
   const register = (retriesForever: boolean): Observable<RegistrationResult> =>
@@ -90,7 +84,7 @@ export function registerGlob(
       }),
     )
   // A lost response does not mean that the request is unsupported, and a full store may have room later.
-  const registerLater$ = pause(backoff(MAX_ATTEMPTS)).pipe(switchMap(() => register(true)))
+  const registerLater$ = after(backoff(MAX_ATTEMPTS), clock).pipe(switchMap(() => register(true)))
   const scan$ = defer(() => store.scan(glob, undefined, timeout)).pipe(
     expand(({ token }) => (token === undefined ? EMPTY : store.scan(glob, token, timeout))),
     tap({ next: ({ keys }) => events.found(keys), complete: () => events.listed() }),
@@ -101,9 +95,9 @@ export function registerGlob(
         retryOrFail(error, attempt, error.code === 'unknown-command' || (error.code === 'syntax-error' && attempt > 1)),
     }),
   )
-  const scans$ = scan$.pipe(repeat({ delay: () => pause(events.scanInterval()) }))
+  const scans$ = scan$.pipe(repeat({ delay: () => after(events.scanInterval(), clock) }))
   // An attached store may restart without closing this connection.
-  const verify = (): Observable<unknown> => (verifyEvery > 0 ? pause(verifyEvery) : EMPTY)
+  const verify = (): Observable<unknown> => (verifyEvery > 0 ? after(verifyEvery, clock) : EMPTY)
   return register(false).pipe(
     switchMap(result => (result === 'unanswered' ? registerLater$.pipe(startWith(result)) : of(result))),
     switchMap(result => (result === 'registered' ? scan$ : scans$)),

@@ -5,7 +5,7 @@ import {
   EMPTY,
   finalize,
   from,
-  Observable,
+  type Observable,
   type ObservableInput,
   retry,
   Subject,
@@ -20,6 +20,7 @@ import type { KeyName } from '../../core/protocol/commands.js'
 import { isBytes } from '../../core/util/built-in-types.js'
 import { ArgumentError, reason, StateStoreError } from '../../core/util/errors.js'
 import type { KeyHost, KeySource } from '../keys/source.js'
+import { after } from '../requests/after.js'
 import type { Seen, UserWrite } from './user-write.js'
 import type { StoredWrite, WriteStorage } from './write-storage.js'
 
@@ -132,7 +133,7 @@ export class WriteStorageQueue {
 
   /** Delays `close` until the storage is idle, because the process may end afterwards. */
   readonly #closeHook = (): Observable<unknown> => {
-    const timeout$ = this.#delay(TIMEOUT_MS).pipe(
+    const timeout$ = after(TIMEOUT_MS, this.#host.registry.clock).pipe(
       tap(() => {
         const why = `it was still writing ${TIMEOUT_MS} ms after the client was closed`
         const what = `the newest write to key ${JSON.stringify(this.#key.text)} may not be saved`
@@ -149,23 +150,19 @@ export class WriteStorageQueue {
     return this.#withTimeout(() => storage.remove(this.#key.id, id)).pipe(
       retry({
         count: MAX_RETRIES,
-        delay: error => (isTimeout(error) ? throwError(() => error) : this.#delay(RETRY_DELAY_MS)),
+        delay: error => (isTimeout(error) ? throwError(() => error) : after(RETRY_DELAY_MS, this.#host.registry.clock)),
       }),
     )
   }
 
   /** Limits the time of a request, because one that never completes would block all later writes. */
   #withTimeout<R>(ask: () => ObservableInput<R>): Observable<R> {
-    const timeout$ = this.#delay(TIMEOUT_MS).pipe(
+    const timeout$ = after(TIMEOUT_MS, this.#host.registry.clock).pipe(
       tap(() => {
         throw new StateStoreError('timeout', `it did not respond within ${TIMEOUT_MS} ms`)
       }),
     )
     return defer(() => from(ask())).pipe(take(1), takeUntil(timeout$))
-  }
-
-  #delay(delay: number): Observable<number> {
-    return new Observable(subscriber => this.#host.registry.clock.schedule(delay, () => subscriber.next(0)))
   }
 }
 
