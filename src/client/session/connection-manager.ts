@@ -1,12 +1,7 @@
 import { type BackoffOptions, backoff, randomOf } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
-import {
-  ArgumentError,
-  ConnectionLostError,
-  formatValue,
-  reason,
-  type StateStoreError,
-} from '../../core/util/errors.js'
+import { ConnectionLostError, reason, type StateStoreError } from '../../core/util/errors.js'
+import { reconnectDelay } from '../../core/util/reconnect-delay.js'
 import type { AddressRouter } from './addresses.js'
 import type { ConnectionLoss } from './connection-loss.js'
 import { type CredentialsSource, requestCredentials } from './credentials-request.js'
@@ -211,7 +206,7 @@ export class ConnectionManager {
   #endRound(cause: StateStoreError): void {
     this.#triedAddresses = 0
     this.#round++
-    const delay = this.#roundDelay(cause)
+    const delay = reconnectDelay(this.#settings.strategy, this.#round, cause)
     if (typeof delay === 'number') this.#scheduleRetry(delay, cause)
     else this.#events.gaveUp(delay)
   }
@@ -227,18 +222,6 @@ export class ConnectionManager {
   #spreadDelay(): number {
     const { backoff = {} } = this.#settings
     return Math.round(Math.min(backoff.initial ?? MAX_SPREAD_MS, MAX_SPREAD_MS) * randomOf(backoff)())
-  }
-
-  /** Returns the delay in ms, or the error that ends the retries. */
-  #roundDelay(cause: StateStoreError): number | StateStoreError {
-    try {
-      const delay = this.#settings.strategy(this.#round, cause)
-      if (delay === false) return cause
-      if (Number.isFinite(delay) && delay >= 0) return delay
-      return new ArgumentError(`Expected the reconnect strategy to return ms or false, got \`${formatValue(delay)}\``)
-    } catch (error) {
-      return new ArgumentError(`The reconnect strategy failed: ${reason(error)}`, { cause: error })
-    }
   }
 
   #fetchCredentials(source: CredentialsSource): void {

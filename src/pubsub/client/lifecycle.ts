@@ -3,7 +3,8 @@ import { formatUrl } from '../../core/util/format-url.js'
 import { ClientLink, type Connected, isWebSocketUrl, type LifecycleHost, type Recovery } from './client-link.js'
 import type { MachineSettings, PubSubStatus } from './events.js'
 import { clientClosedError } from './in-flight-request.js'
-import { closedByPeer, failure, type LinkEnd, ReconnectSchedule, withDisconnectReason } from './reconnect-schedule.js'
+import { closedByPeer, failure, type LinkEnd, withDisconnectReason } from './link-end.js'
+import { ReconnectSchedule } from './reconnect-schedule.js'
 
 /**
  * The close code of a hub that no longer has the session. It is the only code that ends a recovery ("Reconnection").

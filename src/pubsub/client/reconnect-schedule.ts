@@ -1,11 +1,6 @@
 import { type BackoffOptions, backoff } from '../../core/util/backoff.js'
-import {
-  ArgumentError,
-  ConnectionLostError,
-  formatValue,
-  reason,
-  type StateStoreError,
-} from '../../core/util/errors.js'
+import type { StateStoreError } from '../../core/util/errors.js'
+import { reconnectDelay } from '../../core/util/reconnect-delay.js'
 import type { MachineSettings } from './events.js'
 
 /** The time in ms for which a connection must hold to reset the attempt counts. */
@@ -63,50 +58,16 @@ export class ReconnectSchedule {
   /** Schedules the next connection attempt, or returns the reason why there is none. */
   scheduleConnect(cause: StateStoreError, now: number): StateStoreError | undefined {
     this.#connects++
-    try {
-      const delay = this.#settings.reconnectStrategy(this.#connects, cause)
-      if (delay === false) return cause
-      this.#at = now + delay
-      if (Number.isFinite(this.#at) && delay >= 0) return undefined
-      return new ArgumentError(`Expected the reconnect strategy to return ms or false, got \`${formatValue(delay)}\``)
-    } catch (error) {
-      return new ArgumentError(`The reconnect strategy failed: ${reason(error)}`, { cause: error })
-    }
+    const delay = reconnectDelay(this.#settings.reconnectStrategy, this.#connects, cause)
+    if (typeof delay !== 'number') return delay
+    this.#at = now + delay
+    return undefined
   }
 
   clear(): void {
     this.#at = NEVER
   }
 }
-
-export interface LinkEnd {
-  /** The close code of the WebSocket, if the peer or the network closed it. */
-  readonly code: number | undefined
-  readonly reason: string
-  readonly cause: StateStoreError
-}
-
-/** Returns the end of a link that the peer or the network closed. `reason` may be empty. */
-export const closedByPeer = (code: number, reason: string): LinkEnd => ({
-  code,
-  reason,
-  cause: new ConnectionLostError(`The connection to the hub was closed (${code}${reason && `: ${reason}`})`),
-})
-
-/**
- * Returns the end of a link, with the reason of the hub's `disconnected` frame if there is one. That reason is better
- * than the failure of the last recovery attempt.
- */
-export function withDisconnectReason(hubReason: string, end: LinkEnd): LinkEnd {
-  if (hubReason === '') return end
-  return end.code === undefined ? { ...end, reason: hubReason } : closedByPeer(end.code, hubReason)
-}
-
-export const failure = (message: string, options?: ErrorOptions): LinkEnd => ({
-  code: undefined,
-  reason: message,
-  cause: new ConnectionLostError(message, options),
-})
 
 /** The cap on the delay between recovery attempts, which is 1 to 2 s with jitter. */
 const MAX_RECOVERY_PAUSE_MS = 2_000
