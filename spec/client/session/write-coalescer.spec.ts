@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { WriteCoalescer } from '../../../src/client/session/publisher.js'
+import { WriteCoalescer } from '../../../src/client/session/write-coalescer.js'
 
 /** Creates a stream that records each write as one system call. */
 function recordingStream() {

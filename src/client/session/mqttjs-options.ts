@@ -1,7 +1,7 @@
 import type { IClientOptions } from 'mqtt'
 import { PROPERTY } from '../../core/protocol/properties.js'
 import { omitUndefined } from '../../core/util/omit-undefined.js'
-import { mqttJsPacketIds } from './publisher.js'
+import { mqttJsPacketIds } from './packet-ids.js'
 
 /** MQTT 5 enhanced authentication (MQTT 5.0, section 4.12). */
 export interface Authentication {
