@@ -10,8 +10,7 @@ import {
   type RequestRejectedError,
   type StateStoreError,
 } from '../../core/util/errors.js'
-import type { CloseHook, KeyHost } from '../keys/source.js'
-import { warnOnce } from '../keys/source.js'
+import { type CloseHook, type KeyHost, warnOnce } from '../keys/host.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 import { StoreCommands } from '../requests/commands.js'
 import { Invoker } from '../requests/invoker.js'

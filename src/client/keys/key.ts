@@ -8,6 +8,7 @@ import type { WriteResult } from '../requests/commands.js'
 import type { Freshness } from '../watch/freshness.js'
 import type { Entry } from '../watch/watch-state.js'
 import { encodeFor } from './codec.js'
+import type { KeyHost } from './host.js'
 import { LatestIterator } from './latest.js'
 import {
   ABORT_NAMES,
@@ -25,7 +26,7 @@ import {
   SET_NAMES,
   type SetOptions,
 } from './options.js'
-import { EntryListener, FreshnessListener, type KeyHost, type KeySource, SOURCE, ValueListener } from './source.js'
+import { EntryListener, FreshnessListener, type KeySource, SOURCE, ValueListener } from './source.js'
 
 // Only requests have a `signal`. Operators are cancelled by unsubscribing.
 const GET_REQUEST = { ...GET_NAMES, ...ABORT_NAMES }

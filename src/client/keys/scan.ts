@@ -5,6 +5,7 @@ import { checkOptionNames } from '../../core/util/check.js'
 import { AbortError, ArgumentError, formatValue } from '../../core/util/errors.js'
 import { toKeyName } from '../watch/key-name.js'
 import { type Codec, checkCodec } from './codec.js'
+import type { KeyHost } from './host.js'
 import { Key } from './key.js'
 import {
   ABORT_NAMES,
@@ -15,7 +16,7 @@ import {
   GET_NAMES,
   type RequestOptions,
 } from './options.js'
-import { type KeyHost, KeySource } from './source.js'
+import { KeySource } from './source.js'
 
 /**
  * The keys of the store that match a glob, as handles. Made by {@link StoreView.scan}. Cold: every subscription starts

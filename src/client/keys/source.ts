@@ -1,45 +1,12 @@
-import type { Observable, Subscriber, Unsubscribable } from 'rxjs'
+import type { Subscriber, Unsubscribable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
-import type { Clock } from '../../core/util/clock.js'
 import { DecodeError, type StateStoreError } from '../../core/util/errors.js'
-import type { StoreCommands } from '../requests/commands.js'
 import type { Freshness } from '../watch/freshness.js'
-import type { Registry } from '../watch/registry.js'
 import type { WatchObserver } from '../watch/watch.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
 import type { Codec } from './codec.js'
-
-/** Warns developers on the console of probable mistakes, once per kind. */
-export function warnOnce(): KeyHost['warn'] {
-  const warned = new Set<string>()
-  return (kind, message) => {
-    if (warned.has(kind)) return
-    warned.add(kind)
-    console.warn(`rx-statestore: ${message}`)
-  }
-}
-
-export interface KeyHost {
-  readonly store: StoreCommands
-  readonly registry: Registry
-  readonly clock: Clock
-  /** Default timeout of a request, ms. */
-  readonly timeout: number
-  readonly report: (error: StateStoreError) => void
-  readonly warn: (kind: 'glob' | 'lease', message: string) => void
-  /** Emits the state of the connection on subscription and after every change; completes when the client is closed. */
-  readonly status$: Observable<{ readonly state: string }>
-  /** Fencing token of writes that do not set one. */
-  readonly fencingToken?: Hlc | undefined
-  readonly closeHooks: Set<CloseHook>
-}
-
-/**
- * Called when the client is closed deliberately; the client waits until the result completes. A hook must complete
- * within a bounded time and must not error.
- */
-export type CloseHook = (isConnected: boolean) => Observable<unknown>
+import type { KeyHost } from './host.js'
 
 export const SOURCE: unique symbol = Symbol('source')
 

@@ -4,10 +4,11 @@ import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { toKeyName } from '../watch/key-name.js'
 import type { Entry } from '../watch/watch-state.js'
 import { bytes, type Codec, checkCodec } from './codec.js'
+import type { KeyHost } from './host.js'
 import { type DeleteResult, Key, type SetResult } from './key.js'
 import type { AbortOptions, DeleteOptions, RequestOptions, SetOptions } from './options.js'
 import { Scan } from './scan.js'
-import { type KeyHost, KeySource, SOURCE } from './source.js'
+import { KeySource, SOURCE } from './source.js'
 import { watchAll } from './watch-all.js'
 
 /** A set of keys, or an observable that emits the whole set with every value. */

@@ -1,7 +1,7 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import type { KeyHost } from '../keys/host.js'
 import { checkToken } from '../keys/options.js'
-import type { KeyHost } from '../keys/source.js'
 import { HOST, StoreView } from '../keys/store-view.js'
 
 /** A view of a client whose writes carry a fencing token. Made by {@link fenced}. */

@@ -8,9 +8,10 @@ import {
   formatValue,
   type StateStoreError,
 } from '../../core/util/errors.js'
+import type { KeyHost } from '../keys/host.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
-import { type KeyHost, type KeySource, SOURCE } from '../keys/source.js'
+import { type KeySource, SOURCE } from '../keys/source.js'
 import type { Freshness } from '../watch/freshness.js'
 import type { Entry, RawEntry } from '../watch/watch-state.js'
 import { type Equality, selectAll, useSelected } from './use-selected.js'
