@@ -3,7 +3,7 @@ import type { Invoker } from '../../../src/client/requests/invoker.js'
 import type { RpcRequest } from '../../../src/client/requests/request.js'
 import type { ConnectionInfo } from '../../../src/client/session/session.js'
 import { utf8 } from '../../../src/core/util/bytes.js'
-import { ConnectionLostError, RequestRejectedError } from '../../../src/core/util/errors.js'
+import { ClosedError, ConnectionLostError, RequestRejectedError } from '../../../src/core/util/errors.js'
 import { CONNECTION, FakeSession } from '../../support/fake-session.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { loggedRequest, openInvoker } from './open-invoker.js'
@@ -84,6 +84,32 @@ it('a cancelled request counts until its response or its timeout', () => {
     log: [],
     pending: 3,
   })
+})
+
+it('a cancelled request with a long timeout does not keep the room of shorter ones', () => {
+  const cancelLong = send('long', { timeout: 3_600_000 })
+  for (const cancel of [cancelLong, ...burst(UNANSWERED - 1)]) cancel()
+  clock.advance(10_000)
+  send('next')
+  expect(sent().at(-1)).toBe('next')
+})
+
+it('a queued request is sent as soon as a cancelled one has expired', () => {
+  for (const cancel of burst(UNANSWERED)) cancel()
+  send('next', { timeout: 60_000 })
+  expect(session.published).toHaveLength(UNANSWERED)
+  clock.advance(10_000)
+  expect(sent().at(-1)).toBe('next')
+})
+
+it('a lost connection and `close` leave no timer of a cancelled request', () => {
+  send('read', { isRepeatable: true })()
+  invoker.disconnected(LOST)
+  expect(clock.pending).toBe(0)
+  up()
+  send('write')()
+  invoker.close(new ClosedError())
+  expect(clock.pending).toBe(0)
 })
 
 it('requests of an earlier connection do not count, and cancelled reads are not resent', () => {

@@ -62,7 +62,7 @@ export class Invoker {
   readonly #correlation = new Correlation()
   readonly #timeouts: Timeouts<PendingRequest>
   #queued = new Set<PendingRequest>()
-  readonly #sent = new SentRequests()
+  readonly #sent: SentRequests
   readonly #earlierWrites = new EarlierWrites()
   /** The invoker's internal requests, which resolve {@link EarlierWrites}. */
   readonly #inquiries = new Set<PendingRequest>()
@@ -84,6 +84,7 @@ export class Invoker {
     this.#clock = clock
     this.#limit = limit
     this.#timeouts = new Timeouts(clock, pending => this.#onTimeout(pending))
+    this.#sent = new SentRequests(clock, () => this.#flush())
   }
 
   /** Time from sending a recent request until its response arrived, ms; `undefined` before the first of a connection. */
@@ -105,7 +106,7 @@ export class Invoker {
     if (!this.#hasConnected) return new TimeoutError(timeout, key, cause, neverConnected(this.url, cause))
     const limit = this.#connection?.receiveMaximum ?? Number.POSITIVE_INFINITY
     const why = this.#unacknowledged < limit ? undefined : noRoom(limit)
-    return new TimeoutError(timeout, key, cause, why ?? (this.#isFull ? NO_RESPONSES : undefined))
+    return new TimeoutError(timeout, key, cause, why ?? (this.#sent.isFull ? NO_RESPONSES : undefined))
   }
 
   /** Sends a request. Returns a function that drops it, but cannot recall a message on the wire. */
@@ -125,10 +126,7 @@ export class Invoker {
     const pending = this.#addPending(request, this.#clock.monotonic() + request.timeout)
     const connection = this.#queued.size === 0 ? this.#availableConnection : undefined
     if (connection) this.#dispatch(pending, connection)
-    else {
-      this.#queued.add(pending)
-      if (this.#sent.hasExpired(() => this.#clock.monotonic())) this.#flush()
-    }
+    else this.#queued.add(pending)
     return () => this.#cancel(pending)
   }
 
@@ -180,6 +178,8 @@ export class Invoker {
       const isSent = pending.id !== undefined && !pending.request.isRepeatable
       this.#fail(pending, isSent ? outcomeUnknown(pending, 'the client was closed before the response arrived') : error)
     }
+    // A timer of a cancelled request would keep the process alive.
+    this.#sent.disconnected()
   }
 
   /** Handles a message on the response topic. Drops responses without a request. */
@@ -275,14 +275,10 @@ export class Invoker {
     this.#flush()
   }
 
-  get #isFull(): boolean {
-    return this.#sent.isFull(() => this.#clock.monotonic())
-  }
-
   /** The connection, or undefined while the broker accepts no further request. */
   get #availableConnection(): ConnectionInfo | undefined {
     const connection = this.#connection
-    return connection && this.#unacknowledged < connection.receiveMaximum && !this.#isFull ? connection : undefined
+    return connection && this.#unacknowledged < connection.receiveMaximum && !this.#sent.isFull ? connection : undefined
   }
 
   #flush(): void {

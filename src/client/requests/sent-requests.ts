@@ -1,4 +1,7 @@
+import type { Clock } from '../../core/util/clock.js'
 import { SlotMap } from '../../core/util/collections.js'
+import type { Deadline } from '../../core/util/deadlines.js'
+import { Timeouts } from '../../core/util/timeouts.js'
 import type { PendingRequest } from './request.js'
 
 /**
@@ -13,7 +16,16 @@ export class SentRequests {
   /** The requests of this connection. */
   readonly #unanswered = new Set<PendingRequest>()
   /** The requests of this connection that nothing awaits any longer, but the store may still respond to. */
-  readonly #cancelled = new Set<PendingRequest>()
+  readonly #cancelled = new Map<PendingRequest, Deadline<PendingRequest>>()
+  readonly #expiries: Timeouts<PendingRequest>
+
+  /** @param expired - called when a cancelled request has reached its timeout and no longer counts */
+  constructor(clock: Clock, expired: () => void) {
+    this.#expiries = new Timeouts(clock, pending => {
+      this.delete(pending)
+      expired()
+    })
+  }
 
   /** The number of requests that are not cancelled. */
   get size(): number {
@@ -25,18 +37,9 @@ export class SentRequests {
     return this.#slots.values.filter(pending => !this.#cancelled.has(pending)).sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
   }
 
-  /** Returns whether further requests must wait for responses. @param now - monotonic ms */
-  isFull(now: () => number): boolean {
-    if (this.#unanswered.size < MAX_UNANSWERED) return false
-    const [oldest] = this.#cancelled
-    if (oldest && this.hasExpired(now)) this.delete(oldest)
+  /** Whether further requests must wait for responses. */
+  get isFull(): boolean {
     return this.#unanswered.size >= MAX_UNANSWERED
-  }
-
-  /** Returns whether the store will no longer respond to the oldest cancelled request. @param now - monotonic ms */
-  hasExpired(now: () => number): boolean {
-    const [oldest] = this.#cancelled
-    return oldest !== undefined && now() >= oldest.expiresAt
   }
 
   get(slot: number): PendingRequest | undefined {
@@ -52,12 +55,15 @@ export class SentRequests {
   delete(pending: PendingRequest): void {
     this.#slots.delete(pending.slot)
     this.#unanswered.delete(pending)
+    const expiry = this.#cancelled.get(pending)
+    if (expiry === undefined) return
     this.#cancelled.delete(pending)
+    this.#expiries.remove(expiry)
   }
 
   /** Drops a request. If the store may still respond on this connection, the request counts until its timeout. */
   cancel(pending: PendingRequest): void {
-    if (this.#unanswered.has(pending)) this.#cancelled.add(pending)
+    if (this.#unanswered.has(pending)) this.#cancelled.set(pending, this.#expiries.add(pending.expiresAt, pending))
     else this.delete(pending)
   }
 
@@ -66,8 +72,7 @@ export class SentRequests {
   }
 
   disconnected(): void {
-    for (const { slot } of this.#cancelled) this.#slots.delete(slot)
-    this.#cancelled.clear()
+    for (const pending of Array.from(this.#cancelled.keys())) this.delete(pending)
     this.#unanswered.clear()
   }
 }
