@@ -55,7 +55,7 @@ it('a queued request that is never sent ends with `timeout`, and a sent write wi
   burst(UNANSWERED + 2)
   clock.advance(10_000)
   expect(log.filter(text => text.endsWith('outcome-unknown'))).toHaveLength(UNANSWERED)
-  expect(log.filter(text => text.endsWith(': timeout'))).toEqual(['4000: timeout', '4001: timeout'])
+  expect(log.filter(text => text.endsWith(': timeout')).sort()).toEqual(['4000: timeout', '4001: timeout'])
 })
 
 it('requests that failed or timed out make room for later ones', () => {
@@ -119,4 +119,25 @@ it('requests of an earlier connection do not count, and cancelled reads are not 
   invoker.disconnected(LOST)
   up({ sessionPresent: true })
   expect([sent().at(-1), invoker.pending]).toEqual(['read', 2])
+})
+
+it('a write that cannot get its response in time is not sent, and ends with `timeout`', () => {
+  burst(UNANSWERED)
+  clock.advance(4_000)
+  session.reply(session.at(0), utf8('one'))
+  send('late', { timeout: 3_000 })
+  expect(sent()).toHaveLength(UNANSWERED)
+  clock.advance(3_000)
+  expect(log).toEqual(['0: one', 'late: timeout'])
+})
+
+it('a write is sent while its response is expected in time, and once few requests are unanswered', () => {
+  burst(UNANSWERED)
+  clock.advance(1_000)
+  session.reply(session.at(0), utf8('one'))
+  send('fast', { timeout: 8_000 })
+  send('slow', { timeout: 1_000 })
+  expect(sent().at(-1)).toBe('fast')
+  for (const request of session.published.slice(1, UNANSWERED - 200)) session.reply(request, utf8('one'))
+  expect(sent().at(-1)).toBe('slow')
 })

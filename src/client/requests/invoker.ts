@@ -26,6 +26,7 @@ import {
   tooLargeError,
   unansweredError,
 } from './request.js'
+import { isBusy, ResponsePace } from './response-pace.js'
 import { SentRequests } from './sent-requests.js'
 
 interface InvokerOptions {
@@ -68,10 +69,7 @@ export class Invoker {
   readonly #inquiries = new Set<PendingRequest>()
   #lastId = 0
   #unacknowledged = 0
-  /** One request at a time is measured, because reading the clock for each would slow pipelined requests down. */
-  #measured: PendingRequest | undefined
-  #measuredAt = 0
-  #roundTrip: number | undefined
+  readonly #pace = new ResponsePace<PendingRequest>()
   #connection: ConnectionInfo | undefined
   #hasConnected = false
   #epoch = 0
@@ -89,7 +87,7 @@ export class Invoker {
 
   /** Time from sending a recent request until its response arrived, ms; `undefined` before the first of a connection. */
   get roundTrip(): number | undefined {
-    return this.#roundTrip
+    return this.#pace.roundTrip
   }
 
   get url(): string | undefined {
@@ -106,7 +104,7 @@ export class Invoker {
     if (!this.#hasConnected) return new TimeoutError(timeout, key, cause, neverConnected(this.url, cause))
     const limit = this.#connection?.receiveMaximum ?? Number.POSITIVE_INFINITY
     const why = this.#unacknowledged < limit ? undefined : noRoom(limit)
-    return new TimeoutError(timeout, key, cause, why ?? (this.#sent.isFull ? NO_RESPONSES : undefined))
+    return new TimeoutError(timeout, key, cause, why ?? (isBusy(this.#sent.unanswered) ? NO_RESPONSES : undefined))
   }
 
   /** Sends a request. Returns a function that drops it, but cannot recall a message on the wire. */
@@ -124,7 +122,7 @@ export class Invoker {
       return () => undefined
     }
     const pending = this.#addPending(request, this.#clock.monotonic() + request.timeout)
-    const connection = this.#queued.size === 0 ? this.#availableConnection : undefined
+    const connection = this.#queued.size === 0 ? this.#connectionFor(pending) : undefined
     if (connection) this.#dispatch(pending, connection)
     else this.#queued.add(pending)
     return () => this.#cancel(pending)
@@ -152,8 +150,7 @@ export class Invoker {
     this.#connection = undefined
     this.#disconnectCause = cause
     this.#epoch++
-    this.#measured = undefined
-    this.#roundTrip = undefined
+    this.#pace.disconnected()
     this.#unacknowledged = 0
     // Removes the inquiries, because the next connection creates new ones.
     for (const inquiry of Array.from(this.#inquiries)) this.#remove(inquiry)
@@ -187,7 +184,7 @@ export class Invoker {
     const slot = this.#correlation.slotOf(message.correlationData)
     const pending = slot === undefined ? undefined : this.#sent.get(slot)
     if (pending?.id === undefined || !this.#correlation.hasNumber(message.correlationData, pending.id)) return
-    if (pending === this.#measured) this.#roundTrip = this.#clock.monotonic() - this.#measuredAt
+    this.#pace.answered(pending, this.#sent.unanswered, () => this.#clock.monotonic())
     if (pending.epoch === this.#epoch) this.#onLaterResponse(pending.request.subject)
     const status = message.userProperties[PROPERTY.status] ?? OK
     if (this.#sent.isCancelled(pending)) this.#sent.delete(pending)
@@ -275,15 +272,22 @@ export class Invoker {
     this.#flush()
   }
 
-  /** The connection, or undefined while the broker accepts no further request. */
-  get #availableConnection(): ConnectionInfo | undefined {
+  /** Returns the connection, or undefined while the request must wait. */
+  #connectionFor(pending: PendingRequest): ConnectionInfo | undefined {
     const connection = this.#connection
-    return connection && this.#unacknowledged < connection.receiveMaximum && !this.#sent.isFull ? connection : undefined
+    const hasRoom = connection && this.#unacknowledged < connection.receiveMaximum && !this.#sent.isFull
+    return hasRoom && this.#isInTime(pending) ? connection : undefined
+  }
+
+  /** Returns whether a response is expected in time. The outcome of a write that was not sent is certain. */
+  #isInTime({ expiresAt }: PendingRequest): boolean {
+    const { unanswered } = this.#sent
+    return !isBusy(unanswered) || this.#pace.expectedAt(unanswered, this.#clock.monotonic()) < expiresAt
   }
 
   #flush(): void {
     for (const pending of this.#queued) {
-      const connection = this.#availableConnection
+      const connection = this.#connectionFor(pending)
       if (connection === undefined) return
       this.#queued.delete(pending)
       this.#dispatch(pending, connection)
@@ -320,17 +324,13 @@ export class Invoker {
 
   #createMessage(pending: PendingRequest, slot: number, id: number, now: number): OutboundRequest {
     const { request, expiresAt } = pending
-    if (this.#measured === undefined) {
-      this.#measured = pending
-      this.#measuredAt = now
-    }
-    const remainingMs = expiresAt - now
+    this.#pace.sent(pending, this.#sent.unanswered, now)
     return {
       topic: INVOKE_TOPIC,
       payload: request.payload,
       responseTopic: this.#responseTopic,
       correlationData: this.#correlation.encode(slot, id),
-      messageExpiry: Math.min(MAX_EXPIRY_S, Math.ceil(remainingMs / 1000)),
+      messageExpiry: Math.min(MAX_EXPIRY_S, Math.ceil((expiresAt - now) / 1000)),
       contentType: CONTENT_TYPE,
       userProperties: request.userProperties(),
       commonProperties: request.commonProperties,
@@ -388,7 +388,7 @@ export class Invoker {
     this.#timeouts.remove(pending.deadline)
     pending.deadline = undefined
     this.#inquiries.delete(pending)
-    if (pending === this.#measured) this.#measured = undefined
+    this.#pace.ended(pending)
     if (pending.id === undefined) this.#queued.delete(pending)
     return true
   }

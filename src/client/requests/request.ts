@@ -86,7 +86,7 @@ export function unansweredError(pending: PendingRequest, connection: StateStoreE
 export const noRoom = (limit: number): string =>
   `earlier requests await acknowledgement, and the broker accepts ${limit}`
 
-export const NO_RESPONSES = 'thousands of earlier requests await their responses'
+export const NO_RESPONSES = 'hundreds of earlier requests await their responses'
 
 export function neverConnected(url = 'the broker', cause?: StateStoreError): string {
   const last = cause ? `; last error: ${cause.message}` : ''

@@ -32,6 +32,11 @@ export class SentRequests {
     return this.#slots.size - this.#cancelled.size
   }
 
+  /** The number of requests without a response on this connection. */
+  get unanswered(): number {
+    return this.#unanswered.size
+  }
+
   /** The requests that are not cancelled, in the order of sending. */
   get inOrder(): PendingRequest[] {
     return this.#slots.values.filter(pending => !this.#cancelled.has(pending)).sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
