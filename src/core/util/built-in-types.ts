@@ -21,3 +21,7 @@ export const isArrayBuffer = (value: unknown): value is ArrayBuffer => hasTag(va
 /** Returns whether a value is an error, even of another realm. */
 export const isError = (value: unknown): value is Error =>
   value instanceof Error || hasTag(value, 'Error', 'DOMException')
+
+/** Returns whether a value is an object other than an array, as a JSON object is. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { Hlc } from '../../core/hlc/hlc.js'
+import { isObject } from '../../core/util/built-in-types.js'
 import { fromUtf8, isWellFormed, utf8 } from '../../core/util/bytes.js'
 import { MAX_TIME_MS } from '../../core/util/clock.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
@@ -180,9 +181,6 @@ function parse(line: string): unknown {
     throw new ArgumentError(`it is not valid JSON${hint}`, { cause })
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function bytesOf(members: Record<string, unknown>, text: string, binary: string): Uint8Array {
   const [asText, asBinary] = [members[text], members[binary]]

@@ -1,3 +1,4 @@
+import { isObject } from '../../core/util/built-in-types.js'
 import {
   type AckError,
   type ClientCodec,
@@ -9,7 +10,7 @@ import {
   type UpFrame,
 } from './frames.js'
 import { toJson } from './json.js'
-import { idMember, isObject, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
+import { idMember, JSON_SUBPROTOCOL, JsonFrame, payloadMembers } from './json-frame.js'
 import { checkedName } from './rules.js'
 
 /**

@@ -1,3 +1,4 @@
+import { isObject } from '../../core/util/built-in-types.js'
 import { fromBinaryString, toBinaryString } from '../../core/util/bytes.js'
 import { PayloadError, reason } from '../../core/util/errors.js'
 import type { FrameData, JsonWriter, Payload } from './frames.js'
@@ -104,9 +105,6 @@ function encodeData(payload: Payload, jsonOf: JsonWriter): string {
   if (payload.dataType === 'text') return JSON.stringify(payload.data)
   return `"${toBase64(payload.data)}"`
 }
-
-export const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isDataType = (value: unknown): value is Payload['dataType'] => DATA_TYPES.includes(value)
 

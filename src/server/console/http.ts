@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isObject } from '../../core/util/built-in-types.js'
 import { fromUtf8 } from '../../core/util/bytes.js'
 import { type ErrorCode, reason, StateStoreError } from '../../core/util/errors.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
@@ -67,9 +68,6 @@ function parse(body: Uint8Array): JsonObject {
   if (isObject(members)) return members
   throw new HttpProblem(400, 'argument', 'The body is not a JSON object')
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Replaces a wildcard address in a URL by the host name of the request, which is reachable for the browser. */
 export const replaceWildcardHost = (url: string, hostName: string): string =>
