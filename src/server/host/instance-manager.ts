@@ -1,5 +1,5 @@
 import type { Subscription } from 'rxjs'
-import { type Clock, systemClock } from '../../core/util/clock.js'
+import type { Clock } from '../../core/util/clock.js'
 import { ClosedError, reason } from '../../core/util/errors.js'
 import type { OpenedStorage, Storage } from '../storage/storage.js'
 import type { CheckedOptions } from './options.js'
@@ -189,7 +189,7 @@ export class NodeMonitor {
   #retry(error: unknown): void {
     this.#cancel()
     this.#onFailure(error)
-    this.#cancel = systemClock.schedule(RESTART_RETRY_MS, () => this.#reopen())
+    this.#cancel = this.#instances.options.clock.schedule(RESTART_RETRY_MS, () => this.#reopen())
   }
 
   #onLogEvent(event: LogEvent): void {
