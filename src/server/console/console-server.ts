@@ -1,15 +1,14 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Server as HttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import type { Observable } from 'rxjs'
 import { randomBytes } from '../../core/util/bytes.js'
 import { type Clock, scheduleUnref, systemClock } from '../../core/util/clock.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
+import { GuardedServer } from '../../node/net/guarded-server.js'
+import { type GivenServer, isBelow, mountOn } from '../../node/net/http.js'
 import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
-import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
-import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
+import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { packageFile } from '../../node/package-files.js'
 import type { LoginRequest, LoginResult, Method } from '../access/login.js'
 import { Api } from './api.js'
@@ -23,10 +22,7 @@ export type { ConsoleOptions } from './console-options.js'
 
 const PAGE_FOLDER = 'dist/server/console/page/'
 const TOKEN_BYTES = 32
-const MAX_CONNECTIONS = 256
-/** The limit on connections without the token. It reserves the other connections for clients that have the token. */
-const MAX_UNAUTHENTICATED = 128
-const IDLE_TIMEOUT_MS = 60_000
+const LIMITS = { name: 'console', maxConnections: 256, maxUnauthenticated: 128 } as const
 
 /** The system clock, whose timers do not keep the process alive: rates are sampled until the console is closed. */
 const BACKGROUND_CLOCK: Clock = { ...systemClock, schedule: scheduleUnref }
@@ -44,13 +40,8 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #page: PageFiles
   readonly #api: Api
   readonly #http: GivenServer
-  readonly #handshakes = new TlsHandshakes()
-  readonly #unauthenticated = new UnauthenticatedConnections(MAX_UNAUTHENTICATED, ({ remoteAddress }) =>
-    this.#limiter.recordDisconnect(
-      remoteAddress,
-      `limit of ${MAX_UNAUTHENTICATED} connections without the token reached`,
-    ),
-  )
+  /** Undefined with an existing server. */
+  readonly #own: GuardedServer | undefined
   readonly #unmount: () => void
   #closed: Promise<void> | undefined
 
@@ -66,7 +57,11 @@ export class ConsoleServer implements AsyncDisposable {
     this.#authorizer = new RequestAuthorizer(this.token, options.host, this.#publicUrl)
     this.#limiter = new HttpRateLimiter(clock, 'console', this.#publicUrl !== undefined)
     this.#page = new PageFiles(page)
-    this.#http = server ?? this.#createServer()
+    // No time limit for a request, because a load may take long. The idle timeout ends stalled ones.
+    const settings = { ...LIMITS, tls: options.tls, idleTimeoutMs: options.idleTimeout, requestTimeoutMs: 0 }
+    const listener = server ?? new GuardedServer(settings, this.#limiter)
+    this.#own = listener instanceof GuardedServer ? listener : undefined
+    this.#http = listener instanceof GuardedServer ? listener.http : listener
     this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
     this.#unmount = mountOn(this.#http, 'request', {
       isOurs: request => this.#path === '' || isBelow(this.#path, request),
@@ -81,10 +76,8 @@ export class ConsoleServer implements AsyncDisposable {
    */
   static async start(store: ConsoleStore, options: ConsoleOptions): Promise<ConsoleServer> {
     const server = new ConsoleServer(store, options)
-    if (options.server !== undefined) return server
     try {
-      server.#http.listen(options.port, options.host)
-      await once(server.#http, 'listening')
+      await server.#own?.listen(options.port, options.host)
       return server
     } catch (error) {
       server.#api.close()
@@ -121,7 +114,7 @@ export class ConsoleServer implements AsyncDisposable {
   /** Sets the certificate that new connections use. Throws {@link ArgumentError} for an invalid certificate. */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
-    if (this.#options.server === undefined && this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
+    this.#own?.setTls(tls)
   }
 
   /**
@@ -144,15 +137,11 @@ export class ConsoleServer implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#api.close()
-    if (this.#options.server !== undefined) {
+    if (this.#own === undefined) {
       this.#unmount()
       return
     }
-    const closed = once(this.#http, 'close')
-    this.#http.close()
-    this.#http.closeAllConnections()
-    this.#handshakes.destroy()
-    await closed
+    await this.#own.close()
     this.#limiter.audit.close()
   }
 
@@ -161,21 +150,6 @@ export class ConsoleServer implements AsyncDisposable {
     return this.#authorizer.isToken(Buffer.from(password).toString())
       ? { principal: { id: 'console', username } }
       : undefined
-  }
-
-  #createServer(): GivenServer {
-    const { tls, idleTimeout = IDLE_TIMEOUT_MS } = this.#options
-    // The request timeout is off, because a load may take long. `timeout` closes idle connections.
-    const settings = { ...HEAD_TIMEOUTS, requestTimeout: 0 }
-    const http = tls ? createHttpsServer({ ...settings, ...tlsOf(tls) }) : createServer(settings)
-    http.timeout = idleTimeout
-    http.maxConnections = MAX_CONNECTIONS
-    http.on('drop', ({ remoteAddress } = {}) =>
-      this.#limiter.recordDisconnect(remoteAddress, `limit of ${MAX_CONNECTIONS} connections reached`),
-    )
-    http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
-    if (http instanceof HttpsServer) this.#handshakes.watch(http, 'console')
-    return http
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -202,12 +176,9 @@ export class ConsoleServer implements AsyncDisposable {
       this.#limiter.recordFailedLogin(request)
       throw this.#authorizer.tokenProblem
     }
-    this.#unauthenticated.onAuthenticated(request.socket)
+    this.#own?.onAuthenticated(request.socket)
     this.#limiter.recordLogin(request)
     if (this.#api.isAudited(request, path)) this.#limiter.recordAction(request, path)
     await this.#api.handle({ request, response, path, hostName })
   }
 }
-
-/** Returns TLS options without a client CA, because browsers would ask users for a certificate. */
-const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

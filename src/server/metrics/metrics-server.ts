@@ -1,18 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Server as HttpsServer } from 'node:https'
 import type { Observable } from 'rxjs'
 import { afterIo, type Clock, scheduleUnref, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import { HEAD_TIMEOUTS, hasSeveralHosts } from '../../node/net/http.js'
+import { GuardedServer } from '../../node/net/guarded-server.js'
+import { hasSeveralHosts } from '../../node/net/http.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
 import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
-import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
-import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
+import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { METRICS, type MetricDefinition } from './definitions.js'
 import { EventCounters } from './event-counters.js'
 import { failuresOf, healthOf, isAttached, type MonitoredStore } from './health.js'
@@ -36,9 +34,7 @@ export interface MetricsOptions {
 }
 
 const DEFAULT_PORT = 9_464
-const MAX_CONNECTIONS = 64
-const MAX_UNAUTHENTICATED = 32
-const IDLE_TIMEOUT_MS = 60_000
+const LIMITS = { name: 'metrics', maxConnections: 64, maxUnauthenticated: 32 } as const
 /** The system clock, whose timers do not keep the process alive. */
 const BACKGROUND_CLOCK: Clock = { ...systemClock, schedule: scheduleUnref }
 const CONTENT_TYPE = { text: 'text/plain; charset=utf-8', health: 'application/health+json' } as const
@@ -49,15 +45,8 @@ export class MetricsServer implements AsyncDisposable {
   readonly #version: string
   readonly #host: string
   #token: Buffer | undefined
-  readonly #http: Server | HttpsServer
-  readonly #handshakes = new TlsHandshakes()
   readonly #limiter = new HttpRateLimiter(BACKGROUND_CLOCK, 'metrics', false)
-  readonly #unauthenticated = new UnauthenticatedConnections(MAX_UNAUTHENTICATED, ({ remoteAddress }) =>
-    this.#limiter.recordDisconnect(
-      remoteAddress,
-      `limit of ${MAX_UNAUTHENTICATED} connections without the token reached`,
-    ),
-  )
+  readonly #server: GuardedServer
   readonly #registry = new MetricsRegistry()
   readonly #counters = new EventCounters(this.#registry, systemClock)
   readonly #process = new ProcessSamples(systemClock)
@@ -69,16 +58,8 @@ export class MetricsServer implements AsyncDisposable {
     this.#version = version
     this.#host = host
     this.#token = token === undefined ? undefined : digest(token)
-    this.#http =
-      tls === undefined ? createServer(HEAD_TIMEOUTS) : createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) })
-    this.#http.timeout = IDLE_TIMEOUT_MS
-    this.#http.maxConnections = MAX_CONNECTIONS
-    this.#http.on('drop', ({ remoteAddress } = {}) =>
-      this.#limiter.recordDisconnect(remoteAddress, `limit of ${MAX_CONNECTIONS} connections reached`),
-    )
-    this.#http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
-    if (this.#http instanceof HttpsServer) this.#handshakes.watch(this.#http, 'metrics')
-    this.#http.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    this.#server = new GuardedServer({ ...LIMITS, tls }, this.#limiter)
+    this.#server.http.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#handle(request, response).catch((error: unknown) => sendError(response, error))
     })
   }
@@ -87,8 +68,7 @@ export class MetricsServer implements AsyncDisposable {
     checkMetricsAccess({ hasAccessControl: !isAttached(store) && store.hasAccessControl }, options)
     const server = new MetricsServer(store, version, options)
     try {
-      server.#http.listen(options.port ?? DEFAULT_PORT, server.#host)
-      await once(server.#http, 'listening')
+      await server.#server.listen(options.port ?? DEFAULT_PORT, server.#host)
       return server
     } catch (error) {
       server.#stop()
@@ -98,10 +78,11 @@ export class MetricsServer implements AsyncDisposable {
 
   /** The address, such as `http://127.0.0.1:9464/`. */
   get url(): string {
-    const address = this.#http.address()
+    const { http } = this.#server
+    const address = http.address()
     const port = address !== null && typeof address === 'object' ? address.port : 0
     const host = this.#host.includes(':') ? `[${this.#host}]` : this.#host
-    return `http${this.#http instanceof HttpsServer ? 's' : ''}://${host}:${port}/`
+    return `http${http instanceof HttpsServer ? 's' : ''}://${host}:${port}/`
   }
 
   /** Emits logins with the token and rejected ones for the audit log. Hot. */
@@ -112,7 +93,7 @@ export class MetricsServer implements AsyncDisposable {
   /** Sets the certificate that new connections use. Throws {@link ArgumentError} for an invalid certificate. */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
-    if (this.#http instanceof HttpsServer) this.#http.setSecureContext(tlsOf(tls))
+    this.#server.setTls(tls)
   }
 
   /** Sets the token that further requests need, as in {@link MetricsOptions}. Throws {@link ArgumentError}. */
@@ -133,11 +114,7 @@ export class MetricsServer implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#stop()
-    const closed = once(this.#http, 'close')
-    this.#http.close()
-    this.#http.closeAllConnections()
-    this.#handshakes.destroy()
-    await closed
+    await this.#server.close()
   }
 
   #stop(): void {
@@ -174,7 +151,7 @@ export class MetricsServer implements AsyncDisposable {
       }
       this.#limiter.recordLogin(request)
     }
-    this.#unauthenticated.onAuthenticated(request.socket)
+    this.#server.onAuthenticated(request.socket)
   }
 
   #sendReadiness(response: ServerResponse): void {
@@ -276,5 +253,3 @@ function respond(response: ServerResponse, status: number, body: string, type: s
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-
-const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })
