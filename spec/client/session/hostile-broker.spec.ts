@@ -264,6 +264,23 @@ describe('an unusable connection', () => {
     expect(status.values.at(-1)).toMatchObject({ state: 'closed', cause: { reasonCode: 142 } })
   })
 
+  it('the reason of a DISCONNECT is reported, also if the broker then closes the socket', async () => {
+    const properties = { reasonString: 'too many unacknowledged messages' }
+    const broker = await scriptedBroker(
+      side => side.send(CONNACK),
+      (side, packet) => {
+        if (side.number > 1) grant(side, packet)
+        else {
+          side.send({ cmd: 'disconnect', reasonCode: 151, properties })
+          setImmediate(() => side.socket.destroy())
+        }
+      },
+    )
+    const { status, causes } = causesOf(openClient(broker.url))
+    await status.until(() => causes().length === 1)
+    expect(causes()).toEqual([expect.stringContaining('151, Quota exceeded (too many unacknowledged messages)')])
+  })
+
   it("of a caller's MqttClient is reported once and stays open", async () => {
     const broker = await scriptedBroker(
       side => side.send(side.number === 1 ? { ...CONNACK, properties: { receiveMaximum: 0 } } : CONNACK),
