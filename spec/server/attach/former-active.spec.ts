@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from '../../../src/client/index.js'
 import { systemClock } from '../../../src/core/util/clock.js'
@@ -71,6 +73,22 @@ describe('a standby without the keys of the former active service', () => {
     expect(await openClient(url).key('a', text).get()).toMatchObject({ value: 'kept' })
   })
 
+  it('the standby waits after a restart too, because both may restart at once', async () => {
+    const data = temporaryFolder()
+    const { url, first, second } = await open({ data: temporaryFolder() }, { data })
+    await eventually(() => existsSync(join(data, 'standby')))
+    await Promise.all([first.close(), second.close()])
+    const clock = new ManualClock()
+    const restarted = start(url, { data }, clock)
+    await probe(clock, FORMER_ACTIVE_PRIORITY_MS)
+    await eventually(() => clock.pending === 1)
+    expect(restarted.state.state).not.toBe('serving')
+    clock.advance(1_000)
+    await eventually(() => restarted.state.state === 'serving')
+    expect(restarted.storage).toMatchObject({ state: 'degraded', error: { code: 'keys-missing' } })
+    await eventually(() => !existsSync(join(data, 'standby')))
+  })
+
   it('a standby in memory does not wait while its own connection lasts', async () => {
     const { clock, first, second } = await open({}, {})
     await first.close()
@@ -101,5 +119,6 @@ describe('a standby with all keys of the former active service', () => {
     clock.advance(1_000)
     await eventually(() => second.state.state === 'serving')
     expect(second.storage.state).toBe('kept')
+    expect(existsSync(join(data, 'standby'))).toBe(false)
   })
 })

@@ -83,6 +83,7 @@ export class FailoverController {
       onFailed: error => this.#closeWith(error),
       onFault: error => this.#reportFault(error),
     })
+    this.#hasSeenActive = this.#storage.wasStandby
     this.#startProbing()
   }
 
@@ -139,6 +140,7 @@ export class FailoverController {
       onServed: () => {
         this.#hasSeenActive = true
         void this.#storage.detectSharing().then(() => {
+          if (this.#role.role === 'standby') void this.#storage.keepStandby(true)
           if (this.#role.role === 'standby' && this.state.state !== 'standby') this.#setState({ state: 'standby' })
         })
       },
@@ -173,6 +175,7 @@ export class FailoverController {
       this.#role = { role: 'active', service: this.#newService(opened) }
       if (this.#isMissingKeys) this.#reportMissingKeys()
       this.#hasSeenActive = false
+      await this.#storage.keepStandby(false)
       return
     }
     this.#role = { role: 'none' }

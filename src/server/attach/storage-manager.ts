@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { ReplaySubject } from 'rxjs'
 import type { Client } from '../../core/mqtt5/peer.js'
 import { StateStoreError } from '../../core/util/errors.js'
@@ -6,6 +9,8 @@ import { STORAGE_KEPT } from '../host/store-events.js'
 import type { StorageStatus } from '../host/store-server.js'
 import type { Availability } from '../log/cluster/log-health-monitor.js'
 import { StreamError } from '../log/cluster/stream.js'
+import { makeDirectory } from '../log/disk/files.js'
+import { STANDBY_FILE } from '../log/disk/format.js'
 import { lockOwner } from '../log/disk/lock.js'
 import { createStorage, type NodeHost, type OpenedStorage, type Storage } from '../storage/storage.js'
 import type { Settings } from './options.js'
@@ -38,6 +43,10 @@ export class StorageManager {
   /** Whether another process held the directory while it was the active service. */
   #isDirectoryShared = false
   #isDetecting = false
+  /** The file that tells this store, after a restart, that another one was active. */
+  readonly #standbyFile: string | undefined
+  #isStandbyKept: boolean
+  #lastStandbyChange: Promise<void> = Promise.resolve()
   #missingKeys: StateStoreError | undefined
 
   constructor(settings: Settings, rights: KeyRights<Client> | undefined, host: StorageManagerHost) {
@@ -45,6 +54,40 @@ export class StorageManager {
     this.#settings = settings
     this.#rights = rights
     this.#host = host
+    const { data } = settings.keyspace
+    this.#standbyFile = data === '' || this.isOpenOnStandby ? undefined : join(data, STANDBY_FILE)
+    this.#isStandbyKept = this.#standbyFile !== undefined && existsSync(this.#standbyFile)
+  }
+
+  /** Whether another service was active when this store last ran, and its keys may be missing here. */
+  get wasStandby(): boolean {
+    return this.#isStandbyKept
+  }
+
+  /**
+   * Keeps on the disk whether another service is active, whose keys this store does not have. Both may restart at once,
+   * and then this store must not serve before the other one has had time to return.
+   */
+  async keepStandby(isStandby: boolean): Promise<void> {
+    const isKept = isStandby && !this.#isDirectoryShared
+    if (isKept === this.#isStandbyKept) return
+    this.#isStandbyKept = isKept
+    this.#lastStandbyChange = this.#lastStandbyChange.then(async () => this.#writeStandby(isKept))
+    await this.#lastStandbyChange
+  }
+
+  async #writeStandby(isKept: boolean): Promise<void> {
+    const file = this.#standbyFile
+    if (file === undefined) return
+    try {
+      if (!isKept) await rm(file, { force: true })
+      else {
+        await makeDirectory(this.#settings.keyspace.data)
+        await writeFile(file, '', { flush: true, mode: 0o600 })
+      }
+    } catch (error) {
+      this.#host.onFault(error)
+    }
   }
 
   /** Whether this store has all keys of the former active service when it takes over. */

@@ -84,13 +84,15 @@ export const PARTIAL_SUFFIX = '.part'
 export const draftNameOf = (name: string): string => `${name}.${randomUUID()}${PARTIAL_SUFFIX}`
 
 export const CONSOLE_TOKEN_FILE = 'console-token'
+/** Exists while another service was active, whose keys the directory may not have. */
+export const STANDBY_FILE = 'standby'
 
 /**
  * Returns whether a file holds no store data. Such files are lock files, including temporary files of processes that
- * failed to lock the directory, and the console token.
+ * failed to lock the directory, the console token, and the mark of a standby.
  */
 export const isNonDataFile = (name: string): boolean =>
-  name === LOCK_FILE || name.startsWith(`${LOCK_FILE}.`) || name === CONSOLE_TOKEN_FILE
+  [LOCK_FILE, CONSOLE_TOKEN_FILE, STANDBY_FILE].includes(name) || name.startsWith(`${LOCK_FILE}.`)
 
 export type FileKind = 'log' | 'state'
 
