@@ -91,24 +91,30 @@ it('a cancelled request with a long timeout does not keep the room of shorter on
   for (const cancel of [cancelLong, ...burst(UNANSWERED - 1)]) cancel()
   clock.advance(10_000)
   send('next')
+  clock.advance(0)
   expect(sent().at(-1)).toBe('next')
 })
 
 it('a queued request is sent as soon as a cancelled one has expired', () => {
-  for (const cancel of burst(UNANSWERED)) cancel()
+  const cancels = burst(UNANSWERED)
   send('next', { timeout: 60_000 })
+  for (const cancel of cancels) cancel()
   expect(session.published).toHaveLength(UNANSWERED)
   clock.advance(10_000)
   expect(sent().at(-1)).toBe('next')
 })
 
-it('a lost connection and `close` leave no timer of a cancelled request', () => {
-  send('read', { isRepeatable: true })()
-  invoker.disconnected(LOST)
+it.each([
+  ['cancelling the queued request', (cancel: () => void) => cancel()],
+  ['a lost connection', () => invoker.disconnected(LOST)],
+  ['`close`', () => invoker.close(new ClosedError())],
+])('%s ends the wait for cancelled requests', (_, end) => {
+  for (const cancel of burst(UNANSWERED)) cancel()
   expect(clock.pending).toBe(0)
-  up()
-  send('write')()
-  invoker.close(new ClosedError())
+  const cancel = send('next')
+  expect(clock.pending).toBe(2)
+  end(cancel)
+  cancel()
   expect(clock.pending).toBe(0)
 })
 

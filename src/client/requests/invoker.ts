@@ -124,7 +124,10 @@ export class Invoker {
     const pending = this.#addPending(request, this.#clock.monotonic() + request.timeout)
     const connection = this.#queued.size === 0 ? this.#connectionFor(pending) : undefined
     if (connection) this.#dispatch(pending, connection)
-    else this.#queued.add(pending)
+    else {
+      this.#queued.add(pending)
+      this.#sent.awaitRoom(true)
+    }
     return () => this.#cancel(pending)
   }
 
@@ -175,8 +178,6 @@ export class Invoker {
       const isSent = pending.id !== undefined && !pending.request.isRepeatable
       this.#fail(pending, isSent ? outcomeUnknown(pending, 'the client was closed before the response arrived') : error)
     }
-    // A timer of a cancelled request would keep the process alive.
-    this.#sent.disconnected()
   }
 
   /** Handles a message on the response topic. Drops responses without a request. */
@@ -288,10 +289,11 @@ export class Invoker {
   #flush(): void {
     for (const pending of this.#queued) {
       const connection = this.#connectionFor(pending)
-      if (connection === undefined) return
+      if (connection === undefined) break
       this.#queued.delete(pending)
       this.#dispatch(pending, connection)
     }
+    this.#sent.awaitRoom(this.#queued.size > 0)
   }
 
   #dispatch(pending: PendingRequest, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
@@ -372,7 +374,9 @@ export class Invoker {
 
   #cancel(pending: PendingRequest): void {
     const isSent = pending.id !== undefined
-    if (this.#forget(pending) && isSent) this.#sent.cancel(pending)
+    if (!this.#forget(pending) || !isSent) return
+    this.#sent.cancel(pending)
+    this.#sent.awaitRoom(this.#queued.size > 0)
   }
 
   #remove(pending: PendingRequest): boolean {
@@ -389,7 +393,10 @@ export class Invoker {
     pending.deadline = undefined
     this.#inquiries.delete(pending)
     this.#pace.ended(pending)
-    if (pending.id === undefined) this.#queued.delete(pending)
+    if (pending.id === undefined) {
+      this.#queued.delete(pending)
+      this.#sent.awaitRoom(this.#queued.size > 0)
+    }
     return true
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/util/clock.js'
 import { SlotMap } from '../../core/util/collections.js'
-import type { Deadline } from '../../core/util/deadlines.js'
-import { Timeouts } from '../../core/util/timeouts.js'
+import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
+import { DeadlineTimer } from '../../core/util/timeouts.js'
 import type { PendingRequest } from './request.js'
 
 /**
@@ -17,12 +17,14 @@ export class SentRequests {
   readonly #unanswered = new Set<PendingRequest>()
   /** The requests of this connection that nothing awaits any longer, but the store may still respond to. */
   readonly #cancelled = new Map<PendingRequest, Deadline<PendingRequest>>()
-  readonly #expiries: Timeouts<PendingRequest>
+  readonly #expiries = new DeadlineQueue<PendingRequest>()
+  readonly #expiryTimer: DeadlineTimer
 
-  /** @param expired - called when a cancelled request has reached its timeout and no longer counts */
+  /** @param expired - called when cancelled requests no longer count, because they have reached their timeout */
   constructor(clock: Clock, expired: () => void) {
-    this.#expiries = new Timeouts(clock, pending => {
-      this.delete(pending)
+    this.#expiryTimer = new DeadlineTimer(clock, () => {
+      const now = clock.monotonic()
+      for (let due = this.#expiries.takeDue(now); due !== undefined; due = this.#expiries.takeDue(now)) this.delete(due)
       expired()
     })
   }
@@ -76,8 +78,14 @@ export class SentRequests {
     return this.#cancelled.has(pending)
   }
 
+  /** Sets the timer that makes room, or stops it if no request is queued, so that it does not outlive the requests. */
+  awaitRoom(isAnyQueued: boolean): void {
+    this.#expiryTimer.set(isAnyQueued ? this.#expiries.earliest : Number.POSITIVE_INFINITY)
+  }
+
   disconnected(): void {
     for (const pending of Array.from(this.#cancelled.keys())) this.delete(pending)
     this.#unanswered.clear()
+    this.awaitRoom(false)
   }
 }
