@@ -122,12 +122,8 @@ export class Invoker {
       return () => undefined
     }
     const pending = this.#addPending(request, this.#clock.monotonic() + request.timeout)
-    const connection = this.#queued.size === 0 ? this.#connectionFor(pending) : undefined
-    if (connection) this.#dispatch(pending, connection)
-    else {
-      this.#queued.add(pending)
-      this.#sent.awaitRoom(true)
-    }
+    this.#queued.add(pending)
+    this.#flush()
     return () => this.#cancel(pending)
   }
 
@@ -188,7 +184,7 @@ export class Invoker {
     this.#pace.answered(pending, this.#sent.unanswered, () => this.#clock.monotonic())
     if (pending.epoch === this.#epoch) this.#onLaterResponse(pending.request.subject)
     const status = message.userProperties[PROPERTY.status] ?? OK
-    if (this.#sent.isCancelled(pending)) this.#sent.delete(pending)
+    if (pending.expiry) this.#sent.delete(pending)
     else if (status === OK) {
       if (this.#remove(pending)) pending.request.succeeded(message)
     } else {
@@ -293,7 +289,7 @@ export class Invoker {
       this.#queued.delete(pending)
       this.#dispatch(pending, connection)
     }
-    this.#sent.awaitRoom(this.#queued.size > 0)
+    this.#sent.awaitRoom(this.#queued.size)
   }
 
   #dispatch(pending: PendingRequest, { maximumPacketSize = Number.POSITIVE_INFINITY }: ConnectionInfo): void {
@@ -348,7 +344,7 @@ export class Invoker {
         if (epoch !== this.#epoch) return
         this.#unacknowledged--
         pending.isAcknowledged = true
-        if (refusal && this.#sent.isCancelled(pending)) this.#sent.delete(pending)
+        if (refusal && pending.expiry) this.#sent.delete(pending)
         else if (refusal)
           this.#fail(pending, refusal.status === noMatchingSubscribers ? new NoStoreError(key) : refusal)
         this.#flush()
@@ -376,7 +372,7 @@ export class Invoker {
     const isSent = pending.id !== undefined
     if (!this.#forget(pending) || !isSent) return
     this.#sent.cancel(pending)
-    this.#sent.awaitRoom(this.#queued.size > 0)
+    this.#flush()
   }
 
   #remove(pending: PendingRequest): boolean {
@@ -395,7 +391,7 @@ export class Invoker {
     this.#pace.ended(pending)
     if (pending.id === undefined) {
       this.#queued.delete(pending)
-      this.#sent.awaitRoom(this.#queued.size > 0)
+      this.#sent.awaitRoom(this.#queued.size)
     }
     return true
   }

@@ -55,6 +55,8 @@ export interface PendingRequest {
   readonly expiresAt: number
   /** Set until the request completes. */
   deadline: Deadline<PendingRequest> | undefined
+  /** Set when the request is cancelled after it was sent. */
+  expiry?: Deadline<PendingRequest>
   /** Set when the request is sent: its slot among the sent requests, and a unique number. */
   slot: number
   id: number | undefined

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/util/clock.js'
 import { SlotMap } from '../../core/util/collections.js'
-import { type Deadline, DeadlineQueue } from '../../core/util/deadlines.js'
+import { DeadlineQueue } from '../../core/util/deadlines.js'
 import { DeadlineTimer } from '../../core/util/timeouts.js'
 import type { PendingRequest } from './request.js'
 
@@ -16,15 +16,13 @@ export class SentRequests {
   /** The requests of this connection. */
   readonly #unanswered = new Set<PendingRequest>()
   /** The requests of this connection that nothing awaits any longer, but the store may still respond to. */
-  readonly #cancelled = new Map<PendingRequest, Deadline<PendingRequest>>()
-  readonly #expiries = new DeadlineQueue<PendingRequest>()
+  readonly #cancelled = new DeadlineQueue<PendingRequest>()
   readonly #expiryTimer: DeadlineTimer
 
   /** @param expired - called when cancelled requests no longer count, because they have reached their timeout */
   constructor(clock: Clock, expired: () => void) {
     this.#expiryTimer = new DeadlineTimer(clock, () => {
-      const now = clock.monotonic()
-      for (let due = this.#expiries.takeDue(now); due !== undefined; due = this.#expiries.takeDue(now)) this.delete(due)
+      this.#deleteCancelled(clock.monotonic())
       expired()
     })
   }
@@ -41,7 +39,7 @@ export class SentRequests {
 
   /** The requests that are not cancelled, in the order of sending. */
   get inOrder(): PendingRequest[] {
-    return this.#slots.values.filter(pending => !this.#cancelled.has(pending)).sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
+    return this.#slots.values.filter(({ expiry }) => !expiry).sort((a, b) => (a.id ?? 0) - (b.id ?? 0))
   }
 
   /** Whether further requests must wait for responses. */
@@ -62,30 +60,27 @@ export class SentRequests {
   delete(pending: PendingRequest): void {
     this.#slots.delete(pending.slot)
     this.#unanswered.delete(pending)
-    const expiry = this.#cancelled.get(pending)
-    if (expiry === undefined) return
-    this.#cancelled.delete(pending)
-    this.#expiries.remove(expiry)
+    if (pending.expiry) this.#cancelled.remove(pending.expiry)
   }
 
   /** Drops a request. If the store may still respond on this connection, the request counts until its timeout. */
   cancel(pending: PendingRequest): void {
-    if (this.#unanswered.has(pending)) this.#cancelled.set(pending, this.#expiries.add(pending.expiresAt, pending))
+    if (this.#unanswered.has(pending)) pending.expiry = this.#cancelled.add(pending.expiresAt, pending)
     else this.delete(pending)
   }
 
-  isCancelled(pending: PendingRequest): boolean {
-    return this.#cancelled.has(pending)
-  }
-
   /** Sets the timer that makes room, or stops it if no request is queued, so that it does not outlive the requests. */
-  awaitRoom(isAnyQueued: boolean): void {
-    this.#expiryTimer.set(isAnyQueued ? this.#expiries.earliest : Number.POSITIVE_INFINITY)
+  awaitRoom(queuedCount: number): void {
+    this.#expiryTimer.set(queuedCount ? this.#cancelled.earliest : Number.POSITIVE_INFINITY)
   }
 
   disconnected(): void {
-    for (const pending of Array.from(this.#cancelled.keys())) this.delete(pending)
+    this.#deleteCancelled(Number.POSITIVE_INFINITY)
     this.#unanswered.clear()
-    this.awaitRoom(false)
+    this.awaitRoom(0)
+  }
+
+  #deleteCancelled(now: number): void {
+    for (let due = this.#cancelled.takeDue(now); due !== undefined; due = this.#cancelled.takeDue(now)) this.delete(due)
   }
 }
