@@ -193,8 +193,7 @@ export class StoreCommands {
         subject: key?.id,
         inquiry: key && !isRepeatable ? () => this.#createInquiry(key) : undefined,
         commonProperties: this.#commonProperties,
-        userProperties: () =>
-          properties ? { ...properties, ...this.#requestProperties(options) } : this.#requestProperties(options),
+        userProperties: () => ({ ...properties, ...(isRepeatable ? undefined : this.#requestProperties(options)) }),
         succeeded: reply => {
           const result = tryDecode(() => read(reply.payload, readVersion(reply), reply))
           if ('error' in result) {
@@ -216,9 +215,10 @@ export class StoreCommands {
   }
 
   #createInquiry({ bytes }: KeyName): RpcInquiry {
-    return { payload: encodeCommand({ verb: 'GET', key: bytes }), userProperties: () => this.#requestProperties({}) }
+    return { payload: encodeCommand({ verb: 'GET', key: bytes }), userProperties: () => ({}) }
   }
 
+  // Reads have no timestamp, because the protocol does not require one, and a store would refuse one of a wrong clock.
   #requestProperties({
     fencingToken,
     persist,
