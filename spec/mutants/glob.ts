@@ -32,8 +32,8 @@ export const glob: Mutants = {
     },
     'a store without notifications is scanned repeatedly': {
       seed: 29,
-      code: 'pause(events.scanInterval())',
-      becomes: 'pause(Number.MAX_SAFE_INTEGER)',
+      code: 'after(events.scanInterval(), clock)',
+      becomes: 'after(Number.MAX_SAFE_INTEGER, clock)',
     },
   },
   'src/client/matching/glob-watch.ts': {

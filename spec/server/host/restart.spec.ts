@@ -167,27 +167,22 @@ describe('calls of restart', () => {
   it('a node reports a failed restart, and repeats it until the node runs', async () => {
     const stream = Object.assign(new FakeStream(new FakeCluster(systemClock), 1024 * 1024), { close: () => EMPTY })
     const log = { name: 'spec', settings: { nodeId: 'a', stallTimeout: 60_000 }, connect: () => of(stream) }
-    const { store } = await openStore({ log })
+    const { store, clock } = await openStore({ log })
     const storage = record(store.storage$)
-    const { schedule } = systemClock
-    const retries: (() => void)[] = []
-    vi.spyOn(systemClock, 'schedule').mockImplementation((ms, task) => {
-      if (ms !== 5_000) return schedule(ms, task)
-      retries.push(task)
-      return () => undefined
-    })
     onTestFinished(() => void vi.restoreAllMocks())
     const error = new Error('the stream does not exist')
-    vi.spyOn(stream, 'snapshots')
+    const snapshots = vi
+      .spyOn(stream, 'snapshots')
       .mockReturnValueOnce(throwError(() => error))
       .mockReturnValueOnce(throwError(() => error))
     await expect(store.restart({ keys: 'kept' })).rejects.toBe(error)
     expect([store.isAccepting, storage.values]).toEqual([false, [{ state: 'broken', error }]])
-    retries[0]?.()
-    await expect.poll(() => retries).toHaveLength(2)
-    retries[1]?.()
+    clock.advance(5_000)
+    await expect.poll(() => storage.values).toHaveLength(2)
+    expect(store.isAccepting).toBe(false)
+    clock.advance(5_000)
     await expect.poll(() => store.isAccepting).toBe(true)
-    expect([store.storage.state, retries.length]).toEqual(['kept', 2])
+    expect([store.storage.state, snapshots.mock.calls.length]).toEqual(['kept', 3])
   })
 
   it.each([undefined, null, {}, { keys: 'some' }])('a restart rejects the options %j', async options => {
