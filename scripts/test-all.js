@@ -12,7 +12,12 @@ const COVERAGE = ['--coverage', '--coverage.reportOnFailure', '--coverage.thresh
 const root = resolve(import.meta.dirname, '..')
 const report = join(root, 'target', 'failed-files.json')
 
-/** Runs vitest, and returns its exit code. */
+/**
+ * Runs vitest, and returns its exit code.
+ *
+ * @param {readonly string[]} args
+ * @param {NodeJS.ProcessEnv} [env]
+ */
 function vitest(args, env = {}) {
   const command = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--mode', 'all', ...args]
   return (
@@ -28,11 +33,13 @@ function coveredLines() {
 mkdirSync(join(root, 'target'), { recursive: true })
 rmSync(report, { force: true })
 const code = vitest([...COVERAGE, ...process.argv.slice(2)], { FAILED_FILES: report })
+/** @type {import('../spec/support/failed-files-reporter.js').FailedRun} */
 const { files, errors } = JSON.parse(readFileSync(report, 'utf8'))
 if (files.length === 0 || errors.length > 0 || files.length > MAX_REPEATED) process.exit(code)
 
 const flaky = files.filter(({ project, path }) => vitest(['--project', project, path]) === 0)
 const broken = files.filter(file => !flaky.includes(file))
+/** @param {typeof files} list */
 const names = list => list.map(({ path, failure }) => `  ${relative(root, path)}\n    ${failure}\n`).join('')
 if (flaky.length > 0) console.error(`\nflaky, passed when run again alone:\n${names(flaky)}`)
 if (broken.length > 0) console.error(`\nfailed twice:\n${names(broken)}`)

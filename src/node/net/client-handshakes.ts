@@ -92,7 +92,11 @@ class HandshakeStream extends Duplex {
     this.#rate = rate
     this.#clock = clock
     socket.on('data', (chunk: Uint8Array) => this.#read(chunk))
-    socket.on('end', () => this.push(null))
+    socket.on('end', () => {
+      // A client that has closed its side cannot end its handshake.
+      if (this.#isSecure) this.push(null)
+      else this.destroy()
+    })
     socket.on('error', error => this.destroy(error))
     socket.on('close', () => this.destroy())
   }
