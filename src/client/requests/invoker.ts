@@ -202,6 +202,7 @@ export class Invoker {
       slot: 0,
       id: undefined,
       epoch: 0,
+      connectionNumber: -1,
       isAcknowledged: false,
       deadline: undefined,
     }

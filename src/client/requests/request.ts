@@ -61,6 +61,8 @@ export interface PendingRequest {
   slot: number
   id: number | undefined
   epoch: number
+  /** The number of the connection on which a response is outstanding; -1 if there is none. */
+  connectionNumber: number
   /** Whether the broker has acknowledged the message on this connection. */
   isAcknowledged: boolean
 }

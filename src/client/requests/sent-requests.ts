@@ -13,8 +13,9 @@ const MAX_UNANSWERED = 4_000
 /** The requests without a response, by the slot in their correlation data. */
 export class SentRequests {
   readonly #slots = new SlotMap<PendingRequest>()
-  /** The requests of this connection. */
-  readonly #unanswered = new Set<PendingRequest>()
+  /** The number of requests of this connection. A set of them would double the garbage of pipelined requests. */
+  #unanswered = 0
+  #connectionNumber = 0
   /** The requests of this connection that nothing awaits any longer, but the store may still respond to. */
   readonly #cancelled = new DeadlineQueue<PendingRequest>()
   readonly #expiryTimer: DeadlineTimer
@@ -34,7 +35,7 @@ export class SentRequests {
 
   /** The number of requests without a response on this connection. */
   get unanswered(): number {
-    return this.#unanswered.size
+    return this.#unanswered
   }
 
   /** The requests that are not cancelled, in the order of sending. */
@@ -44,7 +45,7 @@ export class SentRequests {
 
   /** Whether further requests must wait for responses. */
   get isFull(): boolean {
-    return this.#unanswered.size >= MAX_UNANSWERED
+    return this.#unanswered >= MAX_UNANSWERED
   }
 
   get(slot: number): PendingRequest | undefined {
@@ -53,19 +54,21 @@ export class SentRequests {
 
   /** Adds a request and returns its slot. */
   add(pending: PendingRequest): number {
-    this.#unanswered.add(pending)
+    pending.connectionNumber = this.#connectionNumber
+    this.#unanswered++
     return this.#slots.add(pending)
   }
 
   delete(pending: PendingRequest): void {
     this.#slots.delete(pending.slot)
-    this.#unanswered.delete(pending)
+    if (this.#isUnanswered(pending)) this.#unanswered--
+    pending.connectionNumber = -1
     if (pending.expiry) this.#cancelled.remove(pending.expiry)
   }
 
   /** Drops a request. If the store may still respond on this connection, the request counts until its timeout. */
   cancel(pending: PendingRequest): void {
-    if (this.#unanswered.has(pending)) pending.expiry = this.#cancelled.add(pending.expiresAt, pending)
+    if (this.#isUnanswered(pending)) pending.expiry = this.#cancelled.add(pending.expiresAt, pending)
     else this.delete(pending)
   }
 
@@ -76,8 +79,13 @@ export class SentRequests {
 
   disconnected(): void {
     this.#deleteCancelled(Number.POSITIVE_INFINITY)
-    this.#unanswered.clear()
+    this.#unanswered = 0
+    this.#connectionNumber++
     this.awaitRoom(0)
+  }
+
+  #isUnanswered({ connectionNumber }: PendingRequest): boolean {
+    return connectionNumber === this.#connectionNumber
   }
 
   #deleteCancelled(now: number): void {
