@@ -51,9 +51,10 @@ const MAX_OVERHEAD_BYTES = 1024 * 1024
  * Sends requests and receives responses over MQTT 5 (response topic and correlation data, MQTT 5.0, section 4.10).
  *
  * Requests wait for the connection until their timeout and are sent in order, at most as many unacknowledged at a time
- * as the broker allows and unanswered as {@link SentRequests} allows. When the connection is lost, repeatable requests return to the head of the queue. Writes wait
- * for their response in the resumed session; they fail with {@link OutcomeUnknownError} when the session is lost, or as
- * soon as a later request for the same key gets its response. To get such a response, an inquiry is sent first.
+ * as the broker allows and unanswered as {@link SentRequests} allows. When the connection is lost, repeatable requests
+ * return to the head of the queue. Writes wait for their response in the resumed session. They fail with
+ * {@link OutcomeUnknownError} when the session is lost, or as soon as a later request for the same key gets its
+ * response. To get such a response, an inquiry is sent first.
  */
 export class Invoker {
   readonly #session: MqttSession
