@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
-import { useConsole } from './context.js'
-import { useCell } from './use-cell.js'
+import { useConsole } from './parts/context.js'
+import { useCell } from './parts/use-cell.js'
 
 const ANNOUNCEMENTS = {
   connecting: 'Connecting to the store',

@@ -2,10 +2,10 @@ import type { JSX } from 'preact'
 import { pluralize } from '../model/amount.js'
 import { formatDuration, formatRemaining, timeOfDay } from '../model/time.js'
 import type { Health } from '../state/health.js'
-import { useConsole } from './context.js'
-import { Icon } from './icon.js'
 import { lazy } from './lazy.js'
-import { useCell } from './use-cell.js'
+import { useConsole } from './parts/context.js'
+import { Icon } from './parts/icon.js'
+import { useCell } from './parts/use-cell.js'
 
 const ResumeButton = lazy(more => more.ResumeButton)
 

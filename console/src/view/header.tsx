@@ -5,11 +5,11 @@ import { liveNodes } from '../model/node-state.js'
 import { formatDuration, formatRemaining } from '../model/time.js'
 import type { Health } from '../state/health.js'
 import { THEMES, type Theme } from '../state/theme.js'
-import { useConsole } from './context.js'
-import { Icon } from './icon.js'
-import { Sparkline } from './sparkline.js'
-import { StateMark, UNKNOWN, useIsCurrent } from './state-mark.js'
-import { useCell } from './use-cell.js'
+import { useConsole } from './parts/context.js'
+import { Icon } from './parts/icon.js'
+import { Sparkline } from './parts/sparkline.js'
+import { StateMark, UNKNOWN, useIsCurrent } from './parts/state-mark.js'
+import { useCell } from './parts/use-cell.js'
 
 export function Header({ theme$ }: { readonly theme$: BehaviorSubject<Theme> }): JSX.Element {
   const { facts$, health$, now$, route$ } = useConsole()

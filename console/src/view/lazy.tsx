@@ -1,8 +1,8 @@
 import type { FunctionComponent, JSX } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import { filter, skip } from 'rxjs'
-import { ConsoleContext } from './context.js'
-import { adopt } from './style-sheet.js'
+import { ConsoleContext } from './parts/context.js'
+import { adopt } from './parts/style-sheet.js'
 import { Unreachable } from './unreachable.js'
 
 type More = typeof import('./more.js')

@@ -1,5 +1,5 @@
 import styles from '../style/more.css?inline'
-import { styleSheet } from './style-sheet.js'
+import { styleSheet } from './parts/style-sheet.js'
 
 export { ClientsView } from './clients/clients-view.js'
 export { DetailPane } from './detail/detail-pane.js'

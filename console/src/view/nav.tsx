@@ -1,9 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { formatCompact } from '../model/amount.js'
 import type { Route } from '../model/route.js'
-import { useConsole } from './context.js'
-import { UNKNOWN, useIsCurrent } from './state-mark.js'
-import { useCell } from './use-cell.js'
+import { useConsole } from './parts/context.js'
+import { UNKNOWN, useIsCurrent } from './parts/state-mark.js'
+import { useCell } from './parts/use-cell.js'
 
 /** Shows links to the views with their counts, and the toolbar of the current view. */
 export function Nav({ children }: { readonly children?: ComponentChildren }): JSX.Element {

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { useActions } from './use-actions.js'
+import { useActions } from './parts/use-actions.js'
 
 export function ResumeButton(): JSX.Element {
   const actions = useActions()

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
-import { useConsole } from './context.js'
-import { Icon } from './icon.js'
-import { useCell } from './use-cell.js'
+import { useConsole } from './parts/context.js'
+import { Icon } from './parts/icon.js'
+import { useCell } from './parts/use-cell.js'
 
 export function ToastList(): JSX.Element {
   const { toasts } = useConsole()

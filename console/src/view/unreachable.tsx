@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { Icon } from './icon.js'
+import { Icon } from './parts/icon.js'
 
 /** Shown instead of a view whose code cannot be loaded. */
 interface UnreachableProps {

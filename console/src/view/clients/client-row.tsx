@@ -5,10 +5,10 @@ import { formatCount } from '../../model/amount.js'
 import { describeError } from '../../model/error-text.js'
 import { sortByName, toListedKey } from '../../model/listed-key.js'
 import { formatDuration } from '../../model/time.js'
-import { useConsole } from '../context.js'
-import { Icon } from '../icon.js'
-import { UNKNOWN } from '../state-mark.js'
-import { useActions } from '../use-actions.js'
+import { useConsole } from '../parts/context.js'
+import { Icon } from '../parts/icon.js'
+import { UNKNOWN } from '../parts/state-mark.js'
+import { useActions } from '../parts/use-actions.js'
 
 export interface ClientRowProps {
   readonly client: ClientFacts

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { pluralize } from '../../model/amount.js'
-import { useConsole } from '../context.js'
-import { useIsCurrent } from '../state-mark.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { useIsCurrent } from '../parts/state-mark.js'
+import { useCell } from '../parts/use-cell.js'
 import { ClientRow } from './client-row.js'
 
 const MAX_CLIENTS = 500

@@ -3,8 +3,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { summaryOf } from '../../model/summary.js'
 import { formatDuration } from '../../model/time.js'
 import type { KeyHistory, Series } from '../../state/history.js'
-import { useConsole } from '../context.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { useCell } from '../parts/use-cell.js'
 import type { Chart } from './chart.js'
 
 /** Shows a chart of the numeric values of a key, or nothing without numeric values. */

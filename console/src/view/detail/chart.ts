@@ -4,7 +4,7 @@ import { formatFixed } from '../../model/amount.js'
 import { decimalsOf } from '../../model/summary.js'
 import { timeOfDay } from '../../model/time.js'
 import type { Series } from '../../state/history.js'
-import { adopt, styleSheet } from '../style-sheet.js'
+import { adopt, styleSheet } from '../parts/style-sheet.js'
 
 export interface Chart {
   /** @param now - the end of the last step, ms */

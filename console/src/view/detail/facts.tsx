@@ -4,9 +4,9 @@ import { missingReason } from '../../model/missing-reason.js'
 import { dateAndTime, formatDuration, formatRemaining } from '../../model/time.js'
 import { type Detail, shownFreshness } from '../../state/detail.js'
 import type { Row } from '../../state/row-cache.js'
-import { useConsole } from '../context.js'
-import { StateMark } from '../state-mark.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { StateMark } from '../parts/state-mark.js'
+import { useCell } from '../parts/use-cell.js'
 
 export function Facts({ detail, row }: { readonly detail: Detail; readonly row: Row }): JSX.Element {
   const now = useCell(useConsole().now$)

@@ -2,10 +2,10 @@ import type { JSX } from 'preact'
 import { formatCount } from '../../model/amount.js'
 import { timeOfDay } from '../../model/time.js'
 import { changeTimesOf, type HistoryChange, type KeyHistory } from '../../state/history.js'
-import { useConsole } from '../context.js'
-import { Marbles } from '../marbles.js'
-import { useCell } from '../use-cell.js'
-import { ValueLine } from '../value.js'
+import { useConsole } from '../parts/context.js'
+import { Marbles } from '../parts/marbles.js'
+import { useCell } from '../parts/use-cell.js'
+import { ValueLine } from '../parts/value.js'
 
 const MARBLES_WIDTH = 360
 

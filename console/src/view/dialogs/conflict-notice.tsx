@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import type { Entry } from 'rx-statestore'
 import { previewValue } from '../../model/value.js'
 import { shortVersion } from '../../model/version.js'
-import { ValueLine } from '../value.js'
+import { ValueLine } from '../parts/value.js'
 
 /** Warns that the key changed while the form was open. */
 export function ConflictNotice({

@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks'
 import { convertDraft, type Draft, liveProblem, needsHex } from '../../model/draft.js'
 import type { ErrorText } from '../../model/error-text.js'
 import { VALUE_TYPES } from '../../model/typed-value.js'
-import { Icon } from '../icon.js'
+import { Icon } from '../parts/icon.js'
 
 export interface FieldProps {
   readonly label: string

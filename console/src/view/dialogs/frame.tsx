@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { Icon } from '../icon.js'
 import { focusList } from '../keys/focus.js'
+import { Icon } from '../parts/icon.js'
 
 export interface FrameProps {
   readonly title: ComponentChildren

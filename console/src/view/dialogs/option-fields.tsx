@@ -2,8 +2,8 @@ import type { JSX } from 'preact'
 import type { Condition, Draft } from '../../model/draft.js'
 import type { ListedKey } from '../../model/listed-key.js'
 import { formatRemaining } from '../../model/time.js'
-import { useConsole } from '../context.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { useCell } from '../parts/use-cell.js'
 import { Field } from './fields.js'
 
 interface DraftFieldProps {

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { StateMark } from '../state-mark.js'
+import { StateMark } from '../parts/state-mark.js'
 
 interface SubmitButtonProps {
   readonly action: string

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { WRITE_TIMEOUT_MS } from '../../state/store-link.js'
-import { useConsole } from '../context.js'
-import { StateMark } from '../state-mark.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { StateMark } from '../parts/state-mark.js'
+import { useCell } from '../parts/use-cell.js'
 import { Problem } from './fields.js'
 import type { WriteState } from './write.js'
 

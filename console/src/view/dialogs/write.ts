@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { type Observable, Subscription } from 'rxjs'
 import { describeError, type ErrorText } from '../../model/error-text.js'
 import { statusOf } from '../../state/store-link.js'
-import { useConsole } from '../context.js'
+import { useConsole } from '../parts/context.js'
 
 export interface WriteState<T> {
   /** When the write in progress was started, ms of `performance.now()`. */

@@ -3,8 +3,8 @@
 import type { JSX } from 'preact'
 import { formatCount, pluralize } from '../../model/amount.js'
 import type { BranchRow as Branch } from '../../model/key-tree.js'
-import { Icon } from '../icon.js'
-import { KeyText } from '../key-text.js'
+import { Icon } from '../parts/icon.js'
+import { KeyText } from '../parts/key-text.js'
 import { COLUMNS } from './columns.js'
 import { type RowPosition, treeAttributes } from './grid-row.js'
 

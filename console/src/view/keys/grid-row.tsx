@@ -8,10 +8,10 @@ import type { KeyRow } from '../../model/key-tree.js'
 import { missingReason } from '../../model/missing-reason.js'
 import { formatDuration, formatRemaining } from '../../model/time.js'
 import type { Row } from '../../state/row-cache.js'
-import { Icon } from '../icon.js'
-import { KeyText } from '../key-text.js'
-import { Marbles } from '../marbles.js'
-import { ValueLine } from '../value.js'
+import { Icon } from '../parts/icon.js'
+import { KeyText } from '../parts/key-text.js'
+import { Marbles } from '../parts/marbles.js'
+import { ValueLine } from '../parts/value.js'
 
 export interface RowPosition {
   readonly index: number

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
 import { formatCount, pluralize } from '../../model/amount.js'
 import { KEY_PAGE_SIZE, type KeyList } from '../../state/key-list.js'
-import { useConsole } from '../context.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { useCell } from '../parts/use-cell.js'
 
 /** Shows the end of an incomplete list, with a button that loads more keys. */
 export function MoreKeys({ list: { keys, glob } }: { readonly list: KeyList }): JSX.Element {

@@ -1,8 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { pluralize } from '../../model/amount.js'
 import type { KeyList } from '../../state/key-list.js'
-import { useConsole } from '../context.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { useCell } from '../parts/use-cell.js'
 
 export function Notice({ list }: { readonly list: KeyList }): JSX.Element {
   const { searchText$, dialog$, facts$, health$, stats$ } = useConsole()

@@ -4,9 +4,9 @@ import { formatCount, pluralize } from '../../model/amount.js'
 import { toGlob } from '../../model/glob.js'
 import { pathsOf } from '../../model/key-tree.js'
 import type { KeyList } from '../../state/key-list.js'
-import { useConsole } from '../context.js'
-import { Icon } from '../icon.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { Icon } from '../parts/icon.js'
+import { useCell } from '../parts/use-cell.js'
 import { canBeTree } from './use-tree.js'
 
 export function Toolbar(): JSX.Element {

@@ -1,8 +1,8 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import { type BranchRow, listRows, pathsOf, type TreeRow, treeRows } from '../../model/key-tree.js'
 import type { KeyList } from '../../state/key-list.js'
-import { useConsole } from '../context.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { useCell } from '../parts/use-cell.js'
 
 export interface Tree {
   readonly tree: boolean

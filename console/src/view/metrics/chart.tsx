@@ -4,7 +4,7 @@ import type { MetricsSample } from '../../../../src/server/console/contract.js'
 import type { Line, MetricChart } from '../../model/metrics.js'
 import { sampleAt, scaleOf, startOf, type TimeAxis } from '../../model/plot.js'
 import { timeOfDay } from '../../model/time.js'
-import { UNKNOWN, useIsCurrent } from '../state-mark.js'
+import { UNKNOWN, useIsCurrent } from '../parts/state-mark.js'
 import { Plot } from './plot.js'
 
 interface ChartProps {

@@ -3,8 +3,8 @@ import { useMemo, useState } from 'preact/hooks'
 import { chartsOf, type Metrics } from '../../model/metrics.js'
 import { axisOf } from '../../model/plot.js'
 import { watchMetrics } from '../../state/metrics.js'
-import { useConsole } from '../context.js'
-import { useCell, useObservable } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { useCell, useObservable } from '../parts/use-cell.js'
 import { Chart } from './chart.js'
 
 /** Shows charts of the last hour. All charts share the time axis, and the time that the user points at. */

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { formatCount, pluralize } from '../../model/amount.js'
-import { useConsole } from '../context.js'
-import { Sparkline } from '../sparkline.js'
-import { UNKNOWN, useIsCurrent } from '../state-mark.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { Sparkline } from '../parts/sparkline.js'
+import { UNKNOWN, useIsCurrent } from '../parts/state-mark.js'
+import { useCell } from '../parts/use-cell.js'
 
 export function Activity(): JSX.Element {
   const { last, requests, errors, notifications } = useCell(useConsole().stats$)

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { formatRemaining } from '../../model/time.js'
-import { useConsole } from '../context.js'
-import { Icon } from '../icon.js'
-import { useActions } from '../use-actions.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { Icon } from '../parts/icon.js'
+import { useActions } from '../parts/use-actions.js'
+import { useCell } from '../parts/use-cell.js'
 import { Action, Card } from './card.js'
 
 const FREEZE_DURATIONS_MS = [5_000, 30_000, 120_000]

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
-import { useConsole } from '../context.js'
-import { Icon } from '../icon.js'
+import { useConsole } from '../parts/context.js'
+import { Icon } from '../parts/icon.js'
 
 export function LoadButton({ disabled }: { readonly disabled: boolean }): JSX.Element {
   const { dialog$ } = useConsole()

@@ -3,8 +3,8 @@ import type { ClusterFacts } from '../../../../src/server/console/contract.js'
 import { formatCount, pluralize } from '../../model/amount.js'
 import { type NodeState, nodeState, silenceOf } from '../../model/node-state.js'
 import { formatDuration } from '../../model/time.js'
-import { Icon } from '../icon.js'
-import { UNKNOWN, useIsCurrent } from '../state-mark.js'
+import { Icon } from '../parts/icon.js'
+import { UNKNOWN, useIsCurrent } from '../parts/state-mark.js'
 
 const WORDS: Readonly<Record<NodeState | 'unknown', string>> = {
   live: 'Live',

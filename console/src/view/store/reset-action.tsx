@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
-import { useConsole } from '../context.js'
-import { Icon } from '../icon.js'
+import { useConsole } from '../parts/context.js'
+import { Icon } from '../parts/icon.js'
 import { Action } from './card.js'
 
 /** Resets the store to its seed. @param seeded - whether the store has a seed */

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { AttachedFacts } from '../../../../src/server/console/contract.js'
-import { useConsole } from '../context.js'
-import { useCell } from '../use-cell.js'
+import { useConsole } from '../parts/context.js'
+import { useCell } from '../parts/use-cell.js'
 import { Action, Card } from './card.js'
 
 const STATES: Readonly<Record<AttachedFacts['state'], string>> = {

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { STATES, type State } from '../../../design/states.js'
+import { STATES, type State } from '../../../../design/states.js'
 import { useConsole } from './context.js'
 import { Icon } from './icon.js'
 import { useCell } from './use-cell.js'

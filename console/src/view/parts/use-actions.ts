@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import { Actions } from '../state/actions.js'
+import { Actions } from '../../state/actions.js'
 import { useConsole } from './context.js'
 
 export function useActions(): Actions {

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { STATES } from '../../../design/states.js'
+import { STATES } from '../../../../design/states.js'
 
 /** Paths of line drawings of 16 by 16 units. */
 const PATHS = {

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { type ChangeTimes, dotsPath } from '../model/change-times.js'
+import { type ChangeTimes, dotsPath } from '../../model/change-times.js'
 
 /** CSS pixels. */
 const HEIGHT = 16

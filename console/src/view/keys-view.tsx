@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
-import { useConsole } from '../context.js'
-import { lazy } from '../lazy.js'
-import { useCell } from '../use-cell.js'
-import { Grid } from './grid.js'
-import { Notice } from './notice.js'
+import { Grid } from './keys/grid.js'
+import { Notice } from './keys/notice.js'
+import { lazy } from './lazy.js'
+import { useConsole } from './parts/context.js'
+import { useCell } from './parts/use-cell.js'
 
 const DetailPane = lazy(
   more => more.DetailPane,

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { keyPieces } from '../model/key-pieces.js'
+import { keyPieces } from '../../model/key-pieces.js'
 
 export const KeyText = ({ name }: { readonly name: string }): JSX.Element => (
   <>

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
-import { formatCount } from '../model/amount.js'
-import { spark } from '../model/spark.js'
-import { MAX_SAMPLES } from '../state/stats-history.js'
+import { formatCount } from '../../model/amount.js'
+import { spark } from '../../model/spark.js'
+import { MAX_SAMPLES } from '../../state/stats-history.js'
 import { useIsCurrent } from './state-mark.js'
 
 const WIDTH = 120

@@ -1,6 +1,6 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Console } from '../state/console.js'
+import type { Console } from '../../state/console.js'
 
 export const ConsoleContext = createContext<Console | undefined>(undefined)
 
