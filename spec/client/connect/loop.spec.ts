@@ -12,7 +12,7 @@ const real = { clock: systemClock }
 
 async function open() {
   const { store } = await openStore(real)
-  const client = openClient(store.url)
+  const client = openClient(store.url, { stopDelay: 0 })
   const key = client.key('setPoint', number)
   /** Resolves once the store has processed all earlier requests. */
   const settled = () => firstValueFrom(client.key('marker', text).get())

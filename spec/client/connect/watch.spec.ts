@@ -1,4 +1,4 @@
-import { firstValueFrom } from 'rxjs'
+import { firstValueFrom, Subject, switchMap } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { bytes, DecodeError, number, systemClock, text } from '../../../src/client/index.js'
 import { ManualClock } from '../../support/manual-clock.js'
@@ -64,7 +64,7 @@ describe('a watched key', () => {
 
   it('all subscribers share one registration, which ends with the last subscriber', async () => {
     const { store } = await openStore(strict)
-    const client = openClient(store.url)
+    const client = openClient(store.url, { stopDelay: 0 })
     const requests = record(store.requests$)
     const first = record(client.key('a', text).value$)
     const second = record(client.key('a', text).entries$)
@@ -130,9 +130,29 @@ describe('a watched key', () => {
     expect(record(key.value$).values).toEqual(['x'])
   })
 
+  it('a page that returns to a key within a second has its value at once', async () => {
+    const { store, clock } = await openStore()
+    const client = openClient(store.url, { clock })
+    const id$ = new Subject<string>()
+    const shown = record(id$.pipe(switchMap(id => client.key(id, text).value$)))
+    for (const id of ['a', 'b']) {
+      await client.set(id, id, text)
+      id$.next(id)
+      await shown.until(({ values }) => values.at(-1) === id)
+    }
+    id$.next('a')
+    expect(shown.values).toEqual(['a', 'b', 'a'])
+    clock.advance(999)
+    await client.key('marker', text).get()
+    expect(store.stats.watches).toBe(2)
+    clock.advance(1)
+    await client.key('marker', text).get()
+    expect(store.stats.watches).toBe(1)
+  })
+
   it('a watch that is subscribed again after its last subscriber left reads the key again', async () => {
     const { store } = await openStore(strict)
-    const client = openClient(store.url)
+    const client = openClient(store.url, { stopDelay: 0 })
     const key = client.key('a', text)
     const first = record(key.entries$)
     await first.until(({ values }) => values.length === 1)

@@ -33,7 +33,10 @@ export interface ClientOptions {
   readonly timeout?: number | undefined
   /** Maximum number of pending requests, queued or sent. Further requests fail with `overflow`. Default 65,536. */
   readonly maxQueued?: number | undefined
-  /** Time that a watch outlives its last subscriber, ms. A delay saves registrations when views remount. Default 0. */
+  /**
+   * Time that a watch outlives its last subscriber, ms; 0 for none. A view that returns to a key within this time shows
+   * its value at once, and no registration is repeated. Default 1,000.
+   */
   readonly stopDelay?: number | undefined
   /**
    * Interval at which each watched key is registered and read again, ms. For a store that is attached to a broker,
@@ -230,7 +233,7 @@ function connectTo(target: string | readonly string[], options: ConnectOptions):
 }
 
 function settingsOf(options: ClientOptions) {
-  const { timeout = 10_000, maxQueued = 65_536, stopDelay = 0, verifyEvery = 0 } = options
+  const { timeout = 10_000, maxQueued = 65_536, stopDelay = 1_000, verifyEvery = 0 } = options
   checkPositiveInteger('timeout', timeout)
   checkPositiveInteger('maxQueued', maxQueued)
   if (stopDelay !== 0) checkPositiveInteger('stopDelay', stopDelay)
