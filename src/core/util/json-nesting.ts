@@ -14,26 +14,31 @@ export const MAX_NESTING = 512
 export const TOO_DEEP = `nested deeper than ${MAX_NESTING} levels`
 
 /** Returns whether a JSON text is nested at most `limit` levels deep. Takes linear time. */
-export function isNestedWithin(limit: number, text: string): boolean {
+export const isNestedWithin = (limit: number, text: string): boolean =>
   // Most messages are too short to exceed the limit.
-  if (text.length <= limit) return true
+  text.length <= limit || findToken(text, 0, (_, depth) => depth > limit) === text.length
+
+/**
+ * Returns the index of the first character outside of strings for which `isWanted` returns true, or the text's length.
+ * Does not validate the text, and takes linear time.
+ *
+ * @param isWanted - called with each character code and its depth, which is relative to the start; an opening bracket
+ * is within its container, a closing one is not
+ */
+export function findToken(text: string, start: number, isWanted: (code: number, depth: number) => boolean): number {
   let depth = 0
-  for (let at = 0; at < text.length; at++) {
+  for (let at = start; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    depth += nestingChange(code)
-    if (depth > limit) return false
+    if (code === OPEN_OBJECT || code === OPEN_ARRAY) depth++
+    else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
+    if (isWanted(code, depth)) return at
     if (code === QUOTE) at = stringEnd(text, at) - 1
   }
-  return true
-}
-
-export function nestingChange(code: number): number {
-  if (code === OPEN_OBJECT || code === OPEN_ARRAY) return 1
-  return code === CLOSE_OBJECT || code === CLOSE_ARRAY ? -1 : 0
+  return text.length
 }
 
 /** Returns the index after the string that begins at `start`, or the text's length if the string is unterminated. */
-export function stringEnd(text: string, start: number): number {
+function stringEnd(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1)
   while (quote >= 0 && isEscaped(text, quote)) quote = text.indexOf('"', quote + 1)
   return quote < 0 ? text.length : quote + 1

@@ -1,5 +1,5 @@
 import { ArgumentError, reason } from '../../core/util/errors.js'
-import { MAX_NESTING, nestingChange, stringEnd } from '../../core/util/json-nesting.js'
+import { findToken, MAX_NESTING } from '../../core/util/json-nesting.js'
 
 const SPACE = 0x20
 const QUOTE = 0x22
@@ -8,7 +8,6 @@ const COLON = 0x3a
 const OPEN_ARRAY = 0x5b
 const BACKSLASH = 0x5c
 const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
 /** The distance from an opening bracket to its closing bracket. */
 const CLOSING = 2
 /**
@@ -31,8 +30,8 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
  * @example
  * ```ts
  * const scanner = new JsonScanner('{"a":[1,2]}', 512)
- * scanner.value()
- * scanner.end()
+ * scanner.scanValue()
+ * scanner.expectEnd()
  * ```
  */
 export class JsonScanner {
@@ -210,7 +209,7 @@ export function shallowMembers(text: string, names: ReadonlySet<string>): Readon
   scanner.scanObject(quoted => {
     const start = scanner.position
     scanner.scanValue()
-    const name: unknown = quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1)
+    const name = nameOf(quoted)
     if (typeof name === 'string' && names.has(name)) members[name] = shallowValue(text.slice(start, scanner.position))
   })
   scanner.expectEnd()
@@ -232,37 +231,17 @@ const shallowValue = (text: string): unknown => (/^[{[]/.test(text) ? new JsonTe
  */
 export function memberText(text: string, name: string): string | undefined {
   let found: string | undefined
-  for (let at = afterSpace(text, text.indexOf('{') + 1); text.charCodeAt(at) === QUOTE; ) {
-    const end = stringEnd(text, at)
-    const start = afterSpace(text, afterSpace(text, end) + 1)
-    const next = valueEnd(text, start)
-    if (matchesName(text.slice(at, end), name)) found = text.slice(start, next).trimEnd()
-    at = afterSpace(text, next + 1)
+  for (let at = text.indexOf('{') + 1; at < text.length; at++) {
+    const colon = findToken(text, at, code => code === COLON)
+    const quoted = text.slice(at, colon).trim()
+    at = findToken(text, colon + 1, (code, depth) => depth < 0 || (depth === 0 && code === COMMA))
+    if (nameOf(quoted) === name) found = text.slice(colon + 1, at).trim()
   }
   return found
 }
 
-/** Returns the index of the comma or bracket after a value. */
-function valueEnd(text: string, start: number): number {
-  let depth = 0
-  for (let at = start; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (depth === 0 && (code === COMMA || code === CLOSE_OBJECT)) return at
-    depth += nestingChange(code)
-    if (code === QUOTE) at = stringEnd(text, at) - 1
-  }
-  return text.length
-}
-
-function afterSpace(text: string, start: number): number {
-  let at = start
-  while (isSpace(text.charCodeAt(at))) at++
-  return at
-}
-
-// A name may be escaped, as in "sequence\u0049d".
-const matchesName = (quoted: string, name: string): boolean =>
-  quoted === `"${name}"` || (quoted.includes('\\') && JSON.parse(quoted) === name)
+/** Returns the name of a member, which may be escaped, as in "sequence\u0049d". */
+const nameOf = (quoted: string): unknown => (quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1))
 
 /**
  * A JSON value as text. A hub writes it character by character, which preserves digits beyond a number's precision, the
