@@ -1,9 +1,10 @@
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import type { Audit } from './audit.js'
+import { ConnectionLimiter } from './connection-limiter.js'
 import { HEAD_TIMEOUTS } from './http.js'
-import type { HttpRateLimiter } from './http-rate-limiter.js'
+import { closeServer, listen } from './listening.js'
 import { TlsHandshakes, type TlsMaterial, tlsOptions } from './tls.js'
 import { UnauthenticatedConnections } from './unauthenticated-connections.js'
 
@@ -13,43 +14,41 @@ export interface GuardedServerOptions {
   /** The listener in audit events. */
   readonly name: string
   readonly maxConnections: number
-  /** The limit on connections without the token. It reserves the other connections for clients that have the token. */
-  readonly maxUnauthenticated: number
+  /** Default: no limit. */
+  readonly maxConnectionsPerAddress?: number
   readonly tls: TlsMaterial | undefined
   readonly idleTimeoutMs?: number | undefined
   /** The maximum time for a request, ms. 0 means none. Default: that for its head. */
   readonly requestTimeoutMs?: number
 }
 
-/** An HTTP server for clients with a token, with limits on idle, slow and unauthenticated connections. */
+/**
+ * An HTTP server with limits on idle, slow, unauthenticated and all connections. The limit on unauthenticated ones
+ * reserves the other connections for clients that log in.
+ */
 export class GuardedServer {
   readonly http: Server | HttpsServer
+  readonly connections: ConnectionLimiter
+  readonly #name: string
   readonly #handshakes = new TlsHandshakes()
-  readonly #unauthenticated: UnauthenticatedConnections
+  #closed: Promise<void> | undefined
 
-  constructor(options: GuardedServerOptions, limiter: HttpRateLimiter) {
-    const { name, maxConnections, maxUnauthenticated, tls, idleTimeoutMs = IDLE_TIMEOUT_MS, requestTimeoutMs } = options
+  constructor(options: GuardedServerOptions, audit: Audit, unauthenticated: UnauthenticatedConnections) {
+    const { name, maxConnectionsPerAddress = Number.POSITIVE_INFINITY, tls, requestTimeoutMs } = options
     const settings = { ...HEAD_TIMEOUTS, ...(requestTimeoutMs !== undefined && { requestTimeout: requestTimeoutMs }) }
-    this.#unauthenticated = new UnauthenticatedConnections(maxUnauthenticated, ({ remoteAddress }) =>
-      limiter.recordDisconnect(remoteAddress, `limit of ${maxUnauthenticated} connections without the token reached`),
-    )
+    const limits = { maxConnections: options.maxConnections, maxConnectionsPerAddress }
+    this.#name = name
+    this.connections = new ConnectionLimiter(limits, cut => audit.reportCut(cut))
     this.http = tls ? createHttpsServer({ ...settings, ...serverTls(tls) }) : createServer(settings)
-    this.http.timeout = idleTimeoutMs
-    this.http.maxConnections = maxConnections
-    this.http.on('drop', ({ remoteAddress } = {}) =>
-      limiter.recordDisconnect(remoteAddress, `limit of ${maxConnections} connections reached`),
-    )
-    this.http.on('connection', (socket: Socket) => this.#unauthenticated.add(socket))
+    this.http.timeout = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS
+    this.connections.guard(this.http, name)
+    this.http.on('connection', (socket: Socket) => unauthenticated.add(socket))
     if (this.http instanceof HttpsServer) this.#handshakes.watch(this.http, name)
   }
 
-  onAuthenticated(socket: Socket): void {
-    this.#unauthenticated.onAuthenticated(socket)
-  }
-
+  /** Rejects with the system's error if the port is in use. */
   async listen(port: number, host: string): Promise<void> {
-    this.http.listen(port, host)
-    await once(this.http, 'listening')
+    await listen(this.http, port, host, ({ message }) => this.connections.recordFailedAccept(message, this.#name))
   }
 
   /** Sets the certificate that new connections use, if this is a server with TLS. */
@@ -57,15 +56,30 @@ export class GuardedServer {
     if (this.http instanceof HttpsServer) this.http.setSecureContext(serverTls(tls))
   }
 
+  /** Frees the port and ends TLS handshakes. Other connections stay. */
+  stopListening(): void {
+    this.#closed ??= closeServer(this.http)
+    this.#handshakes.destroy()
+  }
+
   /** Ends all connections and frees the port. */
   async close(): Promise<void> {
-    const closed = once(this.http, 'close')
-    this.http.close()
+    this.stopListening()
     this.http.closeAllConnections()
-    this.#handshakes.destroy()
-    await closed
+    await this.#closed
   }
 }
+
+/** Limits connections whose client has not logged in, and audits evictions. @param name - the listener */
+export const limitUnauthenticated = (name: string, limit: number, audit: Audit): UnauthenticatedConnections =>
+  new UnauthenticatedConnections(limit, ({ remoteAddress: address }) =>
+    audit.reportCut({
+      limit: 'unauthenticated-connections',
+      reason: `limit of ${limit} unauthenticated connections`,
+      address,
+      listener: name,
+    }),
+  )
 
 /** Returns TLS options without a client CA, because browsers would ask users for a certificate. */
 const serverTls = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

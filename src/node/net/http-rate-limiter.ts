@@ -63,10 +63,6 @@ export class HttpRateLimiter {
     this.#record(request, { event: 'order', target: path })
   }
 
-  recordDisconnect(address: string | undefined, reason: string): void {
-    this.audit.reportCut({ limit: 'unauthenticated-connections', address, reason, listener: this.#listener })
-  }
-
   #record(request: IncomingMessage, event: AccessReport): void {
     this.audit.report({ ...event, address: this.#addressOf(request), listener: this.#listener })
   }

@@ -1,18 +1,15 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import { Server as HttpsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { Observable } from 'rxjs'
 import { ArgumentError, StateStoreError } from '../../core/util/errors.js'
-import type { Audit, AuditEvent } from '../../node/net/audit.js'
-import { ConnectionLimiter } from '../../node/net/connection-limiter.js'
-import { type GivenServer, HEAD_TIMEOUTS, isBelow, mountOn } from '../../node/net/http.js'
+import type { AuditEvent } from '../../node/net/audit.js'
+import { GuardedServer, limitUnauthenticated } from '../../node/net/guarded-server.js'
+import { type GivenServer, isBelow, mountOn } from '../../node/net/http.js'
+import { portOf } from '../../node/net/listening.js'
 import { Origins } from '../../node/net/origins.js'
 import { ReportSubject } from '../../node/net/report-subject.js'
 import { warnIfExposed } from '../../node/net/security-warning.js'
-import { checkTls, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../node/net/tls.js'
-import { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
+import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { checkHub, hubKey } from '../wire/rules.js'
 import { createAuthenticator, isGuessable } from './authenticate.js'
 import { MAX_PENDING_HANDSHAKES, refuseHandshake } from './handshake.js'
@@ -24,6 +21,9 @@ import { type CheckedServeOptions, checkServeOptions, type ServePubSubOptions } 
 import { AccessTokens } from './tokens.js'
 import { Upgrades } from './upgrade.js'
 
+/** The name of the server in audit events. */
+const LISTENER = 'hub'
+
 /** A running server. See {@link servePubSub}. */
 export class PubSubServer implements AsyncDisposable {
   readonly #options: CheckedServeOptions
@@ -31,21 +31,21 @@ export class PubSubServer implements AsyncDisposable {
   readonly #tokens: AccessTokens | undefined
   readonly #upgrades: Upgrades
   readonly #http: GivenServer
+  /** Undefined with a given server. */
+  readonly #own: GuardedServer | undefined
   readonly #unmount: () => void
   #stopWarning: () => void = () => undefined
   readonly #loginGuard: LoginGuard
   readonly #senderRateLimiter: SenderRateLimiter
-  readonly #tlsHandshakes = new TlsHandshakes()
   readonly #faults$ = new ReportSubject<unknown>(
     count => new StateStoreError('overflow', `${count} further faults at the same time were not reported`),
   )
   /** Emits errors thrown by the function `authenticate`, which are not sent to clients. Hot. */
   readonly faults$: Observable<unknown> = this.#faults$.asObservable()
-  readonly #connectionLimiter: ConnectionLimiter
   #closed: Promise<void> | undefined
 
   private constructor(options: CheckedServeOptions) {
-    const { authenticate, path, clock, hubs } = options
+    const { authenticate, path, clock, hubs, server, maxConnections } = options
     this.#options = options
     this.#hubs = new Hubs({ ...options, onError: error => this.#faults$.next(error) }, options.maxWaitingBytes, hubs)
     const isKey = typeof authenticate === 'object' && 'key' in authenticate
@@ -57,13 +57,18 @@ export class PubSubServer implements AsyncDisposable {
     const admission = { ...options, origins: allowedOriginsOf(options) }
     const authenticator = createAuthenticator(tokens, path, clock, error => this.#faults$.next(error))
     const validator = new HandshakeValidator(this.#hubs, authenticator, loginGuard, senderRateLimiter, admission)
-    const unauthenticated = limitUnauthenticated(options, loginGuard.audit)
+    const spare = spareConnections(maxConnections)
+    const unauthenticated = limitUnauthenticated(LISTENER, spare, loginGuard.audit)
     this.#upgrades = new Upgrades({ clock, validator, loginGuard, unauthenticated })
-    this.#connectionLimiter = createConnectionLimiter(options, loginGuard.audit)
-    this.#http =
-      options.server ?? createHttpServer(options, this.#connectionLimiter, this.#tlsHandshakes, unauthenticated)
+    const limits = { ...options, name: LISTENER, maxConnections: maxConnections + spare + CLOSING_MARGIN }
+    const listener = server ?? new GuardedServer(limits, loginGuard.audit, unauthenticated)
+    this.#own = listener instanceof GuardedServer ? listener : undefined
+    this.#http = listener instanceof GuardedServer ? listener.http : listener
+    this.#own?.http.on('request', (_request, response) => {
+      response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
+    })
     this.#unmount = mountOn(this.#http, 'upgrade', {
-      isOurs: request => options.server === undefined || isBelow(path, request),
+      isOurs: request => server === undefined || isBelow(path, request),
       ours: (request, stream: Duplex, head: Buffer) => this.#upgrades.handle(request, stream, head),
       unclaimed: (_, stream: Duplex) => refuseHandshake(stream, { status: 404, text: 'There is nothing here' }),
     })
@@ -76,11 +81,8 @@ export class PubSubServer implements AsyncDisposable {
   static async start(options: ServePubSubOptions): Promise<PubSubServer> {
     const server = new PubSubServer(checkServeOptions(options))
     const { port, host } = server.#options
-    if (options.server === undefined) {
-      server.#http.listen(port, host)
-      await once(server.#http, 'listening')
-    }
     try {
+      await server.#own?.listen(port, host)
       server.#warnIfAnonymous()
       return server
     } catch (error) {
@@ -90,8 +92,7 @@ export class PubSubServer implements AsyncDisposable {
   }
 
   get port(): number {
-    const address: AddressInfo | string | null = this.#http.address()
-    return address !== null && typeof address === 'object' ? address.port : 0
+    return portOf(this.#http)
   }
 
   /** The number of times that a sender was throttled because it exceeded its rate limit. */
@@ -104,11 +105,11 @@ export class PubSubServer implements AsyncDisposable {
       sessions: this.#hubs.sessionCount,
       connections: this.#upgrades.connections,
       handshakes: this.#upgrades.pending,
-      networkConnections: this.#connectionLimiter.count,
+      networkConnections: this.#own?.connections.count ?? 0,
       waitingBytes: this.#hubs.usedBytes,
       pauses: this.pauses,
       refusedHandshakes: this.#upgrades.refused,
-      refusedConnections: this.#connectionLimiter.refused,
+      refusedConnections: this.#own?.connections.refused ?? 0,
     }
   }
 
@@ -142,9 +143,9 @@ export class PubSubServer implements AsyncDisposable {
    */
   setTls(tls: TlsMaterial): void {
     checkTls(tls)
-    if (this.#options.server || !(this.#http instanceof HttpsServer))
+    if (this.#own === undefined || this.#options.tls === undefined)
       throw new ArgumentError('The server was started without TLS')
-    setTls(this.#http, tls)
+    this.#own.setTls(tls)
   }
 
   /** Ends all sessions, closes all connections and frees the port. Unacknowledged messages are lost. */
@@ -163,17 +164,13 @@ export class PubSubServer implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const { server } = this.#options
-    const closed = server === undefined ? once(this.#http, 'close') : undefined
     this.#unmount()
     this.#stopWarning()
-    if (server === undefined) this.#http.close()
-    this.#tlsHandshakes.destroy()
+    this.#own?.stopListening()
     this.#upgrades.stop()
     for (const hub of this.#hubs.all) hub.close()
     await this.#upgrades.end()
-    if (server === undefined) this.#http.closeAllConnections()
-    await closed
+    await this.#own?.close()
     this.#loginGuard.audit.close()
     this.#faults$.complete()
   }
@@ -232,53 +229,5 @@ const [MIN_SPARE, MAX_SPARE] = [100, 2 * MAX_PENDING_HANDSHAKES]
 /** The margin for evicted connections that are not closed yet. */
 const CLOSING_MARGIN = 100
 
-export interface HttpServerOptions {
-  readonly tls: TlsMaterial | undefined
-  readonly maxConnections: number
-  readonly maxConnectionsPerAddress: number
-}
-
-export const createConnectionLimiter = (
-  { maxConnections, maxConnectionsPerAddress }: HttpServerOptions,
-  audit: Audit,
-): ConnectionLimiter =>
-  new ConnectionLimiter(
-    { maxConnections: maxConnections + spareConnections(maxConnections) + CLOSING_MARGIN, maxConnectionsPerAddress },
-    cut => audit.reportCut(cut),
-  )
-
 const spareConnections = (maxConnections: number): number =>
   Math.min(Math.max(2 * maxConnections, MIN_SPARE), MAX_SPARE)
-
-/** Limits connections without a session, and audits evictions. */
-export function limitUnauthenticated({ maxConnections }: HttpServerOptions, audit: Audit): UnauthenticatedConnections {
-  const limit = spareConnections(maxConnections)
-  return new UnauthenticatedConnections(limit, ({ remoteAddress: address }) =>
-    audit.reportCut({
-      limit: 'unauthenticated-connections',
-      reason: `limit of ${limit} connections without a session`,
-      address,
-      listener: 'hub',
-    }),
-  )
-}
-
-export function createHttpServer(
-  { tls }: HttpServerOptions,
-  limiter: ConnectionLimiter,
-  tlsHandshakes: TlsHandshakes,
-  unauthenticated: UnauthenticatedConnections,
-): GivenServer {
-  const http = tls ? createHttpsServer({ ...HEAD_TIMEOUTS, ...tlsOf(tls) }) : createServer(HEAD_TIMEOUTS)
-  limiter.guard(http, 'hub')
-  http.on('connection', (socket: Socket) => unauthenticated.add(socket))
-  if (http instanceof HttpsServer) tlsHandshakes.watch(http, 'hub')
-  http.on('request', (_request, response) => {
-    response.writeHead(400, { connection: 'close' }).end('This is a Web PubSub hub: use WebSocket\n')
-  })
-  return http
-}
-
-export const setTls = (http: HttpsServer, tls: TlsMaterial): void => http.setSecureContext(tlsOf(tls))
-
-const tlsOf = ({ cert, key }: TlsMaterial) => tlsOptions({ cert, key })

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import type { Observable } from 'rxjs'
 import { randomBytes } from '../../core/util/bytes.js'
 import { type Clock, scheduleUnref, systemClock } from '../../core/util/clock.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import { GuardedServer } from '../../node/net/guarded-server.js'
+import { GuardedServer, limitUnauthenticated } from '../../node/net/guarded-server.js'
 import { type GivenServer, isBelow, mountOn } from '../../node/net/http.js'
 import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
+import { portOf } from '../../node/net/listening.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
+import type { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { packageFile } from '../../node/package-files.js'
 import type { LoginRequest, LoginResult, Method } from '../access/login.js'
 import { Api } from './api.js'
@@ -22,7 +23,8 @@ export type { ConsoleOptions } from './console-options.js'
 
 const PAGE_FOLDER = 'dist/server/console/page/'
 const TOKEN_BYTES = 32
-const LIMITS = { name: 'console', maxConnections: 256, maxUnauthenticated: 128 } as const
+const LIMITS = { name: 'console', maxConnections: 256 } as const
+const MAX_UNAUTHENTICATED = 128
 
 /** The system clock, whose timers do not keep the process alive: rates are sampled until the console is closed. */
 const BACKGROUND_CLOCK: Clock = { ...systemClock, schedule: scheduleUnref }
@@ -37,6 +39,7 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #publicUrl: URL | undefined
   readonly #authorizer: RequestAuthorizer
   readonly #limiter: HttpRateLimiter
+  readonly #unauthenticated: UnauthenticatedConnections
   readonly #page: PageFiles
   readonly #api: Api
   readonly #http: GivenServer
@@ -56,10 +59,12 @@ export class ConsoleServer implements AsyncDisposable {
     this.#brokerUrl = brokerUrlOf(options, store)
     this.#authorizer = new RequestAuthorizer(this.token, options.host, this.#publicUrl)
     this.#limiter = new HttpRateLimiter(clock, 'console', this.#publicUrl !== undefined)
+    const { audit } = this.#limiter
+    this.#unauthenticated = limitUnauthenticated(LIMITS.name, MAX_UNAUTHENTICATED, audit)
     this.#page = new PageFiles(page)
     // No time limit for a request, because a load may take long. The idle timeout ends stalled ones.
     const settings = { ...LIMITS, tls: options.tls, idleTimeoutMs: options.idleTimeout, requestTimeoutMs: 0 }
-    const listener = server ?? new GuardedServer(settings, this.#limiter)
+    const listener = server ?? new GuardedServer(settings, audit, this.#unauthenticated)
     this.#own = listener instanceof GuardedServer ? listener : undefined
     this.#http = listener instanceof GuardedServer ? listener.http : listener
     this.#api = new Api({ store, seed, version, clock, wsUrl: this.#brokerUrl, brokerLogin })
@@ -97,8 +102,7 @@ export class ConsoleServer implements AsyncDisposable {
 
   /** The TCP port that the console listens on. */
   get port(): number {
-    const address: AddressInfo | string | null = this.#http.address()
-    return address !== null && typeof address === 'object' ? address.port : 0
+    return portOf(this.#http)
   }
 
   /** The {@link url} with the token in its fragment, which browsers do not send to the server. */
@@ -176,7 +180,7 @@ export class ConsoleServer implements AsyncDisposable {
       this.#limiter.recordFailedLogin(request)
       throw this.#authorizer.tokenProblem
     }
-    this.#own?.onAuthenticated(request.socket)
+    this.#unauthenticated.onAuthenticated(request.socket)
     this.#limiter.recordLogin(request)
     if (this.#api.isAudited(request, path)) this.#limiter.recordAction(request, path)
     await this.#api.handle({ request, response, path, hostName })

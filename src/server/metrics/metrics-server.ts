@@ -6,10 +6,11 @@ import { afterIo, type Clock, scheduleUnref, systemClock } from '../../core/util
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 import type { AuditEvent } from '../../node/net/audit.js'
-import { GuardedServer } from '../../node/net/guarded-server.js'
+import { GuardedServer, limitUnauthenticated } from '../../node/net/guarded-server.js'
 import { hasSeveralHosts } from '../../node/net/http.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
 import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
+import { portOf } from '../../node/net/listening.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { METRICS, type MetricDefinition } from './definitions.js'
 import { EventCounters } from './event-counters.js'
@@ -34,7 +35,8 @@ export interface MetricsOptions {
 }
 
 const DEFAULT_PORT = 9_464
-const LIMITS = { name: 'metrics', maxConnections: 64, maxUnauthenticated: 32 } as const
+const LIMITS = { name: 'metrics', maxConnections: 64 } as const
+const MAX_UNAUTHENTICATED = 32
 /** The system clock, whose timers do not keep the process alive. */
 const BACKGROUND_CLOCK: Clock = { ...systemClock, schedule: scheduleUnref }
 const CONTENT_TYPE = { text: 'text/plain; charset=utf-8', health: 'application/health+json' } as const
@@ -46,6 +48,7 @@ export class MetricsServer implements AsyncDisposable {
   readonly #host: string
   #token: Buffer | undefined
   readonly #limiter = new HttpRateLimiter(BACKGROUND_CLOCK, 'metrics', false)
+  readonly #unauthenticated = limitUnauthenticated(LIMITS.name, MAX_UNAUTHENTICATED, this.#limiter.audit)
   readonly #server: GuardedServer
   readonly #registry = new MetricsRegistry()
   readonly #counters = new EventCounters(this.#registry, systemClock)
@@ -58,7 +61,7 @@ export class MetricsServer implements AsyncDisposable {
     this.#version = version
     this.#host = host
     this.#token = token === undefined ? undefined : digest(token)
-    this.#server = new GuardedServer({ ...LIMITS, tls }, this.#limiter)
+    this.#server = new GuardedServer({ ...LIMITS, tls }, this.#limiter.audit, this.#unauthenticated)
     this.#server.http.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#handle(request, response).catch((error: unknown) => sendError(response, error))
     })
@@ -79,10 +82,8 @@ export class MetricsServer implements AsyncDisposable {
   /** The address, such as `http://127.0.0.1:9464/`. */
   get url(): string {
     const { http } = this.#server
-    const address = http.address()
-    const port = address !== null && typeof address === 'object' ? address.port : 0
     const host = this.#host.includes(':') ? `[${this.#host}]` : this.#host
-    return `http${http instanceof HttpsServer ? 's' : ''}://${host}:${port}/`
+    return `http${http instanceof HttpsServer ? 's' : ''}://${host}:${portOf(http)}/`
   }
 
   /** Emits logins with the token and rejected ones for the audit log. Hot. */
@@ -151,7 +152,7 @@ export class MetricsServer implements AsyncDisposable {
       }
       this.#limiter.recordLogin(request)
     }
-    this.#server.onAuthenticated(request.socket)
+    this.#unauthenticated.onAuthenticated(request.socket)
   }
 
   #sendReadiness(response: ServerResponse): void {

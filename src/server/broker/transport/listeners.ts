@@ -6,13 +6,14 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
+import { createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from 'node:tls'
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws'
 import type { Disconnection } from '../../../node/net/audit.js'
 import { ConnectionLimiter, type ConnectionLimits, clientAddress } from '../../../node/net/connection-limiter.js'
 import { HEAD_TIMEOUTS, hasSeveralHosts } from '../../../node/net/http.js'
+import { closeServer, listen, portOf } from '../../../node/net/listening.js'
 import { Origins } from '../../../node/net/origins.js'
 import { TlsPeer } from '../../../node/net/peer-chain.js'
 import { authoritiesOf, TlsHandshakes, type TlsMaterial, tlsOptions } from '../../../node/net/tls.js'
@@ -200,29 +201,4 @@ export class Listeners {
 
 function explain(_request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(426).end('This is an MQTT broker: use WebSocket\n')
-}
-
-const listen = (
-  server: TcpServer | HttpServer,
-  port: number,
-  host: string,
-  onAcceptError: (error: Error) => void,
-): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      // An error of a single accept, such as ENFILE, must not end the process.
-      server.on('error', error => onAcceptError(error))
-      resolve()
-    })
-  })
-
-// A server that never listened reports an error on close, which can be ignored.
-const closeServer = (server: TcpServer | HttpServer): Promise<void> =>
-  new Promise(resolve => server.close(() => resolve()))
-
-function portOf(server: TcpServer | HttpServer): number {
-  const address: AddressInfo | string | null = server.address()
-  return address !== null && typeof address === 'object' ? address.port : 0
 }
