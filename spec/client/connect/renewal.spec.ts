@@ -89,6 +89,15 @@ describe('a client whose token expires', () => {
     expect([tokens, errors.values.length, isSame()]).toEqual([['first', 'second'], 1, true])
   })
 
+  it('the client reports a token that no AUTH packet can hold while the connection continues', async () => {
+    const { client, has, tokens, clock, advance, isSame } = await open()
+    const errors = record(client.errors$)
+    Object.assign(has, { token: 'x'.repeat(65_536), expiresAt: clock.now() + 2 * HOUR })
+    await advance(0.8 * HOUR)
+    expect(errors.values).toMatchObject([{ code: 'credentials', message: expect.stringContaining('65,535 bytes') }])
+    expect([tokens, isSame()]).toEqual([['first'], true])
+  })
+
   it('the client reports an unchanged token once the source had time to renew it', async () => {
     const { client, advance } = await open()
     const errors = record(client.errors$)

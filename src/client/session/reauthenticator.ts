@@ -1,5 +1,7 @@
+import { MqttWriter, sizeOfVarint } from '../../core/mqtt5/data-types.js'
+import * as PACKET from '../../core/mqtt5/packet-types.js'
+import * as PROPERTY from '../../core/mqtt5/properties.js'
 import { reAuthenticate } from '../../core/mqtt5/reason-codes.js'
-import { concatBytes, utf8 } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
 import { type CredentialsSource, requestCredentials } from './credentials-request.js'
@@ -72,20 +74,24 @@ export class Reauthenticator {
   }
 }
 
-const AUTH = 0xf0
-const METHOD = 0x15
-const DATA = 0x16
+/** The size of an AUTH packet with a usual token, bytes. Larger packets grow. */
+const USUAL_BYTES = 2_048
 
-/** Encodes an AUTH packet that reauthenticates (MQTT 5.0, sections 3.15 and 4.12.1). */
+/**
+ * Encodes an AUTH packet that reauthenticates (MQTT 5.0, sections 3.15 and 4.12.1). Throws {@link ArgumentError} for a
+ * method or data of more than 65,535 bytes.
+ */
 export function encodeReauthentication(method: string, data: Uint8Array): Uint8Array {
-  const properties = concatBytes([encodeField(METHOD, utf8(method)), encodeField(DATA, data)])
-  const content = concatBytes([Uint8Array.of(reAuthenticate, ...encodeVarint(properties.length)), properties])
-  return concatBytes([Uint8Array.of(AUTH, ...encodeVarint(content.length)), content])
+  const properties = new MqttWriter(USUAL_BYTES)
+  properties.byte(PROPERTY.authenticationMethod)
+  properties.text(method)
+  properties.byte(PROPERTY.authenticationData)
+  properties.binary(data)
+  const packet = new MqttWriter(USUAL_BYTES)
+  packet.byte(PACKET.auth << 4)
+  packet.varint(1 + sizeOfVarint(properties.at) + properties.at)
+  packet.byte(reAuthenticate)
+  packet.varint(properties.at)
+  packet.raw(properties.bytes.subarray(0, properties.at))
+  return packet.bytes.subarray(0, packet.at)
 }
-
-const encodeField = (identifier: number, bytes: Uint8Array): Uint8Array =>
-  concatBytes([Uint8Array.of(identifier, bytes.length >> 8, bytes.length & 0xff), bytes])
-
-/** Encodes a variable byte integer (MQTT 5.0, section 1.5.5). */
-const encodeVarint = (value: number): number[] =>
-  value < 128 ? [value] : [(value & 127) | 128, ...encodeVarint(value >> 7)]
