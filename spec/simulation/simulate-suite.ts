@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { effort, SEED } from '../support/effort.js'
+import { effort, nightly, SEED } from '../support/effort.js'
 import { SUITES, type SuiteName } from './suites.js'
 
 /** The number of schedules. `npm run simulate` instead runs as many as time permits, for an hour every night. */
-const SCHEDULES = effort(1_000, 20)
+const SCHEDULES = effort(nightly(1_000, 400), 20)
 
 /**
  * Declares a spec that simulates schedules, starting with the seed of the run. `SEED=n` starts with a schedule that
