@@ -104,7 +104,8 @@ export default defineConfig(async ({ mode }) => {
       [...ISOLATED, ...SIMULATIONS, ...MUTANTS, ...PAGES, ...ATTACKS, ...missing],
       false,
     ),
-    project('mutants', MUTANTS, [], false),
+    // Each test of this file keeps a core busy, next to other files.
+    { test: { ...project('mutants', MUTANTS, [], false).test, maxConcurrency: 2 } },
     ...(isInstalledOldest()
       ? []
       : [

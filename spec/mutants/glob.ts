@@ -55,7 +55,7 @@ export const glob: Mutants = {
   },
   'src/client/watch/watch.ts': {
     'a notification of a glob ends the pending read of its key': {
-      seed: 22,
+      seed: 778,
       code: "if (isSynced || !(phase === 'reading' || (phase === 'registering' && this.registration))) return false",
       becomes: 'return false',
     },
@@ -85,6 +85,6 @@ export const glob: Mutants = {
       code: 'if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)',
       becomes: 'return throwError(() => error)',
     },
-    'a glob that is watched again cancels its STOP': { seed: 25, code: 'this.#stops.get(id)?.unsubscribe()' },
+    'a glob that is watched again cancels its STOP': { seed: 49, code: 'this.#stops.get(id)?.unsubscribe()' },
   },
 }

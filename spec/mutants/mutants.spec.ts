@@ -23,6 +23,6 @@ describe('mutants', { timeout: 240_000 }, () => {
   for (const simulation of new Set(CASES.map(({ simulation }) => simulation)))
     it.concurrent(`the simulation "${simulation}" accepts the unchanged source`, async ({ signal }) => {
       const known = CASES.filter(each => each.simulation === simulation).map(({ mutant }) => mutant.seed)
-      expect(await hunt({ simulation, seeds: [...known, ...seedsTo(100)], files: UNCHANGED }, signal)).toBeUndefined()
+      expect(await hunt({ simulation, seeds: known, files: UNCHANGED }, signal)).toBeUndefined()
     })
 })

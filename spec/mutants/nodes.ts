@@ -15,7 +15,7 @@ export const nodes: Mutants = {
   },
   'src/client/watch/reconcile.ts': {
     'changes queued by an old node are avoided by a clean start or verified': {
-      seed: 635,
+      seed: 960,
       code: 'withoutEffects(state) : applyChange(state, event)',
       becomes: 'withoutEffects(state) : applyChange(state, { ...event, certain: true })',
       complaint: 'not newer than the entry before',

@@ -11,12 +11,12 @@ export const optimistic: Mutants = {
       becomes: 'return applyWatched({ ...state, floor: undefined }, observation)',
     },
     'a response from an earlier connection is verified': {
-      seed: 470,
+      seed: 1_511,
       code: 'return applyWrite(state, observation)',
       becomes: 'return applyWrite(state, { ...observation, from: { ...observation.from, epoch: state.epoch } })',
     },
     'a response older than the known version is ignored': {
-      seed: 103,
+      seed: 150,
       code: 'return applyWrite(state, observation)',
       becomes: 'return applyWrite({ ...state, floor: undefined }, observation)',
     },
@@ -38,28 +38,28 @@ export const optimistic: Mutants = {
     },
   },
   'src/client/optimistic/key-tracker.ts': {
-    'an unknown outcome does not count as written': { seed: 33, code: HAS_CHANGED, becomes: "return 'written'" },
+    'an unknown outcome does not count as written': { seed: 18, code: HAS_CHANGED, becomes: "return 'written'" },
     'an unknown outcome does not count as not written': {
-      seed: 33,
+      seed: 18,
       code: "return isExpired ? 'not written' : undefined",
       becomes: "return 'not written'",
     },
     'an unknown outcome is resolved': {
-      seed: 2,
+      seed: 92,
       code: HAS_CHANGED,
       becomes: `if (isExpired) return undefined\n  ${HAS_CHANGED}`,
     },
   },
   'src/client/optimistic/write-sender.ts': {
     'a write is conditional on what its user saw': {
-      seed: 13,
+      seed: 9,
       code: 'condition: conditionFor(expected, text)',
       becomes: 'condition: undefined',
     },
   },
   'src/client/optimistic/user-write.ts': {
     'a write has an age': {
-      seed: 14,
+      seed: 10,
       code: 'return wall < 0 && this.isRestored\n      ? Number.POSITIVE_INFINITY\n      : Math.max(wall, clock.monotonic() - this.#writtenAtMonotonic)',
       becomes: 'return 0',
     },
@@ -71,7 +71,7 @@ export const optimistic: Mutants = {
       becomes: 'false',
     },
     'a late write is removed from the storage before it is sent': {
-      seed: 242,
+      seed: 45,
       code: 'else if (write.isStored) this.#claim(write)',
       becomes: `else if (write.isStored) {
       write.isStored = false
@@ -86,7 +86,7 @@ export const optimistic: Mutants = {
   },
   'src/client/optimistic/write-controller.ts': {
     'a view without subscribers loads the stored write before it saves a new one': {
-      seed: 1,
+      seed: 4,
       code: `    this.#queuedWrite.open()
     // A callback may have unsubscribed, or written.
     if (this.#activeWatch !== activeWatch) return
@@ -111,7 +111,7 @@ export const optimistic: Mutants = {
       code: 'if (!isConnected) this.#stop()',
     },
     'a client that loses its connection while closing does not connect again': {
-      seed: 942,
+      seed: 145,
       code: 'if (this.#isClosing) this.#stop()',
     },
   },

@@ -8,7 +8,7 @@ export const wake: Mutants = {
       code: 'received !== undefined && this.#link.received() === received',
       becomes: 'received !== undefined',
     },
-    'a dead link is dropped after a wake': { seed: 1, code: 'if (aheadMs > MIN_JUMP_MS) task()' },
-    'one check runs at a time': { seed: 1, code: 'if (this.#cancel) return' },
+    'a dead link is dropped after a wake': { seed: 4, code: 'if (aheadMs > MIN_JUMP_MS) task()' },
+    'one check runs at a time': { seed: 3, code: 'if (this.#cancel) return' },
   },
 }
