@@ -82,8 +82,8 @@ export const glob: Mutants = {
   'src/client/matching/glob-registry.ts': {
     'an unanswered STOP is sent again': {
       seed: 56,
-      code: 'if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)',
-      becomes: 'return throwError(() => error)',
+      code: '(_, attempt) => attempt === MAX_STOP_ATTEMPTS',
+      becomes: '() => true',
     },
     'a glob that is watched again cancels its STOP': { seed: 49, code: 'this.#stops.get(id)?.unsubscribe()' },
   },

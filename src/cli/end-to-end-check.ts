@@ -182,8 +182,8 @@ class EndToEndCheck {
 }
 
 function expectValue({ value }: Entry<Uint8Array>, expected: Uint8Array | undefined): void {
-  const isSame = value === undefined || expected === undefined ? value === expected : sameBytes(value, expected)
-  if (!isSame) throw new Error(expected === undefined ? 'the deleted key has a value' : 'the key has another value')
+  if (!sameBytes(value, expected))
+    throw new Error(expected === undefined ? 'the deleted key has a value' : 'the key has another value')
 }
 
 /** The reason code of MQTT for an action that a policy or an access control list denies. */

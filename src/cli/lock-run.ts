@@ -20,6 +20,7 @@ import type { Lease, LeaseLostError, LeaseState } from '../client/lease/index.js
 import { after } from '../client/requests/after.js'
 import type { Clock } from '../core/util/clock.js'
 import { reason } from '../core/util/errors.js'
+import { wait } from '../core/util/wait.js'
 import type { CliConnection } from './connection.js'
 import { connectionProblems, printMessage } from './connection-messages.js'
 import { EXIT, Failure, rootCause } from './failure.js'
@@ -272,7 +273,7 @@ export class Child {
     try {
       await this.ended
       // After SIGKILL, zombies may remain in the group if nothing reaps them, for example in a container.
-      while (!killed && this.#hasDescendants()) await this.#pause()
+      while (!killed && this.#hasDescendants()) await wait(GROUP_POLL_INTERVAL_MS, this.#port.clock)
     } finally {
       cancel()
     }
@@ -290,10 +291,6 @@ export class Child {
   #kill(signal: NodeJS.Signals | 0): void {
     const { pid } = this.#process
     if (pid !== undefined) process.kill(HAS_GROUPS ? -pid : pid, signal)
-  }
-
-  #pause(): Promise<void> {
-    return new Promise(resolve => this.#port.clock.schedule(GROUP_POLL_INTERVAL_MS, resolve))
   }
 }
 

@@ -3,8 +3,8 @@ import { mkdir, open, readdir, readFile, rename, rm, unlink, writeFile } from 'n
 import { join } from 'node:path'
 import type { StoredWrite, WriteStorage } from '../client/optimistic/index.js'
 import { isError } from '../core/util/built-in-types.js'
-import { checkObject } from '../core/util/check.js'
-import { ArgumentError, formatValue } from '../core/util/errors.js'
+import { checkArgument, checkObject } from '../core/util/check.js'
+import { ArgumentError } from '../core/util/errors.js'
 
 /**
  * Keeps unsent writes in a directory, one file per key. The writes survive the process, and only one of several
@@ -21,8 +21,7 @@ import { ArgumentError, formatValue } from '../core/util/errors.js'
  * ```
  */
 export function fileStorage(directory: string): WriteStorage {
-  if (typeof directory !== 'string' || directory === '')
-    throw new ArgumentError(`Expected the directory to be a path, got \`${formatValue(directory)}\``)
+  checkArgument(typeof directory === 'string' && directory !== '', 'the directory to be a path', directory)
   return {
     load: async key => {
       const files = await filesOf(directory, key)

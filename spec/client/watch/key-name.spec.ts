@@ -71,7 +71,7 @@ describe('toKeyName', () => {
     expect(() => toKeyName(name)).toThrow(
       expect.objectContaining({
         code: 'argument',
-        message: 'Expected the key to have at least one byte, got an empty one',
+        message: 'Expected the key to have at least one byte',
       }),
     )
   })

@@ -1,6 +1,7 @@
 import type { BackoffOptions } from '../../core/util/backoff.js'
 import { isWellFormed, randomBytes, toHex, utf8 } from '../../core/util/bytes.js'
 import {
+  checkArgument,
   checkFlag,
   checkFunction,
   checkOptionNames,
@@ -243,16 +244,13 @@ function settingsOf(options: ClientOptions) {
 
 function checkPacketSize(maxPacketSize: number): void {
   checkPositiveInteger('maxPacketSize', maxPacketSize)
-  if (maxPacketSize <= MAX_PACKET_BYTES) return
-  throw new ArgumentError(`Expected \`maxPacketSize\` to be at most ${MAX_PACKET_BYTES}, got \`${maxPacketSize}\``)
+  checkArgument(maxPacketSize <= MAX_PACKET_BYTES, `\`maxPacketSize\` to be at most ${MAX_PACKET_BYTES}`, maxPacketSize)
 }
 
 // MQTT limits the keep-alive to 16 bits and the session expiry to 32 bits, both in seconds.
 function checkTimes(keepAlive: number, sessionExpiry: number, connectTimeout: number, backoff: BackoffOptions): void {
   checkPositiveInteger('keepAlive', keepAlive)
-  if (keepAlive > MAX_KEEP_ALIVE_MS) {
-    throw new ArgumentError(`Expected \`keepAlive\` to be at most ${MAX_KEEP_ALIVE_MS} ms, got \`${keepAlive}\``)
-  }
+  checkArgument(keepAlive <= MAX_KEEP_ALIVE_MS, `\`keepAlive\` to be at most ${MAX_KEEP_ALIVE_MS} ms`, keepAlive)
   if (sessionExpiry !== 0 && sessionExpiry !== Number.POSITIVE_INFINITY)
     checkPositiveInteger('sessionExpiry', sessionExpiry)
   checkPositiveInteger('connectTimeout', connectTimeout)

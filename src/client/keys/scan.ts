@@ -1,9 +1,8 @@
 import { concatMap, defer, EMPTY, firstValueFrom, map, Observable, of, repeat, tap } from 'rxjs'
-import { isBytes } from '../../core/util/built-in-types.js'
-import { isWellFormed, utf8 } from '../../core/util/bytes.js'
+import { utf8 } from '../../core/util/bytes.js'
 import { checkOptionNames } from '../../core/util/check.js'
-import { AbortError, ArgumentError, formatValue } from '../../core/util/errors.js'
-import { toKeyName } from '../watch/key-name.js'
+import { AbortError } from '../../core/util/errors.js'
+import { checkName, toKeyName } from '../watch/key-name.js'
 import { type Codec, checkCodec } from './codec.js'
 import type { KeyHost } from './host.js'
 import { Key } from './key.js'
@@ -103,15 +102,7 @@ export class Scan<T> extends Observable<Key<T>> implements AsyncIterable<Key<T>>
 export const escapeGlob = (text: string): string => text.replace(/[*?[\]\\^!-]/g, '\\$&')
 
 export function toGlob(glob: string | Uint8Array): Uint8Array {
-  if (typeof glob !== 'string' && !isBytes(glob)) {
-    throw new ArgumentError(
-      `Expected the glob to be a string or a Uint8Array, got \`${formatValue(glob)}\` (${typeof glob})`,
-    )
-  }
-  if (glob.length === 0) throw new ArgumentError('Expected the glob to have at least one byte; `*` matches all keys')
-  if (typeof glob === 'string' && !isWellFormed(glob)) {
-    throw new ArgumentError(`Expected the glob to be well-formed text, got ${JSON.stringify(glob)}`)
-  }
+  checkName('the glob', glob, '; `*` matches all keys')
   return typeof glob === 'string' ? utf8(glob) : new Uint8Array(glob)
 }
 

@@ -1,5 +1,6 @@
 import type { Hlc } from '../../core/hlc/hlc.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument } from '../../core/util/check.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import type { KeyHost } from '../keys/host.js'
 import { checkToken } from '../keys/options.js'
 import { HOST, StoreView } from '../keys/store-view.js'
@@ -25,7 +26,7 @@ export class FencedStore extends StoreView {
  * ```
  */
 export function fenced(store: StoreView, token: Hlc | string): FencedStore {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
+  checkArgument(store instanceof StoreView, 'a store', store)
   // This check is needed because `checkToken` accepts `undefined`.
   if (token === undefined) throw new ArgumentError('Expected a fencing token, got `undefined`')
   const host = store[HOST]

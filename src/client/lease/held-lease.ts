@@ -2,6 +2,7 @@ import { finalize, type Observable, Subscription } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { Clock } from '../../core/util/clock.js'
 import { OutcomeUnknownError } from '../../core/util/errors.js'
+import { Timer } from '../../core/util/timer.js'
 import { type ClaimResult, hasExpired, isTransientError } from './acquire-or-renew.js'
 import type { LeaseLossReason } from './lease-state.js'
 
@@ -34,16 +35,18 @@ export class HeldLease {
   /** Whether a renewal waits for the watch to be live. */
   #isOverdue = false
   #confirmed: ClaimResult
-  #cancelRenewal: () => void
-  #cancelExpiry: () => void
+  readonly #renewal: Timer
+  readonly #expiry: Timer
   #lastError: unknown
 
   constructor(first: ClaimResult, host: HeldLeaseHost) {
     this.token = first.version
     this.#host = host
     this.#confirmed = first
-    this.#cancelExpiry = this.#armExpiry()
-    this.#cancelRenewal = this.#armRenewal(this.#firstRenewalMs)
+    this.#expiry = new Timer(host.clock)
+    this.#renewal = new Timer(host.clock)
+    this.#armExpiry()
+    this.#armRenewal(this.#firstRenewalMs)
   }
 
   get expiresAtMonotonic(): number {
@@ -65,18 +68,17 @@ export class HeldLease {
   }
 
   end(): void {
-    this.#cancelRenewal()
-    this.#cancelExpiry()
+    this.#renewal.cancel()
+    this.#expiry.cancel()
     this.#renewals.unsubscribe()
   }
 
-  #armExpiry(): () => void {
-    const { clock } = this.#host
-    return clock.schedule(this.expiresAtMonotonic - clock.monotonic(), () => this.#lose('expired'))
+  #armExpiry(): void {
+    this.#expiry.set(this.expiresAtMonotonic - this.#host.clock.monotonic(), () => this.#lose('expired'))
   }
 
-  #armRenewal(delayMs = this.#host.renewEvery): () => void {
-    return this.#host.clock.schedule(delayMs, () => this.#renew())
+  #armRenewal(delayMs = this.#host.renewEvery): void {
+    this.#renewal.set(delayMs, () => this.#renew())
   }
 
   /**
@@ -96,13 +98,12 @@ export class HeldLease {
       return
     }
     this.#isOverdue = true
-    this.#cancelRenewal = this.#armRenewal()
+    this.#armRenewal()
   }
 
   #claim(): void {
     this.#isOverdue = false
-    this.#cancelRenewal()
-    this.#cancelRenewal = this.#armRenewal()
+    this.#armRenewal()
     this.#inFlight++
     const renewal = this.#host
       .claim()
@@ -126,8 +127,7 @@ export class HeldLease {
     this.#lastError = undefined
     this.#isOutcomeUnknown = false
     if (!isLonger) return
-    this.#cancelExpiry()
-    this.#cancelExpiry = this.#armExpiry()
+    this.#armExpiry()
     this.#host.renewed()
   }
 

@@ -4,6 +4,7 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { backoff } from '../../core/util/backoff.js'
 import { ClosedError } from '../../core/util/errors.js'
+import { Timer } from '../../core/util/timer.js'
 import type { ClientHost } from '../connect/client.js'
 import { bytes } from '../keys/codec.js'
 import { Key } from '../keys/key.js'
@@ -41,7 +42,7 @@ export class LeaseCandidate {
   readonly #acquireBackoff: AcquireBackoff
   #heldLease: HeldLease | undefined
   #request = Subscription.EMPTY
-  #cancelRetry: () => void = () => undefined
+  readonly #retry: Timer
   #observed: ObservedLock | undefined
   #freshness: Freshness['state'] = 'connecting'
   #awaitedHolder: string | undefined
@@ -52,6 +53,7 @@ export class LeaseCandidate {
     this.#key = key
     this.#settings = settings
     this.#host = host
+    this.#retry = new Timer(host.clock)
     this.#subscriber = subscriber
     this.#acquireBackoff = new AcquireBackoff(settings.duration)
     this.#holder = settings.holder ?? uniqueHolder(host.clientId)
@@ -88,7 +90,7 @@ export class LeaseCandidate {
   }
 
   #acquire(): void {
-    this.#cancelRetry()
+    this.#retry.cancel()
     this.#request.unsubscribe()
     this.#mustRelease = true
     this.#request = this.#claim().subscribe({
@@ -197,8 +199,7 @@ export class LeaseCandidate {
   }
 
   #acquireAfter(delayMs: number): void {
-    this.#cancelRetry()
-    this.#cancelRetry = this.#host.clock.schedule(delayMs, () => this.#acquire())
+    this.#retry.set(delayMs, () => this.#acquire())
   }
 
   #emitHeld({ token, expiresAtMonotonic }: HeldLease): void {
@@ -236,7 +237,7 @@ export class LeaseCandidate {
 
   #stop(): void {
     this.#host.closeHooks.delete(this.#closeHook)
-    this.#cancelRetry()
+    this.#retry.cancel()
     this.#request.unsubscribe()
     this.#heldLease?.end()
     this.#heldLease = undefined

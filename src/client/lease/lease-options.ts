@@ -1,11 +1,12 @@
 import { isWellFormed, randomBytes, toHex } from '../../core/util/bytes.js'
 import {
+  checkArgument,
   checkOptionNames,
   checkPositiveInteger,
   type ForeignOptionNames,
   type OptionNames,
 } from '../../core/util/check.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { ArgumentError } from '../../core/util/errors.js'
 
 /** Options of {@link lease}. */
 export interface LeaseOptions {
@@ -56,8 +57,9 @@ export function checkLeaseOptions(options: LeaseOptions): LeaseSettings {
 export const uniqueHolder = (clientId: string): string => `${clientId}/${toHex(randomBytes(8)).toLowerCase()}`
 
 function checkHolder(holder: string): void {
-  if (typeof holder === 'string' && holder !== '' && isWellFormed(holder)) return
-  throw new ArgumentError(
-    `Expected \`holder\` to be a text of at least one character, got \`${formatValue(holder)}\` (${typeof holder})`,
+  checkArgument(
+    typeof holder === 'string' && holder !== '' && isWellFormed(holder),
+    '`holder` to be a text of at least one character',
+    holder,
   )
 }

@@ -1,8 +1,8 @@
 import { distinctUntilChanged, map, Observable, of, switchMap } from 'rxjs'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { StoreRequest } from '../../core/util/awaitable.js'
-import { checkOptionNames } from '../../core/util/check.js'
-import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
+import { checkArgument, checkOptionNames } from '../../core/util/check.js'
+import { ArgumentError, ClosedError } from '../../core/util/errors.js'
 import { type ClientHost, StateStore } from '../connect/client.js'
 import { bytes } from '../keys/codec.js'
 import { ABORT_NAMES, type AbortOptions, abortable, checkSignal } from '../keys/options.js'
@@ -109,8 +109,7 @@ const acquired = ({ version, expiry }: ClaimResult, holder: string): Acquisition
  * ```
  */
 export function lease(store: StateStore, name: string | Uint8Array, options: LeaseOptions): Lease {
-  if (!(store instanceof StateStore))
-    throw new ArgumentError(`Expected a store of \`connect\`, got \`${formatValue(store)}\``)
+  checkArgument(store instanceof StateStore, 'a store of `connect`', store)
   if (options === undefined)
     throw new ArgumentError('Expected the duration of the lease, such as `lease(store, name, { duration: 10_000 })`')
   return new Lease(toKeyName(name), options, store[HOST])
@@ -129,7 +128,7 @@ export function lease(store: StateStore, name: string | Uint8Array, options: Lea
  * ```
  */
 export function watchHolder(store: StoreView, name: string | Uint8Array): Observable<string | undefined> {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
+  checkArgument(store instanceof StoreView, 'a store', store)
   const key = toKeyName(name)
   return store.key(name, bytes).entries$.pipe(
     map(({ value }) => value && holderOf(key, value)),

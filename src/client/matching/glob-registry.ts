@@ -1,10 +1,8 @@
-import { defer, retry, Subscription, throwError } from 'rxjs'
-import { backoff } from '../../core/util/backoff.js'
+import { defer, Subscription } from 'rxjs'
 import { toHex } from '../../core/util/bytes.js'
 import type { StateStoreError } from '../../core/util/errors.js'
-import { isPermanentError } from '../../core/util/transient-errors.js'
-import { after } from '../requests/after.js'
 import { DelayedTeardown } from '../watch/delayed-teardown.js'
+import { retryWithBackoff } from '../watch/retry-with-backoff.js'
 import type {
   GlobObserver,
   KeyWatches,
@@ -134,13 +132,7 @@ class GlobUnregistrations {
     const { store, timeout, clock } = this.#options
     const id = toHex(glob)
     const stop = defer(() => store.notifyGlob(glob, true, timeout)).pipe(
-      retry({
-        delay: (error, attempt) => {
-          if (isPermanentError(error) || attempt === MAX_STOP_ATTEMPTS) return throwError(() => error)
-          this.#report(error)
-          return after(backoff(attempt), clock)
-        },
-      }),
+      retryWithBackoff(clock, this.#report, (_, attempt) => attempt === MAX_STOP_ATTEMPTS),
     )
     this.cancel(id)
     const subscription = new Subscription()

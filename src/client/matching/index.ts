@@ -1,8 +1,7 @@
 import { Observable, type Subscriber } from 'rxjs'
 import type { KeyName } from '../../core/protocol/commands.js'
 import { toHex } from '../../core/util/bytes.js'
-import { checkOptionNames, checkPositiveInteger, type OptionNames } from '../../core/util/check.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument, checkOptionNames, checkPositiveInteger, type OptionNames } from '../../core/util/check.js'
 import { type Codec, checkCodec } from '../keys/codec.js'
 import type { KeyHost } from '../keys/host.js'
 import { copyDelayMs, uniqueName } from '../keys/map-name.js'
@@ -159,6 +158,6 @@ export function matching<T>(
   codec: Codec<T>,
   options: MatchingOptions = {},
 ): Matching<T> {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
+  checkArgument(store instanceof StoreView, 'a store', store)
   return new Matching(glob, codec, options, store[HOST])
 }

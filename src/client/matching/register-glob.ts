@@ -8,7 +8,6 @@ import {
   type Observable,
   of,
   repeat,
-  retry,
   startWith,
   switchMap,
   tap,
@@ -19,6 +18,7 @@ import { backoff } from '../../core/util/backoff.js'
 import type { ErrorCode, StateStoreError } from '../../core/util/errors.js'
 import { isPermanentError } from '../../core/util/transient-errors.js'
 import { after } from '../requests/after.js'
+import { retryWithBackoff } from '../watch/retry-with-backoff.js'
 import type { RegistryOptions } from '../watch/shared-registration.js'
 
 interface GlobEvents {
@@ -54,11 +54,7 @@ export function registerGlob(
   { store, timeout, clock, verifyEvery }: RegistryOptions,
   events: GlobEvents,
 ): Observable<never> {
-  const retryOrFail = (error: StateStoreError, attempt: number, isFinal: boolean): Observable<undefined> => {
-    if (isFinal || isPermanentError(error)) return throwError(() => error)
-    events.report(error)
-    return after(backoff(attempt), clock)
-  }
+  const report = (error: StateStoreError): void => events.report(error)
   let isUnknown = true
   const register = (retriesForever: boolean): Observable<RegistrationResult> =>
     defer(() => store.notifyGlob(glob, false, timeout)).pipe(
@@ -67,13 +63,10 @@ export function registerGlob(
         events.registered(position)
         return 'registered'
       }),
-      retry({
-        delay: (error, attempt) => {
-          const isFull = error.code === 'quota-exceeded'
-          isUnknown &&= isFull || UNSUPPORTED.includes(error.code)
-          const shouldFallBack = !retriesForever && (isFull || attempt >= MAX_ATTEMPTS)
-          return retryOrFail(error, attempt, shouldFallBack || UNSUPPORTED.includes(error.code))
-        },
+      retryWithBackoff(clock, report, ({ code }, attempt) => {
+        const [isFull, isUnsupported] = [code === 'quota-exceeded', UNSUPPORTED.includes(code)]
+        isUnknown &&= isFull || isUnsupported
+        return isUnsupported || (!retriesForever && (isFull || attempt >= MAX_ATTEMPTS))
       }),
       catchError(error => {
         if (isPermanentError(error)) return throwError(() => error)
@@ -88,12 +81,12 @@ export function registerGlob(
   const scan$ = defer(() => store.scan(glob, undefined, timeout)).pipe(
     expand(({ token }) => (token === undefined ? EMPTY : store.scan(glob, token, timeout))),
     tap({ next: ({ keys }) => events.found(keys), complete: () => events.listed() }),
-    retry({
-      resetOnSuccess: true,
-      // After a restart the store does not know the token; the second `syntax-error` concerns the glob itself.
-      delay: (error, attempt) =>
-        retryOrFail(error, attempt, error.code === 'unknown-command' || (error.code === 'syntax-error' && attempt > 1)),
-    }),
+    // After a restart the store does not know the token; the second `syntax-error` concerns the glob itself.
+    retryWithBackoff(
+      clock,
+      report,
+      ({ code }, attempt) => code === 'unknown-command' || (code === 'syntax-error' && attempt > 1),
+    ),
   )
   const scans$ = scan$.pipe(repeat({ delay: () => after(events.scanInterval(), clock) }))
   // An attached store may restart without closing this connection.

@@ -111,13 +111,9 @@ function accept(
 }
 
 function isSame(known: StoreValue, bytes: Uint8Array | undefined, version: Hlc | undefined): boolean {
-  if (known.version === undefined || version === undefined)
-    return known.version === version && isSameValue(known.bytes, bytes)
-  return known.version.compareTo(version) === 0 && isSameValue(known.bytes, bytes)
+  const isSameVersion = known.version && version ? known.version.compareTo(version) === 0 : known.version === version
+  return isSameVersion && sameBytes(known.bytes, bytes)
 }
-
-export const isSameValue = (one: Uint8Array | undefined, other: Uint8Array | undefined): boolean =>
-  one === undefined || other === undefined ? one === other : sameBytes(one, other)
 
 const isOlder = (version: Hlc | undefined, than: Hlc | undefined): boolean =>
   version !== undefined && than !== undefined && version.compareTo(than) < 0

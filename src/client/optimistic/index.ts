@@ -1,6 +1,6 @@
 import { distinctUntilChanged, filter, map, type Observable } from 'rxjs'
 import { Awaitable } from '../../core/util/awaitable.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument } from '../../core/util/check.js'
 import { hasSameContent } from '../../core/util/same-content.js'
 import type { Key } from '../keys/key.js'
 import { SOURCE } from '../keys/source.js'
@@ -97,7 +97,6 @@ export class Optimistic<T> {
  * ```
  */
 export function optimistic<T>(key: Key<T>, options: OptimisticOptions<T> = {}): Optimistic<T> {
-  if (Object(key) !== key || key[SOURCE] === undefined)
-    throw new ArgumentError(`Expected a key of a store, got \`${formatValue(key)}\` (${typeof key})`)
+  checkArgument(Object(key) === key && key[SOURCE] !== undefined, 'a key of a store', key)
   return new Optimistic(key, options)
 }

@@ -1,13 +1,14 @@
 import type { Unsubscribable } from 'rxjs'
+import { sameBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { StateStoreError } from '../../core/util/errors.js'
+import { Timer } from '../../core/util/timer.js'
 import { isPermanentError } from '../../core/util/transient-errors.js'
 import type { KeySource } from '../keys/source.js'
 import type { ReadResult } from '../requests/commands.js'
 import {
   applyObservation,
   type ConfirmedState,
-  isSameValue,
   type Observation,
   type Position,
   UNKNOWN_STATE,
@@ -32,9 +33,8 @@ export class KeyTracker<T> {
   readonly #listener: KeyTrackerListener<T>
   readonly #keyReader: KeyReader
   readonly #unresolvedWrite: UnresolvedWrite<T>
-  readonly #clock: Clock
+  readonly #echo: Timer
   #confirmedState = UNKNOWN_STATE
-  #echo: (() => void) | undefined
   /** The unresolved write that the last write replaced. */
   #forgotten: Pick<UnresolvedWrite<T>, 'write' | 'error'> | undefined
   needsRead = false
@@ -42,8 +42,9 @@ export class KeyTracker<T> {
   constructor(source: KeySource<T>, timeout: number, listener: KeyTrackerListener<T>) {
     this.#listener = listener
     this.#keyReader = new KeyReader(source, timeout, () => this.#startRead())
-    this.#clock = source.host.registry.clock
-    this.#unresolvedWrite = new UnresolvedWrite(this.#clock, timeout, () => this.#keyReader.requestRead())
+    const { clock } = source.host.registry
+    this.#echo = new Timer(clock)
+    this.#unresolvedWrite = new UnresolvedWrite(clock, timeout, () => this.#keyReader.requestRead())
   }
 
   get confirmed(): ConfirmedState {
@@ -130,12 +131,12 @@ export class KeyTracker<T> {
    * the key missing, it does not emit earlier values, which this view may show.
    */
   #scheduleEchoRead(isDue: boolean, pause: number): void {
-    this.#echo?.()
-    if (!isDue) return
-    this.#echo = this.#clock.schedule(pause, () => {
-      this.#scheduleEchoRead(true, Math.min(2 * pause, MAX_ECHO_TIMEOUT_MS))
-      this.#keyReader.requestRead()
-    })
+    this.#echo.cancel()
+    if (isDue)
+      this.#echo.set(pause, () => {
+        this.#scheduleEchoRead(true, Math.min(2 * pause, MAX_ECHO_TIMEOUT_MS))
+        this.#keyReader.requestRead()
+      })
   }
 
   #startRead(): (reading: ReadResult) => void {
@@ -177,24 +178,23 @@ function resolveOutcome(
 ): WriteOutcome | undefined {
   const { known, changeCount } = state
   const hasChanged = sentPosition !== undefined && changeCount > sentPosition.changeCount
-  if ((hasChanged || isExpired) && isSameValue(known?.bytes, bytes)) return 'written'
+  if ((hasChanged || isExpired) && sameBytes(known?.bytes, bytes)) return 'written'
   if (hasChanged && (isExpired || (known?.epoch ?? 0) > sentPosition.epoch)) return 'overtaken'
   return isExpired ? 'not written' : undefined
 }
 
 /** A sent write with unknown outcome or position: its response was lost, or arrived too late to be ordered. */
 class UnresolvedWrite<T> {
-  readonly #clock: Clock
+  readonly #expiry: Timer
   readonly #timeout: number
   readonly #onExpired: () => void
   #userWrite: UserWrite<T> | undefined
   #error: StateStoreError | undefined
-  #cancel: (() => void) | undefined
   #isExpired = false
 
   /** @param onExpired - called once the write has expired, when a read can decide */
   constructor(clock: Clock, timeout: number, onExpired: () => void) {
-    this.#clock = clock
+    this.#expiry = new Timer(clock)
     this.#timeout = timeout
     this.#onExpired = onExpired
   }
@@ -225,20 +225,20 @@ class UnresolvedWrite<T> {
    * after at most the timeout.
    */
   setConnected(isConnected: boolean): void {
-    this.#cancel?.()
+    this.#expiry.cancel()
     this.#isExpired = false
     if (isConnected && this.#error) this.#startExpiry(this.#timeout + EXPIRY_ROUNDING_MS)
   }
 
   end(): void {
-    this.#cancel?.()
+    this.#expiry.cancel()
     this.#userWrite = undefined
     this.#error = undefined
     this.#isExpired = false
   }
 
   #startExpiry(delay: number): void {
-    this.#cancel = this.#clock.schedule(delay, () => {
+    this.#expiry.set(delay, () => {
       this.#isExpired = true
       this.#onExpired()
     })
@@ -255,10 +255,11 @@ class KeyReader {
   #isRequested = false
   #isConnected = false
   #request: Unsubscribable | undefined
-  #cancelRetry: (() => void) | undefined
+  readonly #retry: Timer
 
   constructor(source: KeySource<unknown>, timeout: number, startRead: () => (reading: ReadResult) => void) {
     this.#source = source
+    this.#retry = new Timer(source.host.registry.clock)
     this.#timeout = timeout
     this.#startRead = startRead
   }
@@ -297,7 +298,7 @@ class KeyReader {
     const { registry } = this.#source.host
     // A permanent error also ends the watch, and this reader with it.
     if (!isPermanentError(error))
-      this.#cancelRetry = registry.clock.schedule(READ_RETRY_DELAY_MS, () => {
+      this.#retry.set(READ_RETRY_DELAY_MS, () => {
         if (this.#isConnected && this.#isRequested) this.#send()
       })
     // Reported last, because the callback may stop the reader.
@@ -306,8 +307,7 @@ class KeyReader {
 
   #cancel(): void {
     this.#request?.unsubscribe()
-    this.#cancelRetry?.()
     this.#request = undefined
-    this.#cancelRetry = undefined
+    this.#retry.cancel()
   }
 }

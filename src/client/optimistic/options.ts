@@ -1,5 +1,6 @@
 import type { ObservableInput } from 'rxjs'
 import {
+  checkArgument,
   checkFlag,
   checkFunction,
   checkHas,
@@ -8,7 +9,7 @@ import {
   type ForeignOptionNames,
   type OptionNames,
 } from '../../core/util/check.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import type { WriteStorage } from './write-storage.js'
 
 /**
@@ -90,14 +91,12 @@ const DEFAULT_MAX_AGE_MS = 60_000
 export function checkOptions<T>(options: OptimisticOptions<T>, timeout: number): OptimisticSettings<T> {
   checkOptionNames('optimistic', options, OPTION_NAMES, ALIASES)
   const { conflict = 'last', offline, maxAge, ask, storage, expiresIn, persist } = options
-  if (typeof conflict !== 'function' && !CONFLICTS.includes(conflict))
-    throw new ArgumentError(
-      `Expected \`conflict\` to be 'last', 'refuse' or a function, got \`${formatValue(conflict)}\``,
-    )
-  if (!POLICIES.includes(offline))
-    throw new ArgumentError(
-      `Expected \`offline\` to be 'drop', 'latest', 'ask' or 'cas', got \`${formatValue(offline)}\``,
-    )
+  checkArgument(
+    typeof conflict === 'function' || CONFLICTS.includes(conflict),
+    "`conflict` to be 'last', 'refuse' or a function",
+    conflict,
+  )
+  checkArgument(POLICIES.includes(offline), "`offline` to be 'drop', 'latest', 'ask' or 'cas'", offline)
   for (const [name, value] of Object.entries({ maxAge, timeout: options.timeout, expiresIn }))
     if (value !== undefined) checkPositiveInteger(name, value)
   if (persist !== undefined) checkFlag('persist', persist)

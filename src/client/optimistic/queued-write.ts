@@ -1,6 +1,7 @@
 import { defaultIfEmpty, defer, map, type Observable, type Subscription, take } from 'rxjs'
 import type { Clock } from '../../core/util/clock.js'
 import { reason, StateStoreError } from '../../core/util/errors.js'
+import { Timer } from '../../core/util/timer.js'
 import type { KeySource } from '../keys/source.js'
 import { OfflineError, offlineTimeout } from './errors.js'
 import { canWait, type LateWrite, maxAgeOf, type OptimisticSettings } from './options.js'
@@ -39,7 +40,7 @@ export class QueuedWrite<T> {
   #userWrite: UserWrite<T> | undefined
   /** The previous write, if the storage still has it. */
   #replaced: UserWrite<T> | undefined
-  #expiry: (() => void) | undefined
+  readonly #expiry: Timer
   #approval: Subscription | undefined
   #isClaiming = false
   #usage: Usage | undefined
@@ -47,6 +48,7 @@ export class QueuedWrite<T> {
   constructor(source: KeySource<T>, settings: OptimisticSettings<T>, listener: QueuedWriteListener<T>) {
     this.#source = source
     this.#settings = settings
+    this.#expiry = new Timer(source.host.registry.clock)
     this.#listener = listener
     this.#writeStorageQueue = new WriteStorageQueue(settings.storage, source)
   }
@@ -220,9 +222,7 @@ export class QueuedWrite<T> {
   }
 
   #startTimer(write: UserWrite<T>): void {
-    this.#expiry?.()
-    const remainingMs = maxAgeOf(this.#settings, write) - write.age(this.#clock)
-    this.#expiry = this.#clock.schedule(Math.max(0, remainingMs), () => this.#listener.retry())
+    this.#expiry.set(maxAgeOf(this.#settings, write) - write.age(this.#clock), () => this.#listener.retry())
   }
 
   #refuse(write: UserWrite<T>, error: StateStoreError): void {
@@ -245,7 +245,7 @@ export class QueuedWrite<T> {
 
   #clear(): void {
     this.#userWrite = undefined
-    this.#expiry?.()
+    this.#expiry.cancel()
     this.cancelApproval()
   }
 

@@ -52,7 +52,7 @@ export class StateBuilder<T> {
     const bytes = known?.bytes
     if (bytes === undefined) return NOTHING
     if (bytes === this.#bytes) return this.#decoded
-    const isDecoded = this.#bytes && this.#decoded.error === undefined && sameBytes(bytes, this.#bytes)
+    const isDecoded = this.#decoded.error === undefined && sameBytes(bytes, this.#bytes)
     this.#bytes = bytes
     // A written value may return as different bytes with the same content, so the decoded object is kept.
     if (isDecoded) return this.#decoded

@@ -1,11 +1,12 @@
 import type { Unsubscribable } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
 import type { SetCondition } from '../../core/protocol/commands.js'
+import { sameBytes } from '../../core/util/bytes.js'
 import { ArgumentError, DecodeError, type ErrorCode, reason, StateStoreError } from '../../core/util/errors.js'
 import { encodeFor } from '../keys/codec.js'
 import type { KeySource } from '../keys/source.js'
 import type { WriteResult } from '../requests/commands.js'
-import { isSameValue, type Position, type StoreValue } from './confirmed-state.js'
+import type { Position, StoreValue } from './confirmed-state.js'
 import { ConflictError, OfflineError } from './errors.js'
 import { canWait, type Merge, type OptimisticSettings } from './options.js'
 import type { Seen, UserWrite } from './user-write.js'
@@ -199,7 +200,7 @@ export function mergeValue<T>(
   known: Seen | undefined,
   decode: (of: Seen | undefined) => T | undefined,
 ): T {
-  if (isSameValue(base, known?.bytes)) return value
+  if (sameBytes(base, known?.bytes)) return value
   try {
     return merge(value, decode(known), decode({ bytes: base, version: undefined }))
   } catch (cause) {

@@ -1,13 +1,8 @@
 import { useMemo } from 'react'
 import type { KeyName } from '../../core/protocol/commands.js'
+import { checkArgument } from '../../core/util/check.js'
 import { afterIo } from '../../core/util/clock.js'
-import {
-  ArgumentError,
-  ClosedError,
-  type DecodeError,
-  formatValue,
-  type StateStoreError,
-} from '../../core/util/errors.js'
+import { ClosedError, type DecodeError, type StateStoreError } from '../../core/util/errors.js'
 import type { KeyHost } from '../keys/host.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
@@ -116,8 +111,7 @@ function decodeAndReport<T>(source: KeySource<T>, raw: RawEntry): Entry<T> {
 function sourceOf<T>(key: Key<T> | undefined): KeySource<T> | undefined {
   if (key === undefined) return undefined
   const source = Object(key) === key ? key[SOURCE] : undefined
-  if (source === undefined)
-    throw new ArgumentError(`Expected a key of a store, got \`${formatValue(key)}\` (${typeof key})`)
+  checkArgument(source !== undefined, 'a key of a store', key)
   return source
 }
 

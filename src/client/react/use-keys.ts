@@ -1,7 +1,8 @@
 import { useMemo, useRef } from 'react'
 import { defer, distinctUntilChanged, filter, map, merge, NEVER, Observable, pairwise, startWith, tap } from 'rxjs'
+import { checkArgument } from '../../core/util/check.js'
 import { afterIo } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, formatValue, type StateStoreError } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError, type StateStoreError } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { copyDelayMs, uniqueName } from '../keys/map-name.js'
@@ -58,9 +59,11 @@ function sourceIdentity<T>(source: KeysSource<T> | undefined): readonly unknown[
     const [registry, glob, terms, codec] = source[GLOB]
     return [registry, glob, terms, identityOf(codec)]
   }
-  if (!Array.isArray(source) || !source.every(key => Object(key) === key && SOURCE in key)) {
-    throw new ArgumentError(`Expected \`matching(store, glob)\` or an array of keys, got \`${formatValue(source)}\``)
-  }
+  checkArgument(
+    Array.isArray(source) && source.every(key => Object(key) === key && SOURCE in key),
+    '`matching(store, glob)` or an array of keys',
+    source,
+  )
   return source.flatMap(({ [SOURCE]: { key, host, codec } }) => [host.registry, key.id, identityOf(codec)])
 }
 

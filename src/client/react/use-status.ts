@@ -1,5 +1,5 @@
 import { useMemo, useSyncExternalStore } from 'react'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument } from '../../core/util/check.js'
 import type { StateStore, Status } from '../connect/client.js'
 
 /**
@@ -20,8 +20,7 @@ type ExternalStore = readonly [subscribe: (onChange: () => void) => () => void, 
 
 function externalStore(store: StateStore | undefined): ExternalStore {
   if (store === undefined) return [() => () => undefined, connecting]
-  if (typeof store?.status$?.subscribe !== 'function')
-    throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
+  checkArgument(typeof store?.status$?.subscribe === 'function', 'a store', store)
   const subscribe = (onChange: () => void): (() => void) => {
     const subscription = store.status$.subscribe(onChange)
     return () => subscription.unsubscribe()

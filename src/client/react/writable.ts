@@ -1,8 +1,9 @@
 'use client'
 
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
+import { checkArgument } from '../../core/util/check.js'
 import { afterIo } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, formatValue, type StateStoreError } from '../../core/util/errors.js'
+import { ClosedError, type StateStoreError } from '../../core/util/errors.js'
 import { identityOf } from '../keys/json.js'
 import type { Key } from '../keys/key.js'
 import { SOURCE } from '../keys/source.js'
@@ -92,8 +93,7 @@ function withLatestCallbacks<T>(options: OptimisticOptions<T>, latest: Latest<T>
 
 function sourceOf<T>(key: Key<T>): Key<T>[typeof SOURCE] {
   const source = Object(key) === key ? key[SOURCE] : undefined
-  if (source === undefined)
-    throw new ArgumentError(`Expected a key of a store, got \`${formatValue(key)}\` (${typeof key})`)
+  checkArgument(source !== undefined, 'a key of a store', key)
   return source
 }
 

@@ -1,7 +1,8 @@
 import { BehaviorSubject, type Observable, Subject } from 'rxjs'
 import { randomBytes, toHex } from '../../core/util/bytes.js'
+import { checkArgument } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
+import type { StateStoreError } from '../../core/util/errors.js'
 import { validateUrls } from '../connect/connect.js'
 import { StoreView } from '../keys/store-view.js'
 import { backoffStrategy } from '../session/connection-manager.js'
@@ -95,7 +96,7 @@ export class RetainedSync implements AsyncDisposable {
  * ```
  */
 export function retained(store: StoreView, from: string | readonly string[], options: RetainedOptions): RetainedSync {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
+  checkArgument(store instanceof StoreView, 'a store', store)
   const urls = validateUrls(from)
   const settings = toSettings(options)
   const { clientId = `rx-statestore-retained-${toHex(randomBytes(4)).toLowerCase()}`, connection } = settings

@@ -1,5 +1,5 @@
-import { checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
-import { ArgumentError, formatValue, type StateStoreError } from '../../core/util/errors.js'
+import { checkArgument, checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
+import { ArgumentError, type StateStoreError } from '../../core/util/errors.js'
 import type { ConnectOptions } from '../connect/connect.js'
 import { type Pattern, parsePattern } from './pattern.js'
 
@@ -78,10 +78,7 @@ export function toSettings(options: RetainedOptions): RetainedSettings {
     clientId,
     connection,
   })
-  if (!DIRECTIONS.includes(direction))
-    throw new ArgumentError(
-      `Expected \`direction\` to be one of ${DIRECTIONS.join(', ')}, got \`${formatValue(direction)}\``,
-    )
+  checkArgument(DIRECTIONS.includes(direction), `\`direction\` to be one of ${DIRECTIONS.join(', ')}`, direction)
   if (expiresIn !== undefined) checkPositiveInteger('expiresIn', expiresIn)
   if (expiresIn !== undefined && direction === 'to-topics')
     throw new ArgumentError('`expiresIn` applies to written keys, and `to-topics` writes none')

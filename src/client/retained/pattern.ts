@@ -1,4 +1,5 @@
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument } from '../../core/util/check.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import { escapeGlob } from '../keys/scan.js'
 
 export interface Pattern {
@@ -59,12 +60,8 @@ function parseWildcards(filter: string): string[] {
   const isValid = levels.every(
     (level, at) => !FORBIDDEN_CHARACTERS.test(level) || isWildcard(level, at === levels.length - 1),
   )
-  if (!filter || !isValid)
-    throw new ArgumentError(
-      `Expected \`topic\` to be a topic filter such as plant/+/temp or plant/#, got \`${formatValue(filter)}\``,
-    )
-  if (RESERVED_TOPICS.test(filter))
-    throw new ArgumentError(`Expected \`topic\` to match only your own topics, got \`${filter}\``)
+  checkArgument(Boolean(filter) && isValid, '`topic` to be a topic filter such as plant/+/temp or plant/#', filter)
+  checkArgument(!RESERVED_TOPICS.test(filter), '`topic` to match only your own topics', filter)
   let plus = 0
   return levels.flatMap(level => (level === '+' ? String(++plus) : level === '#' ? '#' : []))
 }
@@ -78,8 +75,7 @@ interface Part {
 }
 
 function parseParts(key: string, wildcards: readonly string[]): Part[] {
-  if (typeof key !== 'string' || key === '')
-    throw new ArgumentError(`Expected \`keys\` to be a text, got \`${formatValue(key)}\``)
+  checkArgument(typeof key === 'string' && key !== '', '`keys` to be a text', key)
   const pieces = key.split(PLACEHOLDER)
   const names = pieces.filter((_, at) => at % 2 === 1)
   const isValid = names.length === wildcards.length && wildcards.every(name => names.includes(name))
@@ -91,8 +87,11 @@ function parseParts(key: string, wildcards: readonly string[]): Part[] {
     )
   }
   // Levels contain no slash, so a slash between placeholders keeps keys unambiguous.
-  if (pieces.some((piece, at) => at % 2 === 0 && at > 0 && at < pieces.length - 1 && !piece.includes('/')))
-    throw new ArgumentError(`Expected \`keys\` to have a / between two placeholders, got \`${key}\``)
+  checkArgument(
+    !pieces.some((piece, at) => at % 2 === 0 && at > 0 && at < pieces.length - 1 && !piece.includes('/')),
+    '`keys` to have a / between two placeholders',
+    key,
+  )
   return pieces.flatMap((piece, at) => {
     if (at % 2 === 1) return { name: piece }
     return piece === '' ? [] : { literal: piece, pattern: escapeRegExp(piece) }

@@ -1,7 +1,7 @@
 import { defer, type Observable, Subscription } from 'rxjs'
-import { backoff } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
+import { Timer } from '../../core/util/timer.js'
 
 /** A repeated transfer of the latest value of one pair. */
 export class SyncTask {
@@ -38,19 +38,17 @@ const MAX_RUNNING = 64
  * completed task allows one more, so that a task that causes stops ends up running alone.
  */
 export class SyncQueue {
-  readonly #clock: Clock
+  readonly #retry: Timer
   readonly #shouldRetry: (error: unknown, isFirst: boolean) => boolean
   #queued = new Fifo<SyncTask>()
   readonly #running = new Map<SyncTask, Subscription>()
   #isStarted = false
   #isDispatching = false
-  #failures = 0
   #window = MAX_RUNNING
-  #cancel: (() => void) | undefined
 
   /** @param shouldRetry - returns whether to retry after an error; `isFirst` unless the queue is already paused */
   constructor(clock: Clock, shouldRetry: (error: unknown, isFirst: boolean) => boolean) {
-    this.#clock = clock
+    this.#retry = new Timer(clock)
     this.#shouldRetry = shouldRetry
   }
 
@@ -70,8 +68,7 @@ export class SyncQueue {
 
   stop(cause?: unknown): void {
     this.#isStarted = false
-    this.#cancel?.()
-    this.#cancel = undefined
+    this.#retry.cancel()
     const running = Array.from(this.#running)
     if (running.length === 0) return
     const later = this.#queued
@@ -96,7 +93,7 @@ export class SyncQueue {
   }
 
   #nextTask(): SyncTask | undefined {
-    const isOpen = this.#isStarted && this.#cancel === undefined && this.#running.size < this.#window
+    const isOpen = this.#isStarted && !this.#retry.isSet && this.#running.size < this.#window
     return isOpen ? this.#queued.shift() : undefined
   }
 
@@ -112,11 +109,13 @@ export class SyncQueue {
         error: error => {
           this.#growWindow()
           const hasNewer = this.#finish(task)
-          if (this.#shouldRetry(error, this.#cancel === undefined)) this.#retryLater(task)
-          else this.#onDone(task, hasNewer)
+          if (this.#shouldRetry(error, !this.#retry.isSet)) {
+            this.#retry.retry(() => this.#dispatch())
+            this.enqueue(task)
+          } else this.#onDone(task, hasNewer)
         },
         complete: () => {
-          this.#failures = 0
+          this.#retry.reset()
           this.#growWindow()
           this.#onDone(task, this.#finish(task))
         },
@@ -140,16 +139,5 @@ export class SyncQueue {
     task.isRunning = false
     task.hasNewer = false
     return hasNewer
-  }
-
-  #retryLater(task: SyncTask): void {
-    const isFirst = this.#cancel === undefined
-    // Tasks that fail together are counted as one failure.
-    if (isFirst)
-      this.#cancel = this.#clock.schedule(backoff(++this.#failures), () => {
-        this.#cancel = undefined
-        this.#dispatch()
-      })
-    this.enqueue(task)
   }
 }

@@ -9,9 +9,6 @@ import { SyncTask } from './sync-queue.js'
 /** The value of a topic or key; `undefined` if there is none. */
 export type Value = Uint8Array | undefined
 
-export const isSameValue = (one: Value, other: Value): boolean =>
-  one === other || (one !== undefined && other !== undefined && sameBytes(one, other))
-
 export const laterVersion = (one: Hlc | undefined, other: Hlc | undefined): Hlc | undefined =>
   one && other && one.compareTo(other) > 0 ? one : (other ?? one)
 
@@ -131,7 +128,7 @@ export class TopicKeyPairs {
   tryStore(pair: TopicKeyPair, side: 'topicValue' | 'keyValue', value: Value): boolean {
     const other = side === 'topicValue' ? pair.keyValue : pair.topicValue
     // Equal bytes are stored once.
-    const stored = isSameValue(value, other) ? other : value
+    const stored = sameBytes(value, other) ? other : value
     const growth = bytesOf(stored, other) - bytesOf(pair[side], other)
     if (growth > 0 && this.#bytes + growth > MAX_BYTES) {
       this.#actions.onError(new OverflowError(`The sync's memory, at topic ${JSON.stringify(pair.topic)},`, MAX_BYTES))

@@ -1,5 +1,6 @@
 import { defer, EMPTY, type Observable, type Subscription, tap } from 'rxjs'
 import type { Hlc } from '../../core/hlc/hlc.js'
+import { sameBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, ConnectionLostError, reason, StateStoreError } from '../../core/util/errors.js'
 import { isTransient } from '../../core/util/transient-errors.js'
@@ -12,7 +13,7 @@ import type { Entry } from '../watch/watch-state.js'
 import type { RetainedSettings, RetainedStats, RetainedStatus } from './options.js'
 import { SyncQueue } from './sync-queue.js'
 import { TopicClient } from './topic-client.js'
-import { isSameValue, laterVersion, type TopicKeyPair, TopicKeyPairs } from './topic-key-pair.js'
+import { laterVersion, type TopicKeyPair, TopicKeyPairs } from './topic-key-pair.js'
 
 const EMPTY_PAYLOAD = new Uint8Array()
 /** Number of consecutive disconnects after which the only message in flight is considered the cause. */
@@ -94,7 +95,7 @@ export class TopicKeySync {
     // Of this sync's own messages only the last one counts.
     if (pair === undefined || (number !== undefined && number < pair.lastPublished)) return
     const value = payload.length === 0 ? undefined : payload
-    const isNew = !isSameValue(pair.topicValue, value)
+    const isNew = !sameBytes(pair.topicValue, value)
     pair.epoch = this.#epoch
     if (!this.#topicKeyPairs.tryStore(pair, 'topicValue', value)) return
     if (number === undefined) this.#onForeignMessage(pair, isNew)
@@ -108,7 +109,7 @@ export class TopicKeySync {
     pair.onForeignMessage()
     const { direction } = this.#settings
     if (direction === 'to-topics') return
-    if (isNew && !isSameValue(pair.keyValue, pair.topicValue)) this.#toKeys.enqueue(pair.toKey)
+    if (isNew && !sameBytes(pair.keyValue, pair.topicValue)) this.#toKeys.enqueue(pair.toKey)
     // A key that is not watched may have any value.
     else if (pair.topicValue === undefined && direction === 'to-keys') this.#forceWrite(pair)
     else if (this.#isSynced && pair.topicValue && this.#settings.expiresIn !== undefined) this.#forceWrite(pair)
@@ -124,11 +125,11 @@ export class TopicKeySync {
   #settleConflict(pair: TopicKeyPair): void {
     if (this.#settings.direction !== 'both' || !this.#isSynced || !pair.canSettle) return
     pair.hasConflict = false
-    if (!isSameValue(pair.topicValue, pair.keyValue)) this.#toKeys.enqueue(pair.toKey)
+    if (!sameBytes(pair.topicValue, pair.keyValue)) this.#toKeys.enqueue(pair.toKey)
   }
 
   #enforceKey(pair: TopicKeyPair): void {
-    if (this.#isSynced && pair.keyValue !== undefined && !isSameValue(pair.topicValue, pair.keyValue))
+    if (this.#isSynced && pair.keyValue !== undefined && !sameBytes(pair.topicValue, pair.keyValue))
       this.#toTopics.enqueue(pair.toTopic)
   }
 
@@ -139,7 +140,7 @@ export class TopicKeySync {
       this.#clearIfMissing(pair)
       pair.onEcho(pair.lastPublished)
       if (this.#settings.direction === 'to-keys') continue
-      if (pair.keyValue !== undefined && !isSameValue(pair.topicValue, pair.keyValue) && !pair.toKey.isBusy)
+      if (pair.keyValue !== undefined && !sameBytes(pair.topicValue, pair.keyValue) && !pair.toKey.isBusy)
         this.#toTopics.enqueue(pair.toTopic)
     }
     this.#events.status({ state: 'live' })
@@ -171,7 +172,7 @@ export class TopicKeySync {
 
   #write(pair: TopicKeyPair): Observable<unknown> {
     const value = pair.topicValue
-    if (!pair.mustRewrite && isSameValue(value, pair.keyValue)) return EMPTY
+    if (!pair.mustRewrite && sameBytes(value, pair.keyValue)) return EMPTY
     const { expiresIn } = this.#settings
     const key = this.#store.key(pair.key, bytes)
     const write$: Observable<{ readonly version: Hlc | undefined }> = value
@@ -189,7 +190,7 @@ export class TopicKeySync {
 
   #publish(pair: TopicKeyPair): Observable<unknown> {
     const value = pair.keyValue
-    if (pair.isExcluded || isSameValue(value, pair.topicValue) || this.#rejectedTopics.has(pair.topic)) return EMPTY
+    if (pair.isExcluded || sameBytes(value, pair.topicValue) || this.#rejectedTopics.has(pair.topic)) return EMPTY
     return defer(() => {
       const number = this.#published + 1
       const error = this.#topics.validatePublish(pair.topic, value ?? EMPTY_PAYLOAD, number, this.#settings.maxLevels)
@@ -282,7 +283,7 @@ export class TopicKeySync {
     pair.isExcluded = false
     // The store may have lost the value.
     if (op === 'absent') this.#restoreKey(pair)
-    else if (this.#isSynced && !isSameValue(pair.topicValue, pair.keyValue)) this.#toTopics.enqueue(pair.toTopic)
+    else if (this.#isSynced && !sameBytes(pair.topicValue, pair.keyValue)) this.#toTopics.enqueue(pair.toTopic)
     this.#topicKeyPairs.removeIfEmpty(pair)
   }
 

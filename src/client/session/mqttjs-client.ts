@@ -88,23 +88,17 @@ interface MqttJsListener {
 }
 
 export function listenTo(client: MqttJsClient, listener: MqttJsListener): () => void {
-  const { connect, packetreceive, message, disconnect, error, close, end } = listener
-  client.on('connect', connect)
-  client.on('packetreceive', packetreceive)
-  client.on('message', message)
-  client.on('disconnect', disconnect)
-  client.on('error', error)
-  client.on('close', close)
-  client.on('end', end)
-  return () => {
-    client.off('connect', connect)
-    client.off('packetreceive', packetreceive)
-    client.off('message', message)
-    client.off('disconnect', disconnect)
-    client.off('error', error)
-    client.off('close', close)
-    client.off('end', end)
+  const change = (method: 'on' | 'off'): void => {
+    client[method]('connect', listener.connect)
+    client[method]('packetreceive', listener.packetreceive)
+    client[method]('message', listener.message)
+    client[method]('disconnect', listener.disconnect)
+    client[method]('error', listener.error)
+    client[method]('close', listener.close)
+    client[method]('end', listener.end)
   }
+  change('on')
+  return () => change('off')
 }
 
 /**

@@ -1,7 +1,7 @@
 import * as REASON from '../../core/mqtt5/reason-codes.js'
-import { backoff } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
+import { Timer } from '../../core/util/timer.js'
 import type { MqttSession } from './session.js'
 
 /** Refusals that no retry can change (MQTT 5.0, sections 2.4 and 3.9.3). */
@@ -26,14 +26,13 @@ export interface DesiredSubscription {
 /** Subscribes on a connection, and retries refused filters with backoff unless the refusal is permanent. */
 export class SubscribeRetry {
   readonly #session: Pick<MqttSession, 'subscribe'>
-  readonly #clock: Clock
-  #cancel: () => void = () => undefined
+  readonly #retry: Timer
   /** The current set. Responses to earlier sets are ignored. */
   #desired: readonly DesiredSubscription[] | undefined
 
   constructor(session: Pick<MqttSession, 'subscribe'>, clock: Clock) {
     this.#session = session
-    this.#clock = clock
+    this.#retry = new Timer(clock)
   }
 
   /**
@@ -41,8 +40,9 @@ export class SubscribeRetry {
    *
    * @param subscriptionId - for all filters; `undefined` if the broker does not support identifiers
    */
-  subscribe(subscriptionId: number | undefined, desired: readonly DesiredSubscription[], attempt = 1): void {
-    this.#cancel()
+  subscribe(subscriptionId: number | undefined, desired: readonly DesiredSubscription[], isRetry = false): void {
+    this.#retry.cancel()
+    if (!isRetry) this.#retry.reset()
     this.#desired = desired
     const filters = desired.map(({ filter }) => filter)
     this.#session.subscribe(filters, subscriptionId, reasonCodes => {
@@ -50,14 +50,12 @@ export class SubscribeRetry {
       const retryable = this.#notify(desired, reasonCodes)
       // A callback may have cancelled or replaced the set.
       if (retryable.length === 0 || this.#desired !== desired) return
-      this.#cancel = this.#clock.schedule(backoff(attempt), () =>
-        this.subscribe(subscriptionId, retryable, attempt + 1),
-      )
+      this.#retry.retry(() => this.subscribe(subscriptionId, retryable, true))
     })
   }
 
   cancel(): void {
-    this.#cancel()
+    this.#retry.cancel()
     this.#desired = undefined
   }
 

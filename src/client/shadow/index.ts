@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { combineLatest, concatMap, defer, filter, map, Observable, type ObservableInput, take } from 'rxjs'
 import { Awaitable } from '../../core/util/awaitable.js'
+import { checkArgument } from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Codec } from '../keys/codec.js'
 import { json } from '../keys/json.js'
@@ -136,9 +137,8 @@ export function shadow<T extends object>(
   schema?: StandardSchemaV1<unknown, T>,
   options: ShadowOptions<T> = {},
 ): Shadow<T> {
-  if (!(store instanceof StoreView)) throw new ArgumentError(`Expected a store, got \`${formatValue(store)}\``)
-  if (typeof name !== 'string' || name === '')
-    throw new ArgumentError(`Expected the name of a device, got \`${formatValue(name)}\` (${typeof name})`)
+  checkArgument(store instanceof StoreView, 'a store', store)
+  checkArgument(typeof name === 'string' && name !== '', 'the name of a device', name)
   return new Shadow(store, name, codecOf(schema), options)
 }
 

@@ -1,25 +1,25 @@
 import type { KeyName } from '../../core/protocol/commands.js'
 import { isBytes } from '../../core/util/built-in-types.js'
 import { fromHex, fromUtf8, isWellFormed, toHex, utf8 } from '../../core/util/bytes.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument } from '../../core/util/check.js'
+import { ArgumentError } from '../../core/util/errors.js'
 
 /**
  * Converts a name to a key. Throws {@link ArgumentError} unless the name is non-empty, well-formed text or non-empty
  * bytes.
  */
 export function toKeyName(name: string | Uint8Array): KeyName {
-  if (typeof name !== 'string' && !isBytes(name)) {
-    throw new ArgumentError(
-      `Expected the key to be a string or a Uint8Array, got \`${formatValue(name)}\` (${typeof name})`,
-    )
-  }
-  if (name.length === 0) throw new ArgumentError('Expected the key to have at least one byte, got an empty one')
-  if (typeof name === 'string' && !isWellFormed(name)) {
-    throw new ArgumentError(`Expected the key to be well-formed text, got ${JSON.stringify(name)}`)
-  }
+  checkName('the key', name)
   if (typeof name === 'string') return new TextName(name)
   const bytes = new Uint8Array(name)
   return { bytes, id: toHex(bytes), text: displayName(bytes) }
+}
+
+export function checkName(what: string, name: string | Uint8Array, hint = ''): void {
+  checkArgument(typeof name === 'string' || isBytes(name), `${what} to be a string or a Uint8Array`, name)
+  if (name.length === 0) throw new ArgumentError(`Expected ${what} to have at least one byte${hint}`)
+  if (typeof name === 'string' && !isWellFormed(name))
+    throw new ArgumentError(`Expected ${what} to be well-formed text, got ${JSON.stringify(name)}`)
 }
 
 /** Returns the key of an id (its bytes in hex), or `undefined` if the id is malformed. */

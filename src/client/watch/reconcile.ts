@@ -213,7 +213,7 @@ const patch = (state: WatchState, changes: Partial<WatchState>): WatchState =>
 
 // Compares the value too, because a store that lost its data and whose clock went back may reuse a version.
 const isShown = (entry: RawEntry | undefined, value: Uint8Array, version: Hlc | undefined): boolean =>
-  entry?.value !== undefined && isSame(entry.version, version) && sameBytes(entry.value, value)
+  entry !== undefined && isSame(entry.version, version) && sameBytes(entry.value, value)
 
 function sourceOf({ isSynced, isKnown }: WatchState): RawEntry['source'] {
   if (isSynced) return 'notification'

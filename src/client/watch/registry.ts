@@ -5,10 +5,10 @@ import type { KeyName } from '../../core/protocol/commands.js'
 import { parseNotification } from '../../core/protocol/notifications.js'
 import { readGoneReason, readVersion } from '../../core/protocol/properties.js'
 import type { Clock } from '../../core/util/clock.js'
-import { reason, StateStoreError } from '../../core/util/errors.js'
+import { type ErrorCode, reason, StateStoreError } from '../../core/util/errors.js'
+import { ReportLimiter } from '../../core/util/report-limiter.js'
 import type { InboundMessage } from '../session/session.js'
 import { DelayedTeardown } from './delayed-teardown.js'
-import { ErrorRateLimiter } from './error-rate-limiter.js'
 import { endedFreshness, freshnessOf } from './freshness.js'
 import { keyFromId } from './key-name.js'
 import { reconcile } from './reconcile.js'
@@ -29,6 +29,10 @@ export interface WatchedConnection {
   readonly isStoreAttached: boolean
 }
 
+/** Limits of reports with the same code, because ten thousand rejected watches share one cause. */
+const MAX_REPORTS = 10
+const REPORT_INTERVAL_MS = 10_000
+
 const OWN_REGISTRATION: JoinDetails = { registration: undefined, discovery: 'found' }
 
 /**
@@ -38,7 +42,7 @@ const OWN_REGISTRATION: JoinDetails = { registration: undefined, discovery: 'fou
 export class Registry implements KeyWatches {
   readonly #options: RegistryOptions
   readonly #watches = new Map<string, Watch>()
-  readonly #errors: ErrorRateLimiter
+  readonly #reportLimiter: ReportLimiter<ErrorCode>
   readonly #requests: WatchRequests
   readonly #verification: VerificationScheduler<Watch>
   readonly #teardowns: DelayedTeardown<Watch>
@@ -58,16 +62,16 @@ export class Registry implements KeyWatches {
       this.#step(watch, { type: 'verify' }),
     )
     this.#teardowns = new DelayedTeardown(options.clock, watch => this.#end(watch, undefined))
-    this.#errors = new ErrorRateLimiter(options.clock, options.report)
+    this.#reportLimiter = new ReportLimiter(options.clock, REPORT_INTERVAL_MS, MAX_REPORTS)
     this.#requests = new WatchRequests(options, {
       answered: (watch, event) => this.#step(watch, event),
       unanswered: watch => this.#step(watch, { type: 'unanswered' }),
       failed: (watch, error, mayBeRegistered) => {
         // The error is also reported, because most subscribers of `value$` have no error callback.
-        this.#errors.report(error)
+        this.report(error)
         this.#end(watch, error, mayBeRegistered)
       },
-      report: error => this.#errors.report(error),
+      report: error => this.report(error),
       isRegistered: ({ id }) => this.#watches.has(id) && this.#watches.get(id)?.registration === undefined,
     })
   }
@@ -86,7 +90,7 @@ export class Registry implements KeyWatches {
   }
 
   report(error: StateStoreError): void {
-    this.#errors.report(error)
+    if (this.#reportLimiter.admit(error.code) !== undefined) this.#options.report(error)
   }
 
   get size(): number {
@@ -190,7 +194,7 @@ export class Registry implements KeyWatches {
   /** Fails all watches, and new ones until the connection ends, because the broker rejected the notification topic. */
   reject(error: StateStoreError): void {
     this.#rejection = error
-    this.#errors.report(error)
+    this.report(error)
     this.#globs?.close(error, false)
     for (const watch of Array.from(this.#watches.values())) this.#end(watch, error)
   }

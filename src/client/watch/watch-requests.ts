@@ -5,6 +5,7 @@ import { backoff } from '../../core/util/backoff.js'
 import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { ArgumentError, type StateStoreError } from '../../core/util/errors.js'
+import { Timer } from '../../core/util/timer.js'
 import { isPermanentError } from '../../core/util/transient-errors.js'
 import { NoStoreError } from '../requests/request.js'
 import type { RegistryOptions } from './shared-registration.js'
@@ -170,23 +171,20 @@ const MAX_PAUSE_MS = 700
  * follow its first response, so that ten thousand watches send as few requests as a single one.
  */
 export class NoStoreRetry {
-  readonly #clock: Clock
+  readonly #timer: Timer
   readonly #waiting = new Set<() => void>()
-  #attempt = 0
-  #cancel: (() => void) | undefined
 
   constructor(clock: Clock) {
-    this.#clock = clock
+    this.#timer = new Timer(clock, { max: MAX_PAUSE_MS })
   }
 
   wait(retry: () => void): { unsubscribe(): void } {
     this.#waiting.add(retry)
-    this.#arm()
+    this.#timer.retry(this.#retryOne)
     return { unsubscribe: () => this.#waiting.delete(retry) }
   }
 
   storeSeen(): void {
-    if (this.#attempt === 0) return
     this.#reset()
     // Iterates over a copy, because a retry may remove other retries or make them wait again.
     for (const retry of Array.from(this.#waiting)) if (this.#waiting.delete(retry)) retry()
@@ -198,22 +196,16 @@ export class NoStoreRetry {
   }
 
   #reset(): void {
-    this.#cancel?.()
-    this.#cancel = undefined
-    this.#attempt = 0
-  }
-
-  #arm(): void {
-    this.#cancel ??= this.#clock.schedule(backoff(++this.#attempt, { max: MAX_PAUSE_MS }), () => this.#retryOne())
+    this.#timer.cancel()
+    this.#timer.reset()
   }
 
   /** Retries one watch. The timer is set for the next watch, because this one may end without a response. */
-  #retryOne(): void {
-    this.#cancel = undefined
+  readonly #retryOne = (): void => {
     const [first] = this.#waiting
     if (first === undefined) return
     this.#waiting.delete(first)
-    if (this.#waiting.size > 0) this.#arm()
+    if (this.#waiting.size > 0) this.#timer.retry(this.#retryOne)
     first()
   }
 }

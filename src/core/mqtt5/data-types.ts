@@ -178,10 +178,6 @@ export class MqttReader {
     const length = this.uint16()
     return textOf(this.bytes, this.advance(length), length)
   }
-
-  expectEnd(): void {
-    if (this.remaining > 0) throw malformed('The packet has trailing bytes')
-  }
 }
 
 const encoder = new TextEncoder()
@@ -206,11 +202,6 @@ export class MqttWriter {
   uint16(value: number): void {
     this.reserve(2)
     this.at = putUint16(this.bytes, this.at, value)
-  }
-
-  uint32(value: number): void {
-    this.uint16(value >>> 16)
-    this.uint16(value & 0xffff)
   }
 
   varint(value: number): void {

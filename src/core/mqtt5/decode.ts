@@ -40,7 +40,7 @@ export function decodePacket(frame: Uint8Array, version: Version, maxUserPropert
   if (maxUserProperties !== undefined) reader.maxUserProperties = maxUserProperties
   const packet = decode(reader, frame[0] ?? 0, version)
   checkedContentStart(frame, packet.type === 'connect' ? packet.version : version)
-  reader.expectEnd()
+  if (reader.remaining > 0) throw malformed('The packet has trailing bytes')
   return packet
 }
 

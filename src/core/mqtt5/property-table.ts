@@ -223,7 +223,9 @@ function writeProperty(writer: MqttWriter, property: Property, value: Properties
 
 function writeNumber(writer: MqttWriter, type: Property['type'], value: number): void {
   if (type === 'uint16') writer.uint16(value)
-  else if (type === 'uint32') writer.uint32(value)
-  else if (type === 'varint') writer.varint(value)
+  else if (type === 'uint32') {
+    writer.uint16(value >>> 16)
+    writer.uint16(value & 0xffff)
+  } else if (type === 'varint') writer.varint(value)
   else writer.byte(value)
 }

@@ -60,8 +60,9 @@ export function fromHex(hex: string): Uint8Array | undefined {
   return bytes
 }
 
-export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false
+/** Returns whether two values have the same bytes, or both are undefined. */
+export function sameBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  if (!a || !b || a.length !== b.length) return a === b
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
   return true
 }

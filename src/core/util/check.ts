@@ -1,22 +1,27 @@
 import { ArgumentError, formatValue } from './errors.js'
 
+/**
+ * Throws {@link ArgumentError} for a value that a call does not accept.
+ *
+ * @param expected - what is expected of the value, such as `'a store'`
+ */
+export function checkArgument(isValid: boolean, expected: string, value: unknown): asserts isValid {
+  if (!isValid)
+    throw new ArgumentError(`Expected ${expected}, got \`${formatValue(value).slice(0, 80)}\` (${typeof value})`)
+}
+
 export const POSITIVE_INTEGER = 'a positive integer up to 2^53 - 1'
 
 export function checkPositiveInteger(name: string, value: number): void {
-  if (Number.isSafeInteger(value) && value > 0) return
-  throw new ArgumentError(
-    `Expected \`${name}\` to be ${POSITIVE_INTEGER}, got \`${formatValue(value)}\` (${typeof value})`,
-  )
+  checkArgument(Number.isSafeInteger(value) && value > 0, `\`${name}\` to be ${POSITIVE_INTEGER}`, value)
 }
 
 export function checkFunction(name: string, value: unknown): void {
-  if (typeof value === 'function') return
-  throw new ArgumentError(`Expected \`${name}\` to be a function, got \`${formatValue(value)}\` (${typeof value})`)
+  checkArgument(typeof value === 'function', `\`${name}\` to be a function`, value)
 }
 
 export function checkObject(name: string, value: unknown): void {
-  if (typeof value === 'object' && value !== null) return
-  throw new ArgumentError(`Expected \`${name}\` to be an object, got \`${formatValue(value)}\` (${typeof value})`)
+  checkArgument(typeof value === 'object' && value !== null, `\`${name}\` to be an object`, value)
 }
 
 export function checkHas(name: string, value: unknown, methods: readonly string[]): void {
@@ -27,13 +32,11 @@ export function checkHas(name: string, value: unknown, methods: readonly string[
 
 /** Throws {@link ArgumentError} unless the value is a boolean, because text such as `'false'` would count as true. */
 export function checkFlag(name: string, value: unknown): void {
-  if (typeof value === 'boolean') return
-  throw new ArgumentError(`Expected \`${name}\` to be true or false, got \`${formatValue(value)}\` (${typeof value})`)
+  checkArgument(typeof value === 'boolean', `\`${name}\` to be true or false`, value)
 }
 
 export function checkChoice(name: string, value: string, choices: readonly string[]): void {
-  if (choices.includes(value)) return
-  throw new ArgumentError(`Expected \`${name}\` to be one of ${choices.join(', ')}, got \`${formatValue(value)}\``)
+  checkArgument(choices.includes(value), `\`${name}\` to be one of ${choices.join(', ')}`, value)
 }
 
 /** The names of options. The compiler requires all of them and allows no other. */

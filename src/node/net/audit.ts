@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs'
 import { serverAccessChannel, serverConnectionChannel } from '../../core/diagnostics/server-channels.js'
 import type { ConnectionLimit } from '../../core/diagnostics/server-events.js'
 import type { Clock } from '../../core/util/clock.js'
+import { ReportLimiter } from '../../core/util/report-limiter.js'
 import { ReportSubject } from './report-subject.js'
 
 /**
@@ -47,11 +48,11 @@ export class Audit {
   readonly #events$ = new ReportSubject<AuditEvent>(count => ({ time: this.#time(), event: 'suppressed', count }))
   readonly events$: Observable<AuditEvent> = this.#events$.asObservable()
   readonly #disconnectionAudit: DisconnectionAudit
-  #second = Number.NEGATIVE_INFINITY
-  #eventCount = 0
+  readonly #limiter: ReportLimiter<undefined>
 
   constructor(clock: Clock) {
     this.#clock = clock
+    this.#limiter = new ReportLimiter(clock, SECOND_MS, MAX_EVENTS_PER_SECOND)
     this.#disconnectionAudit = new DisconnectionAudit(clock, event => this.#log(event))
   }
 
@@ -67,9 +68,10 @@ export class Audit {
 
   #log(event: Omit<AuditEvent, 'time'>): void {
     if (!this.#events$.observed) return
-    const now = this.#clock.monotonic()
-    if (now >= this.#second + SECOND_MS) this.#begin(now)
-    if (++this.#eventCount <= MAX_EVENTS_PER_SECOND) this.#emit(event)
+    const count = this.#limiter.admit(undefined)
+    if (count === undefined) return
+    if (count > 0) this.#emit({ event: 'suppressed', count })
+    this.#emit(event)
   }
 
   /** Reports a connection that was ended because of a limit; similar ones are reported as a count. */
@@ -84,13 +86,6 @@ export class Audit {
   close(): void {
     this.#disconnectionAudit.close()
     this.#events$.complete()
-  }
-
-  #begin(now: number): void {
-    const suppressed = this.#eventCount - MAX_EVENTS_PER_SECOND
-    this.#second = now
-    this.#eventCount = 0
-    if (suppressed > 0) this.#emit({ event: 'suppressed', count: suppressed })
   }
 
   #emit(event: Omit<AuditEvent, 'time'>): void {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument } from '../../core/util/check.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
 
 /**
@@ -39,8 +39,9 @@ export class Origins {
 export function checkOrigins(origins: readonly string[]): void {
   const isOrigin = (origin: unknown): boolean =>
     typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin.toLowerCase()
-  if (Array.isArray(origins) && origins.every(isOrigin)) return
-  throw new ArgumentError(
-    `Expected \`allowedOrigins\` to be a list of origins such as \`https://panel.example\`, got \`${formatValue(origins)}\``,
+  checkArgument(
+    Array.isArray(origins) && origins.every(isOrigin),
+    '`allowedOrigins` to be a list of origins such as `https://panel.example`',
+    origins,
   )
 }

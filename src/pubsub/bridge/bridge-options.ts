@@ -1,7 +1,7 @@
 import type { Codec } from '../../client/keys/codec.js'
 import { json } from '../../client/keys/json.js'
-import { checkFunction, checkOptionNames } from '../../core/util/check.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument, checkFunction, checkOptionNames } from '../../core/util/check.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import type { Connection } from '../hub/identity.js'
 import { isName } from '../wire/rules.js'
 import { exactIfDefault } from './codecs.js'
@@ -51,11 +51,11 @@ const MAX_PREFIX_LENGTH = 100
 export function checkBridgeOptions(options: BridgeOptions): CheckedBridgeOptions {
   const { prefix = 'key:', codec = json<unknown>(), read, write = () => false } = options
   checkOptionNames('bridge', options, { prefix, codec, read, write })
-  if (!isName(prefix) || prefix.length > MAX_PREFIX_LENGTH) {
-    throw new ArgumentError(
-      `Expected \`prefix\` to be 1 to ${MAX_PREFIX_LENGTH} characters, not blank, got \`${formatValue(prefix).slice(0, 80)}\``,
-    )
-  }
+  checkArgument(
+    isName(prefix) && prefix.length <= MAX_PREFIX_LENGTH,
+    `\`prefix\` to be 1 to ${MAX_PREFIX_LENGTH} characters, not blank`,
+    prefix,
+  )
   if (read !== undefined) checkFunction('read', read)
   checkFunction('write', write)
   const codecFor = typeof codec === 'function' ? codec : () => codec

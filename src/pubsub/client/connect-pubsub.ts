@@ -1,7 +1,14 @@
 import type { BackoffOptions } from '../../core/util/backoff.js'
-import { checkFunction, checkHas, checkObject, checkOptionNames, checkPositiveInteger } from '../../core/util/check.js'
+import {
+  checkArgument,
+  checkFunction,
+  checkHas,
+  checkObject,
+  checkOptionNames,
+  checkPositiveInteger,
+} from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
+import { ArgumentError, ClosedError } from '../../core/util/errors.js'
 import { formatUrl } from '../../core/util/format-url.js'
 import type { ClientCodec, DownFrame, FrameData, JsonWriter, UnknownFrame, UpFrame } from '../wire/frames.js'
 import { jsonClientCodec } from '../wire/json-client-codec.js'
@@ -98,9 +105,7 @@ export function connectPubSub(url: UrlSource, options: PubSubOptions = {}): PubS
     openSocket: webSocketOpener(connectTimeout),
   }
   if (protocol === 'json') return new PubSubClient({ ...behaviour, url, codec: jsonClientCodec })
-  if (protocol !== 'protobuf') {
-    throw new ArgumentError(`Expected \`protocol\` to be 'json' or 'protobuf', got \`${formatValue(protocol)}\``)
-  }
+  checkArgument(protocol === 'protobuf', "`protocol` to be 'json' or 'protobuf'", protocol)
   const codec = new LazyCodec('protobuf.reliable.webpubsub.azure.v1', loadProtobuf)
   const ready = (): Promise<void> => codec.load()
   return new PubSubClient({ ...behaviour, url: () => ready().then(() => resolve(url)), codec, ready })

@@ -1,6 +1,7 @@
 import { afterInput, type Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { DeadlineTimer } from '../../core/util/timeouts.js'
+import { settleWithin } from '../../core/util/wait.js'
 import type { ClientStateMachine } from './client-state-machine.js'
 import type { Action, MachineEvent } from './events.js'
 import type { OpenSocket, Socket, SocketHandlers } from './ws-socket.js'
@@ -61,16 +62,9 @@ export class Driver {
   /** Ends the state machine. Resolves when its socket is closed, after 2 s at the latest. */
   async close(): Promise<void> {
     this.dispatch({ type: 'close' })
-    let cancel = (): void => undefined
-    const timeout = new Promise<void>(resolve => {
-      cancel = this.#settings.clock.schedule(CLOSE_TIMEOUT_MS, () => {
-        // A half-open link would never close and would keep the process alive.
-        this.#closing?.terminate()
-        resolve()
-      })
-    })
-    await Promise.race([this.#socketClosed, timeout])
-    cancel()
+    const isClosed = this.#socketClosed.then(() => true)
+    // A half-open link would never close and would keep the process alive.
+    if (!(await settleWithin(CLOSE_TIMEOUT_MS, this.#settings.clock, isClosed))) this.#closing?.terminate()
   }
 
   #perform(action: Action): void {

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
-import { checkFunction } from '../../core/util/check.js'
-import { ArgumentError, formatValue, StateStoreError, reason as words } from '../../core/util/errors.js'
+import { checkArgument, checkFunction } from '../../core/util/check.js'
+import { ArgumentError, StateStoreError, reason as words } from '../../core/util/errors.js'
 import { jsonHubCodec } from '../wire/json-hub-codec.js'
 import { checkName } from '../wire/rules.js'
 import type { ConnectionEvent, HubDriver, MembershipEvent } from './hub-driver.js'
@@ -156,8 +156,7 @@ export class Hub {
    * ArgumentError} if the reason is not a string.
    */
   closeConnection(connectionId: string, reason = ''): boolean {
-    if (typeof reason !== 'string')
-      throw new ArgumentError(`Expected \`reason\` to be a string, got \`${formatValue(reason)}\``)
+    checkArgument(typeof reason === 'string', '`reason` to be a string', reason)
     const session = this.#session(connectionId)
     if (session === undefined) return false
     session.send({ type: 'disconnected', reason })
@@ -209,9 +208,7 @@ export class Hub {
     permission: Permission,
     group: string | undefined,
   ): HubSession | undefined {
-    if (!PERMISSIONS.includes(permission)) {
-      throw new ArgumentError(`Expected \`permission\` to be one of ${PERMISSIONS.join(', ')}, got \`${permission}\``)
-    }
+    checkArgument(PERMISSIONS.includes(permission), `\`permission\` to be one of ${PERMISSIONS.join(', ')}`, permission)
     if (group !== undefined) checkName('group', group)
     return this.#session(connectionId)
   }

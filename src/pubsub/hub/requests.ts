@@ -1,5 +1,5 @@
 import { isBytes } from '../../core/util/built-in-types.js'
-import { checkObject } from '../../core/util/check.js'
+import { checkArgument, checkObject } from '../../core/util/check.js'
 import { ArgumentError, formatValue, PayloadError, reason } from '../../core/util/errors.js'
 import type { AckError, NewerCall, Payload, UnknownFrame, UpFrame } from '../wire/frames.js'
 import type { Backpressure } from './backpressure.js'
@@ -177,8 +177,9 @@ export function payloadOf(data: unknown, options: MessageOptions = {}): Payload 
 
 export function checkExcluded({ exclude }: SendOptions): ReadonlySet<string> | undefined {
   if (exclude === undefined) return undefined
-  if (Array.isArray(exclude) && exclude.every(id => typeof id === 'string')) return new Set(exclude)
-  throw new ArgumentError(`Expected \`exclude\` to be an array of connection ids, got \`${formatValue(exclude)}\``)
+  const isList = Array.isArray(exclude) && exclude.every(id => typeof id === 'string')
+  checkArgument(isList, '`exclude` to be an array of connection ids', exclude)
+  return new Set(exclude)
 }
 
 export interface FanOutResult {

@@ -1,6 +1,6 @@
-import { checkFunction, checkHas, checkObject, checkOptionNames } from '../../core/util/check.js'
+import { checkArgument, checkFunction, checkHas, checkObject, checkOptionNames } from '../../core/util/check.js'
 import { type Clock, systemClock } from '../../core/util/clock.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import { formatUrl } from '../../core/util/format-url.js'
 import {
   checkValues,
@@ -175,6 +175,5 @@ function checkPublicUrl({ publicUrl }: ServePubSubOptions): string | undefined {
 }
 
 function check(name: string, value: unknown, expected: string, isValid: boolean): void {
-  if (isValid) return
-  throw new ArgumentError(`Expected \`${name}\` to be ${expected}, got \`${formatValue(value)}\` (${typeof value})`)
+  checkArgument(isValid, `\`${name}\` to be ${expected}`, value)
 }

@@ -1,7 +1,7 @@
 import { jwtVerify, SignJWT } from 'jose'
 import { isBytes } from '../../core/util/built-in-types.js'
 import { utf8 } from '../../core/util/bytes.js'
-import { checkObject } from '../../core/util/check.js'
+import { checkArgument, checkObject } from '../../core/util/check.js'
 import { ArgumentError, PayloadError, reason } from '../../core/util/errors.js'
 import { type Identity, identityProblem } from './identity.js'
 
@@ -50,9 +50,7 @@ export class AccessTokens {
     const { userId, roles = [], groups = [], expiresIn = DEFAULT_LIFETIME_MS } = options
     const problem = identityProblem(options)
     if (problem !== undefined) throw new ArgumentError(`Invalid identity: ${problem}`)
-    if (!Number.isFinite(expiresIn) || expiresIn <= 0) {
-      throw new ArgumentError(`Expected \`expiresIn\` to be a positive number of ms, got \`${expiresIn}\``)
-    }
+    checkArgument(Number.isFinite(expiresIn) && expiresIn > 0, '`expiresIn` to be a positive number of ms', expiresIn)
     const token = new SignJWT({ [ROLE_CLAIM]: roles, [GROUP_CLAIM]: groups })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
       .setAudience(audience)

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../../core/util/clock.js'
+import { settleWithin } from '../../core/util/wait.js'
 import type { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { type HandshakeRefusal, PendingHandshakes, refuseHandshake } from './handshake.js'
 import { type Admission, BUSY, type HandshakeValidator, type LoginGuard } from './handshake-validator.js'
@@ -110,13 +111,4 @@ export class Upgrades {
       if (!link.isBound) onClosing()
     })
   }
-}
-
-/** Waits for a promise. Resolves with `undefined` after the timeout. */
-async function settleWithin<T>(timeout: number, clock: Clock, promise: Promise<T>): Promise<T | undefined> {
-  let cancel = (): void => undefined
-  const timedOut = new Promise<undefined>(resolve => {
-    cancel = clock.schedule(timeout, () => resolve(undefined))
-  })
-  return Promise.race([promise, timedOut]).finally(cancel)
 }

@@ -1,5 +1,6 @@
 import { isBytes } from '../../core/util/built-in-types.js'
 import { isWellFormed } from '../../core/util/bytes.js'
+import { checkArgument } from '../../core/util/check.js'
 import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import type { Payload } from './frames.js'
 import { isAny } from './protobuf-any.js'
@@ -29,8 +30,7 @@ export const isHubName = (name: unknown): name is string => typeof name === 'str
 export const hubKey = (name: string): string => name.toLowerCase()
 
 export function checkHub(hub: string): void {
-  if (isHubName(hub)) return
-  throw new ArgumentError(`Expected the name of the hub to match ${HUB_NAME}, got \`${formatValue(hub).slice(0, 80)}\``)
+  checkArgument(isHubName(hub), `the name of the hub to match ${HUB_NAME}`, hub)
 }
 
 export function nameProblem(what: 'group' | 'event', name: unknown): string | undefined {

@@ -1,6 +1,6 @@
+import { checkArgument } from '../../core/util/check.js'
 import type { Clock } from '../../core/util/clock.js'
 import type { Deadline } from '../../core/util/deadlines.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
 import { StringMap } from '../../core/util/string-map.js'
 import { Timeouts } from '../../core/util/timeouts.js'
 import { networkOf } from '../../node/limits/network.js'
@@ -114,9 +114,10 @@ export class LoginService {
 
 /** Rejects a missing result. Otherwise, a function that forgets to return a result would admit its clients. */
 function checkResult(result: unknown): asserts result is LoginResult {
-  if (typeof result === 'object' && result !== null) return
-  throw new ArgumentError(
-    `Expected \`authenticate\` to return an object with \`principal\`, \`refused\` or \`challenge\`, got \`${formatValue(result)}\``,
+  checkArgument(
+    typeof result === 'object' && result !== null,
+    '`authenticate` to return an object with `principal`, `refused` or `challenge`',
+    result,
   )
 }
 

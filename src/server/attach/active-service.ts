@@ -10,12 +10,15 @@ import {
   type RequestRejectedError,
   type StateStoreError,
 } from '../../core/util/errors.js'
+import { ReportLimiter } from '../../core/util/report-limiter.js'
+import { Timer } from '../../core/util/timer.js'
+import { settleWithin } from '../../core/util/wait.js'
 import type { OpenedStorage } from '../storage/storage.js'
 import { AttachedRequestHandler, type ChangedRights, type RequestHandlerEvents } from './attached-request-handler.js'
 import { InboundQueue } from './inbound-queue.js'
 import { InstanceAnnouncer, OwnInstanceIds } from './instance-announcer.js'
 import type { DisconnectTopicFilter, Settings } from './options.js'
-import { DropReporter, OutboundQueue } from './outbound-queue.js'
+import { dropError, OutboundQueue } from './outbound-queue.js'
 import { PresenceSweep } from './remote-clients.js'
 import { RivalProbe } from './service-probe.js'
 
@@ -49,6 +52,8 @@ const DRAIN_TIMEOUT_MS = 5_000
 const STEP_TIMEOUT_MS = 1_000
 /** The time that another store may take to reclaim its client id. See {@link ActiveService.shouldReclaimClientId}. */
 const CONTEST_TIMEOUT_MS = 2_500
+/** The interval of reports of dropped messages. Clients can cause any number of drops, and a report may become a log line. */
+const DROP_REPORT_INTERVAL_MS = 1_000
 
 /** One period as the active service, from the takeover until another service takes over. */
 export class ActiveService {
@@ -69,8 +74,8 @@ export class ActiveService {
   #hasServed = false
   /** Whether the broker delivers the service's announcements back to it. */
   #hasReceivedOwnAnnouncement = false
-  #cancelConfirmation: () => void = () => undefined
-  #cancelVerification: () => void = () => undefined
+  readonly #confirmation: Timer
+  readonly #verification: Timer
   /** Ends the current step of closing. */
   #endWait: () => void = () => undefined
   #resolveClosed: () => void = () => undefined
@@ -88,12 +93,17 @@ export class ActiveService {
   ) {
     this.#session = session
     this.#clock = clock
+    this.#confirmation = new Timer(clock)
+    this.#verification = new Timer(clock)
     this.#events = events
-    const drops = new DropReporter(clock, error => events.onFault(error))
+    const reports = new ReportLimiter(clock, DROP_REPORT_INTERVAL_MS, 1)
     this.#outbound = new OutboundQueue(
       session,
       () => this.#inbound.resume(),
-      drop => drops.report(drop),
+      drop => {
+        const withheld = reports.admit('')
+        if (withheld !== undefined) events.onFault(dropError(drop, withheld))
+      },
     )
     this.handler = new AttachedRequestHandler(opened, settings, this.#outbound, events)
     this.#inbound = new InboundQueue(
@@ -178,13 +188,9 @@ export class ActiveService {
 
   /** Resolves when `start` calls `done`, when the connection ends, or after `ms`. */
   #withTimeout(ms: number, start: (done: () => void) => void): Promise<void> {
-    return new Promise(resolve => {
-      const cancel = this.#clock.schedule(ms, resolve)
-      this.#endWait = () => {
-        cancel()
-        resolve()
-      }
-      start(this.#endWait)
+    return settleWithin(ms, this.#clock, done => {
+      this.#endWait = done
+      start(done)
     })
   }
 
@@ -205,13 +211,13 @@ export class ActiveService {
 
   #awaitRetained(): void {
     if (this.#state.state !== 'confirming' || this.#state.isContested) return
-    this.#cancelConfirmation = this.#clock.schedule(RETAINED_TIMEOUT_MS, () => this.#confirmActive())
+    this.#confirmation.set(RETAINED_TIMEOUT_MS, () => this.#confirmActive())
   }
 
   #confirmActive(): void {
     if (this.#state.state !== 'confirming') return
     const { connection } = this.#state
-    this.#cancelConfirmation()
+    this.#confirmation.cancel()
     this.#state = { state: 'connecting' }
     this.#subscribeToRequests(connection)
   }
@@ -238,7 +244,7 @@ export class ActiveService {
     this.#state = { state: 'serving', connection }
     this.#hasServed = true
     this.#announce(() => {
-      this.#cancelVerification = this.#clock.schedule(STEP_TIMEOUT_MS, () => this.#session.verifyConnection())
+      this.#verification.set(STEP_TIMEOUT_MS, () => this.#session.verifyConnection())
     })
     this.#subscribeToDisconnects()
     this.#presenceSweep.start()
@@ -330,8 +336,7 @@ export class ActiveService {
   #awaitContest({ connection, isContested }: ServiceState & { state: 'confirming' }): void {
     if (isContested) return
     this.#state = { state: 'confirming', connection, isContested: true }
-    this.#cancelConfirmation()
-    this.#cancelConfirmation = this.#clock.schedule(CONTEST_TIMEOUT_MS, () => this.#confirmActive())
+    this.#confirmation.set(CONTEST_TIMEOUT_MS, () => this.#confirmActive())
   }
 
   /** Stops without ending the session, because the requests queued in it belong to the other store. */
@@ -366,8 +371,8 @@ export class ActiveService {
   }
 
   #stopTimers(): void {
-    this.#cancelConfirmation()
-    this.#cancelVerification()
+    this.#confirmation.cancel()
+    this.#verification.cancel()
     this.#announcer.stop()
     this.#rivalProbe.stop()
     this.#presenceSweep.stop()

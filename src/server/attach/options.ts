@@ -1,8 +1,8 @@
 import type { ConnectOptions } from '../../client/connect/connect.js'
 import { INSTANCE_TOPIC, INVOKE_TOPIC } from '../../core/protocol/topics.js'
-import { checkOptionNames } from '../../core/util/check.js'
+import { checkArgument, checkOptionNames } from '../../core/util/check.js'
 import { systemClock } from '../../core/util/clock.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import { omitUndefined } from '../../core/util/omit-undefined.js'
 import {
   type Checked,
@@ -158,10 +158,11 @@ function connectionOptionsOf(options: AttachOptions) {
 }
 
 function checkIdentity(property: string | undefined, policy: string | undefined): void {
-  if (property !== undefined && (typeof property !== 'string' || property === ''))
-    throw new ArgumentError(
-      `Expected \`identityProperty\` to be the name of a user property, got \`${formatValue(property)}\``,
-    )
+  checkArgument(
+    property === undefined || (typeof property === 'string' && property !== ''),
+    '`identityProperty` to be the name of a user property',
+    property,
+  )
   if (policy === undefined || property !== undefined) return
   throw new ArgumentError(
     'A policy requires `identityProperty`: without it, any client may send requests with the response topic of ' +
@@ -188,10 +189,11 @@ export class DisconnectTopicFilter {
     this.#levels = levels
     const isValid = levels.every(level => level === '+' || !/[+#\0]/.test(level))
     const matchesOwnTopic = [INVOKE_TOPIC, INSTANCE_TOPIC].some(topic => this.clientOf(topic) !== undefined)
-    if (this.#clientIdLevel < 0 || !isValid || matchesOwnTopic || filter.length > MAX_FILTER_LENGTH)
-      throw new ArgumentError(
-        `Expected \`disconnectEvents\` to be ${eventFilter.expected}, got \`${formatValue(filter)}\``,
-      )
+    checkArgument(
+      this.#clientIdLevel >= 0 && isValid && !matchesOwnTopic && filter.length <= MAX_FILTER_LENGTH,
+      `\`disconnectEvents\` to be ${eventFilter.expected}`,
+      filter,
+    )
     this.filter = filter
   }
 

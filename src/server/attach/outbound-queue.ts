@@ -3,7 +3,6 @@ import { isPacketRejected, reasonName } from '../../client/session/reasons.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import { noMatchingSubscribers } from '../../core/mqtt5/reason-codes.js'
-import type { Clock } from '../../core/util/clock.js'
 import { Fifo } from '../../core/util/collections.js'
 import { unlessRunning } from '../../core/util/deferred-tasks.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
@@ -318,33 +317,12 @@ function digestOf({ topic, correlationData }: Publish): string {
   return hash.digest('base64')
 }
 
-/** The minimum interval of reports. Clients can cause any number of drops, and each report may become a log line. */
-const MIN_INTERVAL_MS = 1_000
 const MAX_TOPIC_LENGTH = 200
 
-/** Reports at most one dropped message per second, together with the number of unreported drops. */
-export class DropReporter {
-  readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #report: (error: RequestRejectedError) => void
-  #reportedAt = Number.NEGATIVE_INFINITY
-  #unreported = 0
-
-  constructor(clock: Pick<Clock, 'monotonic'>, report: (error: RequestRejectedError) => void) {
-    this.#clock = clock
-    this.#report = report
-  }
-
-  report(drop: Drop): void {
-    const now = this.#clock.monotonic()
-    if (now - this.#reportedAt < MIN_INTERVAL_MS) {
-      this.#unreported++
-      return
-    }
-    const others = this.#unreported === 0 ? '' : `; ${this.#unreported} more were dropped since the last report`
-    this.#reportedAt = now
-    this.#unreported = 0
-    this.#report(new RequestRejectedError(drop.reasonCode ?? 0, describeDrop(drop) + others))
-  }
+/** Returns the error of a dropped message. @param withheld - the number of earlier drops that were not reported */
+export function dropError(drop: Drop, withheld: number): RequestRejectedError {
+  const others = withheld === 0 ? '' : `; ${withheld} more were dropped since the last report`
+  return new RequestRejectedError(drop.reasonCode ?? 0, describeDrop(drop) + others)
 }
 
 function describeDrop({ message, reasonCode, cause }: Drop): string {

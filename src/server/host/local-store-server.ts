@@ -1,7 +1,7 @@
 import { type Observable, skip } from 'rxjs'
 import { toBinaryString, utf8 } from '../../core/util/bytes.js'
-import { checkChoice, checkOptionNames, type OptionNames } from '../../core/util/check.js'
-import { ArgumentError, ClosedError, formatValue } from '../../core/util/errors.js'
+import { checkArgument, checkChoice, checkOptionNames, type OptionNames } from '../../core/util/check.js'
+import { ArgumentError, ClosedError } from '../../core/util/errors.js'
 import type { DumpLine } from '../../node/dump/codec.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { guard } from '../../node/net/report-subject.js'
@@ -298,8 +298,7 @@ export function urlsOf({
 }
 
 export function checkFreezeMs(ms: number): void {
-  if (Number.isSafeInteger(ms) && ms >= 0) return
-  throw new ArgumentError(`Expected \`ms\` to be a whole number from 0, got \`${formatValue(ms)}\` (${typeof ms})`)
+  checkArgument(Number.isSafeInteger(ms) && ms >= 0, '`ms` to be a whole number from 0', ms)
 }
 
 export function storedKey<C>(engine: Engine<C>, key: string | Uint8Array): StoredKey | undefined {

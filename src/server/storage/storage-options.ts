@@ -2,7 +2,8 @@ import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import { compileRequestGlob } from '../../core/protocol/parse-command.js'
 import { utf8 } from '../../core/util/bytes.js'
-import { ArgumentError, formatValue } from '../../core/util/errors.js'
+import { checkArgument } from '../../core/util/check.js'
+import { ArgumentError } from '../../core/util/errors.js'
 import { type Checked, checkValues, choice, type OptionEntry, text, texts } from '../../core/util/options.js'
 import type { SharedLog } from '../log/cluster/settings.js'
 import { requestsPersistence, type VolatileRule } from '../service/request-processor.js'
@@ -64,8 +65,11 @@ export function checkStorage(options: StorageOptions): CheckedStorage {
   const unused = (['persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
   if (data === '' && unused !== undefined)
     throw new ArgumentError(`Expected \`data\` together with \`${unused}\`, got none`)
-  if (persistKeys.length > 0 && persist !== 'keys')
-    throw new ArgumentError(`Expected \`persist\` to be \`keys\` together with \`persistKeys\`, got \`${persist}\``)
+  checkArgument(
+    persistKeys.length === 0 || persist === 'keys',
+    '`persist` to be `keys` together with `persistKeys`',
+    persist,
+  )
   return { data, persist, persistKeys, log, onProgress }
 }
 
@@ -77,8 +81,11 @@ export function checkDirectoryPath(path: string): void {
 /** Throws {@link ArgumentError} if a log is invalid or combined with another storage option. */
 function checkLog(log: SharedLog | undefined, options: Pick<StorageOptions, 'data' | 'persist' | 'persistKeys'>): void {
   if (log === undefined) return
-  if (typeof log !== 'object' || log === null || typeof log.connect !== 'function')
-    throw new ArgumentError(`Expected \`log\` to be created by \`jetStreamLog\`, got \`${formatValue(log)}\``)
+  checkArgument(
+    typeof log === 'object' && log !== null && typeof log.connect === 'function',
+    '`log` to be created by `jetStreamLog`',
+    log,
+  )
   const other = (['data', 'persist', 'persistKeys'] as const).find(name => options[name] !== undefined)
   if (other !== undefined) throw new ArgumentError(`Expected \`log\` or \`${other}\`, got both`)
 }

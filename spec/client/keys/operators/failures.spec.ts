@@ -62,7 +62,7 @@ describe.each(VARIANTS)('a `keyOf` function that throws, with %o', variant => {
 })
 
 describe.each(VARIANTS)('a `keyOf` function that returns an invalid key, with %o', variant => {
-  const empty = { code: 'argument', message: 'Expected the key to have at least one byte, got an empty one' }
+  const empty = { code: 'argument', message: 'Expected the key to have at least one byte' }
   const form = (store: StateStore, options: OperatorOptions<ErrorMode>) =>
     deleteKey(store, (item: string) => item.slice(1), options)
 

@@ -1,6 +1,6 @@
 import type { Subscription } from 'rxjs'
-import { backoff } from '../../../core/util/backoff.js'
 import type { Clock } from '../../../core/util/clock.js'
+import { Timer } from '../../../core/util/timer.js'
 import type { Stream, StreamMessage } from './stream.js'
 
 export interface FollowerHost {
@@ -22,8 +22,7 @@ export class Follower {
   readonly #stream: Stream
   readonly #host: FollowerHost
   #subscription: Subscription | undefined
-  #cancel: () => void = () => undefined
-  #failures = 0
+  readonly #restart: Timer
   /** The last position known to exist in the stream. */
   #knownEnd = 0
   #lastPosition = 0
@@ -33,6 +32,7 @@ export class Follower {
   constructor(stream: Stream, host: FollowerHost) {
     this.#stream = stream
     this.#host = host
+    this.#restart = new Timer(host.clock, { ...RETRY_DELAY_MS, random: host.random })
   }
 
   /** The last position known to exist in the stream. */
@@ -46,14 +46,14 @@ export class Follower {
     this.#subscription = this.#stream.follow(this.#host.position()).subscribe({
       next: message => {
         // A subscription begins with the last message received, which proves no progress.
-        if (message.position > this.#host.position()) this.#failures = 0
+        if (message.position > this.#host.position()) this.#restart.reset()
         this.#host.onMessage(message)
       },
       error: error => {
         this.#host.onError(error)
-        this.#scheduleRestart()
+        this.#restart.retry(() => this.start())
       },
-      complete: () => this.#scheduleRestart(),
+      complete: () => this.#restart.retry(() => this.start()),
     })
     if (this.#isStopped) this.#subscription.unsubscribe()
   }
@@ -75,13 +75,7 @@ export class Follower {
 
   stop(): void {
     this.#isStopped = true
-    this.#cancel()
+    this.#restart.cancel()
     this.#subscription?.unsubscribe()
-  }
-
-  #scheduleRestart(): void {
-    this.#cancel()
-    const delay = backoff(++this.#failures, { ...RETRY_DELAY_MS, random: this.#host.random })
-    this.#cancel = this.#host.clock.schedule(delay, () => this.start())
   }
 }

@@ -1,8 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Subscription } from 'rxjs'
-import { backoff } from '../../../core/util/backoff.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { Fifo } from '../../../core/util/collections.js'
+import { Timer } from '../../../core/util/timer.js'
 import type { LogEntry } from '../../engine/entry.js'
 import type { MessageKind } from './node-message.js'
 import type { Publication, Stream } from './stream.js'
@@ -66,13 +66,13 @@ export class LogPublisher {
   /** The epochs. The last epoch is current, but messages of earlier epochs may still arrive in the stream. */
   #epochs: Epoch[] = []
   #number = 1
-  #failures = 0
-  #cancel: (() => void) | undefined
+  readonly #resend: Timer
   #isStopped = false
 
   constructor(stream: Stream, host: LogPublisherHost) {
     this.#stream = stream
     this.#host = host
+    this.#resend = new Timer(host.clock, { ...RETRY_DELAY_MS, random: host.random })
   }
 
   get epochId(): string {
@@ -137,7 +137,7 @@ export class LogPublisher {
     if (inFlight?.peek()?.number !== number) return { message: undefined, abandoned }
     const message = inFlight.shift()
     message?.publication?.unsubscribe()
-    this.#failures = 0
+    this.#resend.reset()
     this.#sendQueued()
     return { message, abandoned }
   }
@@ -151,7 +151,7 @@ export class LogPublisher {
   /** Stops sending. Returns the entries whose outcome is unknown. */
   stop(): LogEntry[] {
     this.#isStopped = true
-    this.#cancel?.()
+    this.#resend.cancel()
     const unknown = this.#epochs.flatMap(({ inFlight }) => {
       for (const message of toArray(inFlight)) message.publication?.unsubscribe()
       return entriesOf(inFlight)
@@ -189,7 +189,7 @@ export class LogPublisher {
       }
       epoch.inFlight.push(message)
       // While a resend is scheduled, this message would arrive before the message to resend, and thus out of order.
-      if (this.#cancel === undefined) this.#publish(epoch, message)
+      if (!this.#resend.isSet) this.#publish(epoch, message)
     }
   }
 
@@ -229,10 +229,8 @@ export class LogPublisher {
   }
 
   #scheduleResend(): void {
-    if (this.#isStopped || this.#cancel !== undefined) return
-    const delay = backoff(++this.#failures, { ...RETRY_DELAY_MS, random: this.#host.random })
-    this.#cancel = this.#host.clock.schedule(delay, () => {
-      this.#cancel = undefined
+    if (this.#isStopped) return
+    this.#resend.retry(() => {
       const epoch = this.#epochs.at(-1)
       if (epoch !== undefined) for (const message of toArray(epoch.inFlight)) this.#publish(epoch, message)
     })

@@ -1,5 +1,6 @@
 import { Subscription } from 'rxjs'
 import { logChannel } from '../../../core/diagnostics/server-channels.js'
+import { settleWithin } from '../../../core/util/wait.js'
 import type { LogEntry } from '../../engine/entry.js'
 import { encodeEntry } from '../entry-codec.js'
 import { type Log, LogFailure, type LogListener, type Sharing } from '../log.js'
@@ -177,12 +178,7 @@ export class ReplicatedLog implements Log {
 
   /** Resolves when nothing is in flight, or after a timeout. */
   #drain(failure: LogFailure): Promise<void> {
-    return new Promise(resolve => {
-      const cancel = this.#host.clock.schedule(DRAIN_TIMEOUT_MS, resolve)
-      const onDrained = (): void => {
-        cancel()
-        resolve()
-      }
+    return settleWithin(DRAIN_TIMEOUT_MS, this.#host.clock, onDrained => {
       this.#state = { state: 'draining', failure, onDrained }
     })
   }

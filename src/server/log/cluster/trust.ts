@@ -1,5 +1,6 @@
 import type { ByteReader, ByteWriter } from '../../../core/util/byte-codec.js'
 import type { Clock } from '../../../core/util/clock.js'
+import { ReportLimiter } from '../../../core/util/report-limiter.js'
 import {
   foreignMessageError,
   keyMismatchError,
@@ -137,31 +138,29 @@ const REPORT_INTERVAL_MS = 10_000
  */
 export class ForeignMessageReporter {
   readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #limiter: ReportLimiter<undefined>
   readonly #report: (error: unknown) => void
-  #reportedAt = Number.NEGATIVE_INFINITY
-  #last: { readonly position: number; readonly why: string } | undefined
-  #unreported = 0
+  #withheld: { readonly position: number; readonly why: string; readonly at: number } | undefined
 
   constructor(clock: Pick<Clock, 'monotonic'>, report: (error: unknown) => void) {
     this.#clock = clock
+    this.#limiter = new ReportLimiter(clock, REPORT_INTERVAL_MS, 1)
     this.#report = report
   }
 
-  add(position: number, reason: string): void {
-    this.#last = { position, why: reason }
-    this.#unreported++
-    this.flush()
+  add(position: number, why: string): void {
+    const earlier = this.#limiter.admit(undefined)
+    this.#withheld = earlier === undefined ? { position, why, at: this.#clock.monotonic() } : undefined
+    if (earlier !== undefined) this.#report(foreignMessageError(position, why, earlier))
   }
 
   /** Reports the last message that was held back if the interval has passed. Called periodically. */
   flush(): void {
-    const now = this.#clock.monotonic()
-    if (this.#last === undefined || now - this.#reportedAt < REPORT_INTERVAL_MS) return
-    const { position, why: reason } = this.#last
-    const more = this.#unreported - 1
-    this.#reportedAt = now
-    this.#last = undefined
-    this.#unreported = 0
-    this.#report(foreignMessageError(position, reason, more))
+    if (this.#withheld === undefined) return
+    const { position, why, at } = this.#withheld
+    if (this.#clock.monotonic() - at < REPORT_INTERVAL_MS) return
+    this.#withheld = undefined
+    // The count includes the message that is reported.
+    this.#report(foreignMessageError(position, why, (this.#limiter.admit(undefined) ?? 1) - 1))
   }
 }

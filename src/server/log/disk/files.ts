@@ -1,9 +1,11 @@
 import { constants, fdatasyncSync, writeSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { backoff } from '../../../core/util/backoff.js'
 import { isError } from '../../../core/util/built-in-types.js'
 import type { Clock } from '../../../core/util/clock.js'
 import { reason, StateStoreError } from '../../../core/util/errors.js'
+import { wait } from '../../../core/util/wait.js'
 
 /** A file with positioned writes and explicit flushes. */
 export interface OpenFile {
@@ -165,8 +167,7 @@ async function confirm(lock: Ownership): Promise<void> {
     } catch (error) {
       const isOver = lock.clock.monotonic() - startedAt >= MAX_CHECK_WAIT_MS
       if (!(error instanceof OwnershipUnknownError) || isOver) throw error
-      const delayMs = Math.min(CHECK_RETRY_MS.initial * 2 ** Math.min(failures, 10), CHECK_RETRY_MS.max)
-      await new Promise<void>(resolve => void lock.clock.schedule(delayMs, resolve))
+      await wait(backoff(failures, CHECK_RETRY_MS), lock.clock)
     }
   }
 }

@@ -2,6 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../../core/util/clock.js'
 import { StateStoreError } from '../../../core/util/errors.js'
+import { wait } from '../../../core/util/wait.js'
 import { claimDirectory, claimFiles, readClaims } from './claims.js'
 import { hasCode, makeDirectory } from './files.js'
 import { LOCK_FILE } from './format.js'
@@ -105,7 +106,7 @@ async function hasHeartbeat(directory: string, text: string, clock: Clock): Prom
   const startedAt = clock.monotonic()
   const first = await readHeartbeat(directory, text)
   for (;;) {
-    await new Promise<void>(resolve => void clock.schedule(HEARTBEAT_POLL_MS, resolve))
+    await wait(HEARTBEAT_POLL_MS, clock)
     const now = await readHeartbeat(directory, text)
     if (now === undefined) return false
     if (now !== first) return true

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { isBytes } from '../../../core/util/built-in-types.js'
-import { checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
-import { ArgumentError, formatValue } from '../../../core/util/errors.js'
+import { checkArgument, checkOptionNames, checkPositiveInteger } from '../../../core/util/check.js'
+import { ArgumentError } from '../../../core/util/errors.js'
 import { formatUrl } from '../../../core/util/format-url.js'
 import { omitUndefined } from '../../../core/util/omit-undefined.js'
 import type { Checked } from '../../../core/util/options.js'
@@ -83,10 +83,8 @@ export function parseOptions(options: JetStreamOptions): JetStreamSettings {
   const servers = parseServers(options.servers)
   checkName('name', name)
   checkName('nodeId', nodeId)
-  if (![1, 3, 5].includes(replicas))
-    throw new ArgumentError(`Expected \`replicas\` to be 1, 3 or 5, got \`${formatValue(replicas)}\``)
-  if (reads !== 'linearizable' && reads !== 'local')
-    throw new ArgumentError(`Expected \`reads\` to be linearizable or local, got \`${formatValue(reads)}\``)
+  checkArgument([1, 3, 5].includes(replicas), '`replicas` to be 1, 3 or 5', replicas)
+  checkArgument(reads === 'linearizable' || reads === 'local', '`reads` to be linearizable or local', reads)
   checkPositiveInteger('stallTimeout', stallTimeout)
   checkPositiveInteger('connectTimeout', connectTimeout)
   for (const position of skip) checkPositiveInteger('skip', position)
@@ -117,9 +115,10 @@ function parseKeys(keys: readonly Uint8Array[], name: string): LogKeys | undefin
 
 /** Throws {@link ArgumentError} for an invalid name. Names become parts of NATS subjects. */
 function checkName(option: string, name: string): void {
-  if (typeof name === 'string' && /^[\w-]{1,64}$/.test(name)) return
-  throw new ArgumentError(
-    `Expected \`${option}\` to have 1 to 64 letters, digits, \`-\` and \`_\`, got \`${formatValue(name)}\``,
+  checkArgument(
+    typeof name === 'string' && /^[\w-]{1,64}$/.test(name),
+    `\`${option}\` to have 1 to 64 letters, digits, \`-\` and \`_\``,
+    name,
   )
 }
 
