@@ -8,7 +8,7 @@ import { measureIdle } from './broker/idle.js'
 import { measureTraffic } from './broker/traffic.js'
 import { openOurs } from './peers/ours.js'
 import { startInstalled } from './peers/peer.js'
-import { measureRequests } from './requests.js'
+import { measureRequests } from './peers/requests.js'
 
 const OTHERS = {
   Mosquitto: startMosquitto,
@@ -17,10 +17,10 @@ const OTHERS = {
 }
 
 /**
- * @param {import('./rounds.js').Effort} effort
+ * @param {import('./support/rounds.js').Effort} effort
  * @param {(reason: string) => void} reportMissing
  * @param {string} [before] - directory of another built checkout to compare with
- * @returns {Promise<import('./report.js').Table[]>}
+ * @returns {Promise<import('./support/report.js').Table[]>}
  */
 export async function measureBroker(effort, reportMissing, before) {
   const stores = [{ name: 'rx-statestore' }, ...(before === undefined ? [] : [{ name: 'before', directory: before }])]
@@ -36,7 +36,7 @@ export async function measureBroker(effort, reportMissing, before) {
  * Measures ordinary messages of all brokers, and requests of the client of this package to the stores.
  *
  * @param {readonly { name: string, directory?: string }[]} stores
- * @param {import('./rounds.js').Effort} effort
+ * @param {import('./support/rounds.js').Effort} effort
  * @param {(reason: string) => void} reportMissing
  */
 async function measureBrokers(stores, effort, reportMissing) {
@@ -53,7 +53,7 @@ async function measureBrokers(stores, effort, reportMissing) {
 }
 
 /**
- * @param {import('./rounds.js').Effort} effort
+ * @param {import('./support/rounds.js').Effort} effort
  * @param {(reason: string) => void} reportMissing
  */
 async function measureExistingBroker(effort, reportMissing) {

@@ -1,15 +1,15 @@
 // Compares the client with a hand-written mqtt.js loop on the same store.
 import { bytes } from 'rx-statestore'
-import { startStore } from './child.js'
 import { handWritten } from './peers/hand-written.js'
 import { openOurs } from './peers/ours.js'
-import { measureRequests } from './requests.js'
+import { measureRequests } from './peers/requests.js'
+import { startStore } from './support/child.js'
 
 const SIZES = [16, 1024, 64 * 1024]
 
 /**
- * @param {import('./rounds.js').Effort} effort
- * @returns {Promise<import('./report.js').Table[]>}
+ * @param {import('./support/rounds.js').Effort} effort
+ * @returns {Promise<import('./support/report.js').Table[]>}
  */
 export async function measureClient(effort) {
   const store = await startStore()

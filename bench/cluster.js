@@ -7,16 +7,16 @@ import { startMembers } from './peers/etcd.js'
 import { openNats } from './peers/nats.js'
 import { measureNotifications } from './peers/notifications.js'
 import { startInstalled } from './peers/peer.js'
+import { measureRequests } from './peers/requests.js'
 import { onDisk } from './peers/server.js'
 import { writeKeys } from './raw/client.js'
-import { bytes, ms, progress } from './report.js'
-import { measureRequests } from './requests.js'
+import { bytes, ms, progress } from './support/report.js'
 
 /**
- * @param {import('./rounds.js').Effort} effort
+ * @param {import('./support/rounds.js').Effort} effort
  * @param {(reason: string) => void} reportMissing
  * @param {number} [keys] - number of keys when a new node starts
- * @returns {Promise<import('./report.js').Table[]>}
+ * @returns {Promise<import('./support/report.js').Table[]>}
  */
 export async function measureCluster(effort, reportMissing, keys = effort.quick ? 2e3 : 1e5) {
   progress('starting three NATS servers and three nodes')

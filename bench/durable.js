@@ -1,19 +1,20 @@
 // Compares writes that are on disk before they are acknowledged. Each server has its own client, and all use the same
 // disk.
-import { startStore } from './child.js'
+
 import { startEtcd } from './peers/etcd.js'
 import { startOurs } from './peers/ours.js'
 import { startInstalled } from './peers/peer.js'
 import { startRedis } from './peers/redis.js'
+import { measureRequests } from './peers/requests.js'
 import { onDisk } from './peers/server.js'
 import { writeKeys } from './raw/client.js'
-import { bytes, progress } from './report.js'
-import { measureRequests } from './requests.js'
+import { startStore } from './support/child.js'
+import { bytes, progress } from './support/report.js'
 
 /**
- * @param {import('./rounds.js').Effort} effort
+ * @param {import('./support/rounds.js').Effort} effort
  * @param {(reason: string) => void} reportMissing
- * @returns {Promise<import('./report.js').Table[]>}
+ * @returns {Promise<import('./support/report.js').Table[]>}
  */
 export async function measureDurable(effort, reportMissing) {
   const others = {

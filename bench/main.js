@@ -8,13 +8,13 @@ import { measureCluster } from './cluster.js'
 import { measureDurable } from './durable.js'
 import { measurePeers } from './peers.js'
 import { measurePubSub } from './pubsub.js'
-import { printTable, progress } from './report.js'
 import { measureStore } from './store.js'
+import { printTable, progress } from './support/report.js'
 import { measureWatch } from './watch.js'
 
 const { positionals: only, values } = readArguments()
 const { quick } = values
-/** @type {import('./rounds.js').Effort} */
+/** @type {import('./support/rounds.js').Effort} */
 const effort = quick ? { quick, rounds: 1, ms: 60 } : { quick, rounds: 7, ms: 250 }
 const keys = values.keys === undefined ? undefined : Number(values.keys)
 if (keys !== undefined && !(Number.isSafeInteger(keys) && keys > 0 && keys < 2_000_000))
@@ -22,7 +22,7 @@ if (keys !== undefined && !(Number.isSafeInteger(keys) && keys > 0 && keys < 2_0
 /** @type {string[]} */
 const missing = []
 
-/** @type {Record<string, () => Promise<import('./report.js').Table[]>>} */
+/** @type {Record<string, () => Promise<import('./support/report.js').Table[]>>} */
 const SECTIONS = {
   client: () => measureClient(effort),
   peers: () => measurePeers(effort, reason => missing.push(reason)),
@@ -40,7 +40,7 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(
 // The limit is raised because each server and each folder adds an exit listener.
 process.setMaxListeners(50)
 const started = performance.now()
-/** @type {Record<string, import('./report.js').Table[]>} */
+/** @type {Record<string, import('./support/report.js').Table[]>} */
 const sections = {}
 for (const [name, measure] of Object.entries(SECTIONS)) {
   if (only.length > 0 && !only.includes(name)) continue

@@ -5,12 +5,12 @@ import { measureNotifications } from './peers/notifications.js'
 import { startOurs } from './peers/ours.js'
 import { startInstalled } from './peers/peer.js'
 import { startRedis } from './peers/redis.js'
-import { measureRequests } from './requests.js'
+import { measureRequests } from './peers/requests.js'
 
 /**
- * @param {import('./rounds.js').Effort} effort
+ * @param {import('./support/rounds.js').Effort} effort
  * @param {(reason: string) => void} reportMissing
- * @returns {Promise<import('./report.js').Table[]>}
+ * @returns {Promise<import('./support/report.js').Table[]>}
  */
 export async function measurePeers(effort, reportMissing) {
   const others = { Redis: startRedis, 'NATS KV': startNats, etcd: startEtcd }

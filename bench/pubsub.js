@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { connectPubSub } from 'rx-statestore/pubsub'
 import { Subscription } from 'rxjs'
 import { WebSocket } from 'ws'
-import { start } from './child.js'
-import { median, ms, perSecond, progress } from './report.js'
-import { compare, compareWithFirst, takeTurns } from './rounds.js'
+import { start } from './support/child.js'
+import { median, ms, perSecond, progress } from './support/report.js'
+import { compare, compareWithFirst, takeTurns } from './support/rounds.js'
 
 /**
  * Messages per request, with two requests in flight. The number is limited because a hub ends a session with 1,000
@@ -94,15 +94,15 @@ async function plain(url, name, read) {
 }
 
 /**
- * @param {import('./rounds.js').Effort} effort
- * @returns {Promise<import('./report.js').Table[]>}
+ * @param {import('./support/rounds.js').Effort} effort
+ * @returns {Promise<import('./support/report.js').Table[]>}
  */
 export async function measurePubSub(effort) {
   const child = await start('./hub-process.js')
   const urls = Object(child.ready)
-  /** @type {import('./report.js').Table} */
+  /** @type {import('./support/report.js').Table} */
   const rates = { title: 'Reliable pub/sub, messages from hub to client', rows: [] }
-  /** @type {import('./report.js').Table} */
+  /** @type {import('./support/report.js').Table} */
   const recoveries = { title: `Recovery of ${QUEUED} queued messages`, rows: [] }
   for (const protocol of /** @type {const} */ (['json', 'protobuf'])) {
     rates.rows.push(...(await measureRate(protocol, urls, effort)))
@@ -112,7 +112,7 @@ export async function measurePubSub(effort) {
   return [rates, recoveries]
 }
 
-/** @param {'json' | 'protobuf'} protocol @param {{ hub: string, plain: string }} urls @param {import('./rounds.js').Effort} effort */
+/** @param {'json' | 'protobuf'} protocol @param {{ hub: string, plain: string }} urls @param {import('./support/rounds.js').Effort} effort */
 async function measureRate(protocol, urls, effort) {
   const receivers = [ours(urls.hub, protocol), await plain(`${urls.plain}/${protocol}`, 'ws', () => undefined)]
   // A further plain client parses the frames, as an application must.
@@ -128,7 +128,7 @@ async function measureRate(protocol, urls, effort) {
  *
  * @param {'json' | 'protobuf'} protocol
  * @param {{ hub: string, plain: string }} urls
- * @param {import('./child.js').Child} child
+ * @param {import('./support/child.js').Child} child
  */
 async function measureRecovery(protocol, urls, child) {
   const receiver = ours(urls.hub, protocol)
@@ -155,13 +155,13 @@ async function measureRecovery(protocol, urls, child) {
   return [row('rx-statestore', own), { ...row('ws, without recovery', plain), 'ours / theirs': ratio, spread }]
 }
 
-/** @param {import('./child.js').Child} child @param {'hub' | 'plain'} side @param {Promise<bigint>} received */
+/** @param {import('./support/child.js').Child} child @param {'hub' | 'plain'} side @param {Promise<bigint>} received */
 async function sinceAccepted(child, side, received) {
   const end = await received
   return Number(end - BigInt(String(await child.ask({ acceptedBy: side })))) / 1e6
 }
 
-/** @param {import('rx-statestore/pubsub').PubSubClient} client @param {import('./child.js').Child} child */
+/** @param {import('rx-statestore/pubsub').PubSubClient} client @param {import('./support/child.js').Child} child */
 async function recover(client, child) {
   let received = 0
   let subscription = new Subscription()

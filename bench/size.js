@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
-import { bytes, printTable } from './report.js'
+import { bytes, printTable } from './support/report.js'
 
 /** Dependencies that the application provides or that no browser loads. */
 const EXTERNAL = [/^mqtt($|\/)/, /^rxjs($|\/)/, /^react($|\/)/, /^ws$/]

@@ -1,9 +1,10 @@
 // Measures stores of different sizes with a load generator of minimal overhead.
-import { heapOf, startStore } from './child.js'
+
 import { RawClient } from './raw/client.js'
 import { numbered } from './raw/packets.js'
-import { bytes, progress } from './report.js'
-import { compare, medianRate, takeTurns } from './rounds.js'
+import { heapOf, startStore } from './support/child.js'
+import { bytes, progress } from './support/report.js'
+import { compare, medianRate, takeTurns } from './support/rounds.js'
 
 const VALUE = 'sixteen bytes...'
 const MIN_COUNT = 1024
@@ -13,7 +14,7 @@ const SHORT_MS = '100'
 
 /**
  * @typedef {object} Subject - a store and a connection to it
- * @property {import('./child.js').Child} child
+ * @property {import('./support/child.js').Child} child
  * @property {string} url
  * @property {RawClient} client
  * @property {number} keys
@@ -59,7 +60,7 @@ async function close({ child, client }) {
   await child.close()
 }
 
-/** @param {Subject} subject @param {string} name @param {readonly string[]} command @returns {import('./rounds.js').Runner} */
+/** @param {Subject} subject @param {string} name @param {readonly string[]} command @returns {import('./support/rounds.js').Runner} */
 function runner({ client, keys }, name, command) {
   const next = pseudorandom(keys)
   return { name, run: count => client.run(command, count, next) }
@@ -68,7 +69,7 @@ function runner({ client, keys }, name, command) {
 /**
  * Returns the name and the rate of each contestant, and the ratio of the rate to that of the first one.
  *
- * @param {readonly import('./rounds.js').Measured[]} measured
+ * @param {readonly import('./support/rounds.js').Measured[]} measured
  * @param {string} header - of the ratio
  */
 function relativeToFirst(measured, header) {
@@ -79,20 +80,20 @@ function relativeToFirst(measured, header) {
 }
 
 /**
- * @param {import('./rounds.js').Effort} effort
- * @returns {Promise<import('./report.js').Table[]>}
+ * @param {import('./support/rounds.js').Effort} effort
+ * @returns {Promise<import('./support/report.js').Table[]>}
  */
 export async function measureStore(effort) {
   const bySize = await measureSizes(effort)
   return [bySize, await measureExpiry(effort), await measureWatchers(effort), await measureHeap(effort)]
 }
 
-/** @param {import('./rounds.js').Effort} effort */
+/** @param {import('./support/rounds.js').Effort} effort */
 async function measureSizes(effort) {
   /** @type {Subject[]} */
   const subjects = []
   for (const keys of effort.quick ? [1e3, 1e4, 1e5] : [1e3, 1e5, 1e6]) subjects.push(await storeWithKeys(keys))
-  /** @type {import('./report.js').Table} */
+  /** @type {import('./support/report.js').Table} */
   const table = { title: 'Store, requests to random keys, 256 in flight', rows: [] }
   for (const command of [
     ['SET', numbered('k'), VALUE],
@@ -107,7 +108,7 @@ async function measureSizes(effort) {
   return table
 }
 
-/** @param {import('./rounds.js').Effort} effort */
+/** @param {import('./support/rounds.js').Effort} effort */
 async function measureExpiry(effort) {
   const keys = effort.quick ? 1e4 : 1e5
   const permanent = await storeWithKeys(keys)
@@ -134,7 +135,7 @@ async function measureExpiry(effort) {
   return { title: `Store, expiry among ${keys.toLocaleString('en')} keys`, rows }
 }
 
-/** @param {import('./rounds.js').Effort} effort */
+/** @param {import('./support/rounds.js').Effort} effort */
 async function measureWatchers(effort) {
   const sizes = [0, 1, 10, 100]
   const subject = await storeWithKeys(1e3)
@@ -161,13 +162,13 @@ async function measureWatchers(effort) {
 /**
  * Measures the memory per key, watch and connection: the growth of the store divided by their number.
  *
- * @param {import('./rounds.js').Effort} effort
+ * @param {import('./support/rounds.js').Effort} effort
  */
 async function measureHeap(effort) {
   const keys = effort.quick ? 1e4 : 1e5
   const subject = await storeWithKeys(1)
   const { child, url, client } = subject
-  /** @type {import('./report.js').Table} */
+  /** @type {import('./support/report.js').Table} */
   const table = { title: 'Store, memory in heap and buffers', rows: [] }
   /** @param {string} what @param {number} count @param {() => Promise<unknown>} grow */
   const row = async (what, count, grow) => {

@@ -1,8 +1,8 @@
 // Measures one client that watches many keys.
 import { connect, number, set } from 'rx-statestore'
 import { concat, firstValueFrom, lastValueFrom, mergeMap, NEVER, of, range } from 'rxjs'
-import { startStore } from './child.js'
-import { bytes, median, ms, progress, spread, times } from './report.js'
+import { startStore } from './support/child.js'
+import { bytes, median, ms, progress, spread, times } from './support/report.js'
 
 /**
  * Resolves when all watched keys of a client are synchronised with the store.
@@ -37,8 +37,8 @@ const PHASES = /** @type {const} */ ([
 /** @typedef {(typeof PHASES)[number]} Phase */
 
 /**
- * @param {import('./rounds.js').Effort} effort
- * @returns {Promise<import('./report.js').Table[]>}
+ * @param {import('./support/rounds.js').Effort} effort
+ * @returns {Promise<import('./support/report.js').Table[]>}
  */
 export async function measureWatch({ quick, rounds }) {
   const keys = quick ? 1_000 : 10_000
@@ -84,7 +84,7 @@ class WatchBench {
   /** @type {number[]} */
   bytesPerSubscription = []
 
-  /** @param {import('./child.js').Child & { url: string }} server @param {number} keys */
+  /** @param {import('./support/child.js').Child & { url: string }} server @param {number} keys */
   constructor(server, keys) {
     this.server = server
     this.writer = connect(server.url, { clientId: 'bench-writer' })

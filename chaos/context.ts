@@ -1,5 +1,5 @@
 import type { StateStore } from 'rx-statestore'
-import type { Violations } from '../spec/judges/violations.js'
+import type { Violations } from '../harness/judges/violations.js'
 import type { Ports } from './free-ports.js'
 import type { Recorder } from './recorder.js'
 import type { Tally } from './tally.js'

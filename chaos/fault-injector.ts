@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Direction, Link } from './link.js'
-import { type LinkConditions, normalConditions } from './link-direction.js'
+import type { Direction, Link } from '../harness/link.js'
+import { type LinkConditions, normalConditions } from '../harness/link-direction.js'
 import { RandomInterval } from './random-interval.js'
 import type { Run } from './run.js'
 

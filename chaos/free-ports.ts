@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { Random } from './random.js'
+import { Random } from '../harness/random.js'
 
 /** The ports of a store. */
 export interface Ports {

@@ -1,8 +1,8 @@
 import { openSync, writeSync } from 'node:fs'
 import { subscribe } from 'rx-statestore/diagnostics'
 import type { AttachedStore } from 'rx-statestore/server'
-import { type JournalLine, toJournalledWrite } from '../spec/judges/journal.js'
-import { nameOf } from '../spec/judges/values.js'
+import { type JournalLine, toJournalledWrite } from '../harness/judges/journal.js'
+import { nameOf } from '../harness/judges/values.js'
 import { now } from './now.js'
 
 /**

@@ -1,11 +1,11 @@
 import type { Entry } from 'rx-statestore'
-import { compareState } from '../spec/judges/convergence.js'
-import type { JournalLine } from '../spec/judges/journal.js'
-import { StoreHistory } from '../spec/judges/store-history.js'
-import { SubscriberJudge } from '../spec/judges/subscriber.js'
-import { nameOf } from '../spec/judges/values.js'
-import type { Violations } from '../spec/judges/violations.js'
-import { checkWrites } from '../spec/judges/writes.js'
+import { compareState } from '../harness/judges/convergence.js'
+import type { JournalLine } from '../harness/judges/journal.js'
+import { StoreHistory } from '../harness/judges/store-history.js'
+import { SubscriberJudge } from '../harness/judges/subscriber.js'
+import { nameOf } from '../harness/judges/values.js'
+import type { Violations } from '../harness/judges/violations.js'
+import { checkWrites } from '../harness/judges/writes.js'
 import { type Recorder, recordsOf, writesOf } from './recorder.js'
 
 export interface Evidence {

@@ -1,7 +1,7 @@
 import { StateStoreError, text } from 'rx-statestore'
 import { lease } from 'rx-statestore/lease'
 import type { Subscription } from 'rxjs'
-import type { LeaseHolding } from '../spec/judges/leases.js'
+import type { LeaseHolding } from '../harness/judges/leases.js'
 import { now } from './now.js'
 import type { Participant } from './participant.js'
 import type { Run } from './run.js'

@@ -1,14 +1,14 @@
 // This program runs real clients and a real store over real sockets under constant faults, then checks every guarantee.
 
 import { join } from 'node:path'
-import { findLeaseViolations } from '../spec/judges/leases.js'
+import { findLeaseViolations } from '../harness/judges/leases.js'
+import { Link } from '../harness/link.js'
 import { checkDirectory } from '../src/server/storage/directory.js'
 import { excessOf, trackClients } from './client-resources.js'
 import { FAULT_INTERVAL_MS, FaultInjector, type Restartable } from './fault-injector.js'
 import { findFreePorts } from './free-ports.js'
 import { judge, readJournals } from './judge.js'
 import { type LeaseHoldings, Leases } from './leases.js'
-import { Link } from './link.js'
 import { AttachedStore, hasMosquitto } from './mosquitto.js'
 import { Participant } from './participant.js'
 import { RandomInterval, until } from './random-interval.js'

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CONFIGURATION } from '../spec/support/mosquitto.js'
+import type { Link } from '../harness/link.js'
+import { MOSQUITTO_CONFIGURATION } from '../harness/mosquitto-configuration.js'
 import type { Ports } from './free-ports.js'
-import type { Link } from './link.js'
 import { ManagedProcess, startProgram } from './managed-process.js'
 import type { Run } from './run.js'
 import type { StoreProcess } from './store-process.js'
@@ -21,7 +21,7 @@ export class AttachedStore {
   constructor(run: Run, { port, wsPort }: Ports, store: StoreProcess, link: Link) {
     const file = join(run.directory, 'mosquitto.conf')
     const listeners = [`listener ${port} 127.0.0.1`, `listener ${wsPort} 127.0.0.1`, 'protocol websockets']
-    writeFileSync(file, [...listeners, ...CONFIGURATION].join('\n'))
+    writeFileSync(file, [...listeners, ...MOSQUITTO_CONFIGURATION].join('\n'))
     this.#broker = new ManagedProcess(
       'Mosquitto',
       () => startProgram('mosquitto', ['-c', file], / running$/),

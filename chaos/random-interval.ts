@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Random } from './random.js'
+import type { Random } from '../harness/random.js'
 
 /** Repeats an action at random intervals until it is paused. */
 export class RandomInterval {

@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { ReceivedEntry } from '../spec/judges/subscriber.js'
-import type { EndedWrite } from '../spec/judges/writes.js'
+import type { ReceivedEntry } from '../harness/judges/subscriber.js'
+import type { EndedWrite } from '../harness/judges/writes.js'
 
 const BATCH = 1_000
 

@@ -2,11 +2,11 @@ import type { Entry, Freshness } from 'rx-statestore'
 import { text } from 'rx-statestore'
 import { matching } from 'rx-statestore/matching'
 import { BehaviorSubject, type Observable, Subscription } from 'rxjs'
-import { globMatcher } from '../spec/judges/glob.js'
-import { nameOf } from '../spec/judges/values.js'
+import { globMatcher } from '../harness/judges/glob.js'
+import { nameOf } from '../harness/judges/values.js'
+import type { Random } from '../harness/random.js'
 import type { ChaosClient, ChaosContext } from './context.js'
 import { now } from './now.js'
-import type { Random } from './random.js'
 
 /** A subscriber of a key, of a member of a changing set of keys, or of a glob. */
 export interface Watcher {

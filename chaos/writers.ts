@@ -2,11 +2,11 @@ import type { DeleteResult, SetResult } from 'rx-statestore'
 import { StateStoreError, set, text } from 'rx-statestore'
 import type { Observable } from 'rxjs'
 import { from } from 'rxjs'
-import { nameOf, uniqueValue } from '../spec/judges/values.js'
-import type { EndedWrite } from '../spec/judges/writes.js'
+import { nameOf, uniqueValue } from '../harness/judges/values.js'
+import type { EndedWrite } from '../harness/judges/writes.js'
+import type { Random } from '../harness/random.js'
 import type { ChaosClient, ChaosContext } from './context.js'
 import { now } from './now.js'
-import type { Random } from './random.js'
 
 type Write = Pick<EndedWrite, 'verb' | 'key' | 'value'> & { expires?: boolean }
 type Result = SetResult | DeleteResult | { error: unknown }

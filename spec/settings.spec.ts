@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Authority, type Pair } from '../harness/certificates.js'
 import { ArgumentError } from '../src/core/util/errors.js'
 import { type Environment, settingsFromEnv } from '../src/node/settings.js'
-import { Authority, type Pair } from './support/certificates.js'
 import { temporaryFolder } from './support/temporary-folder.js'
 
 const folder = temporaryFolder()

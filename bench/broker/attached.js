@@ -1,10 +1,10 @@
 // Compares three stores: this store attached to Mosquitto, a hand-written store on Mosquitto, and this store with its
 // built-in broker.
 import { bytes } from 'rx-statestore'
-import { start, startStore } from '../child.js'
 import { handWritten } from '../peers/hand-written.js'
 import { openOurs } from '../peers/ours.js'
-import { measureRequests } from '../requests.js'
+import { measureRequests } from '../peers/requests.js'
+import { start, startStore } from '../support/child.js'
 import { startMosquitto } from './brokers.js'
 
 const VALUE = new Uint8Array(16)
@@ -22,8 +22,8 @@ async function openAtMosquitto(name, service, openClient) {
 }
 
 /**
- * @param {import('../rounds.js').Effort} effort
- * @returns {Promise<import('../report.js').Table>}
+ * @param {import('../support/rounds.js').Effort} effort
+ * @returns {Promise<import('../support/report.js').Table>}
  */
 export async function measureAttached(effort) {
   const ours = (/** @type {string} */ url) => openOurs([url], 'rx-statestore, built-in broker', bytes, VALUE)

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { start, startStore } from '../child.js'
 import { freePort, scratch, startServer } from '../peers/server.js'
+import { start, startStore } from '../support/child.js'
 
 /**
  * A broker that runs as a separate process.

@@ -1,11 +1,11 @@
 // Measures the time from one change of a key until a thousand watching connections are notified.
 import { text } from 'rx-statestore'
-import { startStore } from '../child.js'
 import { measureFanOut } from '../peers/notifications.js'
 import { openOurs } from '../peers/ours.js'
 import { VALUE, WATCHED } from '../peers/peer.js'
 import { notificationFilter, requestPacket } from '../raw/packets.js'
 import { RawPeer } from '../raw/peer.js'
+import { startStore } from '../support/child.js'
 
 /**
  * Opens a store whose key is changed and watched over plain sockets. The watching sockets count notifications; QoS 0
@@ -36,8 +36,8 @@ async function openSockets(url) {
 
 /**
  * @param {readonly { name: string, directory?: string }[]} stores - the first one is this store
- * @param {import('../rounds.js').Effort} effort
- * @returns {Promise<import('../report.js').Table>}
+ * @param {import('../support/rounds.js').Effort} effort
+ * @returns {Promise<import('../support/report.js').Table>}
  */
 export async function measureBrokerFanOut(stores, effort) {
   const size = effort.quick ? 100 : 1_000

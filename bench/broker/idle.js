@@ -1,10 +1,10 @@
 // Measures idle connections: the memory of each, their maximum number, and the memory that remains after they close.
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { heapOf, start, startStore } from '../child.js'
-import { bytes, ms, progress } from '../report.js'
+import { heapOf, start, startStore } from '../support/child.js'
+import { bytes, ms, progress } from '../support/report.js'
 
-/** @typedef {import('../child.js').Child & { url: string }} Store */
+/** @typedef {import('../support/child.js').Child & { url: string }} Store */
 
 const KINDS = [
   { connection: 'plain', subscribed: false },
@@ -17,11 +17,11 @@ const RESERVED_FILES = 100
 
 /**
  * @param {readonly { name: string, directory?: string }[]} stores
- * @param {import('../rounds.js').Effort} effort
- * @returns {Promise<import('../report.js').Table[]>}
+ * @param {import('../support/rounds.js').Effort} effort
+ * @returns {Promise<import('../support/report.js').Table[]>}
  */
 export async function measureIdle(stores, effort) {
-  /** @type {import('../report.js').Table} */
+  /** @type {import('../support/report.js').Table} */
   const each = { title: 'Broker, memory of an idle connection', rows: [] }
   const count = effort.quick ? 500 : 5_000
   for (const { connection, subscribed } of KINDS) {
@@ -32,7 +32,7 @@ export async function measureIdle(stores, effort) {
     }
   }
   const maxCount = Math.min(effort.quick ? 1_000 : 20_000, maxOpenFiles() - RESERVED_FILES)
-  /** @type {import('../report.js').Table} */
+  /** @type {import('../support/report.js').Table} */
   const many = { title: 'Broker, many idle connections with two subscriptions', rows: [] }
   for (const { name, directory } of stores) {
     progress(`${maxCount} idle connections: ${name}`)

@@ -1,5 +1,5 @@
 // Measures messages from publishers to subscribers through each broker.
-import { compareWithFirst, takeTurns } from '../rounds.js'
+import { compareWithFirst, takeTurns } from '../support/rounds.js'
 import { PubSubLoad } from './pubsub-load.js'
 
 /** @type {readonly Pick<import('./pubsub-load.js').Shape, 'name' | 'publishers' | 'subscribers' | 'inFlight'>[]} */
@@ -11,11 +11,11 @@ const SHAPES = [
 
 /**
  * @param {readonly import('./brokers.js').Broker[]} brokers - the first one is the built-in broker
- * @param {import('../rounds.js').Effort} effort
- * @returns {Promise<import('../report.js').Table>}
+ * @param {import('../support/rounds.js').Effort} effort
+ * @returns {Promise<import('../support/report.js').Table>}
  */
 export async function measureTraffic(brokers, effort) {
-  /** @type {import('../report.js').Table} */
+  /** @type {import('../support/report.js').Table} */
   const table = { title: 'Brokers, messages from publishers to subscribers', rows: [] }
   for (const qos of /** @type {const} */ ([0, 1]))
     for (const size of effort.quick ? [16] : [16, 1024])
@@ -26,7 +26,7 @@ export async function measureTraffic(brokers, effort) {
 /**
  * @param {readonly import('./brokers.js').Broker[]} brokers
  * @param {import('./pubsub-load.js').Shape} shape
- * @param {import('../rounds.js').Effort} effort
+ * @param {import('../support/rounds.js').Effort} effort
  */
 async function measureShape(brokers, shape, effort) {
   const loads = []

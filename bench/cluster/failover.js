@@ -1,6 +1,6 @@
 import { connect, text } from 'rx-statestore'
 import { filter, firstValueFrom } from 'rxjs'
-import { median, ms, progress } from '../report.js'
+import { median, ms, progress } from '../support/report.js'
 
 /** Time after which an unanswered write is retried. */
 const TIMEOUT_MS = 500
@@ -11,8 +11,8 @@ const TIMEOUT_MS = 500
  *
  * @param {import('./nats-servers.js').NatsServers} nats
  * @param {readonly import('./nodes.js').Node[]} nodes
- * @param {import('../rounds.js').Effort} effort
- * @returns {Promise<import('../report.js').Table>}
+ * @param {import('../support/rounds.js').Effort} effort
+ * @returns {Promise<import('../support/report.js').Table>}
  */
 export async function measureFailover(nats, nodes, effort) {
   const urls = nodes.map(({ url }) => url)
@@ -39,7 +39,7 @@ export async function measureFailover(nats, nodes, effort) {
       },
     ],
   ]
-  /** @type {import('../report.js').Table} */
+  /** @type {import('../support/report.js').Table} */
   const table = { title: 'Failover, time until clients write again', rows: [] }
   // A quick run skips failures of NATS, which takes 4 to 9 s to elect another leader.
   for (const [killed, kill] of effort.quick ? failures.slice(0, 1) : failures) {

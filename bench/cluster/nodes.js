@@ -1,14 +1,14 @@
 import { text } from 'rx-statestore'
-import { start } from '../child.js'
 import { openOurs } from '../peers/ours.js'
 import { VALUE } from '../peers/peer.js'
+import { start } from '../support/child.js'
 
 /**
  * A node that can be killed and restarted at the same address.
  *
  * @typedef {object} Node
  * @property {string} url
- * @property {() => import('../child.js').Child} child
+ * @property {() => import('../support/child.js').Child} child
  * @property {() => Promise<void>} run
  */
 

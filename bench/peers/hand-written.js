@@ -1,5 +1,5 @@
 import mqtt from 'mqtt'
-import { runConcurrently } from '../closed-loop.js'
+import { runConcurrently } from '../support/closed-loop.js'
 
 const INVOKE = 'statestore/v1/FA9AE35F-2F64-47CD-9BFF-08E2B32A0FE8/command/invoke'
 

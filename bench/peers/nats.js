@@ -1,5 +1,5 @@
 import { load } from '../clients/load.js'
-import { runConcurrently } from '../closed-loop.js'
+import { runConcurrently } from '../support/closed-loop.js'
 import { KEY, VALUE, WATCHED } from './peer.js'
 import { freePort, scratch, startServer } from './server.js'
 

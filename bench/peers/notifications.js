@@ -1,7 +1,7 @@
 // Measures the time from a change by one client to its notification at other clients.
-import { cpuTime } from '../cpu.js'
-import { median, ms, progress, quantile } from '../report.js'
-import { compare, inTurns } from '../rounds.js'
+import { cpuTime } from '../support/cpu.js'
+import { median, ms, progress, quantile } from '../support/report.js'
+import { compare, inTurns } from '../support/rounds.js'
 
 /** Number of clients that are opened concurrently. */
 const BATCH_SIZE = 50
@@ -84,7 +84,7 @@ class WatchedStore {
  *
  * @param {readonly WatchedStore[]} stores
  * @param {number} size - number of watching clients of each store
- * @param {import('../rounds.js').Effort} effort
+ * @param {import('../support/rounds.js').Effort} effort
  */
 async function changeInTurns(stores, size, effort) {
   for (const store of stores) {
@@ -108,15 +108,15 @@ function comparison([ours], store) {
 
 /**
  * @param {readonly import('./peer.js').Peer[]} peers
- * @param {import('../rounds.js').Effort} effort
+ * @param {import('../support/rounds.js').Effort} effort
  * @param {readonly number[]} [sizes] - numbers of watching clients; the first must be 1
- * @returns {Promise<import('../report.js').Table[]>}
+ * @returns {Promise<import('../support/report.js').Table[]>}
  */
 export async function measureNotifications(peers, effort, sizes = effort.quick ? [1, 100] : [1, 100, 1000]) {
   const stores = peers.map(peer => new WatchedStore(peer))
-  /** @type {import('../report.js').Table} */
+  /** @type {import('../support/report.js').Table} */
   const latency = { title: 'Change to notification, one change at a time, one watching client', rows: [] }
-  /** @type {import('../report.js').Table} */
+  /** @type {import('../support/report.js').Table} */
   const fanOut = { title: 'Fan-out, from a change until the last watching client is notified', rows: [] }
   for (const size of sizes) {
     await changeInTurns(stores, size, effort)
@@ -137,7 +137,7 @@ export async function measureNotifications(peers, effort, sizes = effort.quick ?
  *
  * @param {readonly import('./peer.js').Watched[]} watched
  * @param {number} size
- * @param {import('../rounds.js').Effort} effort
+ * @param {import('../support/rounds.js').Effort} effort
  */
 export async function measureFanOut(watched, size, effort) {
   const stores = watched.map(each => new WatchedStore(each))

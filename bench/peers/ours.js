@@ -1,7 +1,7 @@
 import { connect, set, text } from 'rx-statestore'
 import { firstValueFrom, mergeMap } from 'rxjs'
-import { startStore } from '../child.js'
-import { closedLoop, runConcurrently } from '../closed-loop.js'
+import { startStore } from '../support/child.js'
+import { closedLoop, runConcurrently } from '../support/closed-loop.js'
 import { KEY, VALUE, WATCHED } from './peer.js'
 
 /**

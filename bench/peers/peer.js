@@ -1,4 +1,4 @@
-import { progress } from '../report.js'
+import { progress } from '../support/report.js'
 
 /**
  * A store and its JavaScript client.

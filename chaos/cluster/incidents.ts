@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Link } from '../link.js'
+import type { Link } from '../../harness/link.js'
 import type { ManagedProcess } from '../managed-process.js'
 import type { Run } from '../run.js'
 import type { LogAudit } from './log-audit.js'

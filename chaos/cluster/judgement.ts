@@ -1,6 +1,6 @@
 import { connect } from 'rx-statestore'
-import type { Violations } from '../../spec/judges/violations.js'
-import { Random } from '../random.js'
+import type { Violations } from '../../harness/judges/violations.js'
+import { Random } from '../../harness/random.js'
 import { endsWithin, until } from '../random-interval.js'
 import type { Row } from '../run.js'
 import type { StoreStats } from '../store-main.js'

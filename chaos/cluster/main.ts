@@ -3,8 +3,8 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { findLeaseViolations } from '../../harness/judges/leases.js'
 import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
-import { findLeaseViolations } from '../../spec/judges/leases.js'
 import { FAULT_INTERVAL_MS, FaultInjector } from '../fault-injector.js'
 import { findFreePorts, storePortsOf } from '../free-ports.js'
 import { type LeaseHoldings, Leases } from '../leases.js'

@@ -1,5 +1,5 @@
-import { Link } from '../link.js'
-import type { Random } from '../random.js'
+import { Link } from '../../harness/link.js'
+import type { Random } from '../../harness/random.js'
 
 /** Links from each of several sources to each of several targets. */
 export class Mesh {

@@ -1,8 +1,8 @@
 import { type DeleteResult, type SetResult, StateStoreError, text } from 'rx-statestore'
-import type { Violations } from '../../spec/judges/violations.js'
+import type { Violations } from '../../harness/judges/violations.js'
+import type { Random } from '../../harness/random.js'
 import { now } from '../now.js'
 import type { Participant } from '../participant.js'
-import type { Random } from '../random.js'
 
 export interface Operation {
   client: number

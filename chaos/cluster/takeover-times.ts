@@ -1,5 +1,5 @@
 import { now } from '../now.js'
-import { quantile } from '../soak/trend.js'
+import { quantile } from '../trend.js'
 
 /** Measures the time that clients wait for a response after their node or the leader of the stream has ended. */
 export class TakeoverTimes {

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { HubJudge, type HubRecord } from '../../spec/judges/hub-recording.js'
+import { HubJudge, type HubRecord } from '../../harness/judges/hub-recording.js'
 import { FAULT_INTERVAL_MS, FaultInjector } from '../fault-injector.js'
 import { RandomInterval, until } from '../random-interval.js'
 import { Recorder } from '../recorder.js'

@@ -2,14 +2,14 @@ import { type ConnectOptions, connect, type StateStore, StateStoreError, text } 
 import { lease } from 'rx-statestore/lease'
 import { matching } from 'rx-statestore/matching'
 import { firstValueFrom, type Observable, type Subscription, take } from 'rxjs'
-import type { Violations } from '../../spec/judges/violations.js'
-import { Link } from '../link.js'
-import type { Random } from '../random.js'
+import type { Violations } from '../../harness/judges/violations.js'
+import { Link } from '../../harness/link.js'
+import type { Random } from '../../harness/random.js'
 import { endsWithin, until } from '../random-interval.js'
 import type { Run } from '../run.js'
 import type { Tally } from '../tally.js'
+import { quantile } from '../trend.js'
 import type { Address, StoreUnderTest } from './stores.js'
-import { quantile } from './trend.js'
 
 const CLIENTS = 6
 const KEYS = 400

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { NO_NATS_SERVER, natsServer } from '../../scripts/nats-server.js'
 import { resourcesNow } from '../resources.js'
 import { Run, readOptions, tableOf } from '../run.js'
+import { type Point, trendOf } from '../trend.js'
 import { Load } from './load.js'
 import { startCluster, startStore } from './stores.js'
-import { type Point, trendOf } from './trend.js'
 
 const SAMPLE_EVERY_MS = 5_000
 /** The share of a run in which caches fill and code is compiled. Its samples do not count. */

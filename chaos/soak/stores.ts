@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Authority } from '../../harness/certificates.js'
 import { natsServer } from '../../scripts/nats-server.js'
-import { Authority } from '../../spec/support/certificates.js'
 import { NatsServers } from '../cluster/nats.js'
 import { findFreePorts, storePortsOf } from '../free-ports.js'
 import type { Resources } from '../resources.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Point, trendOf } from '../../chaos/soak/trend.js'
-import { Random } from '../simulation/random.js'
+import { type Point, trendOf } from '../../chaos/trend.js'
+import { Random } from '../../harness/random.js'
 import { SEED } from '../support/effort.js'
 
 const random = new Random(SEED)

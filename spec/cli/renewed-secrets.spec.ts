@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { Authority } from '../../harness/certificates.js'
 import { optionsOf } from '../../src/cli/connection.js'
-import { Authority } from '../support/certificates.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 
 const authority = new Authority('/CN=authority')

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Authority } from '../support/certificates.js'
+import { Authority } from '../../harness/certificates.js'
 import { temporaryFolder } from '../support/temporary-folder.js'
 import { execute, jsonOf, start } from './test-io.js'
 

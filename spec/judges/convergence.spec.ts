@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { compareGlobView, compareState, type GlobView, type KeyState } from './convergence.js'
-import { globMatcher } from './glob.js'
+import { compareGlobView, compareState, type GlobView, type KeyState } from '../../harness/judges/convergence.js'
+import { globMatcher } from '../../harness/judges/glob.js'
 
 const KEY = 'chaos/1'
 const OTHER = 'chaos/17'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { findDeliveryViolations } from './delivery.js'
+import { findDeliveryViolations } from '../../harness/judges/delivery.js'
 
 it('the judge accepts messages that arrive once, in order, and completely', () => {
   expect(findDeliveryViolations([2, 3, 4], [1, 2, 3, 4])).toEqual([])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { History } from './history.js'
-import { type ReceivedEntry, SubscriberJudge } from './subscriber.js'
+import { History } from '../../harness/judges/history.js'
+import { type ReceivedEntry, SubscriberJudge } from '../../harness/judges/subscriber.js'
 
 const GLOB = 'chaos/1*'
 const KEY = 'chaos/1'

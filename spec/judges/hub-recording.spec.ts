@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { HubJudge, type HubRecord } from './hub-recording.js'
-import { Violations } from './violations.js'
+import { HubJudge, type HubRecord } from '../../harness/judges/hub-recording.js'
+import { Violations } from '../../harness/judges/violations.js'
 
 const GROUP = 3
 const MEMBERSHIP = 1

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findLeaseViolations } from './leases.js'
+import { findLeaseViolations } from '../../harness/judges/leases.js'
 
 describe('findLeaseViolations', () => {
   const held = (holder: string, token: string, from: number, until: number) => ({

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isPossible, type Knowledge } from './outcomes.js'
+import { isPossible, type Knowledge } from '../../harness/judges/outcomes.js'
 
 it.each<[Knowledge, readonly number[]]>([
   ['done', [1]],

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { JournalLine, JournalledWrite, RecoveredKey } from './journal.js'
-import { StoreHistory } from './store-history.js'
-import { Violations } from './violations.js'
-import { checkWrites, type EndedWrite } from './writes.js'
+import type { JournalLine, JournalledWrite, RecoveredKey } from '../../harness/judges/journal.js'
+import { StoreHistory } from '../../harness/judges/store-history.js'
+import { Violations } from '../../harness/judges/violations.js'
+import { checkWrites, type EndedWrite } from '../../harness/judges/writes.js'
 
 const KEY = 'chaos/1'
 const FIRST = 'c0.0.0.0'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { History } from './history.js'
-import { type ReceivedEntry, SubscriberJudge } from './subscriber.js'
+import { History } from '../../harness/judges/history.js'
+import { type ReceivedEntry, SubscriberJudge } from '../../harness/judges/subscriber.js'
 
 const KEY = 'chaos/1'
 const versionOf = (at: number): string => `${at}:0:StateStore`

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { History } from '../../harness/judges/history.js'
+import { WatchJudge } from '../../harness/judges/watch.js'
 import type { Entry } from '../../src/client/index.js'
 import { Hlc } from '../../src/core/hlc/hlc.js'
-import { History } from './history.js'
-import { WatchJudge } from './watch.js'
 
 const ROOT = new URL('../../', import.meta.url)
 const textOf = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8')
 
 it('the table of watch properties names for every violation a file that reports it', () => {
-  const named = Array.from(textOf('docs/internals/watches.md').matchAll(/`(spec\/[^`]+)`: ((?:"[^"]+"(?:, )?)+)/g))
+  const named = Array.from(textOf('docs/internals/watches.md').matchAll(/`(harness\/[^`]+)`: ((?:"[^"]+"(?:, )?)+)/g))
   const violations = named.flatMap(([, file = '', quoted = '']) =>
     Array.from(quoted.matchAll(/"([^"]+)"/g), ([, violation = '']) => ({ file, violation })),
   )

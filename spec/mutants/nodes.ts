@@ -10,7 +10,7 @@ const WITHOUT_CLEAN_START = {
 
 /** The mutants of the code that upholds the guarantees of watched keys when clients move between nodes. */
 export const nodes: Mutants = {
-  'spec/simulation/node.ts': {
+  'spec/simulation/worlds/node.ts': {
     'a node responds only after it has caught up': { seed: 24, code: 'if (this.#applied < this.#due) return' },
   },
   'src/client/watch/reconcile.ts': {

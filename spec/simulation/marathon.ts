@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { normalizeViolation } from './suite.js'
 import { SUITES, type SuiteName } from './suites.js'
+import { normalizeViolation } from './worlds/suite.js'
 
 interface Task {
   readonly suites: readonly SuiteName[]

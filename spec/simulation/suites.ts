@@ -1,4 +1,3 @@
-import type { Suite } from './suite.js'
 import { suite as beside } from './suites/beside.js'
 import { suite as broker } from './suites/broker.js'
 import { suite as cluster } from './suites/cluster.js'
@@ -11,10 +10,11 @@ import { suite as pubsub } from './suites/pubsub.js'
 import { suite as shadow } from './suites/shadow.js'
 import { suite as wake } from './suites/wake.js'
 import { suite as watch } from './suites/watch.js'
+import type { Suite } from './worlds/suite.js'
 
 /**
  * The simulations. Each has a schedule, which is what happens, a world, which makes it happen, and an oracle
- * or a judge of `spec/judges`, which compares what the clients emit with what the store did. Each is also a file, so that
+ * or a judge of `harness/judges`, which compares what the clients emit with what the store did. Each is also a file, so that
  * a mutant loads only the sources of its simulation.
  */
 export const SUITES = {

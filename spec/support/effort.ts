@@ -1,4 +1,4 @@
-import { Random } from '../simulation/random.js'
+import { Random } from '../../harness/random.js'
 
 const EFFORT = process.env['EFFORT']
 

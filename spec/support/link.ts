@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
-import { Link } from '../../chaos/link.js'
+import { Link } from '../../harness/link.js'
 
-export { Link } from '../../chaos/link.js'
+export { Link } from '../../harness/link.js'
 
 /** Opens a link to the broker at `url`, which closes at the end of the test. */
 export async function layLink(url: string): Promise<Link> {

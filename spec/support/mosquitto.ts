@@ -1,24 +1,11 @@
 import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { MOSQUITTO_CONFIGURATION } from '../../harness/mosquitto-configuration.js'
 import { freePort } from './free-port.js'
 import { RunningProgram } from './running-program.js'
 import { temporaryFolder } from './temporary-folder.js'
 import { INVOKE_TOPIC, notificationTopicOf } from './topics.js'
-
-/** The configuration that docs/any-broker.md describes. Sessions are lost when the broker ends. */
-export const CONFIGURATION = [
-  'allow_anonymous true',
-  'set_tcp_nodelay true',
-  'persistence false',
-  'max_queued_messages 0',
-  // Applies the rule of MQTT 5 to clients of MQTT 3.1.1: the copy with the highest QoS is delivered (3.1.1, 3.3.5-1).
-  'allow_duplicate_messages true',
-  'max_inflight_messages 0',
-  'log_dest stderr',
-  'log_type information',
-  'connection_messages false',
-]
 
 /** Returns the lines of an ACL file with the access rules of docs/any-broker.md for a store and one watching client. */
 export const accessRules = (clientId: string): readonly string[] => [
@@ -64,7 +51,7 @@ export class Mosquitto {
     if (acl !== undefined) await writeFile(rights, acl.join('\n'), { mode: 0o644 })
     const more = acl === undefined ? lines : [...lines, `acl_file ${rights}`]
     await chmod(folder, 0o755)
-    await writeFile(file, [`listener ${port} 127.0.0.1`, ...CONFIGURATION, ...more].join('\n'))
+    await writeFile(file, [`listener ${port} 127.0.0.1`, ...MOSQUITTO_CONFIGURATION, ...more].join('\n'))
     const program = new RunningProgram('mosquitto', ['-c', file])
     await program.line(/ running$/)
     return new Mosquitto(port, program, folder)

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Authority } from '../../../harness/certificates.js'
 import { type Credentials, number } from '../../../src/client/index.js'
 import { certificates, firstOf, type StoreServer, serve } from '../../../src/server/index.js'
-import { Authority } from '../../support/certificates.js'
 import { openClient, record } from '../../support/open-client.js'
 
 const panelOf = (authority: Authority): Credentials => ({ ca: authority.cert, ...authority.issue('/CN=panel') })

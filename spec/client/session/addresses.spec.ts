@@ -1,9 +1,9 @@
 import net from 'node:net'
 import mqtt from 'mqtt'
 import { describe, expect, it } from 'vitest'
+import { Random } from '../../../harness/random.js'
 import { AddressRotation, AddressRouter } from '../../../src/client/session/addresses.js'
 import { setStreamBuilder, streamBuilderOf } from '../../../src/client/session/mqttjs-internals.js'
-import { Random } from '../../simulation/random.js'
 import { SEED } from '../../support/effort.js'
 
 const URLS = ['mqtt://a', 'mqtt://b:1884', 'mqtts://c']

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { Authority, type Pair } from '../../../harness/certificates.js'
 import { findIssuers } from '../../../src/node/net/peer-chain.js'
-import { Authority, type Pair } from '../../support/certificates.js'
 
 const parse = ({ cert }: Pick<Pair, 'cert'>): X509Certificate => new X509Certificate(cert)
 const subjects = (chain: readonly X509Certificate[] | undefined) => chain?.map(({ subject }) => subject)

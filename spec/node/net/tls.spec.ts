@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { Authority } from '../../../harness/certificates.js'
 import { validityOf } from '../../../src/node/net/tls.js'
-import { Authority } from '../../support/certificates.js'
 
 describe('The validity of a chain of certificates', () => {
   const authority = new Authority('/CN=Contoso Root CA')

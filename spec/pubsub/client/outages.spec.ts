@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Random } from '../../../harness/random.js'
 import { connectPubSub, type PubSubStatus } from '../../../src/pubsub/client/index.js'
 import { retryDelays } from '../../../src/pubsub/client/reconnect-schedule.js'
-import { Random } from '../../simulation/random.js'
 import { eventually } from '../../support/eventually.js'
 import { ManualClock } from '../../support/manual-clock.js'
 import { FakeSetting } from '../support/fake-socket-client.js'

@@ -1,5 +1,5 @@
+import { findDeliveryViolations } from '../../../harness/judges/delivery.js'
 import type { GroupMessage, ServerMessage } from '../../../src/pubsub/client/events.js'
-import { findDeliveryViolations } from '../../judges/delivery.js'
 import type { Ledger, QueuedMessage } from './ledger.js'
 
 interface SessionVisit {

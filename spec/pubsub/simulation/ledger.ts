@@ -1,7 +1,7 @@
+import { isPossible, knowledgeOf } from '../../../harness/judges/outcomes.js'
 import type { DataFrame } from '../../../src/pubsub/hub/shared-codec.js'
 import type { Payload } from '../../../src/pubsub/wire/frames.js'
 import { JsonText } from '../../../src/pubsub/wire/json.js'
-import { isPossible, knowledgeOf } from '../../judges/outcomes.js'
 
 /** Returns the id of a message or an event. The id is the entire data, which clients send as JSON. */
 export const idIn = ({ data }: Payload): number => Number(data instanceof JsonText ? data.value : data)

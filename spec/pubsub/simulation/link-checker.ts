@@ -1,6 +1,6 @@
 import type { PubSubStatus } from '../../../src/pubsub/client/events.js'
 import { CLOSE } from '../../../src/pubsub/hub/hub-link.js'
-import type { VirtualTime } from '../../simulation/virtual-time.js'
+import type { VirtualTime } from '../../simulation/worlds/virtual-time.js'
 import type { SimulationContext } from './pipe.js'
 import type { SimHub } from './sim-hub.js'
 import type { Wire } from './wire.js'

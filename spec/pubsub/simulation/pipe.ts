@@ -1,5 +1,5 @@
-import type { Random } from '../../simulation/random.js'
-import type { VirtualTime } from '../../simulation/virtual-time.js'
+import type { Random } from '../../../harness/random.js'
+import type { VirtualTime } from '../../simulation/worlds/virtual-time.js'
 
 /** Faults of the network and the hub. Times are in ms, and other values are probabilities. */
 export interface Conditions {

@@ -1,5 +1,5 @@
-import { Random } from '../../simulation/random.js'
-import { byTime } from '../../simulation/schedule.js'
+import { Random } from '../../../harness/random.js'
+import { byTime } from '../../simulation/worlds/schedule.js'
 import type { Conditions } from './pipe.js'
 
 /** An action of a client, the application or the network, `at` ms after the start. */

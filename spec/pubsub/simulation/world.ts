@@ -1,5 +1,5 @@
-import { Random } from '../../simulation/random.js'
-import { VirtualTime } from '../../simulation/virtual-time.js'
+import { Random } from '../../../harness/random.js'
+import { VirtualTime } from '../../simulation/worlds/virtual-time.js'
 import { Ledger } from './ledger.js'
 import { NO_FAULTS, type SimulationContext } from './pipe.js'
 import { type Action, FAULT_PERIOD_MS, GROUPS, HIDDEN_TIMER_PERIOD_MS, type Schedule } from './schedule.js'

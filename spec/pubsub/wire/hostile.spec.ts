@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { Random } from '../../../harness/random.js'
 import { concatBytes, displayText, toHex, utf8 } from '../../../src/core/util/bytes.js'
 import { formatValue, PayloadError } from '../../../src/core/util/errors.js'
 import type { FrameData } from '../../../src/pubsub/wire/frames.js'
@@ -6,7 +7,6 @@ import { jsonClientCodec } from '../../../src/pubsub/wire/json-client-codec.js'
 import { jsonHubCodec } from '../../../src/pubsub/wire/json-hub-codec.js'
 import { protobufClientCodec } from '../../../src/pubsub/wire/protobuf-client-codec.js'
 import { protobufHubCodec } from '../../../src/pubsub/wire/protobuf-hub-codec.js'
-import { Random } from '../../simulation/random.js'
 import { effort, SEED } from '../../support/effort.js'
 import { DOWN_VECTORS, hex, UNKNOWN_DOWN, UP_VECTORS } from './protobuf-vectors.js'
 

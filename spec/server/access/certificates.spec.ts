@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { Authority } from '../../../harness/certificates.js'
 import { ArgumentError } from '../../../src/core/util/errors.js'
 import { certificates, parseSubject, readCertificate } from '../../../src/server/access/certificates.js'
 import type { ClientCertificate, LoginRequest } from '../../../src/server/access/login.js'
-import { Authority } from '../../support/certificates.js'
 
 // Example from AIO's documentation page on authentication.
 const KNOWN = [

@@ -4,7 +4,7 @@ import { toBinaryString } from '../../../src/core/util/bytes.js'
 import { Engine } from '../../../src/server/engine/engine.js'
 import { recordBytes } from '../../../src/server/engine/records.js'
 import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
-import { anyEntry } from '../log/any-entry.js'
+import { anyEntry } from '../../support/any-entry.js'
 
 /** Counts all records, as a reference. */
 function recount(engine: Engine<never>): Record<string, { keys: number; bytes: number }> {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { Authority, type Pair } from '../../../harness/certificates.js'
 import { certificates, firstOf, type LoginRequest } from '../../../src/server/index.js'
-import { Authority, type Pair } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
 import { StoreClient } from '../../support/store-client.js'
 

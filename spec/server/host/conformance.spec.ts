@@ -1,8 +1,8 @@
 import type { Dialect } from '../../../src/core/protocol/replies.js'
 import { conformanceSuite, type Target, type TargetOptions } from '../../suites/conformance-suite.js'
+import { targetAt } from '../../suites/target-at.js'
 import { some } from '../../support/effort.js'
 import { openStore } from '../../support/open-store.js'
-import { targetAt } from '../../support/target-at.js'
 
 async function runningStore(
   transport: 'url' | 'wsUrl',

@@ -6,8 +6,8 @@ import { Engine } from '../../../src/server/engine/engine.js'
 import type { LogEntry } from '../../../src/server/engine/entry.js'
 import { decodeEntry, encodeEntry } from '../../../src/server/log/entry-codec.js'
 import { encodeState, StateDecoder } from '../../../src/server/log/state-codec.js'
+import { anyEntry } from '../../support/any-entry.js'
 import { effort } from '../../support/effort.js'
-import { anyEntry } from './any-entry.js'
 
 function apply(engine: Engine<string>, entry: LogEntry): string {
   return JSON.stringify(Array.from(engine.apply(entry)), (_, value) =>

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { Engine } from '../../../src/server/engine/engine.js'
 import type { LogEntry } from '../../../src/server/engine/entry.js'
 import type { Log, LogFailure } from '../../../src/server/log/log.js'
+import { anyEntry } from '../../support/any-entry.js'
 import { effort, nightly } from '../../support/effort.js'
-import { anyEntry } from './any-entry.js'
 import { pictureOf } from './disk/run.js'
 
 /** An opened log, with the state that all earlier entries produced. */

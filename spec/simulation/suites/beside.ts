@@ -1,6 +1,6 @@
-import { suiteOf } from '../suite.js'
-import { besideSchedule } from '../watch-schedule.js'
-import { WatchWorld } from '../watch-world.js'
+import { suiteOf } from '../worlds/suite.js'
+import { besideSchedule } from '../worlds/watch-schedule.js'
+import { WatchWorld } from '../worlds/watch-world.js'
 
 /** Watched keys of an attached store. */
 export const suite = suiteOf([besideSchedule], schedule => new WatchWorld(schedule).run())

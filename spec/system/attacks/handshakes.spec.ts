@@ -1,7 +1,7 @@
 import { connect as connectTls } from 'node:tls'
 import { beforeAll, expect, it } from 'vitest'
+import { Authority } from '../../../harness/certificates.js'
 import type { TlsMaterial } from '../../../src/node/net/tls.js'
-import { Authority } from '../../support/certificates.js'
 import { nightly } from '../../support/effort.js'
 import { openScene, prepareScenes, type Scene } from './support/scene.js'
 

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
+import { Authority } from '../../../harness/certificates.js'
 import { execute, start } from '../../cli/test-io.js'
-import { Authority } from '../../support/certificates.js'
 import { temporaryFolder } from '../../support/temporary-folder.js'
 
 const ANY_PORT = ['--port', '0', '--ws-port', '0']

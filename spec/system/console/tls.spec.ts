@@ -1,7 +1,7 @@
 import { request } from 'node:https'
 import { expect, it } from 'vitest'
+import { Authority } from '../../../harness/certificates.js'
 import { openConsole } from '../../server/console/open-console.js'
-import { Authority } from '../../support/certificates.js'
 
 const authority = new Authority('/CN=Servers')
 

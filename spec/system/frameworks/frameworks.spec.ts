@@ -12,12 +12,12 @@ import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 import { bundle, servePage } from '../../support/serve-page.js'
 import { describeInBrowser } from '../browser/support/browser.js'
+import { compilers } from '../browser/support/compilers.js'
 import { filesOf, programOf } from '../browser/support/documents.js'
 import { NO_SOCKET } from '../browser/support/guard.js'
+import { projectOf, snippets } from '../browser/support/snippets.js'
 import { has, reads } from '../browser/support/waiting.js'
-import { compilers } from './compilers.js'
 import { PAGES, SERVERS } from './programs.js'
-import { projectOf, snippets } from './snippets.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../../..', import.meta.url).pathname

@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
+import type { Random } from '../../../harness/random.js'
 import { FrameCutter } from '../../../src/core/mqtt5/frame-cutter.js'
-import type { Random } from '../../simulation/random.js'
 import { listen } from '../../support/listen.js'
 
 /** The first byte of a PUBLISH, and the masks of its type and DUP flag (MQTT 5.0, sections 2.1 and 3.3.1.1). */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
 import { attachedSuite, killedBrokerSuite } from '../../suites/attached-suite.js'
+import { attachedTarget } from '../../suites/attached-target.js'
 import { conformanceSuite } from '../../suites/conformance-suite.js'
-import { attachedTarget } from '../../support/attached-target.js'
 import { buildHiveMq, HiveMq } from '../../support/hivemq.js'
 import { openAttached } from '../../support/open-attached.js'
 

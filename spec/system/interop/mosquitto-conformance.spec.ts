@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest'
+import { attachedTarget } from '../../suites/attached-target.js'
 import { conformanceSuite } from '../../suites/conformance-suite.js'
-import { attachedTarget } from '../../support/attached-target.js'
 import { Mosquitto } from '../../support/mosquitto.js'
 
 describe('through Mosquitto', () => {

@@ -1,5 +1,5 @@
 import { describe, it, onTestFinished } from 'vitest'
-import { Random } from '../../simulation/random.js'
+import { Random } from '../../../harness/random.js'
 import { AttachedProcess } from '../../support/attached-process.js'
 import { Counters } from '../../support/counters.js'
 import { nightly, SEED } from '../../support/effort.js'

@@ -1,7 +1,7 @@
 import { firstValueFrom } from 'rxjs'
 import { expect, it } from 'vitest'
+import { Authority } from '../../../harness/certificates.js'
 import { systemClock, text } from '../../../src/client/index.js'
-import { Authority } from '../../support/certificates.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 

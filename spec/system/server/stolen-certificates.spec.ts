@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { Authority, type Pair } from '../../../harness/certificates.js'
 import { certificates, firstOf } from '../../../src/server/index.js'
-import { Authority, type Pair } from '../../support/certificates.js'
 import { openStore } from '../../support/open-store.js'
 import { now, turnedAway } from '../../support/secured.js'
 import { StoreClient } from '../../support/store-client.js'

@@ -3,11 +3,11 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { Authority } from '../../../harness/certificates.js'
 import type { TlsMaterial } from '../../../src/node/net/tls.js'
 import { servePubSub } from '../../../src/pubsub/hub/index.js'
 import { ConsoleServer } from '../../../src/server/console/console-server.js'
 import { certificates, firstOf, serve } from '../../../src/server/index.js'
-import { Authority } from '../../support/certificates.js'
 import { listen } from '../../support/diagnostics.js'
 
 /** The number of connections of each kind at each listener. */

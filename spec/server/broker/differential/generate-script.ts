@@ -1,5 +1,5 @@
 import type { QoS } from 'mqtt-packet'
-import { Random } from '../../../simulation/random.js'
+import { Random } from '../../../../harness/random.js'
 import {
   type Answers,
   CLIENTS,

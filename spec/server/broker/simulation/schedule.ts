@@ -1,5 +1,5 @@
-import { Random } from '../../../simulation/random.js'
-import type { Schedule } from '../../../simulation/schedule.js'
+import { Random } from '../../../../harness/random.js'
+import type { Schedule } from '../../../simulation/worlds/schedule.js'
 
 type Qos = 0 | 1 | 2
 

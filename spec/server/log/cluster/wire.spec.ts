@@ -11,8 +11,8 @@ import {
 } from '../../../../src/server/log/cluster/node-message.js'
 import { type MessageContext, NodeTable } from '../../../../src/server/log/cluster/node-table.js'
 import { encodeSnapshot, SnapshotReader } from '../../../../src/server/log/cluster/snapshot-writer.js'
+import { anyEntry } from '../../../support/any-entry.js'
 import { effort } from '../../../support/effort.js'
-import { anyEntry } from '../any-entry.js'
 import { pictureOf } from '../disk/run.js'
 
 const word = fc.stringMatching(/^[\w-]{1,64}$/)

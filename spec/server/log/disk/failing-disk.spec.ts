@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { anyEntry } from '../../../support/any-entry.js'
 import { listen } from '../../../support/diagnostics.js'
 import { effort } from '../../../support/effort.js'
-import { anyEntry } from '../any-entry.js'
 import { failure, MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run, slowly } from './run.js'
 

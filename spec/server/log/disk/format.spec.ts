@@ -15,8 +15,8 @@ import {
   sealFrame,
 } from '../../../../src/server/log/disk/format.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { anyEntry } from '../../../support/any-entry.js'
 import { effort } from '../../../support/effort.js'
-import { anyEntry } from '../any-entry.js'
 import { MemoryDisk } from './memory-disk.js'
 import { pictureOf, Run } from './run.js'
 

@@ -8,11 +8,11 @@ import { type DirectoryLock, HEARTBEAT_MS } from '../../../../src/server/log/dis
 import { lockDirectory } from '../../../../src/server/log/disk/lock.js'
 import { livenessOf, OWNER_TIMEOUT_MS } from '../../../../src/server/log/disk/owner.js'
 import { recover } from '../../../../src/server/log/disk/recovery.js'
+import { anyEntry } from '../../../support/any-entry.js'
 import { effort, SEED } from '../../../support/effort.js'
 import { eventually } from '../../../support/eventually.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { temporaryFolder } from '../../../support/temporary-folder.js'
-import { anyEntry } from '../any-entry.js'
 import { pictureOf, Run, slowly } from './run.js'
 
 /** Advances the clock in small steps until a promise settles. After each step, pending work can finish. */

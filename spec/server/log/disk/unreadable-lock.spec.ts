@@ -6,10 +6,10 @@ import { directoryFiles, guardedFiles } from '../../../../src/server/log/disk/fi
 import { HEARTBEAT_MS, MAX_UNCONFIRMED_MS } from '../../../../src/server/log/disk/held-lock.js'
 import { lockDirectory } from '../../../../src/server/log/disk/lock.js'
 import { OWNER_TIMEOUT_MS } from '../../../../src/server/log/disk/owner.js'
+import { anyEntry } from '../../../support/any-entry.js'
 import { eventually } from '../../../support/eventually.js'
 import { ManualClock } from '../../../support/manual-clock.js'
 import { temporaryFolder } from '../../../support/temporary-folder.js'
-import { anyEntry } from '../any-entry.js'
 import { Run } from './run.js'
 
 /** Makes the lock file unreadable by its name. A directory in its place fails with EISDIR, for root as well. */

@@ -1,10 +1,10 @@
 import { crc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { Random } from '../../../../harness/random.js'
 import { utf8 } from '../../../../src/core/util/bytes.js'
 import { encodeNodeMessage, LogKeys, type NodeMessage } from '../../../../src/server/log/cluster/node-message.js'
 import type { TestNode } from '../../../server/log/cluster/node.js'
 import { set, TestCluster, valueAt } from '../../../server/log/cluster/test-cluster.js'
-import { Random } from '../../../simulation/random.js'
 import { SEED } from '../../../support/effort.js'
 import { mangle } from './mutate.js'
 

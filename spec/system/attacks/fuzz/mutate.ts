@@ -1,4 +1,4 @@
-import type { Random } from '../../../simulation/random.js'
+import type { Random } from '../../../../harness/random.js'
 import { variable } from '../../../support/packets.js'
 
 /** Significant bytes: range limits, wildcards, invalid UTF-8, lone surrogates and property identifiers. */

@@ -1,4 +1,4 @@
-import { Random } from '../../../simulation/random.js'
+import { Random } from '../../../../harness/random.js'
 import { PINGREQ } from '../../../support/packets.js'
 import { mutate, reword } from './mutate.js'
 import { clientIdOf, validConnect, validPacket } from './valid-packets.js'

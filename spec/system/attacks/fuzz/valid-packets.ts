@@ -1,6 +1,6 @@
+import type { Random } from '../../../../harness/random.js'
 import { INVOKE_TOPIC } from '../../../../src/core/protocol/topics.js'
 import { toHex, utf8 } from '../../../../src/core/util/bytes.js'
-import type { Random } from '../../../simulation/random.js'
 import {
   connect,
   disconnect,

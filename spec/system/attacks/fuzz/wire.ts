@@ -1,4 +1,4 @@
-import type { Random } from '../../../simulation/random.js'
+import type { Random } from '../../../../harness/random.js'
 import { webSocketFrame } from '../../../support/web-socket.js'
 
 /** Splits server data into MQTT packets and counts the PINGRESP packets. */

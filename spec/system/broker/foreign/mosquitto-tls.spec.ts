@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { Authority } from '../../../../harness/certificates.js'
 import { certificates, firstOf } from '../../../../src/server/index.js'
-import { Authority } from '../../../support/certificates.js'
 import { openStore } from '../../../support/open-store.js'
 import { as, backwards } from '../../../support/secured.js'
 

@@ -5,9 +5,9 @@ import { promisify } from 'node:util'
 import { rolldown } from 'rolldown'
 import { expect } from 'vitest'
 import { bundle } from '../../../support/serve-page.js'
-import { compilers } from '../../frameworks/compilers.js'
-import { projectOf, snippets } from '../../frameworks/snippets.js'
+import { compilers } from './compilers.js'
 import { builtPackage } from './package.js'
+import { projectOf, snippets } from './snippets.js'
 
 const run = promisify(execFile)
 const ROOT = new URL('../../../../', import.meta.url)

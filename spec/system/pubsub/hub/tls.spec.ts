@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
+import { Authority } from '../../../../harness/certificates.js'
 import { servePubSub } from '../../../../src/pubsub/hub/index.js'
-import { Authority } from '../../../support/certificates.js'
 
 const authority = new Authority('/CN=Servers')
 

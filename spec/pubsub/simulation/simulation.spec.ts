@@ -1,3 +1,0 @@
-import { simulateSuite } from '../../simulation/simulate-suite.js'
-
-simulateSuite('pubsub', 'the pub/sub client and hub keep their guarantees')

@@ -1,0 +1,3 @@
+import { simulateSuite } from './simulate-suite.js'
+
+simulateSuite('broker', 'the broker keeps the guarantees of its sessions')

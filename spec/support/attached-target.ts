@@ -1,9 +1,0 @@
-import type { Target, TargetOptions } from '../suites/conformance-suite.js'
-import { openAttached } from './open-attached.js'
-import { targetAt } from './target-at.js'
-
-/** Opens a new attached store at a broker that earlier specs have used. */
-export async function attachedTarget(url: string, { clock, clients, bounds }: TargetOptions): Promise<Target> {
-  await openAttached(url, { clock, ...bounds })
-  return targetAt(url, clock, clients)
-}
