@@ -41,7 +41,7 @@ describe('--config', () => {
     })
   })
 
-  it('a file has texts, numbers, lists, times with units, switches and values that may be omitted', async () => {
+  it('a file has texts, numbers, lists, times with units, switches and omitted values', async () => {
     const content = `
       dialect: documented
       max-keep-alive: 1m
@@ -120,7 +120,7 @@ describe('--config', () => {
     expect((await execute(['serve', '--check-config'], { env })).code).toBe(0)
   })
 
-  it('--check-config prints options with their origins as a file that it accepts, without passwords', async () => {
+  it("--check-config prints options with their origins, without passwords, in the file's format", async () => {
     const file = await settings('max-keys: 7')
     const args = ['serve', '--config', file, '--check-config', '--port', '1']
     const { stdout } = await execute([...args, '--policy', '/nowhere'])

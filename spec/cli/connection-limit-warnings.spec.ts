@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { connectionLimitWarnings } from '../../src/cli/reports.js'
 import type { AuditEvent } from '../../src/server/index.js'
 
-it('a warning at most every ten seconds reports how many connections were closed, and the client with the most of them', () => {
+it('a warning at most every ten seconds counts closed connections and names the worst client', () => {
   const [events$, scheduler, lines] = [new Subject<AuditEvent>(), new VirtualTimeScheduler(), [] as string[]]
   connectionLimitWarnings(events$, scheduler).subscribe(line => lines.push(line))
   const event = {

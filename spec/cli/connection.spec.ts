@@ -31,7 +31,7 @@ async function file(content: string): Promise<string> {
 }
 
 describe('The connection of a command', () => {
-  it('makes get, set, del and vdel exit with code 1 and print the cause when the broker is unreachable', async () => {
+  it('get, set, del and vdel exit with code 1 and the cause when the broker is unreachable', async () => {
     const store = await openStore()
     await store.close()
     const commands = [
@@ -102,7 +102,7 @@ describe('The connection of a command', () => {
     for (const word of ['panel-8', 'K8S-SAT', 'token-of-pod']) expect(requests.join()).toContain(word)
   })
 
-  it('prefers --url to RX_STATESTORE_URL, and prefers RX_STATESTORE_URL to the broker variables of a pod', async () => {
+  it('--url precedes RX_STATESTORE_URL, which precedes the broker variables of a pod', async () => {
     const { url, requests } = await fakeBroker(NOT_AUTHORIZED)
     const pod = { AIO_BROKER_HOSTNAME: 'elsewhere.invalid' }
     const { stderr } = await execute(['get', 'k'], { env: { ...pod, RX_STATESTORE_URL: url } })

@@ -49,7 +49,7 @@ describe('dump', () => {
     expect([code, linesOf(stdout)]).toEqual([0, [...store.dump()]])
   })
 
-  it('prints values and versions of any store with --partial, and warns that the other details are missing', async () => {
+  it('--partial prints values and versions of any store and warns about missing details', async () => {
     const store = await openStore()
     await store.load(LINES)
     const { code, stdout, stderr } = await execute(['dump', '--partial', '--url', store.url])
@@ -99,7 +99,7 @@ describe('dump', () => {
     expect(linesOf(stdout)).toEqual([...store.dump()])
   })
 
-  it('creates files that only the owner can read, keeps the permissions of a replaced file, and changes no other file', async () => {
+  it('new files are readable only by the owner, and replaced files keep their permissions', async () => {
     const { store, link } = await openConsole()
     await store.load(LINES)
     const [fresh, shared] = [await scratch('fresh.ndjson'), await scratch('shared.ndjson')]

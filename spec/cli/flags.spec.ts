@@ -11,7 +11,7 @@ describe('duration', () => {
     ['1.5h', 5_400_000],
     ['1h30m', 5_400_000],
     ['7d', 604_800_000],
-  ])('duration() parses %s', (text, ms) => {
+  ])('parses %s', (text, ms) => {
     expect(duration(text)).toBe(ms)
   })
 
@@ -30,7 +30,7 @@ describe('duration', () => {
     'Infinity',
     '9007199254740992',
     '0.1ms',
-  ])('duration() rejects %j, and the error gives an example', text => {
+  ])('rejects %j, and the error gives an example', text => {
     expect(() => duration(text)).toThrow('Expected a time, such as 500ms, 10s, 1h30m, or a positive integer of ms.')
   })
 })

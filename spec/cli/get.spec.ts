@@ -113,7 +113,7 @@ describe('get', () => {
     expect(jsonOf(stdout)).toMatchObject({ key: 'k', value: 'v' })
   })
 
-  it('prints a line per key for several keys, tab-separated in a pipe, and quoted and in columns on a terminal', async () => {
+  it('prints one line per key, tab-separated in a pipe, in quoted columns on a terminal', async () => {
     await set('a', 'one\ntwo')
     await set('two words', BINARY)
     const keys = ['get', 'a', 'two words', ...url]
@@ -124,7 +124,7 @@ describe('get', () => {
     expect((await execute(['get', 'a', 'a', '--hex', ...url])).stdout).toBe('a\t0x6F6E650A74776F\n'.repeat(2))
   })
 
-  it('prints the existing keys of several, and exits with code 3 and the names of the missing keys', async () => {
+  it('prints the keys that exist, and exits with code 3 and the names of missing keys', async () => {
     await set('a', '1')
     const { code, stdout, stderr } = await execute(['get', 'x', 'a', 'y', ...url])
     expect({ code, stdout, stderr }).toEqual({

@@ -25,7 +25,7 @@ describe('keys -v', () => {
   const versionOf = (key: string): string => store.peek(key)?.version ?? ''
   const expiryOf = (key: string): number => store.peek(key)?.expiresAt ?? 0
 
-  it('prints values and versions separated by tabs in a pipe, and warns that expiry is not available', async () => {
+  it('a pipe gets tab-separated values and versions, with a warning that expiry is missing', async () => {
     const { code, stdout, stderr } = await execute(['keys', '-v', ...url])
     expect(code).toBe(0)
     expect(sorted(stdout)).toEqual([`a b\t${LONG}\t${versionOf('a b')}`, `line\ton\t${versionOf('line')}`])

@@ -102,7 +102,7 @@ describe('load', () => {
     expect(values({ store: other })).toEqual(values(from))
   })
 
-  it('sets keys with expiry and fencing token in any store, and warns that the keys get new versions', async () => {
+  it('sets keys with expiry and fencing token in any store, and warns about new versions', async () => {
     const store = await openStore()
     const stdin = ndjson([...LINES, OVER, { key: 'soon', value: '', expiresAt: NOW + 60_000 }])
     const { code, stdout, stderr } = await execute(['load', '--url', store.url], { stdin })

@@ -133,7 +133,7 @@ describe('probe', () => {
     expect(both.map(({ code }) => code)).toEqual([0, 0])
   })
 
-  it('takes its client id from the flag only, so that it does not disconnect the application of its environment', async () => {
+  it('only the flag sets the client id, so that a probe never disconnects an application', async () => {
     const store = await openStore()
     const events = connectionEvents()
     openClient(store.url, { clientId: 'panel' })

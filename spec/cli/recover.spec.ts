@@ -31,7 +31,7 @@ const contentsOf = async (data: string): Promise<unknown> =>
   Promise.all((await readdir(data)).map(async name => [name, await readFile(join(data, name), 'hex')]))
 
 describe('recover', () => {
-  it('writes the intact data to a new directory, lists the omitted records, and exits with code 5', async () => {
+  it('writes intact data to a new directory, lists omitted records and exits with code 5', async () => {
     const data = await written('a', 'b', 'c')
     await damage(data, 'b')
     const before = await contentsOf(data)
@@ -110,7 +110,7 @@ describe('recover', () => {
     expect(await execute(['recover', data])).toMatchObject({ code: 2 })
   })
 
-  it('rejects the directory of a running store, a directory of another program, and a missing directory', async () => {
+  it('rejects missing directories, running stores and directories of other programs', async () => {
     const data = await written('a')
     const to = await scratch('recovered')
     const store = await serve({ port: 0, wsPort: 0, data })

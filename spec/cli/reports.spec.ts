@@ -11,10 +11,7 @@ describe('The message about the storage', () => {
     ['waiting', new Error('no quorum'), true, 'requests wait until the log is available: no quorum'],
     ['full', new Error('ENOSPC'), false, 'writes are rejected, acknowledged writes are safe: ENOSPC'],
     ['broken', new StateStoreError('in-use', 'another process has it'), false, 'another process has it'],
-  ] as const)(
-    'the message about the storage contains only known facts for the state %s and the error %s',
-    (state, error, isNode, words) => {
-      expect(storageWords({ state, error }, isNode)).toBe(words)
-    },
-  )
+  ] as const)('contains only known facts for the state %s and the error %s', (state, error, isNode, words) => {
+    expect(storageWords({ state, error }, isNode)).toBe(words)
+  })
 })

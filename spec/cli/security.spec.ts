@@ -260,7 +260,7 @@ describe('serve', () => {
       expect((await serving(...silent)).stderr.text).toBe('')
   })
 
-  it('warns about an expired certificate when it starts, checks its settings or reads another file', async () => {
+  it('warns about an expired certificate at the start, in a check and when files change', async () => {
     const authority = new Authority('/CN=Contoso Root CA')
     const valid = authority.files(authority.issue('/CN=localhost'))
     const expired = authority.issue('/CN=localhost', { days: -1 })

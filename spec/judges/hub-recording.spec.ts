@@ -76,7 +76,7 @@ describe('the judge of a hub and its senders', () => {
     expect(recording().send(1).publish(1).send(2).judge().violations).toMatch(/wrong outcome: message 2, acked/)
   })
 
-  it('a message that the hub acknowledged just before it ended counts as possibly missed by the witness', () => {
+  it('a message acknowledged just before the hub ended counts as possibly missed', () => {
     const end = recording().send(1).publish(1).send(2).endHub().send(3).publish(3)
     expect(end.judge()).toEqual({ violations: '', unseen: 1 })
   })
@@ -87,7 +87,7 @@ describe('the judge of a hub and its senders', () => {
     expect(sent.judge()).toEqual({ violations: '', unseen: 1 })
   })
 
-  it('a message is reported as lost if the witness received a later message in the same run of the hub', () => {
+  it('a message is lost if the witness received a later one in the same run of the hub', () => {
     expect(recording().send(1).send(2).publish(2).endHub().judge()).toMatchObject({
       violations: expect.stringMatching(/wrong outcome: message 1/),
       unseen: 0,
@@ -98,7 +98,7 @@ describe('the judge of a hub and its senders', () => {
     expect(recording().endHub().send(1).judge().violations).toMatch(/wrong outcome/)
   })
 
-  it('an event, which the hub receives itself, is reported as lost even just before the hub ended', () => {
+  it('an event, which the hub receives itself, counts as lost even just before its end', () => {
     expect(recording().sendEvent(1).endHub().judge().violations).toMatch(/wrong outcome: event 1/)
   })
 

@@ -28,7 +28,7 @@ async function watch(client: StateStore, name: string): Promise<void> {
 }
 
 describe('instrument', () => {
-  it('instrument() shows a set, its store and its notification in one trace', async () => {
+  it('shows a set, its store and its notification in one trace', async () => {
     const { spans, tracer } = openTelemetry()
     const { store, writer, watcher } = await open()
     await watch(watcher, 'a')
@@ -61,7 +61,7 @@ describe('instrument', () => {
     expect(JSON.stringify(spans().map(({ attributes }) => attributes))).not.toMatch(/secret|db\.query\.text/)
   })
 
-  it('instrument() shows the time in the log of a store on disk', async () => {
+  it('shows the time in the log of a store on disk', async () => {
     const data = temporaryFolder()
     const { spans } = openTelemetry()
     const { writer } = await open({ data })
@@ -71,7 +71,7 @@ describe('instrument', () => {
     expect(log?.parentSpanContext?.spanId).toBe(server?.spanContext().spanId)
   })
 
-  it('instrument() names keys and globs only on request, and never values', async () => {
+  it('names keys and globs only on request, and never values', async () => {
     const { spans } = openTelemetry({ keys: true })
     const { writer } = await open()
     await writer.key('a', text).set('secret')
@@ -84,7 +84,7 @@ describe('instrument', () => {
     expect(JSON.stringify(queries)).not.toContain('secret')
   })
 
-  it('instrument() marks spans of failed requests with the code of the error, without the key', async () => {
+  it('marks spans of failed requests with the code of the error, without the key', async () => {
     const { spans } = openTelemetry()
     const { writer } = await open()
     const key = writer.key('private', text)
@@ -99,7 +99,7 @@ describe('instrument', () => {
     expect(JSON.stringify(failed.map(({ status, attributes }) => [status, attributes]))).not.toContain('private')
   })
 
-  it('instrument() measures requests by command and outcome', async () => {
+  it('measures requests by command and outcome', async () => {
     const { metric } = openTelemetry()
     const { writer } = await open()
     await writer.key('a', text).set('1')
@@ -116,7 +116,7 @@ describe('instrument', () => {
     ])
   })
 
-  it('instrument() counts connections, watches by freshness and pending requests', async () => {
+  it('counts connections, watches by freshness and pending requests', async () => {
     const { metric } = openTelemetry()
     const { store, watcher } = await open()
     await watch(watcher, 'a')
@@ -131,7 +131,7 @@ describe('instrument', () => {
     expect(await readMetric('rx_statestore.server.connections')).toEqual([{ value: 0 }])
   })
 
-  it('instrument() publishes nothing after it has ended', async () => {
+  it('publishes nothing after it has ended', async () => {
     const { spans, stop } = openTelemetry()
     const { writer } = await open()
     stop()
@@ -139,7 +139,7 @@ describe('instrument', () => {
     expect(spans()).toEqual([])
   })
 
-  it('instrument() adds no properties while no tracer is set up', async () => {
+  it('adds no properties while no tracer is set up', async () => {
     const stop = instrument({ tracerProvider: trace })
     onTestFinished(stop)
     const { writer } = await open()

@@ -77,7 +77,7 @@ async function advanceUntil(clock: ManualClock, ms: number, holds: () => boolean
 describe('Data of earlier versions', () => {
   for (const { name } of recorded)
     for (const form of FORMS)
-      it(`the ${form} of version ${name} opens with its keys, versions, fencing tokens and expiry times`, async () => {
+      it(`the ${form} of version ${name} opens with keys, versions, tokens and expiry times`, async () => {
         await check(join(FIXTURES, name), form)
       })
 

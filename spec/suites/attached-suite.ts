@@ -81,7 +81,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect(words(seen).at(-1)).toBe('absent (resync)')
     })
 
-    it('becomes stale for clients when it is killed, and has its keys again when it restarts with its directory', async () => {
+    it('when killed it becomes stale, and after a restart with its directory has its keys', async () => {
       const data = temporaryFolder()
       const first = new AttachedProcess(url(), { data })
       await first.until('serving')
@@ -146,7 +146,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
       expect([answer.text, read.text]).toEqual([':0\r\n', '$4\r\nkept\r\n'])
     })
 
-    it('ends the watches of an absent client with the first undeliverable change, but not those of a client that has reconnected', async () => {
+    it('ends watches of absent clients at the first undeliverable change, not of returned ones', async () => {
       const store = await openAttached(url())
       const writer = await StoreClient.ready(url(), 'writer')
       const before = await StoreClient.ready(url(), 'alice')
@@ -235,7 +235,7 @@ export function attachedSuite(name: string, url: () => string, strange: readonly
 /** Declares the specs of a store and its clients whose broker is killed. */
 export function killedBrokerSuite(name: string, start: () => Promise<KilledBroker>): void {
   describe(`${name} when it is killed`, { timeout: TIMEOUT_MS }, () => {
-    it('is reconnected by the store and the clients after its restart, and no acknowledged write is lost', async () => {
+    it('is reconnected by store and clients after a restart without acknowledged writes lost', async () => {
       const { url, kill, startAgain } = await start()
       const store = await openAttached(url)
       const client = openClient(url)

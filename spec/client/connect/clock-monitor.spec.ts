@@ -16,7 +16,7 @@ describe('ClockMonitor', () => {
     expect(open().monitor.offset).toBeUndefined()
   })
 
-  it('takes the time of a store that sends it, and ignores its versions, which another client may have set', () => {
+  it('uses the time of a store that sends it, and not versions, which other clients may set', () => {
     const { monitor, errors, assigned } = open()
     monitor.connected(START - 2_000)
     assigned(50_000)

@@ -106,7 +106,7 @@ describe('a broker that announces limitations in CONNACK', () => {
     ])
   })
 
-  it('on a broker without wildcard subscriptions, requests succeed and watches fail with the reason', async () => {
+  it('without wildcard subscriptions, requests succeed and watches fail with the reason', async () => {
     const filters: string[] = []
     const respond = answering()
     const broker = await scriptedBroker(accept({ wildcardSubscriptionAvailable: false }), (side, packet) => {
@@ -172,7 +172,7 @@ describe('a request', () => {
 })
 
 describe('a broker without a store', () => {
-  it('only one of many watches polls for a store, and all recover within a second of the start of the store', {
+  it('only one of many watches polls for a store, and all recover a second after its start', {
     tags: 'slow',
   }, () => {
     const { session, clock, watch } = openAttachedStore()
@@ -205,7 +205,7 @@ describe('a watch whose registration was rejected', () => {
     expect([entries.error, session.published.length]).toMatchObject([{ code: 'not-authorized' }, 1])
   })
 
-  it('the client sends a STOP for a rejected registration if an earlier attempt may have reached the store', () => {
+  it('the client stops a rejected registration that may have reached the store earlier', () => {
     const { session, clock, watch, commandOf } = openAttachedStore()
     watch('a')
     clock.advance(1_100)

@@ -146,7 +146,7 @@ describe('the order of packets on a connection', () => {
     expect(seen.values).toMatchObject([{ op: 'set', value: '1', source: 'snapshot' }])
   })
 
-  it('the client sends the same packets in the same order on the next connection, even in a resumed session', () => {
+  it('the next connection carries the same packets in order, even in a resumed session', () => {
     const { session, client } = scripted()
     record(client.key('a', text).entries$)
     session.connect()

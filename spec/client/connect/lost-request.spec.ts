@@ -44,7 +44,7 @@ describe('a write that is lost with its connection in a kept session', () => {
     expect(writes()).toEqual(['SET dial 2'])
   })
 
-  it('the next pipelined write of the key waits for only one round trip, and the lost write is outcome-unknown', async () => {
+  it('the next pipelined write waits one round trip, and the lost write is outcome-unknown', async () => {
     const { client, writes, lose: sendAndLose } = await openLossyClient()
     const key = client.key('dial', text)
     const results: string[] = []

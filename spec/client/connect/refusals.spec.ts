@@ -178,7 +178,7 @@ describe('a subscription that the broker refuses', () => {
   }
 
   it.each([128, 131, 145, 151])(
-    'the client sends no request until the broker grants a refused response subscription on a retry: %d',
+    'no request is sent until a retry of the refused response subscription is granted: %d',
     reasonCode => {
       const { session, clock, status, errors } = refused([reasonCode, 1])
       expect([status.values, session.published.length]).toEqual([[{ state: 'connecting' }], 0])

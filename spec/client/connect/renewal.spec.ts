@@ -64,7 +64,7 @@ describe('a client whose token expires', () => {
     expect(tokens).toEqual(['first', 'second'])
   })
 
-  it('the client requests credentials again when a renewal does not settle within the connect timeout', async () => {
+  it('credentials that do not settle within the connect timeout are requested again', async () => {
     const { tokens, has, clock, advance, isSame } = await open()
     Object.assign(has, { token: 'never' })
     await advance(0.8 * HOUR)

@@ -87,7 +87,7 @@ describe('a watched key', () => {
     ])
   })
 
-  it('the watch of a key of more than 30,000 bytes ends with `argument`, and other requests for the key succeed', async () => {
+  it('a watch of a key above 30,000 bytes ends with `argument`, and other requests succeed', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     const longest = record(client.key('k'.repeat(30_000), text).value$)

@@ -75,7 +75,7 @@ describe.each(REQUESTS)('%s with a signal', (_, verb, request) => {
     expect(listeners(aborter.signal)).toBe(0)
   })
 
-  it('a second subscription replays the result or repeats the scan, without listening to the signal', () => {
+  it('a second subscription replays the result or repeats the scan, without the signal', () => {
     const { aborter, session, request$ } = open()
     for (const _ of [1, 2]) expect(record(request$).completed).toBe(true)
     expect(session.requests.filter(sent => sent.verb === verb)).toHaveLength(verb === 'SCAN' ? 2 : 1)

@@ -148,7 +148,7 @@ describe('LatestIterator', () => {
     expect(await waiting).toEqual(DONE)
   })
 
-  it('a slow loop never receives an older state after a newer state, and never misses the last state', async () => {
+  it('a slow loop never receives an older state after a newer one, nor misses the last', async () => {
     // true: the source emits a state; false: the loop calls `next`
     await assert(
       asyncProperty(listOf(boolean(), { maxLength: 50 }), async steps => {

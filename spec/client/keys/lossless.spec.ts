@@ -45,7 +45,7 @@ describe('encoding with json', () => {
     expect(fromUtf8(codec.encode({ at: new Date(0) }))).toBe('{"at":"1970-01-01T00:00:00.000Z"}')
   })
 
-  it('a property whose `toJSON` returns undefined is omitted, and `toJSON` is called once with its name', () => {
+  it('properties whose `toJSON` returns undefined are omitted, with one call per name', () => {
     const made = { toJSON: () => ({ toJSON: 1 }) }
     const named = { toJSON: (name: string) => name }
     expect(fromUtf8(codec.encode({ gone: { toJSON: () => undefined }, made, list: [named], named }))).toBe(

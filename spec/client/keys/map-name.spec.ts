@@ -8,7 +8,7 @@ describe('the name of a key in a map', () => {
     expect(uniqueName(toKeyName(new TextEncoder().encode(text)))).toBe(text)
   })
 
-  it('the name of bytes that are not UTF-8 differs from the text that displays them, and is no text key', () => {
+  it('bytes that are not UTF-8 have a name that differs from their text and from text keys', () => {
     const name = uniqueName(toKeyName(Uint8Array.of(0xff)))
     expect(name).toBe('0xFF\udc00')
     expect(uniqueName(keyFromId('FF') ?? toKeyName('-'))).toBe(name)

@@ -22,7 +22,7 @@ const HOLDERS: readonly (readonly [string, object, readonly string[]])[] = [
 ]
 
 describe.each(HOLDERS)('%s', (_, holder, names) => {
-  it.each(names.map(name => [name]))('%s is the same object on every access', name => {
+  it.each(names.map(name => [name]))('the stream %s is the same object on every access', name => {
     const stream: unknown = Reflect.get(holder, name)
     expect(isObservable(stream)).toBe(true)
     expect(Reflect.get(holder, name)).toBe(stream)

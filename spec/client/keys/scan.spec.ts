@@ -38,7 +38,7 @@ const tokens = ({ requests }: ReturnType<typeof fakeStore>['session']) => reques
 const names = map((key: Key<unknown>) => key.name)
 
 describe('store.scan', () => {
-  it('a scan emits matching keys as handles, including binary keys and keys that contain wildcard characters', async () => {
+  it('a scan emits matching keys as handles, including binary keys and wildcard characters', async () => {
     const { client } = await open()
     await firstValueFrom(client.key(BINARY, bytes).set(Uint8Array.of(7)))
     const all = await lastValueFrom(client.scan().pipe(toArray()))

@@ -115,7 +115,7 @@ describe('a subscribed request', () => {
     expect([await awaited, sent()]).toEqual([8, 1])
   })
 
-  it('after a failed await, another await does not send the request again, but a subscription does', async () => {
+  it('after a failed await, only a subscription sends the request again', async () => {
     const { request, sent } = counted(throwError(() => 'refused'))
     expect([await request.catch(String), await request.catch(String), sent()]).toEqual(['refused', 'refused', 1])
     expect([record(request).error, sent()]).toEqual(['refused', 2])

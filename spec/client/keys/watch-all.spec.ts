@@ -170,7 +170,7 @@ describe('watchAll', () => {
     expect(seen.values).toHaveLength(1)
   })
 
-  it('applies a set that changes the codec in the handler of the entry that another codec decoded', async () => {
+  it('applies a set that changes the codec in the handler of an entry', async () => {
     const { store } = await openStore(strict)
     const client = openClient(store.url)
     await firstValueFrom(client.key('a', text).set('7'))

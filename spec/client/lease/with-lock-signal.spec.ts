@@ -36,7 +36,7 @@ const reasons = (signals: readonly AbortSignal[]): unknown[] =>
   signals.map(({ aborted, reason }) => (aborted ? reason : 'works'))
 
 describe('the signal passed to the work', () => {
-  it('the signal of the work is aborted as soon as the lease is lost, with the loss as the reason', () => {
+  it('losing the lease aborts the signal at once, with the loss as the reason', () => {
     const { lease, signals, result } = open()
     lease.next(held(1))
     expect(reasons(signals)).toEqual(['works'])
@@ -82,7 +82,7 @@ describe('the signal passed to the work', () => {
     expect(lease.observed).toBe(false)
   })
 
-  it('the signal of the work is aborted after the work is unsubscribed, so that an error caused by the abort is not emitted', () => {
+  it('unsubscribing precedes the abort, so that errors caused by it are not emitted', () => {
     const lease = new Subject<LeaseState>()
     const work = (_: Hlc, signal: AbortSignal): Observable<never> =>
       new Observable(subscriber => signal.addEventListener('abort', () => subscriber.error(new Error('by the signal'))))
@@ -102,7 +102,7 @@ describe('the signal passed to the work', () => {
     expect(reasons(signals)).toEqual([expect.any(AbortError)])
   })
 
-  it('the signal of the work ends an async function that observes it, and withLock errors with the loss', async () => {
+  it('the signal ends an async function that observes it, and withLock errors with the loss', async () => {
     const lease = new Subject<LeaseState>()
     const ended: unknown[] = []
     const stopped = (signal: AbortSignal): Promise<never> =>

@@ -186,7 +186,7 @@ describe('withLock', () => {
     expect(String(await reported)).toContain('teardown')
   })
 
-  it('a throwing teardown of the work does not prevent the work from restarting when the lease is held again', async () => {
+  it('a throwing teardown does not prevent a restart when the lease is held again', async () => {
     const reported = unhandledError()
     const states = new Subject<LeaseState>()
     const begun: Hlc[] = []

@@ -116,22 +116,20 @@ describe('matching at a store that does not confirm the registration', () => {
   it.each([
     ['was full', QUOTA],
     ['did not respond three times', undefined],
-  ])(
-    'a store that %s is scanned until it confirms the registration, and keys are resyncing until the next scan is complete',
-    (_, silence) =>
-      marbles(m => {
-        const glob = [silence, silence, silence, '+OK']
-        const { freshness$, sent } = open(m, { glob }, { scanInterval: 100_000 })
-        const states: string[] = []
-        const subscription = freshness$.subscribe(state => states.push(state))
-        m.scheduler.schedule(() => subscription.unsubscribe(), 20_000)
-        m.flush()
-        const asked = sent.filter(request => request.includes('GLOBNOTIFY') && !request.endsWith('STOP'))
-        expect(asked).toHaveLength(4)
-        expect(states).toEqual(['connecting', 'live', 'resyncing', 'live'])
-        const [last] = asked.slice(-1).map(request => Number.parseInt(request, 10))
-        expect(sent.filter(request => request.includes('SCAN')).at(-1)).toBe(`${(last ?? 0) + 10} SCAN s/*`)
-      })(),
+  ])('a store that %s is scanned until it confirms the registration, then resynced', (_, silence) =>
+    marbles(m => {
+      const glob = [silence, silence, silence, '+OK']
+      const { freshness$, sent } = open(m, { glob }, { scanInterval: 100_000 })
+      const states: string[] = []
+      const subscription = freshness$.subscribe(state => states.push(state))
+      m.scheduler.schedule(() => subscription.unsubscribe(), 20_000)
+      m.flush()
+      const asked = sent.filter(request => request.includes('GLOBNOTIFY') && !request.endsWith('STOP'))
+      expect(asked).toHaveLength(4)
+      expect(states).toEqual(['connecting', 'live', 'resyncing', 'live'])
+      const [last] = asked.slice(-1).map(request => Number.parseInt(request, 10))
+      expect(sent.filter(request => request.includes('SCAN')).at(-1)).toBe(`${(last ?? 0) + 10} SCAN s/*`)
+    })(),
   )
 })
 

@@ -80,7 +80,7 @@ describe('matching at a store without glob notifications', () => {
     expect(words(record(matching(store, 's/*', text).entries$).values)).toEqual(['s/1 set', 's/2 set'])
   })
 
-  it('a watched glob scans for keys after three lost responses, and retries the registration with backoff', () => {
+  it('after three lost responses a glob scans and retries its registration with backoff', () => {
     const { store, clock, sent } = open({ GLOBNOTIFY: () => NEVER })
     const errors = record(store.errors$)
     const seen = record(matching(store, 's/*', text).entries$)
@@ -99,7 +99,7 @@ describe('matching at a store without glob notifications', () => {
   it.each([
     ['did not respond three times', NEVER],
     ['was full', of<Answer>({ payload: '-ERR the quota has been exceeded\r\n' })],
-  ])('a watched glob at a store that %s receives keys as soon as the store confirms the registration', (_, silence) => {
+  ])('a watched glob at a store that %s gets keys when the registration is confirmed', (_, silence) => {
     let answer$: Observable<Answer> = silence
     const { store, clock, keys, sent } = open({ GLOBNOTIFY: () => answer$ })
     const seen = record(matching(store, 's/*', text).entries$)

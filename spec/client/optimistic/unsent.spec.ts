@@ -167,7 +167,7 @@ describe('a write that waits for room among the requests in flight when the conn
     expect(write.values).toMatchObject([{ outcome: 'applied' }])
   })
 
-  it('a write in the handler of the failure fails as well, before the client has emitted the lost connection', () => {
+  it('a write in the failure handler fails before the client emits the lost connection', () => {
     const { view, lose, reconnect, writes } = open({ offline: 'drop' })
     const errors: unknown[] = []
     let hasWritten = false

@@ -143,7 +143,7 @@ class Schedule {
 const decode = (payload: Uint8Array): string => new TextDecoder().decode(payload)
 
 describe('withdrawn writes', () => {
-  it('in random schedules no write is sent after its caller has withdrawn it, and the view shows the stored value', () => {
+  it('random schedules never send a withdrawn write, and views show the stored value', () => {
     for (let seed = 0; seed < effort(1_000, 100); seed++) new Schedule(SEED * 100_000 + seed).run()
   })
 })

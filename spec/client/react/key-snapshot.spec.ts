@@ -60,7 +60,7 @@ describe('a value that cannot be decoded', () => {
   const raw = { op: 'set', value: utf8('warm'), version, source: 'snapshot' } as const
   const nextTask = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-  it('the error is reported although the component throws it while rendering, once for all renderings', async () => {
+  it('an error thrown while rendering is reported once for all renderings', async () => {
     const { store } = fakeStore(() => NEVER)
     const errors = record(store.errors$)
     const render = (codec: Codec<number>): void => {

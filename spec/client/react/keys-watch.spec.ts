@@ -43,7 +43,7 @@ it('a list of keys becomes live together with the values of all keys', () => {
   expect({ snapshots, timers: clock.pending }).toEqual({ snapshots: ['a=one b=two live'], timers: 0 })
 })
 
-it('a list of keys becomes live after a reconnect together with the values that changed in the meantime', () => {
+it('after a reconnect, a list becomes live together with the values changed meanwhile', () => {
   const values = new Map([['a', 'one']])
   const registered = new Subject<Answer>()
   const { session, watch } = open(values, registered)
@@ -56,7 +56,7 @@ it('a list of keys becomes live after a reconnect together with the values that 
   expect(snapshots.slice(1)).toEqual(['a=one live', 'a=one stale', 'a=one resyncing', 'a=two live'])
 })
 
-it('a list of keys that is subscribed again has no value of a key that was deleted in the meantime', async () => {
+it('a list that is subscribed again has no value of a key that was deleted meanwhile', async () => {
   const values = new Map([['a', 'one']])
   const { clock, watch } = open(values)
   const first = subscribe(watch)
@@ -69,7 +69,7 @@ it('a list of keys that is subscribed again has no value of a key that was delet
   expect(snapshots.at(-1)).toBe('live')
 })
 
-it('a list of keys notifies its listener once when all of its keys become stale, and once when all are live again', () => {
+it('a list notifies once when all keys become stale, and once when all are live again', () => {
   const registered = new Subject<Answer>()
   const { session, watch } = open(new Map(Object.entries({ a: 'one', b: 'two', c: 'three' })), registered)
   const { snapshots } = subscribe(watch)

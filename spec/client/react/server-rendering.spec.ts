@@ -27,7 +27,7 @@ describe('server rendering', () => {
     expect(session.requests).toEqual([])
   })
 
-  it('a server renders a key without a value even if the process watches it elsewhere, as the browser cannot know the value', () => {
+  it('a server renders no value of a watched key, because the browser cannot know the value', () => {
     const { store } = open()
     expect(record(store.key('k', text).value$).values).toEqual(['one'])
     expect(rendered(store)).toEqual(NOTHING)

@@ -44,7 +44,7 @@ describe('a request', () => {
     expect(sent()).toEqual(['a', 'b'])
   })
 
-  it('carries its response topic, 16 bytes of correlation data, a content type and a rounded-up expiry', () => {
+  it('has its response topic, 16-byte correlation data, a content type and a rounded expiry', () => {
     send('a', { timeout: 1_500 })
     clock.advance(100)
     up()
@@ -98,7 +98,7 @@ describe('a request', () => {
     expect({ timers: clock.pending, pending: invoker.pending }).toEqual({ timers: 0, pending: 0 })
   })
 
-  it('a response that is late, duplicate, foreign or has correlation data of another length is ignored', () => {
+  it('late, duplicate and foreign responses and wrong correlation data are ignored', () => {
     up()
     send('a')
     const { request } = session.at(0)
@@ -202,7 +202,7 @@ describe('timeouts', () => {
     expect({ log, timers: clock.pending }).toEqual({ log: ['b: timeout', 'c: timeout', 'a: timeout'], timers: 0 })
   })
 
-  it('a request whose deadline passed in a blocked event loop is not sent when the connection is ready', () => {
+  it('after a blocked event loop, a ready connection sends no request past its deadline', () => {
     send('a', { timeout: 300 })
     send('b')
     clock.block(300)
@@ -212,7 +212,7 @@ describe('timeouts', () => {
     expect({ log, timers: clock.pending }).toEqual({ log: ['a: timeout', 'b: outcome-unknown'], timers: 0 })
   })
 
-  it('a request whose deadline passed in a blocked event loop is not sent when a PUBACK makes room for it', () => {
+  it('after a blocked event loop, a PUBACK releases no request past its deadline', () => {
     up({ receiveMaximum: 1 })
     send('a')
     send('b', { timeout: 300 })
@@ -258,7 +258,7 @@ describe('flow control', () => {
 describe('a request that is bound to its connection', () => {
   const bound = { isBoundToConnection: true }
 
-  it('a bound request fails when the connection is lost before it is sent, and other requests wait', () => {
+  it('a bound request fails if the connection is lost before sending, and others wait', () => {
     up({ receiveMaximum: 1 })
     send('a', bound)
     send('b', bound)
@@ -327,7 +327,7 @@ describe('a lost connection', () => {
 })
 
 describe('closing', () => {
-  it('close fails reads and queued requests with `closed`, and sent writes with `outcome-unknown`', () => {
+  it('close fails reads and queued requests as `closed`, sent writes as `outcome-unknown`', () => {
     up({ receiveMaximum: 2 })
     send('w')
     send('r', { isRepeatable: true })

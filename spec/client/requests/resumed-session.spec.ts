@@ -123,7 +123,7 @@ describe('a kept session', () => {
     expect(log).toEqual(['w2: done', 'w1: done'])
   })
 
-  it('an inquiry that gets no answer triggers a check of the connection and leaves no timer or request behind', () => {
+  it('an unanswered inquiry triggers a connection check and leaves no timer or request', () => {
     up()
     write('w', 'k', { timeout: 1_000 })
     again()
@@ -186,7 +186,7 @@ describe('a blocked event loop', () => {
     expect([clock.pending, invoker.pending]).toEqual([0, 0])
   })
 
-  it('an unsent request times out immediately, and a resent read only after pending input has been read', () => {
+  it('an unsent request times out at once, a resent read only after pending input', () => {
     const turns: (() => void)[] = []
     invoker = openInvoker(session, { ...clockOf(clock), afterInput: task => void turns.push(task) })
     send('waits', { timeout: 100 })

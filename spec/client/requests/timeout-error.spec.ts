@@ -28,7 +28,7 @@ function open() {
   return { invoker, errorAfter, up }
 }
 
-it('the error of a timeout before the first connection says that the client has not connected, and what to check', () => {
+it('before the first connection, a timeout says so and names what to check', () => {
   const error = open().errorAfter(500)
   expect(error).toMatchObject({
     code: 'timeout',
@@ -60,7 +60,7 @@ it('the error of a timeout while disconnected contains the cause of the disconne
   })
 })
 
-it('the error of a timeout of a request that waits for acknowledgements names the limit of the broker', () => {
+it("a timeout while waiting for acknowledgements names the broker's limit", () => {
   const { invoker, errorAfter, up } = open()
   up({ receiveMaximum: 1 })
   invoker.send(loggedRequest('earlier', new ManualClock(), []))

@@ -172,7 +172,7 @@ describe('rounds of addresses', () => {
     expect(credentials).toHaveBeenCalledTimes(1)
   })
 
-  it('credentials that do not settle within the connect timeout fail, are requested again, and are ignored later', async () => {
+  it('credentials past the connect timeout fail, are requested again and are ignored later', async () => {
     const pending: ((credentials: Credentials) => void)[] = []
     const credentials = () => new Promise<Credentials>(resolve => pending.push(resolve))
     const causes: StateStoreError[] = []
@@ -202,7 +202,7 @@ describe('rounds of addresses', () => {
 })
 
 describe('a stable connection', () => {
-  it('after a stable connection is lost, the client retries its address with its session, then others without a session', () => {
+  it('after a stable connection, the same address is retried with its session, then others', () => {
     const { manager, fail, hold, waits, attempts, urls } = createManager(THREE)
     manager.start()
     hold()

@@ -99,7 +99,7 @@ describe('a broker that has no state store and does not report unmatched request
     expect(await afterTimeout(key.delete())).toMatchObject({ code: 'outcome-unknown', message })
   })
 
-  it('the error of a write names the cause of a connection that was lost after the write was sent', async () => {
+  it("a write's error names the cause of the connection loss after sending", async () => {
     const broker = await scriptedBroker(
       side => side.send(CONNACK),
       (side, packet) => (packet.cmd === 'publish' ? side.socket.destroy() : grant(side, packet)),

@@ -85,7 +85,7 @@ describe('the maximum packet size', () => {
     expect(causes()[0]).toMatch(/Max payload size exceeded/)
   })
 
-  it('a packet that is one byte too large ends the connection, and the pauses between retries grow', async () => {
+  it('a packet one byte too large ends the connection, with growing pauses between retries', async () => {
     const broker = await scriptedBroker(accept, side => side.socket.write(publishOf(100_001)))
     const { status, causes } = causesOf(openClient(broker.url, { maxPacketSize: 100_000 }))
     await status.until(() => causes().length === 3)
@@ -229,7 +229,7 @@ describe('a topic alias that was not granted', () => {
   )
 
   it.each(ALIASED)(
-    "an alias that was not granted ends the connection of a caller's MqttClient, but not the process: %s",
+    "an alias that was not granted ends a caller's connection, not the process: %s",
     async (_, packet) => {
       const broker = await scriptedBroker(accept, (side, received) => {
         if (side.number === 1) side.send(packet)

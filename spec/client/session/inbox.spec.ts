@@ -98,7 +98,7 @@ describe('the inbox', () => {
     expect(stream.pushed).toEqual([])
   })
 
-  it('a consumed chunk reports free buffer space, and a passed chunk returns the result of the stream', () => {
+  it("a consumed chunk reports free space, and a passed chunk returns the stream's result", () => {
     connected()
     stream.full = true
     expect([stream.push(publish('a')), stream.push(PINGRESP)]).toEqual([true, false])

@@ -121,7 +121,7 @@ describe('undocumented mqtt.js behaviour', () => {
     expect(net.getDefaultAutoSelectFamilyAttemptTimeout()).toBe(usual)
   })
 
-  it('a client whose connection still receives bytes sends another ping instead of ending the connection', async () => {
+  it('while bytes arrive, the client pings again instead of ending the connection', async () => {
     let onInterval = (): void => undefined
     const set = (task: unknown): number => {
       if (typeof task === 'function') onInterval = () => Reflect.apply(task, undefined, [])

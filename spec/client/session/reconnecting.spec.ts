@@ -111,7 +111,7 @@ describe('credentials', () => {
     expect(status.values[1]).toMatchObject({ cause: { message: expect.stringContaining('being written') } })
   })
 
-  it('the status reports credentials that never settle, and the client connects with the next ones', async () => {
+  it('the status reports credentials that never settle, and the next ones connect', async () => {
     const { store } = await openStore(real)
     let calls = 0
     const credentials = (): Promise<Credentials> =>

@@ -97,7 +97,7 @@ describe('a missing SUBACK', () => {
     expect(seen).toEqual({ reasonCodes: [1] })
   })
 
-  it('a client drops a connection on which it gets nothing but responses to pings before the SUBACK', async () => {
+  it('a connection with only ping responses before the SUBACK is dropped', async () => {
     const { clock, seen, send } = await openSubscribing()
     for (let i = 0; i < 2; i++) {
       await send(bytesOf({ cmd: 'pingresp' }))
@@ -148,7 +148,7 @@ describe('a missing SUBACK', () => {
     expect([errors.values.length, callers.connected]).toEqual([1, true])
   })
 
-  it("a client over a caller's connection is ready once, by the first SUBACK of a repeated SUBSCRIBE", async () => {
+  it("over a caller's connection, the first SUBACK of a repeated SUBSCRIBE makes it ready", async () => {
     const { callers, clock, status, subscribes, broker } = await openOverCallers(() => undefined)
     let subacks = 0
     callers.on('packetreceive', ({ cmd }) => {
@@ -163,7 +163,7 @@ describe('a missing SUBACK', () => {
     expect(status.values.map(({ state }) => state)).toEqual(['connecting', 'connected'])
   })
 
-  it("a client over a caller's connection subscribes again at growing intervals, and is ready after a day", async () => {
+  it("over a caller's connection, the client resubscribes at growing intervals for a day", async () => {
     const { callers, clock, status, subscribes, broker } = await openOverCallers(() => undefined)
     await expect.poll(() => subscribes).toHaveLength(1)
     const subscribe = vi.spyOn(callers, 'subscribe')

@@ -80,7 +80,7 @@ describe('starting a watch', () => {
     expect(run(connected, set(1), registered, found(1)).emitted).toEqual(['set 1 (notification)'])
   })
 
-  it('a new watch prefers a change to a later not-found response, since a deletion would be notified', () => {
+  it('a new watch prefers a change to a later not-found, as a deletion would be notified', () => {
     const raced = run(connected, registered, set(1), absent)
     expect(raced).toMatchObject({ emitted: ['set 1 (notification)'], sent: ['KEYNOTIFY', 'GET'] })
     expect(run(connected, registered, set(1), absent, del(2)).emitted).toEqual([
@@ -129,7 +129,7 @@ describe('changes', () => {
 })
 
 describe('a reconnect', () => {
-  it('after a reconnect, a watch registers and reads again, and emits nothing if nothing has changed', () => {
+  it('after a reconnect, a watch registers, reads, and emits nothing if nothing changed', () => {
     const { emitted, sent } = run(...start, disconnected, connected, registered, found(1))
     expect({ emitted, sent }).toEqual({
       emitted: ['set 1 (snapshot)'],
@@ -155,7 +155,7 @@ describe('a reconnect', () => {
     expect(run(...start, disconnected, set(2), found(3), registered)).toMatchObject({ emitted: ['set 1 (snapshot)'] })
   })
 
-  it('after a reconnect, a watch follows a store that lost its data and restarts with older versions', () => {
+  it('after a reconnect, a watch follows a store that lost data and has older versions', () => {
     const { emitted } = run(
       ...start,
       set(50),
@@ -178,7 +178,7 @@ describe('a reconnect', () => {
     ])
   })
 
-  it('after a reconnect, a watch emits a different value even if a store that lost its data gave it the same version', () => {
+  it('after a reconnect, a watch emits a different value even with the same version', () => {
     const other: WatchEvent = { type: 'read', reading: { value: value(9), version: v(1) } }
     expect(run(...start, disconnected, connected, registered, other).emitted).toEqual([
       'set 1 (snapshot)',
@@ -188,12 +188,12 @@ describe('a reconnect', () => {
 })
 
 describe('a not-found response', () => {
-  it('a change after a not-found response without a version causes a read, as the change may be older', () => {
+  it('a change after a not-found without a version causes a read, as it may be older', () => {
     const { emitted, sent } = run(connected, registered, absent, set(2), absent)
     expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET'] })
   })
 
-  it('a read that finds a value restores the order of changes after a not-found response without a version', () => {
+  it('a read that finds a value restores the order after a not-found without a version', () => {
     const { emitted, sent } = run(connected, registered, absent, set(7), set(8), found(8), set(9), del(10), set(11))
     expect({ emitted, sent }).toEqual({
       emitted: [
@@ -212,7 +212,7 @@ describe('a not-found response', () => {
     expect({ emitted, sent }).toEqual({ emitted: ['absent (snapshot)'], sent: ['KEYNOTIFY', 'GET', 'GET', 'GET'] })
   })
 
-  it('changes older than a not-found response with a version are dropped, and newer changes are emitted', () => {
+  it('after a not-found with a version, only newer changes are emitted', () => {
     const { emitted, sent } = run(connected, registered, absentAt(5), set(3), del(5), set(6), del(7))
     expect({ emitted, sent }).toEqual({
       emitted: ['absent (snapshot)', 'set 6 (notification)', 'delete 7 (notification)'],
@@ -257,7 +257,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     expect({ emitted, sent: sent.slice(3) }).toEqual({ emitted: ['set 1 (snapshot)', 'set 5 (resync)'], sent: ['GET'] })
   })
 
-  it('a watch on a resumed session emits a newer change only after a read confirmed it, whatever versions the store used before', () => {
+  it('on a resumed session, a newer change is emitted only after a read confirms it', () => {
     const { emitted, sent } = run(...resumed, found(5), uncertain(set(60)), found(5), uncertain(set(6)), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
@@ -288,7 +288,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('a watch on a resumed session trusts the changes that follow a change with the version of the read', () => {
+  it("on a resumed session, changes that follow a change with the read's version are trusted", () => {
     const { emitted, sent } = run(...resumed, found(5), uncertain(set(5)), uncertain(set(6)))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 5 (resync)', 'set 6 (notification)'],
@@ -301,7 +301,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     ])
   })
 
-  it('a watch on a resumed session sends one read for several uncertain changes, and no read for certain changes', () => {
+  it('on a resumed session, uncertain changes cause one read, and certain changes none', () => {
     const { emitted, sent } = run(...resumed, uncertain(set(30)), uncertain(set(31)), set(6), found(5), found(6))
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'set 6 (notification)'],
@@ -317,7 +317,7 @@ describe('a resumed session whose queued notifications are indistinguishable fro
     })
   })
 
-  it('a watch on a resumed session reads one last time if a change raced with the not-found response', () => {
+  it('on a resumed session, a change that races with not-found causes one last read', () => {
     const { emitted, sent } = run(...resumed, uncertain(set(3)), absent, absent)
     expect({ emitted, sent: sent.slice(3) }).toEqual({
       emitted: ['set 1 (snapshot)', 'absent (resync)'],

@@ -49,7 +49,7 @@ describe('a channel without diagnostics_channel', () => {
     expect(channel.hasSubscribers).toBe(false)
   })
 
-  it('delivers a message to all listeners, even if one of them unsubscribes itself during the delivery', () => {
+  it('delivers a message to all listeners, even if one unsubscribes during the delivery', () => {
     const channel = createLocalChannel('a')
     const other = vi.fn()
     const once = (): void => void channel.unsubscribe(once)

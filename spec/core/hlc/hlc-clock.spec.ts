@@ -104,7 +104,7 @@ describe('HlcClock.tick', () => {
     expect(String(clock.tick(NOW + 1))).toBe(`${NOW + 1}:0:me`)
   })
 
-  it('throws a drift error and changes nothing when the wall clock was set back by more than the limit', () => {
+  it('throws a drift error and changes nothing if the wall clock is set back past the limit', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.tick(NOW - MAX_DRIFT_MS - 1)).toThrow(DRIFT)
@@ -141,7 +141,7 @@ describe('HlcClock.merge', () => {
     ['the local counter when the wall clock equals the local time', [2, 5], [0, 7], 2, [2, 6]],
     ['the greater counter when all three times are equal', [2, 5], [2, 7], 2, [2, 8]],
   ] as const)(
-    'HlcClock.merge continues with %s',
+    'continues with %s',
     (_, [localWall, localCounter], [wall, counter], now, [expectedWall, expectedCounter]) => {
       const clock = clockAt(NOW + localWall, localCounter)
       expect(clock.last).toEqual(new Hlc(NOW + localWall, localCounter, 'me'))
@@ -165,7 +165,7 @@ describe('HlcClock.merge', () => {
     )
   })
 
-  it('returns a reading greater than the received reading, even if the received node id sorts after the local one', () => {
+  it('returns a reading above the received one, even if the remote node id sorts later', () => {
     const clock = new HlcClock('a')
     const received = new Hlc(NOW, 0, 'z')
     expect(clock.merge(received, NOW).compareTo(received)).toBeGreaterThan(0)
@@ -182,7 +182,7 @@ describe('HlcClock.merge', () => {
     expect(String(clock.merge(new Hlc(NOW + MAX_DRIFT_MS, 0, 'other'), NOW))).toBe(`${NOW + 60_000}:1:me`)
   })
 
-  it('throws a drift error and changes nothing if a reading is one millisecond further ahead than the limit', () => {
+  it('throws a drift error and changes nothing one millisecond beyond the limit', () => {
     const clock = new HlcClock('me')
     const before = clock.tick(NOW)
     expect(() => clock.merge(new Hlc(NOW + MAX_DRIFT_MS + 1, 0, 'other'), NOW)).toThrow(DRIFT)
@@ -218,13 +218,13 @@ describe('HlcClock.merge', () => {
 })
 
 describe('advance', () => {
-  it('advance() returns the first reading after a given reading without keeping state', () => {
+  it('returns the first reading after a given reading without keeping state', () => {
     const floor = new Hlc(NOW, 4, 'other')
     const twice = [advance(floor, NOW, 'me'), advance(floor, NOW, 'me')]
     expect(twice.map(String)).toEqual([`${NOW}:5:me`, `${NOW}:5:me`])
   })
 
-  it('advance() allows readings up to one minute ahead of the wall clock by default', () => {
+  it('allows readings up to one minute ahead of the wall clock by default', () => {
     expect(advance(new Hlc(NOW + 60_000, 0, 'x'), NOW, 'me').wallClock).toBe(NOW + 60_000)
     expect(() => advance(new Hlc(NOW + 60_001, 0, 'x'), NOW, 'me')).toThrow(DRIFT)
     expect(() => advance(new Hlc(NOW + 11, 0, 'x'), NOW, 'me', 10)).toThrow(DRIFT)

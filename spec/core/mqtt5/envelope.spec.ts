@@ -67,7 +67,7 @@ function expected(topic: string, content: Content, envelope: Envelope): InboundP
 }
 
 describe('PublishEncoder, for one of many receivers', () => {
-  it('PublishEncoder for one of many receivers encodes packets that decode to the same content, and returns their size', () => {
+  it('packets for many receivers decode to the same content, and their size is returned', () => {
     const encoder = new PublishEncoder()
     const decoders = {
       4: new PublishDecoder({ version: 4, sender: 'server' }),
@@ -92,7 +92,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     )
   })
 
-  it('PublishEncoder for one of many receivers forwards the properties of the message except those intended for the broker', () => {
+  it('many receivers get the message properties except those intended for the broker', () => {
     const encoder = new PublishEncoder()
     const broker = new PublishDecoder()
     const receiver = new PublishDecoder({ sender: 'server' })
@@ -109,7 +109,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     )
   })
 
-  it('PublishEncoder for one of many receivers forwards properties in their original order, except those intended for the broker', () => {
+  it('forwarded properties keep their order, without those intended for the broker', () => {
     const properties = [0x01, 1, 0x23, 0, 5, 0x03, 0, 1, 0x63, 0x02, 0, 0, 0, 9, 0x26, 0, 1, 0x61, 0, 1, 0x62]
     const frame = Uint8Array.of(0x30, 4 + properties.length, 0, 1, 0x74, properties.length, ...properties)
     const { carried, topicAlias, messageExpiry } = new PublishDecoder().decode(frame)
@@ -117,7 +117,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     expect({ topicAlias, messageExpiry }).toEqual({ topicAlias: 5, messageExpiry: 9 })
   })
 
-  it('PublishEncoder for one of many receivers returns a view of the forwarded properties if they are contiguous', () => {
+  it('contiguous forwarded properties are a view', () => {
     const properties = [0x02, 0, 0, 0, 9, 0x03, 0, 1, 0x63, 0x23, 0, 5]
     const frame = Uint8Array.of(0x30, 4 + properties.length, 0, 1, 0x74, properties.length, ...properties)
     const { carried } = new PublishDecoder().decode(frame)
@@ -125,7 +125,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     expect(carried.buffer).toBe(frame.buffer)
   })
 
-  it('PublishEncoder for one of many receivers encodes the properties of a message only once for all its receivers', () => {
+  it('message properties are encoded once for all receivers', () => {
     let looked = 0
     const content: Content = {
       payload: utf8('x'),
@@ -153,7 +153,7 @@ describe('PublishEncoder, for one of many receivers', () => {
     }
   })
 
-  it('PublishEncoder for one of many receivers rejects a topic that is too long for any packet, and still encodes the next message', () => {
+  it('a topic too long for any packet is rejected, and the next message is still encoded', () => {
     const encoder = new PublishEncoder()
     const content = { payload: utf8('x'), userProperties: { a: '1' } }
     const refusal = expect.objectContaining({ code: 'argument' })

@@ -93,7 +93,7 @@ describe('FrameCutter', () => {
     expect(cutter.next()).toBeUndefined()
   })
 
-  it('returns the packet id of a PUBACK that only reports success, and does not consume any other packet', () => {
+  it('returns the packet id of a success-only PUBACK, and consumes no other packet', () => {
     const cutter = new FrameCutter(LIMIT)
     cutter.push(concatBytes([encodePuback(0x1234), packetOf(1), encodePuback(7)]))
     expect([cutter.nextPuback(), cutter.nextPuback()]).toEqual([0x1234, 0])
@@ -161,7 +161,7 @@ describe('FrameCutter', () => {
     expect(() => cutter.next()).toThrow(expect.objectContaining({ reasonCode: REASON.packetTooLarge }))
   })
 
-  it('allocates memory in proportion to the received bytes rather than the announced length, in few steps', () => {
+  it('memory grows with the received bytes, not the announced length, in few steps', () => {
     const cutter = new FrameCutter(300_000_000)
     const size = 50_000
     const sent = [0x30, 0xff, 0xff, 0xff, 0x7f, ...new Uint8Array(size)].map(byte => Uint8Array.of(byte))
@@ -177,7 +177,7 @@ describe('FrameCutter', () => {
     expect(bytes).toBeLessThan(4 * size)
   })
 
-  it("assembles a packet in memory of the packet's size, without copying the bytes after the packet", () => {
+  it('assembles a packet in its exact size, without copying the bytes after it', () => {
     const cutter = new FrameCutter(LIMIT)
     const [first, second] = [packetOf(70_000), packetOf(3)]
     const stream = concatBytes([first, second])

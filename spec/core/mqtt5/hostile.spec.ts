@@ -100,7 +100,7 @@ describe('any input from a client', () => {
     expect(copied(1_000)).toBeLessThan(3 * copied(500))
   })
 
-  it('any input is rejected if it has more than a thousand user properties, regardless of their names', () => {
+  it('input with more than a thousand user properties is rejected, whatever their names', () => {
     const tooMany = expect.objectContaining({ reasonCode: REASON.quotaExceeded })
     expect(() => new PublishDecoder().decode(publishWith(100_000))).toThrow(tooMany)
     const unsubscribe = (count: number): Uint8Array =>

@@ -78,7 +78,7 @@ describe('encodeCommand', () => {
     expect(fromUtf8(encodeCommand(command))).toBe(payload)
   })
 
-  it('produces requests that parseCommand restores for any command, including binary keys and values that look like options', () => {
+  it('parseCommand restores any command, including binary keys and values like options', () => {
     fc.assert(
       fc.property(anyCommand, command => {
         expect(parseCommand(encodeCommand(command))).toEqual(command)
@@ -243,7 +243,7 @@ describe('parseCommand', () => {
     )
   })
 
-  it('parses any options of SET into a command that is restored when it is encoded and parsed again', () => {
+  it('SET with any options survives encoding and parsing', () => {
     const anyOptions = fc.array(fc.constantFrom('NX', 'NEX', 'PX', '5', '0', 'w', ''), { maxLength: 6 })
     fc.assert(
       fc.property(anyOptions, options => {

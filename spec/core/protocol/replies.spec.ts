@@ -225,7 +225,7 @@ describe.each(READERS)('%s', (_, reader) => {
     expect(() => reader(utf8('*0\r\n'), 'panel "7"')).toThrow('"panel \\"7\\""')
   })
 
-  it('each reader either rejects a truncated reply or returns the same result as for the whole reply', () => {
+  it('each reader rejects a truncated reply or reads it like the whole reply', () => {
     const replies: Reply[] = [
       { type: 'ok' },
       { type: 'value', value: utf8('12\r\n34') },

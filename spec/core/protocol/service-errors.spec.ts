@@ -68,7 +68,7 @@ describe('serviceError', () => {
     expect(error.message).not.toContain('undefined')
   })
 
-  it('recognizes a stale fencing token in its older spelling, and by the beginning of the text alone', () => {
+  it("a stale fencing token is recognized by the text's start, also in its older spelling", () => {
     const older = 'the request fencing token is a lower version that the fencing token protecting the resource'
     expect(serviceError(`ERR ${older}`)).toMatchObject({ code: 'fencing-token-stale', text: older })
     const short = 'the request fencing token is a lower version'

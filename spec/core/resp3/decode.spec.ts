@@ -8,11 +8,11 @@ import { effort } from '../../support/effort.js'
 import { anyBytes, anyValue, array, blob, integer, nested, REFUSALS, SAMPLES, wire } from './values.js'
 
 describe('decode', () => {
-  it.each(SAMPLES)('decode() decodes %j', (payload, value) => {
+  it.each(SAMPLES)('decodes %j', (payload, value) => {
     expect(decode(utf8(payload))).toEqual(value)
   })
 
-  it('decode() restores any encoded value', () => {
+  it('restores any encoded value', () => {
     fc.assert(
       fc.property(anyValue, value => {
         expect(decode(wire(value))).toEqual(value)
@@ -21,42 +21,42 @@ describe('decode', () => {
     )
   })
 
-  it.each(['+', '-'])('decode() decodes an array of empty lines after %j', type => {
+  it.each(['+', '-'])('decodes an array of empty lines after %j', type => {
     const empty: Resp3 = { type: type === '+' ? 'simple' : 'error', text: '' }
     expect(decode(utf8(`*1\r\n${type}\r\n`))).toEqual(array(empty))
     expect(decode(utf8(`*3\r\n${`${type}\r\n`.repeat(3)}`))).toEqual(array(empty, empty, empty))
   })
 
-  it.each(REFUSALS)('decode() throws PayloadError for %j: %s', (payload, words) => {
+  it.each(REFUSALS)('throws PayloadError for %j: %s', (payload, words) => {
     expect(() => decode(utf8(payload))).toThrow(
       expect.objectContaining({ name: 'PayloadError', code: 'payload', message: expect.stringContaining(words) }),
     )
   })
 
-  it('decode() throws PayloadError if there are no pieces', () => {
+  it('throws PayloadError if there are no pieces', () => {
     expect(() => decode()).toThrow(PayloadError)
   })
 
-  it('decode() replaces invalid UTF-8 in a line with replacement characters', () => {
+  it('replaces invalid UTF-8 in a line with replacement characters', () => {
     expect(decode(new Uint8Array([0x2b, 0xff, 0x0d, 0x0a]))).toEqual({ type: 'simple', text: '\ufffd' })
   })
 
-  it('decode() decodes four nested arrays and rejects five', () => {
+  it('decodes four nested arrays and rejects five', () => {
     expect(decode(wire(nested(4, integer(7))))).toEqual(nested(4, integer(7)))
     expect(decode(wire(nested(4, array())))).toEqual(nested(4, array()))
     expect(() => decode(wire(nested(5, integer(7))))).toThrow('nested too deep')
   })
 
-  it('decode() rejects a hundred thousand nested arrays without exhausting the stack', () => {
+  it('rejects a hundred thousand nested arrays without exhausting the stack', () => {
     expect(() => decode(utf8('*1\r\n'.repeat(100_000)))).toThrow('nested too deep')
   })
 
-  it('decode() decodes an array of a hundred thousand items', () => {
+  it('decodes an array of a hundred thousand items', () => {
     const value = decode(utf8(`*100000\r\n${':7\r\n'.repeat(100_000)}`))
     expect(value.type === 'array' && value.items.length).toBe(100_000)
   })
 
-  it('decode() rejects every proper prefix of a valid payload, even if the rest follows in memory', () => {
+  it('rejects every proper prefix, even if the rest follows in memory', () => {
     const refusesPrefixes = (payload: Uint8Array): void => {
       for (let end = 0; end < payload.length; end++) {
         expect(() => decode(payload.subarray(0, end)), `the first ${end} bytes`).toThrow(PayloadError)
@@ -71,7 +71,7 @@ describe('decode', () => {
     )
   })
 
-  it('decode() returns the same value regardless of the surrounding bytes', () => {
+  it('returns the same value regardless of the surrounding bytes', () => {
     fc.assert(
       fc.property(anyValue, anyBytes, anyBytes, (value, before, after) => {
         const payload = wire(value)
@@ -81,7 +81,7 @@ describe('decode', () => {
     )
   })
 
-  it('decode() returns views of a single piece rather than copies', () => {
+  it('returns views of a single piece rather than copies', () => {
     const payload = utf8('*1\r\n$3\r\nold\r\n')
     const value = decode(payload)
     payload.set(utf8('new'), 8)
@@ -233,7 +233,7 @@ describe('decodeStrings', () => {
     )
   })
 
-  it('returns undefined for an array that is too large, for empty input, and for a length with too many digits', () => {
+  it('returns undefined for oversized arrays, empty input and lengths with too many digits', () => {
     expect(decodeStrings(encodeArray(Array.from({ length: MOST + 1 }, () => utf8('a'))), MOST)).toBeUndefined()
     expect(decodeStrings(new Uint8Array(0), MOST)).toBeUndefined()
     expect(decodeStrings(utf8('*0000000001\r\n$1\r\na\r\n'), MOST)).toBeUndefined()

@@ -67,7 +67,7 @@ describe('nearestName', () => {
     ['pert', 'port'],
     ['xy', undefined],
     ['colour', undefined],
-  ])('nearestName() finds for %s the name %s', (name, expected) => {
+  ])('finds for %s the name %s', (name, expected) => {
     expect(nearestName(name, ['port', 'max-keys'])).toBe(expected)
   })
 })

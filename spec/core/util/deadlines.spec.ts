@@ -18,7 +18,7 @@ describe('DeadlineQueue', () => {
     expect(queue.takeDue(Number.POSITIVE_INFINITY)).toBeUndefined()
   })
 
-  it('returns items from the earliest to the latest deadline, regardless of the order of insertion', () => {
+  it('returns items by deadline, regardless of the order of insertion', () => {
     const anyTimes = fc.array(fc.integer({ min: -50, max: 50 }), { maxLength: 300, size: 'max' })
     fc.assert(
       fc.property(anyTimes, times => {

@@ -207,11 +207,11 @@ describe('reason', () => {
     [42, '42'],
     [{ toString: () => 'shown' }, 'shown'],
     [Symbol('s'), 'Symbol(s)'],
-  ])('reason() returns the message of a thrown value: %s', (thrown, words) => {
+  ])('returns the message of a thrown value: %s', (thrown, words) => {
     expect(reason(thrown)).toBe(words)
   })
 
-  it('reason() returns some text even for an object without a prototype', () => {
+  it('returns some text even for an object without a prototype', () => {
     expect(() => reason(Object.create(null))).not.toThrow()
   })
 })

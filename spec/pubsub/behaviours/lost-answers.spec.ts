@@ -17,7 +17,7 @@ const requests = ({ socket }: FakeSetting): string[] =>
   socket.frames.map(({ type }) => String(type)).filter(type => type.endsWith('Group'))
 
 describe('a group whose request timed out', () => {
-  it('a client leaves a group after its join timed out, because the hub may have processed the join', () => {
+  it('after a join timed out, the client leaves, because the hub may have processed it', () => {
     const setting = open()
     const membership = setting.client.group('line').messages$.subscribe()
     membership.unsubscribe()
@@ -29,7 +29,7 @@ describe('a group whose request timed out', () => {
     expect(requests(setting)).toEqual(['joinGroup', 'leaveGroup'])
   })
 
-  it('a client joins a group again after its leave timed out, because the hub may have processed the leave', () => {
+  it('after a leave timed out, the client rejoins, because the hub may have processed it', () => {
     const setting = open()
     const { messages$ } = setting.client.group('line')
     const membership = messages$.subscribe()

@@ -28,7 +28,7 @@ async function openOfficial(options: WebPubSubClientOptions = {}) {
 }
 
 describe('the official client', () => {
-  it('1. and 2. the official client connects, joins, sends messages and events, and leaves', async () => {
+  it('1. and 2. connects, joins, sends messages and events, and leaves', async () => {
     const { hub, client, log, received } = await openOfficial()
     const events: unknown[] = []
     hub.events$.subscribe(event => {
@@ -42,7 +42,7 @@ describe('the official client', () => {
     expect([hub.sendToGroup('g', 2), events, log]).toEqual([0, ['hi'], ['connected ann']])
   })
 
-  it('4. the official client receives no echo with noEcho', async () => {
+  it('4. receives no echo with noEcho', async () => {
     const { hub, client, received } = await openOfficial()
     const bob = await CodecClient.join(hub.url, 'protobuf')
     await client.joinGroup('g')
@@ -52,7 +52,7 @@ describe('the official client', () => {
     expect(received).toEqual(['loud'])
   })
 
-  it('10. and 20. the official client recovers without losing or repeating messages, and without new joins or `connected` events', {
+  it('10. and 20. recovers without lost or repeated messages or new joins', {
     tags: 'slow',
   }, async () => {
     const { hub, client, link, attached, log, received, sessionLog } = await openOfficial()
@@ -67,7 +67,7 @@ describe('the official client', () => {
     expect([received, log, sessionLog]).toEqual([upTo(8), ['connected ann'], ['connected ann']])
   })
 
-  it('16. the official client resends with the same id after a lost ack', async () => {
+  it('16. resends with the same id after a lost ack', async () => {
     const { hub, client, link, received } = await openOfficial()
     const bob = await CodecClient.join(hub.url, 'json')
     await client.joinGroup('g')
@@ -85,7 +85,7 @@ describe('the official client', () => {
     ])
   })
 
-  it('18. and 19. the official client rejoins its groups after a lost session', { tags: 'slow' }, async () => {
+  it('18. and 19. rejoins its groups after a lost session', { tags: 'slow' }, async () => {
     const { hub, client, clock, link, attached, log, received, joined } = await openOfficial()
     await client.joinGroup('g')
     await client.joinGroup('left')
@@ -102,7 +102,7 @@ describe('the official client', () => {
     expect(hub.connections).toMatchObject([{ groups: ['g'] }])
   })
 
-  it('23. the official client takes over its session while the hub considers the old socket alive', async () => {
+  it('23. takes over its session while the hub considers the old one alive', async () => {
     const { hub, client, link, received, sessionLog } = await openOfficial()
     await client.joinGroup('g')
     link.hangUp()
@@ -111,7 +111,7 @@ describe('the official client', () => {
     expect([received, sessionLog]).toEqual([upTo(3), ['connected ann']])
   })
 
-  it('25. the official client can be stopped and started again', async () => {
+  it('25. can be stopped and started again', async () => {
     const { hub, client, log } = await openOfficial({ autoRejoinGroups: false })
     await client.joinGroup('g')
     client.stop()

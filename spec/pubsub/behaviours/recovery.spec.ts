@@ -11,7 +11,7 @@ const BEYOND_DOUBLES = 2n ** 53n
 const MAXIMUM = 2n ** 64n - 1n
 
 describe.each(PROTOCOLS)('%s', protocol => {
-  it('9. After an abrupt drop, the recovery URL has both parameters percent-encoded and the same subprotocol, and no new token is requested.', async () => {
+  it('9. After a drop, the recovery URL has both parameters encoded, without a new token.', async () => {
     const { hub, reached, urlsAsked } = await openScriptedHub(protocol)
     const first = (await hub.peer(1)).greet('a b/c+d', 'x=&y?')
     await reached('connected')
@@ -24,7 +24,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(urlsAsked()).toBe(1)
   })
 
-  it('10. A recovery with 5 unacknowledged messages and 3 sent while detached delivers all 8 once, in order, with continuous numbering.', async () => {
+  it('10. A recovery with 5 unacknowledged and 3 detached messages delivers 8 once, in order.', async () => {
     const { hub, link, open, joined, attached } = await openShippedHub(protocol)
     const clock = new ManualClock()
     const ann = open('ann', { clock })
@@ -46,7 +46,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(received.values.map(({ sequenceId }) => Number(sequenceId))).toEqual(upTo(9))
   })
 
-  it('11. Redelivered messages up to the largest id are dropped, and the largest id is acknowledged again.', async () => {
+  it('11. Redelivered messages up to the largest id are dropped, and it is acknowledged again.', async () => {
     const watched = await openScriptedHub(protocol)
     const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests().publish(1n, 2n, 3n)
@@ -105,7 +105,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(sessionLog).toEqual(['connected ann'])
   })
 
-  it('16. A message whose ack was lost is resent with its ackId after the recovery; the hub answers Duplicate, the send succeeds, and subscribers get one copy.', async () => {
+  it('16. A message whose ack was lost is resent with its ackId, and the Duplicate is a success.', async () => {
     const { open, joined, link, hub } = await openShippedHub(protocol)
     const direct = await CodecClient.join(hub.url, protocol)
     const ann = open('ann')

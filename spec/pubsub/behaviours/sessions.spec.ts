@@ -16,7 +16,7 @@ const failure = (of: Promise<unknown>): Promise<unknown> =>
   )
 
 describe.each(PROTOCOLS)('%s', protocol => {
-  it('17. A request rejected with InternalServerError is retried with the same ackId, and a request rejected with Forbidden is not.', async () => {
+  it('17. InternalServerError is retried with the same ackId, and Forbidden is not retried.', async () => {
     const { hub, client, clock } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     const good = lastValueFrom(client.sendEvent('good', 1))
@@ -43,7 +43,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     ])
   })
 
-  it('18. A drop followed by 1008 on recovery causes one `disconnected`, then a new connection with a fresh URL and new sequence ids.', async () => {
+  it('18. A drop and 1008 on recovery cause one `disconnected`, then a fresh connection.', async () => {
     const watched = await openScriptedHub(protocol)
     const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests()
@@ -61,7 +61,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect(received).toEqual(['1', '2', '1'])
   })
 
-  it('19. After 18, acknowledged groups are rejoined once and left groups are not, a refused rejoin is reported, and `connected` has the new id.', async () => {
+  it('19. After 18, acknowledged groups are rejoined once, and a refused rejoin is reported.', async () => {
     const watched = await openScriptedHub(protocol)
     const { client, hub } = watched
     const left = client.group('left').messages$.subscribe()
@@ -84,7 +84,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect([gaps.values.length, watched.statuses.at(-1)]).toMatchObject([1, { connectionId: 'c2' }])
   })
 
-  it('20. After a recovery there is no `connected` event and no join, and group messages still arrive.', async () => {
+  it('20. A recovery causes no `connected` and no join, and group messages still arrive.', async () => {
     const watched = await openScriptedHub(protocol)
     const received = texts(watched)
     const first = (await watched.hub.peer(1)).greet().answerRequests()
@@ -110,7 +110,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it.each([['502'], ['404'], ['refused TCP']])(
-    '21. A recovery that fails with HTTP 502, 404 or refused TCP is retried until the configurable window ends, then the client reconnects. (%s)',
+    '21. A failed recovery is retried until its window ends, then the client reconnects. (%s)',
     async how => {
       const watched = await openScriptedHub(protocol, { recoveryWindow: 5_000 })
       const { hub, clock, statuses, states } = watched
@@ -141,7 +141,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     },
   )
 
-  it('23. A recovery takes over from a socket that is still open, and no message is lost or duplicated.', async () => {
+  it('23. A recovery takes over from an open socket without lost or duplicated messages.', async () => {
     const { hub, link, open, joined, sessionLog } = await openShippedHub(protocol)
     const ann = open()
     const received = texts(ann)
@@ -163,7 +163,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
     expect([received, link.connections, sessionLog]).toEqual([upTo(10), connections + 1, ['connected ann']])
   })
 
-  it('24. A half-open link is pinged, closed after the idle timeout and recovered, and a hung connect attempt is abandoned.', async () => {
+  it('24. Half-open links are pinged, closed and recovered, and hung connects abandoned.', async () => {
     const { hub, clock, statuses, reached } = await openScriptedHub(protocol)
     const peer = (await hub.peer(1)).greet()
     await reached('connected')
@@ -183,7 +183,7 @@ describe.each(PROTOCOLS)('%s', protocol => {
   })
 
   it.each(['connecting', 'connected', 'recovering', 'disconnected'] as const)(
-    '25. stop() ends timers and attempts in each state and fires `stopped` once, and a later start() connects again. (%s)',
+    '25. stop() ends all activity, fires `stopped` once, and a later start() connects. (%s)',
     async state => {
       const watched = await openScriptedHub(protocol, { reconnectStrategy: () => 1_000 })
       const { hub, clock, states, client } = watched

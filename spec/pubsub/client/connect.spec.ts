@@ -47,7 +47,7 @@ describe('connecting', () => {
     })
   })
 
-  it('an attempt whose URL function never returns is abandoned, and the reason names the function', () => {
+  it('an attempt whose URL function never returns is abandoned with a reason that names it', () => {
     const hanging = new FakeSetting({ url: () => new Promise(() => undefined) })
     hanging.clock.advance(10_000)
     expect(hanging.status).toMatchObject({ state: 'disconnected', reason: 'The URL function did not return in time' })
@@ -119,7 +119,7 @@ describe('a reconnect strategy', () => {
     expect(setting.status).toMatchObject({ state: 'stopped', cause: { code: 'argument' } })
   })
 
-  it('the strategy receives the number of the attempt and the cause, and the number restarts at 1 after a stable connection', () => {
+  it('the strategy gets the attempt and the cause, and counts from 1 after a stable connection', () => {
     const asked: string[] = []
     setting = new FakeSetting({
       reconnectStrategy: (attempt, cause) => {

@@ -18,7 +18,7 @@ const asked = (): string[] =>
   )
 
 describe('the messages of a group', () => {
-  it('the client joins a group with its first subscriber and leaves the group with its last subscriber', () => {
+  it("the client joins with a group's first subscriber and leaves with its last", () => {
     setting.connect()
     const first = listen('line', 'a')
     const second = listen('line', 'b')

@@ -29,7 +29,7 @@ describe('sequence acks', () => {
     expect(acks()).toEqual([1])
   })
 
-  it('the client acknowledges every hundredth message of a burst, so that never 1,000 are unacknowledged', () => {
+  it('the client acknowledges every hundredth message of a burst, below the limit of 1,000', () => {
     for (let id = 1; id <= 5_000; id++) setting.socket.publish(id)
     expect(acks()).toEqual(Array.from({ length: 50 }, (_, i) => (i + 1) * 100))
   })
@@ -69,7 +69,7 @@ describe('sequence acks', () => {
 })
 
 describe('sequence acks after a recovery', () => {
-  it('after a recovery, the client acknowledges received messages immediately, drops duplicates and acknowledges them again', () => {
+  it('after a recovery, the client acknowledges at once, and drops and acknowledges duplicates', () => {
     setting.socket.publish(1).publish(2).publish(3)
     setting.recover()
     expect(acks()).toEqual([3])
@@ -79,7 +79,7 @@ describe('sequence acks after a recovery', () => {
     expect(acks()).toEqual([3, 4])
   })
 
-  it('after a recovery, the client acknowledges redelivered messages even if no new messages arrive', () => {
+  it('after a recovery, redelivered messages are acknowledged even without new messages', () => {
     setting.socket.publish(1)
     setting.recover().socket.publish(1)
     setting.clock.advance(1_000)

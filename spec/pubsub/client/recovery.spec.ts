@@ -183,7 +183,7 @@ describe('the recovery window', () => {
   it.each([
     ['HTTP errors', () => setting.socket.drop(1006, 'Unexpected server response: 502')],
     ['refused connections', () => setting.socket.drop(1006, 'connect ECONNREFUSED')],
-  ])('recovery continues despite %s until the window ends, then the client opens a new connection', (_, refuse) => {
+  ])('recovery continues despite %s until the window ends, then the client reconnects', (_, refuse) => {
     setting.connect().socket.drop()
     const lostAt = setting.clock.now()
     while (setting.status?.state === 'recovering') {

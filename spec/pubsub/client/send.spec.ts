@@ -198,7 +198,7 @@ describe('a rejected send', () => {
     },
   )
 
-  it('a send rejected with InternalServerError is retried with the same ackId after growing delays', () => {
+  it('InternalServerError is retried with the same ackId after growing delays', () => {
     setting.connect()
     send('a')
     setting.socket.ack(1, 'InternalServerError')
@@ -232,7 +232,7 @@ describe('a rejected send', () => {
 })
 
 describe('sends during an outage', () => {
-  it('a recovery resends unacknowledged messages with their ackIds before it sends queued messages', () => {
+  it('a recovery resends unacknowledged messages with their ackIds before queued messages', () => {
     setting.connect()
     for (const data of ['a', 'b', 'c']) send(data)
     setting.socket.ack(2).drop()

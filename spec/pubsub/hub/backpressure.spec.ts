@@ -133,7 +133,7 @@ describe('backpressure', () => {
     }
   })
 
-  it('a sender waits once for a member that never acknowledges, whose session overflows at message 1001', () => {
+  it('a sender waits once for a member that never acks, which overflows at message 1001', () => {
     const { clock, hub } = build()
     const [dead, sender] = [new PacedClient(hub, ['g']), new PacedClient(hub)]
     sender.publish('g', 2_000)

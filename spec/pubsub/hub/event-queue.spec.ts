@@ -37,7 +37,7 @@ describe('undecided events', () => {
     expect(asked).toHaveLength(17)
   })
 
-  it('a rejected event is acknowledged over a recovered link only after the client has repeated the event', () => {
+  it('a rejected event is acknowledged over a recovered link only after its repetition', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
     engine.onLinkClosed(session, link, 1006, 1)
@@ -56,7 +56,7 @@ describe('undecided events', () => {
     expect(second.parsed).toMatchObject([{ ackId: 1, success: false }])
   })
 
-  it('a repeated event can be rejected over the recovered link, and an accepted event is always acknowledged', () => {
+  it('over a recovered link, a repeated event can be rejected, and an accepted one is acked', () => {
     const { asked, engine, session, link, ask } = build()
     ask(1, 'x')
     ask(2, 'y')

@@ -187,7 +187,7 @@ describe('the memory budget of a server', () => {
     expect(evictions).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
   })
 
-  it('the budget weighs data by user, so that many small sessions weigh as much as a large session', async () => {
+  it('data is weighed by user, so that small sessions weigh as much as a large one', async () => {
     const named = {
       authenticate: ({ query }: { readonly query: URLSearchParams }) => ({ userId: query.get('user') ?? '' }),
     }

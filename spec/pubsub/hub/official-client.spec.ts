@@ -114,7 +114,7 @@ describe('the official client', () => {
     ['another', nightly(10_000, 2_500)],
     ['itself', 2_500],
   ])(
-    'a burst from %s of %i messages does not end the session of a member that acknowledges once a second',
+    'a burst from %s of %i messages does not end a member that acks once a second',
     { tags: 'slow', timeout: 120_000 },
     async (from, count) => {
       // The test runs on real time, because the hub limits the rate of a client per second.

@@ -54,7 +54,7 @@ describe('ReceiveQueue', () => {
 })
 
 describe('WebSocketLink', () => {
-  it('a new connection of a user with thousands of queued frames is read only when the frames were processed', async () => {
+  it("a new connection is read only when its user's queued frames are processed", async () => {
     const server = createServer()
     const accepted = once(new WebSocketServer({ server }), 'connection')
     const client = new WebSocket(`ws://127.0.0.1:${await listen(server)}`)

@@ -3,7 +3,7 @@ import { WebSocket } from 'ws'
 import { openHub } from '../support/open-hub.js'
 import { JSON_PROTOCOL, RawPubSubClient, recoveryUrl } from '../support/raw-pubsub-client.js'
 
-it('failed recoveries are limited to 100 per address and second, and valid recoveries are not limited', {
+it('failed recoveries are limited to 100 per address and second, valid ones are not', {
   tags: 'slow',
 }, async () => {
   const { hub, server, clock } = await openHub({ publicUrl: 'wss://hub.example' })

@@ -53,7 +53,7 @@ describe('a client that lost its connection', () => {
     expect(dataOf(recovered)).toEqual(['once'])
   })
 
-  it('a recovered client may acknowledge messages of the lost connection before the hub resends them', async () => {
+  it('a recovered client may acknowledge messages before the hub resends them', async () => {
     const { hub, reader, send, disconnect } = await openReader()
     send(1, 3)
     await reader.received(3)
@@ -138,7 +138,7 @@ describe('a client that lost its connection', () => {
 })
 
 describe('a client that does not acknowledge', () => {
-  it('a client that sends no acks loses its session at message 1001, and other clients keep theirs', async () => {
+  it('a client that sends no acks loses its session at message 1001, and others keep theirs', async () => {
     const { hub, reader, send, sessionLog } = await openReader()
     const other = await RawPubSubClient.connect(hub.url)
     await other.join('g')

@@ -183,7 +183,7 @@ describe('isNestedWithin', () => {
     ['{"a":[{"b":1}]}', 3, true],
     ['["[[[[[[", "{{{\\"{{{"]', 1, true],
     ['"[[[', 1, true],
-  ])('isNestedWithin: %s within %i levels is %s', (text, limit, is) => {
+  ])('%s within %i levels is %s', (text, limit, is) => {
     expect(isNestedWithin(limit, text)).toBe(is)
   })
 })

@@ -59,7 +59,7 @@ describe('validating JSON text', () => {
 describe('shallowMembers', () => {
   const names = new Set(['a', 'b'])
 
-  it('returns the wanted members, the last one of several with the same name, and containers as text', () => {
+  it('returns the wanted members, the last one of a repeated name, and containers as text', () => {
     const text = '{ "a" : 1 , "b":[ 1,{"a":2} ], "c":{}, "\\u0061":"x", "__proto__":{"b":1} }'
     expect(shallowMembers(text, names)).toEqual({ a: 'x', b: new JsonText('[ 1,{"a":2} ]') })
   })

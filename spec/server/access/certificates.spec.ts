@@ -50,16 +50,13 @@ describe('certificate authentication', () => {
   it.each([
     [['CN=panel, O=contoso'], ['CN=panel', 'O=contoso']],
     [['CN=panel\nO=contoso'], ['CN=panel', 'O=contoso']],
-  ])(
-    'the attributes of the known subject %j are not granted to a certificate with the subject %j',
-    async (odd, other) => {
-      const known = certificates([{ subject: other.join(', '), attributes: { role: 'admin' } }])
-      const [one, two] = [await known(login({ subjects: [odd] })), await known(login({ subjects: [other] }))]
-      expect(two).toMatchObject({ principal: { attributes: { role: 'admin' } } })
-      expect(one).toMatchObject({ principal: { attributes: undefined } })
-      expect(Object(one).principal.id).not.toBe(Object(two).principal.id)
-    },
-  )
+  ])('the attributes of subject %j are not granted to a certificate with subject %j', async (odd, other) => {
+    const known = certificates([{ subject: other.join(', '), attributes: { role: 'admin' } }])
+    const [one, two] = [await known(login({ subjects: [odd] })), await known(login({ subjects: [other] }))]
+    expect(two).toMatchObject({ principal: { attributes: { role: 'admin' } } })
+    expect(one).toMatchObject({ principal: { attributes: undefined } })
+    expect(Object(one).principal.id).not.toBe(Object(two).principal.id)
+  })
 
   it('passes a request without a certificate to the next method', async () => {
     expect(await method(login(undefined))).toBeUndefined()

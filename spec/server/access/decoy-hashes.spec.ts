@@ -22,7 +22,7 @@ const usersOf = (cheap: number, expensive: number): readonly User[] =>
   }))
 
 describe('decoy hashes', () => {
-  it('a login attempt with an unknown name always costs the same, and no password matches the decoy hash', async () => {
+  it('a login with an unknown name always costs the same, and no password matches', async () => {
     const decoys = new DecoyHashes(usersOf(3, 3), KEY)
     for (const name of ['mallory', 'eve', 'trudy']) {
       const costs = [decoys.hashFor(name), decoys.hashFor(name)].map(costOf)
@@ -31,7 +31,7 @@ describe('decoy hashes', () => {
     }
   })
 
-  it('decoy costs have the same distribution among unknown names as among users, regardless of the order of the file', () => {
+  it('decoy costs are distributed like those of users, in any order of the file', () => {
     for (const users of [usersOf(1, 3), [...usersOf(1, 3)].reverse()]) {
       const decoys = new DecoyHashes(users, KEY)
       const expensive = Array.from({ length: 2_000 }, (_, n) => costOf(decoys.hashFor(`stranger-${n}`))).filter(

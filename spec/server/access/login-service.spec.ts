@@ -63,7 +63,7 @@ describe('the login service', () => {
     },
   )
 
-  it('failed guesses at other names do not delay a user name that has logged in from the same address', async () => {
+  it('failed guesses at other names do not delay a name that has logged in from the address', async () => {
     const { login, guess, isThrottled } = open(username => username)
     await login('panel')
     await guess('reader')
@@ -73,7 +73,7 @@ describe('the login service', () => {
   })
 
   it.each([['token'], [undefined]])(
-    'a successful login as a principal named %s does not reset the throttle of another user name',
+    'a login as a principal named %s does not reset the throttle of another user',
     async own => {
       const { login, guess, isThrottled } = open(() => own)
       await login('panel')
@@ -82,7 +82,7 @@ describe('the login service', () => {
     },
   )
 
-  it('verifiable proofs are neither throttled nor queued behind guessable proofs, and their failures are not counted', async () => {
+  it('verifiable proofs are neither throttled nor queued, and their failures not counted', async () => {
     let pending = 0
     const authenticate = async ({ password }: LoginRequest): Promise<LoginResult> => {
       if (password === undefined) return { refused: 'credentials', reason: 'the token is invalid' }
@@ -132,7 +132,7 @@ describe('the login service', () => {
 })
 
 describe('certificate and token checks', () => {
-  it('at most four certificate and token checks run per address, and other addresses do not wait for them', async () => {
+  it('at most four certificate and token checks run per address, and others do not wait', async () => {
     const open: (() => void)[] = []
     const authenticate = async (): Promise<LoginResult> => {
       await new Promise<void>(resolve => open.push(resolve))

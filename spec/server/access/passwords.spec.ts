@@ -118,7 +118,7 @@ describe('password checks', () => {
     await Promise.all(guesses)
   })
 
-  it('with a full queue, a check of the address with the most queued checks is rejected as too many', async () => {
+  it('a full queue rejects a check of the address with the most queued checks', async () => {
     const { ask, done } = open()
     const guesses = Array.from({ length: 1_002 }, () => ask('guess', { remoteAddress: '192.0.2.1' }))
     const late = ask('late', { remoteAddress: '192.0.2.1' })

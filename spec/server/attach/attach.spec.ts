@@ -61,7 +61,7 @@ describe('attach', () => {
     })
   })
 
-  it('an attached store that may not subscribe to requests closes with the reason code of the SUBACK', async () => {
+  it("without the right to subscribe to requests, the store closes with the SUBACK's code", async () => {
     const broker = await openBroker({}, { maySubscribe: (_client, filter) => filter !== INVOKE_TOPIC })
     const store = await attach(`mqtt://127.0.0.1:${broker.port}`)
     const states = record(store.state$)
@@ -89,7 +89,7 @@ describe('attach', () => {
     expect(await client.key('small', text).get()).toMatchObject({ value: 'v' })
   })
 
-  it('closing an attached store answers requests in flight, and later requests fail with no-store', async () => {
+  it('closing answers requests in flight, and later requests fail with no-store', async () => {
     const broker = await openBroker()
     const url = `mqtt://127.0.0.1:${broker.port}`
     const store = await openAttached(url)
@@ -121,7 +121,7 @@ describe('attach', () => {
     expect(states.values.at(-1)).toMatchObject({ state: 'closed', cause: { code: 'format' } })
   })
 
-  it('every response of an attached store contains its instance id, which changes with each start', async () => {
+  it("every response contains the store's instance id, which changes with each start", async () => {
     const url = await brokerUrl()
     const alice = await StoreClient.ready(url, 'alice')
     const lives = []
@@ -135,7 +135,7 @@ describe('attach', () => {
     expect(new Set(lives).size).toBe(2)
   })
 
-  it('a request repeated by the broker gets the same response even after its expiry, and is reported as repeated', async () => {
+  it('a request that the broker repeats gets the same response, even after its expiry', async () => {
     const url = await brokerUrl()
     let later = 0
     const clock: Clock = { ...systemClock, now: () => Date.now() + later }
@@ -174,7 +174,7 @@ describe('attach', () => {
   })
 
   describe('with a policy and an identity property', () => {
-    it('with a policy, each client has the rights that its rules grant, and requests without a trusted identity are rejected', async () => {
+    it('a policy grants each client its rights, and requests without identity are rejected', async () => {
       const url = await brokerUrl()
       const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
       const refused: unknown[] = []
@@ -203,7 +203,7 @@ describe('attach', () => {
       ])
     })
 
-    it('a new policy ends the watches of clients that must no longer read a key, and changes the life of the store', async () => {
+    it("a new policy ends watches that are no longer permitted and changes the store's life", async () => {
       const url = await brokerUrl()
       const readers = (first: string, second: string): string => `
 - principals: { clientIds: [first] }
@@ -256,7 +256,7 @@ describe('attach', () => {
       expect(notification?.text).toContain('shown')
     })
 
-    it('a new policy discards the notifications that wait for the broker and are no longer permitted', async () => {
+    it('a new policy discards waiting notifications that are no longer permitted', async () => {
       const port = await freePort()
       const url = `mqtt://127.0.0.1:${port}`
       const broker = await openBroker({ port })
@@ -306,7 +306,7 @@ describe('attach', () => {
       expect(store.stats.watches).toBe(0)
     })
 
-    it('an invalid policy leaves the previous one in effect, and a store without a policy accepts none', async () => {
+    it('an invalid policy changes nothing, and a store without a policy accepts none', async () => {
       const url = await brokerUrl()
       const store = await openAttached(url, { policy: POLICY, identityProperty: 'client_id' })
       expect(() => store.reload({ policy: 'x: 1' })).toThrow(/The policy: line 1/)

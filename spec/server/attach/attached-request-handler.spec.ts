@@ -13,7 +13,7 @@ describe('the sender of a request that arrives through a broker', () => {
     expect(asks(topicOf('panel-7'))).toEqual({ clientId: 'panel-7' })
   })
 
-  it('the sender of a request is the client whose id in Base16 is in the response topic, if the request names this client', () => {
+  it('the Base16 client id in the response topic names the sender, if the request agrees', () => {
     const hex = Buffer.from('panel-7').toString('hex').toUpperCase()
     expect(asks(topicOf(hex), { __srcId: 'panel-7' })).toEqual({ clientId: 'panel-7' })
     expect(asks(topicOf(hex), { __srcId: 'panel-8' })).toEqual({ clientId: hex })
@@ -48,7 +48,7 @@ describe('the sender of a request that arrives through a broker', () => {
     expect(asks(`clients/a/services/statestore/${'x/'.repeat(11)}x`)).toEqual({ clientId: 'a' })
   })
 
-  it('the sender of a request is the client in the identity property, if that property is unique and its client owns the response topic', () => {
+  it('a unique identity property names the sender, if its client owns the response topic', () => {
     expect(asks(topicOf('a'), { who: 'a' }, 'who')).toEqual({ clientId: 'a' })
     expect(asks(topicOf('a'), {}, 'who')).toHaveProperty('refused')
     for (const who of [

@@ -44,7 +44,7 @@ describe('an attached store', () => {
     expect(other.url).toBe('ws://localhost:1/mqtt')
   })
 
-  it('lists clients that watch a key or sent a request in the last minute, with the time of their first request', async () => {
+  it('lists clients with a watch or a recent request, with the time of their first one', async () => {
     const { url, store, clock, wait } = await openAttachedStore()
     const before = clock.now()
     const [alice, bob] = [await StoreClient.ready(url, 'alice'), await StoreClient.ready(url, 'bob')]

@@ -10,7 +10,7 @@ import { openClient, record } from '../../support/open-client.js'
 // The broker disconnects the previous owner of a client id with reason code 142. For any other client, this reason is
 // permanent.
 describe('a contested client id', () => {
-  it('a store that took over during an outage keeps its keys and instance id after the previous store briefly reclaims the client id', {
+  it('a store keeps its keys and instance id when the previous one reclaims the client id', {
     tags: 'slow',
   }, async () => {
     const broker = await openBroker()

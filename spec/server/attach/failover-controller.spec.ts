@@ -37,7 +37,7 @@ async function open(...attempts: readonly Observable<Stream>[]) {
 const newStream = (): Stream =>
   Object.assign(new FakeStream(new FakeCluster(systemClock), 1024 * 1024), { close: () => EMPTY })
 
-it('an activation cancels the pending retry, and closing the controller leaves no connection open', async () => {
+it('an activation cancels the retry, and closing leaves no connection open', async () => {
   const second$ = new Subject<Stream>()
   const { broker, controller, clock, opened } = await open(
     throwError(() => TIMEOUT),

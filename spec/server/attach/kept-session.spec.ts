@@ -22,7 +22,7 @@ describe('a store whose broker does not deliver messages in the resumed session'
       },
     )
 
-  it('a store starts a new session with a new instance id if its own announcement does not arrive', {
+  it('a missing own announcement starts a new session with a new instance id', {
     tags: 'slow',
   }, async () => {
     const clientId = `store-${randomUUID()}`

@@ -78,7 +78,7 @@ describe('the outbound queue', () => {
     ])
   })
 
-  it('reports a loss after a notification was too large or rejected, but not after a response was too large', () => {
+  it('an oversized or rejected notification is a loss, an oversized response is not', () => {
     const { outbound, connect, push, sent } = open()
     connect({ maximumPacketSize: 10 })
     push('large', 11, { isNotification: true })
@@ -212,7 +212,7 @@ describe('a message that may have closed the connection', () => {
     expect(groups).toEqual([['a'], ['b', 'c'], ['d'], ['new'], []])
   })
 
-  it('a suspected message is dropped permanently if it was alone in flight and the broker closed the connection with a matching reason code', () => {
+  it('a lone message is dropped if the broker closes the connection with a matching code', () => {
     const { outbound, connect, push, topics, outcomes, drops } = open()
     connect()
     push('poison')
@@ -225,7 +225,7 @@ describe('a message that may have closed the connection', () => {
     expect(drops).toEqual(['poison connection-ended 144'])
   })
 
-  it('a suspected message is dropped after the connection was lost three times with only this message in flight and without a matching reason code, and watchers must register again', () => {
+  it('a lone message is dropped after three lost connections, and watches register again', () => {
     const { outbound, connect, push, topics, drops } = open()
     connect()
     push('poison')

@@ -43,7 +43,7 @@ describe('queued messages of a client that reads slowly', () => {
     expect(Math.max(...parts)).toBeLessThan(LIMIT.readPauseBytes + 2 * MESSAGE_BYTES)
   })
 
-  it('a connected client with a session that has not read earlier messages gets later ones when it reads', () => {
+  it('a session that has not read earlier messages gets later ones when it reads', () => {
     const { connect, publish } = open()
     const reader = connect('reader', PERSISTENT)
     publish()
@@ -52,7 +52,7 @@ describe('queued messages of a client that reads slowly', () => {
     expect(reader.messages.map(nameOf)).toEqual(NAMES)
   })
 
-  it('messages that were unacknowledged on an earlier connection are sent again at the pace of the client', () => {
+  it("unacknowledged messages of an earlier connection are sent at the client's pace", () => {
     const { connect, publish } = open()
     const first = connect('reader', PERSISTENT)
     publish()
@@ -103,7 +103,7 @@ describe('queued messages of a client at a socket', () => {
     return { broker, url }
   }
 
-  it('a session gets all its messages over one connection although the memory holds them only once', async () => {
+  it('a session gets all messages over one connection although the memory has them once', async () => {
     const { url } = await open(9 * 1024 * 1024)
     const reader = await TestClient.connect(url, 'reader', PERSISTENT)
     reader.onPacket = packet => {

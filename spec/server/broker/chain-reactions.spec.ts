@@ -89,7 +89,7 @@ describe('a will that ends the session of the next will', () => {
     expect([faults, slow.filter(({ ended }) => !ended).length]).toEqual([[], 0])
   })
 
-  it('a chain of requests that are wills, and whose notifications are not read, disconnects all clients', () => {
+  it('a chain of wills that are requests with unread notifications disconnects all clients', () => {
     const peers: Client[] = []
     let next = 0
     const { connect, faults } = setUp({

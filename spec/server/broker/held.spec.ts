@@ -33,7 +33,7 @@ function open() {
 }
 
 describe('packets sent before authentication', () => {
-  it('are discarded, the largest connection first, before any session ends when memory is exhausted', () => {
+  it('are discarded, the largest connection first, before any session ends', () => {
     const { core, connect, write, sendEarly, unauthenticated } = open()
     for (let n = 0; n < 5; n++) write()
     for (const packets of [3, 10, 5, 10, 4]) sendEarly(packets)

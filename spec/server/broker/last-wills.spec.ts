@@ -35,7 +35,7 @@ describe('the will of a session that ends because too many clients are offline',
     Object.assign(LIMIT, usual)
   })
 
-  it('the subscriptions of a session are released once, even if its will overflows a client that then goes offline', () => {
+  it('subscriptions are released once, even if the will overflows a client that goes offline', () => {
     const clients: Client[] = []
     const { core, connect } = openCore({
       onConnected: client => void clients.push(client),

@@ -29,7 +29,7 @@ describe('retained messages that exceed the send buffer', () => {
   }
 
   it.each([0, 1, 2] as const)(
-    'a new subscription with QoS %d receives all retained messages, even if they exceed the send buffer',
+    'with QoS %d all retained messages arrive, even if they exceed the send buffer',
     async qos => {
       const url = await open()
       const reader = await TestClient.connect(url, 'reader', PERSISTENT)
@@ -135,7 +135,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(writer.ended).toBe(false)
   })
 
-  it('a retained message that is replaced before it is sent is received once, and its predecessor is not', () => {
+  it('of a retained message replaced before it is sent, only the successor is received', () => {
     const { connect, retain } = open(5)
     const reader = connect('reader', PERSISTENT)
     reader.subscribe('a/+')
@@ -165,7 +165,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(namesOf(resumed).sort()).toEqual(['a/0 old', 'a/1 old', 'a/2 old', 'a/3 old', 'a/4 new'])
   })
 
-  it('the session of an offline client does not keep the lost connection while retained messages wait', async () => {
+  it('an offline session keeps no lost connection while retained messages wait', async () => {
     const { connect } = open(5)
     const witness = new Witness()
     const loseConnection = (): void => {
@@ -179,7 +179,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(connect('reader', PERSISTENT).messages).not.toEqual([])
   })
 
-  it('a message with QoS 0 that was dropped because the subscriber reads too slowly is sent later', () => {
+  it('a QoS 0 message that was dropped for a slow subscriber is sent later', () => {
     const { connect, retain } = open(5)
     const reader = connect('reader', PERSISTENT)
     reader.subscribe('a/+')
@@ -215,17 +215,14 @@ describe('retained messages that a client does not acknowledge', () => {
     [0, ['a/3 old', 'a/4 old', 'a/0 old']],
     [1, ['a/3 old', 'a/4 old']],
     [2, ['a/3 old', 'a/4 old']],
-  ])(
-    'a repeated SUBSCRIBE with retain handling %d does not cancel the remaining retained messages',
-    (retainHandling, expected) => {
-      const { connect } = open(5)
-      const reader = connect('reader', PERSISTENT)
-      reader.subscribe('a/+')
-      subscribe(reader, retainHandling)
-      acknowledge(reader, ...reader.messages)
-      expect(namesOf(reader).slice(3)).toEqual(expected)
-    },
-  )
+  ])('a repeated SUBSCRIBE with retain handling %d does not cancel remaining messages', (retainHandling, expected) => {
+    const { connect } = open(5)
+    const reader = connect('reader', PERSISTENT)
+    reader.subscribe('a/+')
+    subscribe(reader, retainHandling)
+    acknowledge(reader, ...reader.messages)
+    expect(namesOf(reader).slice(3)).toEqual(expected)
+  })
 
   it('UNSUBSCRIBE cancels the remaining retained messages of repeated subscriptions', () => {
     const { connect } = open(5)
@@ -260,7 +257,7 @@ describe('retained messages that a client does not acknowledge', () => {
     expect(reader.messages.map(({ qos }) => qos)).toEqual([0, 1])
   })
 
-  it('DISCONNECT is processed immediately, and the remaining retained messages are sent when the session is resumed', () => {
+  it('DISCONNECT is immediate, and a resumed session gets the other retained messages', () => {
     const { connect } = open(5)
     const reader = connect('reader', PERSISTENT)
     Object.assign(LIMIT, { readPauseBytes: 1 })

@@ -106,7 +106,7 @@ describe('the rights of a client whose credentials change', () => {
     expect(checks()).toBe(0)
   })
 
-  it('a session that is resumed with other rights loses the messages that are no longer permitted', () => {
+  it('a session resumed with other rights loses messages that are no longer permitted', () => {
     const rights = { permits: (_: string) => true, version: 1 }
     const { client, connect, works } = open(rights)
     client.subscribe('queued', 1)

@@ -22,7 +22,7 @@ async function openSocket(): Promise<WebSocket> {
   return socket
 }
 
-it('over WebSocket, the broker selects the subprotocol mqtt and sends binary frames [6.0.0-1, 6.0.0-4]', async () => {
+it('selects the subprotocol mqtt and sends binary frames [6.0.0-1, 6.0.0-4]', async () => {
   const socket = await openSocket()
   expect(socket.protocol).toBe('mqtt')
   socket.send(CONNECT)
@@ -36,7 +36,7 @@ it('over WebSocket, a text frame ends the connection [6.0.0-1]', async () => {
   await once(socket, 'close')
 })
 
-it('over WebSocket, packets may be split between frames, and a frame may contain several packets [6.0.0-2]', async () => {
+it('packets may be split between frames or share a frame [6.0.0-2]', async () => {
   const socket = await openSocket()
   let came = Buffer.alloc(0)
   socket.on('message', (data: Buffer) => {

@@ -56,7 +56,7 @@ async function pulsesOf(store: AttachedStore, clock: ManualClock, callApi: (path
 }
 
 describe('The console of an attached store', () => {
-  it('the store response reports that the store is attached, and contains the broker URL for browsers', async () => {
+  it('the store response says that it is attached, and has the broker URL for browsers', async () => {
     const { url, brokerUrl, callApi, server } = await openAttachedConsole()
     const facts = { url, wsUrl: brokerUrl, attached: true, seeded: false, version: '1.2.3' }
     expect(await answerOf(callApi('api/store'))).toEqual([200, facts])

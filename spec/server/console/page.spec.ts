@@ -108,7 +108,7 @@ describe('The page', () => {
     })
   })
 
-  it('for a broker on all addresses, the content security policy permits the host name of the page', async () => {
+  it("with a broker on all addresses, the security policy permits the page's host name", async () => {
     const page = await pageOf(FILES)
     const console = await openConsole({ page, serve: { host: '0.0.0.0', allowAnonymous: true } })
     const { port } = new URL(console.store.wsUrl)

@@ -17,7 +17,7 @@ async function open() {
 }
 
 describe('The rate limit of the console', () => {
-  it('an address is limited after five failed logins, but its requests with the token are still served', async () => {
+  it('five failed logins limit an address, but not its requests with the token', async () => {
     const { callApi, clock, server, events } = await open()
     for (let i = 0; i < 5; i++) expect((await callApi('/api/store')).status).toBe(401)
     expect(await callApi('/api/store')).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })

@@ -81,7 +81,7 @@ describe('GET /api/stream', () => {
     expect(await stream.next()).toMatchObject({ type: 'pulse', at: start + 3_000 })
   })
 
-  it('after the clock was set back, every pulse contains the drift of versions until the clock has caught up', async () => {
+  it('after a clock setback, pulses have the version drift until the clock catches up', async () => {
     const open = await openConsole()
     const { store, clock } = open
     await store.load([{ key: 'k', value: '' }])
@@ -194,7 +194,7 @@ describe('GET /api/stream', () => {
     expect(await stream.next()).toMatchObject({ clients: expect.objectContaining({ length: 1_000 }) })
   })
 
-  it('little is buffered for a slow reader, which receives the current state when it resumes reading', {
+  it('little is buffered for a slow reader, which later gets the current state', {
     tags: 'slow',
   }, async () => {
     const open = await openConsole()

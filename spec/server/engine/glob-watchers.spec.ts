@@ -119,7 +119,7 @@ describe('Glob watchers', () => {
     }
   })
 
-  it('one owner can watch a thousand globs with distinct prefixes in addition to some with shorter prefixes', () => {
+  it('an owner can watch a thousand globs with distinct prefixes, and some with shorter ones', () => {
     const watchers = new Watchers<string>({ ...QUOTAS, max: 200_000, maxPerOwner: 200_000 })
     for (let i = 0; i < 1_000; i++) watchers.addGlob('a', `panel/${i}/*`)
     for (let i = 0; i < 31; i++) watchers.addGlob('a', `*/kind${i}`)

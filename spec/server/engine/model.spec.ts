@@ -86,7 +86,7 @@ describe('An engine after a random history', () => {
     )
   })
 
-  it('the version of each change is newer than all earlier versions and than the timestamp of the request', () => {
+  it("each change has a newer version than earlier changes and the request's timestamp", () => {
     fc.assert(
       fc.property(fc.array(anyRequest, { maxLength: 60 }), history => {
         const engine = new Engine<string>()

@@ -6,7 +6,7 @@ const anyPrefix = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 5 })
 const anyGlob = fc.record({ prefix: anyPrefix, words: fc.integer({ min: 1, max: 3 }) })
 
 describe('PrefixWordCounts', () => {
-  it('maxWordsWith returns the maximum over all keys after any additions and removals, single or in bulk', () => {
+  it('maxWordsWith is the maximum over all keys after single and bulk changes', () => {
     fc.assert(
       fc.property(
         fc.array(anyGlob),

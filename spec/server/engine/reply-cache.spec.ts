@@ -33,7 +33,7 @@ describe('Cached replies', () => {
     expect(many).toBeLessThan(280_000)
   })
 
-  it('a cached reply is not found under another split of the same bytes into client id and correlation data', () => {
+  it('another split of the same bytes into client id and correlation data finds no reply', () => {
     const cache = new ReplyCache()
     cache.add({ ...origin('c'), clientId: 'ab' }, 0, { type: 'ok' }, undefined)
     expect(cache.find({ ...origin('bc'), clientId: 'a' }, 0)).toBeUndefined()

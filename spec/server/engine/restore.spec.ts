@@ -50,7 +50,7 @@ describe('Loading a dump', () => {
     expect(isNewer(String(execute(engine, 'SET c v', 3).version), '7:0:S')).toBe(true)
   })
 
-  it('records with an older version or none get a new version, which is newer than all kept versions', () => {
+  it('records with an older or no version get a new one, newer than all kept versions', () => {
     const engine = new Engine<string>()
     const { version } = execute(engine, 'SET a v')
     const kept = `${START + 1_000}:3:S`
@@ -63,7 +63,7 @@ describe('Loading a dump', () => {
     expect(others.every((other, at) => isNewer(other, [kept, ...others][at] ?? ''))).toBe(true)
   })
 
-  it('a version in the far future or with an exhausted counter is replaced, so that writes remain possible', () => {
+  it('versions in the far future or with an exhausted counter are replaced', () => {
     const engine = new Engine<string>()
     const versions = [`${START + 60_001}:0:S`, `${START}:4294967296:S`, '9007199254740991:9007199254740991:S']
     const restored = restore(

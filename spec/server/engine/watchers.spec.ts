@@ -34,7 +34,7 @@ describe('Watchers', () => {
     expect([...watchers.watchersOf('a'), ...watchers.watchersOf('b'), ...watchers.watchersOf('c')]).toEqual(['alice'])
   })
 
-  it('many registrations of a connection are removed in parts, and count no longer after the first', () => {
+  it("a connection's many registrations are removed in parts, uncounted after the first", () => {
     const watchers = new Watchers<string>({ max: 100, maxPerOwner: 10, ownerOf: () => 'owner' })
     for (let i = 0; i < 10; i++) watchers.add('bob', `k${i}`)
     watchers.add('alice', 'k0')

@@ -81,7 +81,7 @@ describe('a client with more requests in flight than responses it can read', () 
     )
   })
 
-  it('a client with many requests in flight that does not read is disconnected before all its requests are executed', {
+  it('a client that requests without reading is disconnected before all are executed', {
     tags: 'slow',
   }, async () => {
     shortenStallTimeout()
@@ -188,7 +188,7 @@ describe('a client with many unacknowledged messages', () => {
     expect(heir.publishes).toEqual([])
   })
 
-  it('is still read with more than 1 MiB of queued requests, because acknowledgements may follow them', async () => {
+  it('is still read with 1 MiB of queued requests, as acknowledgements may follow', async () => {
     const { store } = await open()
     const client = await connect(store, PERSISTENT)
     client.send(...numbers(HALF).map(get))
@@ -227,7 +227,7 @@ describe('a client with many unacknowledged messages', () => {
     await set()
   })
 
-  it('keeps its connection if the session ends with the connection, because nothing is queued then', {
+  it('keeps its connection if the session ends with it, as nothing is queued then', {
     tags: 'slow',
     timeout: 60_000,
   }, async () => {

@@ -69,7 +69,7 @@ const lazyClient = async (url: string): Promise<TestClient> => TestClient.connec
 const HOT = { topic: 'hot', qos: 1 } as const
 
 describe('a session that was ended', () => {
-  it('leaves no messages to the next session of its client id, even if that session starts immediately', async () => {
+  it('leaves no messages to the next session of its client id, even an immediate one', async () => {
     const { store } = await openStore()
     const first = await lazyClient(store.url)
     await first.subscribe(HOT)
@@ -83,7 +83,7 @@ describe('a session that was ended', () => {
 })
 
 describe('a session that never acknowledges', () => {
-  it('ends with reason code 151 above the limit of queued messages, and other clients are not affected', {
+  it('ends with reason code 151 above the queue limit, without effect on other clients', {
     timeout: 60_000,
   }, async () => {
     const { store } = await openStore()

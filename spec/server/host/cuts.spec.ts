@@ -32,7 +32,7 @@ describe('closed connections in the audit log', () => {
     })
   })
 
-  it('the audit log contains a connection that was closed because of too many properties in a packet, with the user name', async () => {
+  it('a connection closed for too many properties is audited with its user name', async () => {
     const { store } = await openSecured({ maxUserProperties: 1 })
     const attacker = await RawSocket.open(store.url)
     await attacker.send(connect('mallory', as('mallory')))

@@ -53,7 +53,7 @@ describe('events of a client', () => {
     expect(ended.at(-1)).toMatchObject({ outcome: 'cancelled' })
   })
 
-  it('send the user properties that a subscriber sets, and pass those of the store on to notifications', async () => {
+  it("have a subscriber's user properties, and pass those of the store to notifications", async () => {
     const { store } = await openStore({ clock: systemClock })
     const parent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
     const received = listen('tracing:rx-statestore:server:request:start')

@@ -63,7 +63,7 @@ describe.each([
 describe('a store whose clock was set back by an hour', () => {
   const HOUR = 3_600_000
 
-  it('serves clients whose clocks are right for an hour, and is then not ready while it rejects them', async () => {
+  it('serves clients with right clocks for an hour, and is not ready while it rejects them', async () => {
     const { store, clock } = await open()
     const rightClock = new ManualClock(clock.now())
     const client = openClient(store.url, { clock: rightClock, timeout: 5_000 })

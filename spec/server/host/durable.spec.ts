@@ -106,7 +106,7 @@ describe('a store with a directory', () => {
     ['keys', ['recipes/*'], ['flagged', 'recipes/a']],
     ['keys', [], ['flagged']],
   ] as const)(
-    'a store with a directory, `persist` %s and `persistKeys` %j has the keys %j after a restart',
+    'with `persist` %s and `persistKeys` %j, the keys after a restart are %j',
     async (persist, persistKeys, expected) => {
       const data = directory()
       const one = await start(data, { persist, ...(persist === 'keys' && { persistKeys }) })

@@ -105,7 +105,7 @@ describe.each(['url', 'wsUrl'] as const)('a frozen store (%s)', transport => {
     expect(words(seen)).toEqual(['absent (snapshot)', 'set 21 (notification)'])
   })
 
-  it('a client that pings a frozen store reports the lost connection, and is current after reconnecting', {
+  it('a client that pings a frozen store reports the loss and is current after reconnecting', {
     tags: 'slow',
   }, async () => {
     const { store } = await openToday()

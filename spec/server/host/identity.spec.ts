@@ -105,7 +105,7 @@ describe('a store with authentication', () => {
     expect(await turnedAway(store.url, 'c', as('alice'))).toBe(RATE)
   })
 
-  it('after a user name has logged in from an address, a store with authentication throttles it only for guesses at its own password', async () => {
+  it('a name that has logged in from an address is throttled only by guesses at its password', async () => {
     stopMonotonicTime()
     const { store } = await openSecured()
     for (const name of ['alice', 'bob']) await (await StoreClient.connect(store.url, name, as(name))).disconnect()
@@ -155,7 +155,7 @@ describe('a store with authentication', () => {
     expect(guesses).toBeLessThanOrEqual(32)
   })
 
-  it('reports an error of `authenticate` to the operator, writes only its kind to the audit log, and reveals nothing to clients', async () => {
+  it('an `authenticate` error is reported to the operator, its kind audited, clients told none', async () => {
     const error = Object.assign(new Error('no answer of db.internal'), { code: 'ECONNREFUSED' })
     const authenticate: Authenticate = () => {
       throw error
@@ -205,7 +205,7 @@ describe('a client id', () => {
     expect(outcomes).toEqual(Array(2).fill(['mallory', 'refused', 'the client id belongs to another principal']))
   })
 
-  it('is reserved while its client is offline, and no other principal receives the queued messages', async () => {
+  it('is reserved while its client is offline, also its queued messages', async () => {
     const { store } = await openSecured()
     const kept = { ...as('alice'), clean: false, properties: { sessionExpiryInterval: 60 } }
     const alice = await StoreClient.connect(store.url, 'panel', kept)
@@ -266,7 +266,7 @@ describe('anonymous access', () => {
     expect(warnings).toHaveLength(1)
   })
 
-  it('a store with authentication warns that logins from other machines are not encrypted, unless it has TLS', async () => {
+  it('logins from other machines without TLS cause a warning', async () => {
     const warnings: string[] = []
     const warn = (words: string): void => void warnings.push(words)
     const { cert, key } = new Authority('/CN=Contoso Root CA').issue('/CN=localhost')
@@ -279,7 +279,7 @@ describe('anonymous access', () => {
     ])
   })
 
-  it('a store warns about a certificate outside of its validity, when it starts and once when it gets another', async () => {
+  it('a certificate outside of its validity causes a warning at the start and when replaced', async () => {
     const warnings: string[] = []
     const warn = (words: string): void => void warnings.push(words)
     const authority = new Authority('/CN=Contoso Root CA')
@@ -338,7 +338,7 @@ describe("the library's client", () => {
 })
 
 // Packets may arrive before the login is decided.
-it('packets that arrive before the login is decided are queued, and dropped if the login is rejected', async () => {
+it('packets before the login decision are queued, and dropped if it is rejected', async () => {
   const { store } = await openStore({
     authenticate: async ({ username }) => {
       await new Promise(resolve => setImmediate(resolve))
@@ -350,7 +350,7 @@ it('packets that arrive before the login is decided are queued, and dropped if t
   expect(await turnedAway(store.url, 'd', as('mallory'))).toBe(BAD_CREDENTIALS)
 })
 
-it('packets that are queued before the login are limited to 1 MiB, whether one large packet or many small ones', async () => {
+it('packets before the login are limited to 1 MiB, as one large or many small ones', async () => {
   const { store } = await openStore({ authenticate: async () => new Promise(() => undefined) })
   const stranger = await RawSocket.open(store.url)
   await stranger.send(connectPacket('c'), publish('t', Buffer.alloc(2 * 1024 * 1024)))

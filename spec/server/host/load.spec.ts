@@ -118,7 +118,7 @@ describe('loading', () => {
     expect([store.stats.keys, clock.pending]).toEqual([0, 0])
   })
 
-  it('a dump is atomic: an invalid line prevents the load, and the error has the number of that line', async () => {
+  it('a load is atomic: an invalid line prevents it, and the error has the line number', async () => {
     const { store } = await openStore()
     await store.load([{ key: 'k', value: 'before' }])
     const message = 'line 4: it is not valid JSON; nothing was loaded'

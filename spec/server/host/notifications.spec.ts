@@ -180,20 +180,17 @@ describe('the end of watches', () => {
   it.each([
     ['disconnects', async (client: StoreClient) => client.disconnect()],
     ['loses its connection', async (client: StoreClient) => client.cut()],
-  ])(
-    'the watches of a client end when the client %s, and the client gets no notification after it reconnects',
-    async (_, leave) => {
-      const { store } = await openStore()
-      const before = await StoreClient.ready(store.url, 'alice')
-      await watch(before)
-      await leave(before)
-      await before.closed
-      const after = await StoreClient.ready(store.url, 'alice')
-      await change(store)
-      expect(await received(after)).toEqual([])
-      expect(store.stats.watches).toBe(0)
-    },
-  )
+  ])('watches end when their client %s, which gets no notification after reconnecting', async (_, leave) => {
+    const { store } = await openStore()
+    const before = await StoreClient.ready(store.url, 'alice')
+    await watch(before)
+    await leave(before)
+    await before.closed
+    const after = await StoreClient.ready(store.url, 'alice')
+    await change(store)
+    expect(await received(after)).toEqual([])
+    expect(store.stats.watches).toBe(0)
+  })
 
   it('the watches of a client end when the operator cuts its connection', async () => {
     const { store } = await openStore()

@@ -168,7 +168,7 @@ describe('the maximum packet size', () => {
     expect(observer.inbox).toHaveLength(1)
   })
 
-  it('a packet over the maximum packet size ends the connection when its header arrives, before the body', async () => {
+  it('an oversized packet ends the connection at its header, before the body', async () => {
     const { store, observer } = await open()
     const raw = await RawSocket.open(store.url)
     await raw.send(connect('raw'))

@@ -46,7 +46,7 @@ describe('a watched glob with a policy', () => {
     expect(reader.inbox).toEqual([])
   })
 
-  it('a watched glob ends with its connection when the policy is replaced, even if the new policy grants more', async () => {
+  it("replacing the policy ends a watched glob's connection, even if it grants more", async () => {
     const { store, reader } = await open(policyOf('line-1/*'))
     await reader.request(command('GLOBNOTIFY *'))
     store.reload({ policy: policyOf('line-1/*', 'line-2/*') })

@@ -191,7 +191,7 @@ describe('with a policy', () => {
 })
 
 describe('a replaced policy', () => {
-  it('ends watches and subscriptions that the new policy does not grant, and other clients are not affected', async () => {
+  it('ends watches and subscriptions that the new policy denies, and no others', async () => {
     const { store, client, timestamp } = await open()
     const [panel, reader] = [await client('panel'), await client('reader')]
     await reader.request(command('KEYNOTIFY line-1/a'))

@@ -98,7 +98,7 @@ describe('the share of a single principal', () => {
 })
 
 describe('a quota of watches', () => {
-  it('applies to all connections of a principal, and watches no longer count when their connection ends', async () => {
+  it('covers all connections of a principal, whose watches end with their connection', async () => {
     const { connectAs, usageOf, refusals } = await open({ maxWatches: 8, maxPercentPerPrincipal: 25 })
     const [first, second, bob] = [
       await connectAs('alice', 'a-1'),

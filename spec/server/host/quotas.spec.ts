@@ -48,7 +48,7 @@ describe('the quotas of a store', () => {
     expect(() => checkQuotas({ maxMemory: 2 })).not.toThrow()
   })
 
-  it('the quotas reserve half of the buffers for messages that are not retained, unless configured otherwise', () => {
+  it('half of the buffers are for messages that are not retained, by default', () => {
     expect(checkQuotas({ maxMemory: 1_000 }).maxRetainedBytes).toBe(200)
     expect(checkQuotas({ maxMemory: 1_000, maxRetainedBytes: 5_000 }).maxRetainedBytes).toBe(5_000)
   })
@@ -74,7 +74,7 @@ describe('the quotas of a store', () => {
     expect(keyQuotas(quarter)(client)).toEqual({ id: 'is alice', maxKeys: 3, maxBytes: 250 })
   })
 
-  it('the quotas give a principal at least 10 connections, subscriptions and watches, or the whole of a smaller total', () => {
+  it('a principal gets at least 10 connections, subscriptions and watches, or the total', () => {
     const shares = (options: Parameters<typeof checkQuotas>[0]): readonly number[] => {
       const checked = checkQuotas({ maxBytes: 1_000, ...options })
       const { connections, subscriptions } = brokerQuotas(checked).principal

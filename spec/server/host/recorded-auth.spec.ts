@@ -101,7 +101,7 @@ describe('a recorded AUTH packet', () => {
     await isWell(pump)
   })
 
-  it('a client that sends a new AUTH or another packet instead of answering a challenge is disconnected', async () => {
+  it('a client that answers a challenge with a new AUTH or another packet is disconnected', async () => {
     const second = await connectToChallenge('second')
     second.client.send(authWith('hello'))
     expect(await second.client.next()).toMatchObject({ cmd: 'connack', reasonCode: PROTOCOL_ERROR })

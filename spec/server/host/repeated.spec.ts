@@ -57,7 +57,7 @@ describe('a request repeated with DUP', () => {
     expect((await sendRequest(client, words, 3, { dup: true })).text).toBe(':0\r\n')
   })
 
-  it('a repeated request counts as new without DUP, from another client, with other correlation data, or after its expiry', async () => {
+  it('requests without DUP, from others, with other correlation data or expired count as new', async () => {
     const { store, clock } = await openStore()
     const [alice, bob] = [await connect(store.url), await connect(store.url, 'bob')]
     await sendRequest(alice, 'SET k v NX', 1)
@@ -81,7 +81,7 @@ describe('a request repeated with DUP', () => {
     expect((await sendRequest(client, 'GET k', 1, { dup: true })).text).toBe('$1\r\nv\r\n')
   })
 
-  it('a repeated request counts as new after 8 MiB of other responses, twice the limit of the reply cache', {
+  it('a request counts as new after 8 MiB of other responses, twice the cache limit', {
     tags: 'slow',
   }, async () => {
     const { store } = await openStore()
@@ -101,7 +101,7 @@ describe('a request repeated with DUP', () => {
 
 describe('a client that, like the official Rust client, repeats unacknowledged requests in a resumed session', () => {
   it.each(['before', 'after'] as const)(
-    'a repeated SET NX reports success if the connection broke %s the store executed the first one',
+    'a repeated SET NX succeeds if the connection broke %s the first was executed',
     async moment => {
       const { store } = await openStore()
       const session = { clean: false, properties: { sessionExpiryInterval: 60 } }

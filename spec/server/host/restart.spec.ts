@@ -19,7 +19,7 @@ async function openToday() {
 }
 
 describe.each(['url', 'wsUrl'] as const)('a restart (%s)', transport => {
-  it('a restart ends every connection without DISCONNECT, and the store listens on the same ports', async () => {
+  it('a restart ends all connections without DISCONNECT, and keeps the ports', async () => {
     const { store, clock } = await openStore()
     const { url, wsUrl } = store
     const clients = await Promise.all(['a', 'b', 'c'].map(async id => StoreClient.ready(store[transport], id)))

@@ -19,7 +19,7 @@ const isWritten = async (client: StoreClient): Promise<boolean> =>
   (await client.request(command('GET key'))).text === '$5\r\nvalue\r\n'
 
 describe('a response', () => {
-  it('has status 200, the protocol version, a source and a content type, even if its payload is -ERR', async () => {
+  it('has status 200, protocol version, source and content type, even for -ERR', async () => {
     const { alice } = await open('alice')
     for (const timestamp of [NOW, 'nonsense']) {
       const response = await alice.request(SET, { timestamp })
@@ -95,7 +95,7 @@ describe('a request', () => {
   })
 
   it.each([0, 2] as const)(
-    'an invalid request with QoS %i gets status 400 with the name of the invalid field, and changes nothing',
+    'an invalid request with QoS %i gets status 400 and the field, and changes nothing',
     async qos => {
       const { alice } = await open('alice')
       const response = await alice.request(SET, { timestamp: NOW, qos })

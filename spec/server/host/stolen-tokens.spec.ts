@@ -102,7 +102,7 @@ describe('a stolen token or a recorded packet', () => {
     expect(await client.next()).toMatchObject({ cmd: 'disconnect', reasonCode: EXPIRED })
   })
 
-  it('a stolen token does not change the principal of a connection: AUTH with a token of another principal ends that connection only', async () => {
+  it('AUTH with a stolen token of another principal ends only that connection', async () => {
     const recorded = await tokenOf('pump')
     const { client: pump } = await connectWithToken(recorded, 'pump-1')
     const { client: mallory } = await connectWithToken(await tokenOf('panel'), 'panel-1')
@@ -111,7 +111,7 @@ describe('a stolen token or a recorded packet', () => {
     await isWell(pump)
   })
 
-  it('a stolen token can be sent again by its own principal before its expiry, and the expiry stays the same', async () => {
+  it('its own principal may send it again before its expiry, which stays the same', async () => {
     const token = await tokenOf('panel')
     const { client } = await connectWithToken(token, 'panel-1')
     for (let i = 0; i < 3; i++) {

@@ -67,7 +67,7 @@ describe('a running store', () => {
     expect(store.stats.bufferedBytes - before.bufferedBytes).toBeGreaterThan(2_000)
   })
 
-  it('reports every answered request, and the stream of requests completes when the store is closed', async () => {
+  it('reports every answered request, and completes the stream when it is closed', async () => {
     const { store } = await openStore()
     const reports: RequestReport[] = []
     const completed = new Promise<void>(complete => {

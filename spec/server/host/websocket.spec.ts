@@ -78,7 +78,7 @@ describe('a trusted proxy on this machine', () => {
     for (let n = 0; n < 5; n++) expect(await turnedAway(url, 'c', from(GUESSER, 'alice', `${n}`))).toBe(0x86)
   }
 
-  it('a trusted proxy reports the address of a client, which is throttled only because of failed logins from that address', async () => {
+  it('a trusted proxy reports client addresses, each throttled by its own failed logins', async () => {
     stopMonotonicTime()
     const { store } = await openSecured({ trustProxy: true })
     await guess(store.wsUrl)

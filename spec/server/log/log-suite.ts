@@ -112,7 +112,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
         await log.close()
       }))
 
-    it('the log accepts entries that its listener appends, and reports them after the current entry unless it commits synchronously', async () =>
+    it('entries that a listener appends are reported after the current one, unless synchronous', async () =>
       use(async target => {
         const opened = await target.open()
         const listener = new RecordingListener(opened)
@@ -142,7 +142,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
         await opened.log.close()
       }))
 
-    it('the log reports the outcome of every entry before it is closed, and commits nothing afterwards', async () =>
+    it('every outcome is reported before the log is closed, and nothing is committed later', async () =>
       use(async target => {
         const opened = await target.open()
         const listener = new RecordingListener(opened)
@@ -155,7 +155,7 @@ export function logSuite(title: string, createTarget: () => Promise<LogTarget>):
         expect(listener.committed).toHaveLength(length)
       }))
 
-    it('the log produces the same state as its entries even if it is closed and reopened at any point', async () => {
+    it('the log has the state of its entries even if closed and reopened at any point', async () => {
       const processRun = fc.array(fc.array(anyEntry, { maxLength: 5 }), { maxLength: 4 })
       await fc.assert(
         fc.asyncProperty(fc.array(processRun, { minLength: 1, maxLength: 3 }), async processRuns =>

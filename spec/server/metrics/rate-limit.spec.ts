@@ -26,7 +26,7 @@ async function open() {
 }
 
 describe('The rate limit of the metrics server', () => {
-  it('an address is limited after five wrong tokens, but its requests with the token are still served', async () => {
+  it('five wrong tokens limit an address, but not its requests with the token', async () => {
     stopMonotonicTime()
     const { audit, get } = await open()
     for (let i = 0; i < 5; i++) expect((await get('metrics', 'wrong')).status).toBe(401)

@@ -114,7 +114,7 @@ describe('Rejected entries', () => {
     expect(log.entries).toEqual([])
   })
 
-  it('a full log is reported as usable again after a SET that needs space, and not after a delete, a shorter value or an expiry', async () => {
+  it('a full log is usable again after a SET, not after deletes, shorter values or expiries', async () => {
     const { loop, write, set, log, health, endOfTurn } = openCommitLoop()
     set({}, 'a')
     await endOfTurn()

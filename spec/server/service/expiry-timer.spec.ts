@@ -19,14 +19,14 @@ function openTimer(problem: 'full' | 'broken' | undefined) {
 }
 
 describe('The expiry timer while the log rejects entries', () => {
-  it('while the log rejects entries, the expiry timer tries at the deadline, and then once a second', () => {
+  it('while the log rejects entries, it tries at the deadline, then once a second', () => {
     const { clock, timer, attempts } = openTimer('full')
     timer.resume()
     clock.advance(2_500)
     expect(attempts).toEqual([100, 1_100, 2_100])
   })
 
-  it('while the log rejects entries, rejected writes do not postpone the attempts of the expiry timer', () => {
+  it('rejected writes do not postpone its attempts', () => {
     const { clock, timer, attempts } = openTimer('full')
     timer.resume()
     for (let elapsedMs = 0; elapsedMs < 2_500; elapsedMs += 50) {
@@ -36,7 +36,7 @@ describe('The expiry timer while the log rejects entries', () => {
     expect(attempts).toEqual([100, 1_100, 2_100])
   })
 
-  it('while the log rejects entries, the expiry timer tries at the deadline again as soon as the log accepts entries', () => {
+  it('once the log accepts entries, it tries at the deadline again', () => {
     const { clock, timer, attempts } = openTimer('full')
     timer.resume()
     clock.advance(200)
@@ -45,7 +45,7 @@ describe('The expiry timer while the log rejects entries', () => {
     expect(attempts).toEqual([100, 200])
   })
 
-  it('while the log rejects entries, the expiry timer stops for a broken log, and while it is paused', () => {
+  it('it stops for a broken log, and while it is paused', () => {
     const { clock, timer, attempts } = openTimer('broken')
     timer.resume()
     clock.advance(5_000)

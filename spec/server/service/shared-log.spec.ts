@@ -138,7 +138,7 @@ describe('Entries of other nodes', () => {
     expect(outcomes).toEqual(['applied 2', 'changed 1', 'changed 1', 'applied 1', 'wrote a'])
   })
 
-  it('a stopped node applies committed entries, whose position it reports to other nodes, but reports no changes', async () => {
+  it('a stopped node applies and reports committed entries, but reports no changes', async () => {
     const { log, loop, write, outcomes, endOfTurn } = open()
     write({}, 'a')
     await endOfTurn()

@@ -87,7 +87,7 @@ describe('SUBSCRIBE to topics of other clients', () => {
   })
 
   it.each(['al', 'alice2', 'alice/x', ''])(
-    'a subscription to the notifications of client "%s" is rejected although the ids are similar',
+    'subscribing to notifications of the similar client id "%s" is rejected',
     async id => {
       const { store } = await openStore()
       const alice = await StoreClient.connect(store.url, 'alice')

@@ -18,7 +18,7 @@ const { panels }: { panels: readonly Panel[] } = JSON.parse(
   readFileSync(join(ROOT, 'deploy/grafana/dashboard.json'), 'utf8'),
 )
 
-it('all panels of the dashboard have data of a store with a directory, except those of a cluster, logins and TLS', {
+it('all dashboard panels have data, except those of a cluster, logins and TLS', {
   tags: 'slow',
   timeout: 60_000,
 }, async () => {

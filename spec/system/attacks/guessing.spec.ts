@@ -10,7 +10,7 @@ const [CONNACK, ACCEPTED, RATE] = [0x20, 0, 0x9f]
 /** The number of concurrent attempts, which are repeated after the first rejections. */
 const GUESSES = 300
 
-it('Password guesses from an address do not delay users who have logged in from that address before', async () => {
+it('Password guesses do not delay users who have logged in from the same address before', async () => {
   const scene = await openScene({ policy: SOME_RIGHTS })
   await scene.runAttack(
     async () => {

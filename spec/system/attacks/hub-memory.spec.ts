@@ -12,7 +12,7 @@ const send = async (attacker: RawSocket, frames: readonly object[]): Promise<voi
   attacker.send(Buffer.concat(frames.map(jsonFrame)))
 
 describe('the memory of a hub that a user can occupy', () => {
-  it('sessions in a thousand groups with long names take a limited amount of memory after they disconnect', async () => {
+  it('sessions in a thousand groups with long names take little memory when offline', async () => {
     const scene = await openHubScene({ maxWaitingBytes: 32 * MIB, maxByteRatePerUser: 16 * MIB })
     const before = await scene.heldBytes()
     await scene.runAttack(async () => {
@@ -30,7 +30,7 @@ describe('the memory of a hub that a user can occupy', () => {
     expect((await scene.stats()).waitingBytes).toBeLessThan(5 * MIB)
   })
 
-  it('memory pressure ends the sessions of the attacker, but not sessions that share messages with others', async () => {
+  it("memory pressure ends the attacker's sessions, not those that share its messages", async () => {
     const scene = await openHubScene({ maxWaitingBytes: 16 * MIB, maxByteRatePerUser: 1024 * MIB })
     await scene.runAttack(async () => {
       const sender = await scene.connect({ user: 'sender', mayAll: true })

@@ -30,7 +30,7 @@ const lastSequenceId = ({ last }: RawSocket): number =>
   )
 
 describe('a group member that acknowledges late', () => {
-  it('a member that lags in one group does not hold senders of a group it shares with other members', async () => {
+  it('a member that lags in one group does not hold senders of a shared group', async () => {
     const scene = await openHubScene({}, PAUSE_MS)
     const attack = async (): Promise<void> => {
       const [member, accomplice] = await scene.connectAll(2, n => ({ user: `mallory-${n}`, mayAll: true }))

@@ -96,7 +96,7 @@ describe('a packet', () => {
 })
 
 describe('a will', () => {
-  it('that is not permitted affects no other client, even if the clock jumps during its connection', async () => {
+  it('that is forbidden affects no other client, even if the clock jumps meanwhile', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       for (const [n, topic] of [INVOKE_TOPIC, '$SYS/x', responseTopicOf('innocent'), 'a/#', ''].entries()) {
@@ -107,7 +107,7 @@ describe('a will', () => {
     }, TO_THE_END)
   })
 
-  it('is published only after its connection has ended, even if the system sleeps for a day during the connection', async () => {
+  it('is published only after its connection ends, even if the system sleeps for a day', async () => {
     const scene = await openScene()
     await scene.runAttack(async () => {
       const reader = await scene.connect('reader')

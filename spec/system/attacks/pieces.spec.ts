@@ -17,7 +17,7 @@ const MAX_GROWTH_BYTES = 400 * MIB
 const oneByteFrame = (byte: number): Buffer => webSocketFrame(Buffer.of(byte))
 
 describe('the memory of incomplete packets', () => {
-  it('incomplete packets take memory only for the bytes received, even if many of them announce 16 MiB', async () => {
+  it('incomplete packets take memory only for received bytes, even if they announce 16 MiB', async () => {
     const scene = await openScene({ maxBufferedBytes: 64 * MIB })
     await scene.runAttack(
       async () => {

@@ -42,7 +42,7 @@ async function acknowledgeAll(reader: RawSocket, count: number): Promise<number>
 }
 
 describe('a client with short WebSocket frames', () => {
-  it('a client that only acknowledges messages in short WebSocket frames is not treated as an attacker', {
+  it('a client that acknowledges in short WebSocket frames is not treated as an attacker', {
     timeout: 60_000,
   }, async () => {
     const scene = await openScene()

@@ -10,7 +10,7 @@ const MAX_HANDSHAKES = 1_000
 const BATCH = 50
 const CLIENTS = 60
 
-it('Handshakes from one address that make `authenticate` slow do not keep other addresses from connecting to a hub', {
+it('Handshakes with a slow `authenticate` do not keep other addresses from connecting', {
   timeout: 60_000,
 }, async () => {
   const scene = await openScene({ hub: true })

@@ -25,7 +25,7 @@ const TOLERANCE = 0.1
 const weightOf = (code: string): number => gzipSync(code, { level: 9 }).length / 1000
 
 describeInBrowser('With a bundler', open => {
-  it('the documented code connects, reads and writes under the documented content security policy', async () => {
+  it('the documented code connects, reads and writes under the documented security policy', async () => {
     const text = await readFile(DOCUMENT, 'utf8')
     const [, code = ''] = /```js\n([\s\S]*?)```/.exec(text) ?? []
     const [, policy = ''] = /```\n(default-src [^`]*)\n```/.exec(text) ?? []
@@ -51,7 +51,7 @@ describeInBrowser('With a bundler', open => {
     await expect.poll(() => page.workers().length).toBe(1)
   })
 
-  it('a bundled page keeps its connection alive without a worker, under a policy that forbids workers', async () => {
+  it('a bundled page keeps its connection alive under a policy that forbids workers', async () => {
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
     const { page: script } = await bundled(
@@ -82,7 +82,7 @@ describeInBrowser('With a bundler', open => {
     expect(page.workers()).toEqual([])
   })
 
-  it('a page connects to the next address when its broker fails, and skips addresses that a browser cannot use', async () => {
+  it('a page fails over to the next address and skips those a browser cannot use', async () => {
     const stores = [await serve({ port: 0, wsPort: 0 }), await serve({ port: 0, wsPort: 0 })]
     for (const store of stores) onTestFinished(async () => store.close())
     const { page: script } = await bundled(

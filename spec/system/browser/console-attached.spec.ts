@@ -43,7 +43,7 @@ async function brokerForPages(acl?: readonly string[]) {
 
 describeInBrowser('The console of an attached store', open => {
   it.skipIf(!SERVICES.mosquitto.present)(
-    'the console shows and writes keys through an external broker, and offers no operations of the broker',
+    'keys are shown and written through an external broker, without its operations',
     async () => {
       const broker = await brokerForPages(ACL)
       const store = await openAttached(broker.url, { username: 'store' })

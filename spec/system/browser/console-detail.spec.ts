@@ -90,7 +90,7 @@ describeInBrowser('An open key on the console', open => {
     expect(await value.locator('.dump-row').count()).toBe(75)
   })
 
-  it('the URL contains the open key, so that a reload opens the key again and Back returns to the list', async () => {
+  it('the URL has the open key, which a reload opens and Back closes', async () => {
     const { server } = await startConsole(SEED)
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)

@@ -43,7 +43,7 @@ async function loaded(page: Page): Promise<ConsolePage> {
 }
 
 describeInBrowser('The console while the store is unreachable', open => {
-  it('an idle page has all of its views, so that keys, dialogs and views open after the store has stopped', async () => {
+  it('an idle page has all of its views, which open even after the store has stopped', async () => {
     const running = await startConsole(SEED)
     const { page } = await open(running.server.link, { allow: ALLOW, reducedMotion: true })
     const ui = await loaded(page)
@@ -105,7 +105,7 @@ describeInBrowser('The console while the store is unreachable', open => {
     expect(await ui.detail.locator('.value-block').evaluate(block => getComputedStyle(block).maxHeight)).toBe('300px')
   })
 
-  it('a dialog immediately says that the store is unreachable and how long it waits, and Cancel ends the write', async () => {
+  it('a dialog says at once that the store is unreachable, and Cancel ends its write', async () => {
     const running = await startConsole(SEED)
     const { page } = await open(running.server.link, { allow: ALLOW, reducedMotion: true })
     const ui = await loaded(page)
@@ -157,7 +157,7 @@ describeInBrowser('The console while the store is unreachable', open => {
     expect(await ui.toasts.innerText()).not.toContain('Cancelled')
   })
 
-  it('a write that was sent when the store returned may still be applied, although the store is unreachable again', async () => {
+  it('a write sent when the store returned may be applied although it is unreachable again', async () => {
     const { server } = await startConsole(SEED)
     const sockets: WebSocketRoute[] = []
     let isDown = false

@@ -90,7 +90,7 @@ describeInBrowser('The console by keyboard', open => {
     expect(await focused(page)).toBe('key/4')
   })
 
-  it('keys of the keyboard act on the focused row while other clients add and remove rows above it', async () => {
+  it('the keyboard acts on the focused row while other clients change rows above it', async () => {
     const { store, server } = await startConsole(SEED)
     const client = openClient(store.url)
     const { page } = await open(server.link)

@@ -110,7 +110,7 @@ describeInBrowser('The keys on the console', open => {
     await reads(page.locator('#found'), '4 keys')
   })
 
-  it('the console shows invisible characters, and explains a search for the digits of a binary key', async () => {
+  it("invisible characters are shown, and a search for a binary key's digits is explained", async () => {
     const { server } = await startConsole([{ key: ' user\u202egpj\n', value: '1' }, ...SEED])
     const { page } = await open(server.link)
     const ui = new ConsolePage(page)

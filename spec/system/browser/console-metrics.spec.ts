@@ -56,7 +56,7 @@ describeInBrowser('Metrics on the console', open => {
     )
   })
 
-  it('a chart has a gap for the time in which the process did not run, and its values there are unknown', async () => {
+  it('a chart has a gap, with unknown values, while the process did not run', async () => {
     const { server, clock, running } = await startWithHistory()
     // The index of a time changes with each sample.
     running.unsubscribe()

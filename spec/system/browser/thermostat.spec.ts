@@ -113,7 +113,7 @@ describeInBrowser('The thermostat', open => {
     await holds(client, 30)
   })
 
-  it('the page shows how long its value has been stale, and after a lost connection shows what other clients wrote', async () => {
+  it('the page shows since when its value is stale, and later what other clients wrote', async () => {
     const { url, link, client } = await startThermostat()
     const { page } = await open(url, { allow: [NO_SOCKET] })
     const dial = new DialControl(page)

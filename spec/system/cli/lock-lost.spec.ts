@@ -70,7 +70,7 @@ describe('the lock command when its lock is lost', () => {
     expect(await running.exit).toBe(143)
   })
 
-  it('the lock command reports that the lock will expire when its command ends without a connection', async () => {
+  it('the command reports that the lock will expire when it ends without a connection', async () => {
     const { url } = await openStore()
     const link = await layLink(url)
     const running = start(['lock', 'l', '--url', link.url, ...node(FOREVER)])

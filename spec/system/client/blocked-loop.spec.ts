@@ -9,7 +9,7 @@ const STORE = new URL('../../../bench/store-process.js', import.meta.url).pathna
 const CLI = new URL('../../../dist/cli/main.js', import.meta.url).pathname
 const TIMEOUT_MS = 300
 
-it('A loop that is blocked for longer than the timeout still receives responses that have arrived', async () => {
+it('A loop blocked longer than the timeout still receives responses that have arrived', async () => {
   // The store responds while this process is blocked.
   const { ready: url } = await AnsweringProgram.launch(STORE)
   const store = openClient(String(url), { timeout: TIMEOUT_MS })

@@ -17,7 +17,7 @@ const ask = (url: string, token: string, ca: string): Promise<{ status: number |
       .end()
   })
 
-it('The console serves TLS, permits its page to connect to the broker, and replaces its certificate on setTls', async () => {
+it('The console serves TLS, lets its page reach the broker, and renews its certificate', async () => {
   const tls = authority.issue('/CN=localhost')
   const { server, store } = await openConsole({ tls, serve: { tls } })
   expect(server.link).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/#token=/)

@@ -61,7 +61,7 @@ const set = async (client: StoreClient, key: string): Promise<string> =>
 const directory = (): string => join(temporaryFolder(), 'state')
 
 describe.runIf(hasNamespaces)('stores in several pid namespaces that use one directory', () => {
-  it('only one store runs at a time, and a store that resumes after a suspension acknowledges nothing', {
+  it('only one store runs at a time, and one that resumes acknowledges nothing', {
     timeout: 90_000,
   }, async () => {
     const data = directory()

@@ -138,7 +138,7 @@ describe('Server rendering', () => {
     ['Vue', 'Vue', ['GET marker']],
     ['Svelte', 'Svelte', [`KEYNOTIFY ${KEY}`, 'GET marker', `GET ${KEY}`, `KEYNOTIFY ${KEY} STOP`]],
   ] as const)(
-    'the %s component renders no value on a server, and sends only the documented requests there',
+    'on a server, the %s component renders no value and sends only documented requests',
     async (_, section, asked) => {
       const { store, requests } = await open()
       const { store: client, render } = await serverOf(section, store)

@@ -16,7 +16,7 @@ const TIMEOUT_MS = 120_000
 
 describe('a store attached to Mosquitto, when both are killed repeatedly', () => {
   it(
-    'a store with a directory loses no acknowledged write and applies none twice, and watches converge',
+    'no acknowledged write is lost, none is applied twice, and watches converge',
     async () => {
       const random = new Random(SEED)
       const data = temporaryFolder()
@@ -39,7 +39,7 @@ describe('a store attached to Mosquitto, when both are killed repeatedly', () =>
   )
 
   it.skipIf(!SERVICES.nats.present)(
-    'two stores that share a log lose no acknowledged write and apply none twice, whichever is active',
+    'two stores that share a log lose no acknowledged write and apply none twice',
     async () => {
       const random = new Random(SEED)
       const nats = await NatsCluster.start()

@@ -49,7 +49,7 @@ async function observe(url: string): Promise<Map<string, string>> {
 }
 
 describe('The $SYS topics beside those of Mosquitto', { timeout: 60_000 }, () => {
-  it('the $SYS topics have the names, the format and the values of Mosquitto for the same clients', async () => {
+  it("$SYS topics have Mosquitto's names, formats and values for the same clients", async () => {
     const mosquitto = await Mosquitto.start({ lines: ['sys_interval 1'] })
     onTestFinished(async () => mosquitto.stop())
     const { url } = await openStore({ sysInterval: 200 })

@@ -31,7 +31,7 @@ describe('a store attached to Mosquitto', () => {
 })
 
 describe('the access rules in docs/any-broker.md, at Mosquitto', () => {
-  it('the access rules permit everything that clients need, and deny clients the responses of other clients', async () => {
+  it('the access rules permit what clients need, and deny them responses of others', async () => {
     const broker = await Mosquitto.launch({ acl: accessRules('panel-7') })
     await openAttached(broker.url, { username: 'store' })
     const client = openClient(broker.url, { clientId: 'panel-7', username: 'panel-7' })

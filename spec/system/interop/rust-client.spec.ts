@@ -61,7 +61,7 @@ const ALL_PASSED = VERSIONS.map(({ checks }) => ({ wrong: [], count: checks }))
 
 describe(`the official Rust client ${RELEASED.version} and ${NEXT.version}`, () => {
   it.each(['registered', 'subscribed'] as const)(
-    'all checks of both versions of the official Rust client pass at a store that notifies %s clients',
+    'all checks of both client versions pass at a store that notifies %s clients',
     async notifications => {
       await using store = await serve({ port: 0, wsPort: 0, notifications })
       expect(await runBoth(store.url)).toEqual(ALL_PASSED)
@@ -70,7 +70,7 @@ describe(`the official Rust client ${RELEASED.version} and ${NEXT.version}`, () 
   )
 
   it.skipIf(!SERVICES.mosquitto.present)(
-    'all checks of both versions of the official Rust client pass at a store that is attached to Mosquitto',
+    'all checks of both client versions pass at a store attached to Mosquitto',
     async () => {
       const broker = await Mosquitto.launch()
       await openAttached(broker.url)
@@ -82,7 +82,7 @@ describe(`the official Rust client ${RELEASED.version} and ${NEXT.version}`, () 
 
 describe('the official Rust client', () => {
   it.each(['in memory', 'on disk'] as const)(
-    `a store %s applies each write of the official Rust client once over a network that breaks (seed ${SEED})`,
+    `a store %s applies each write once over a network that breaks (seed ${SEED})`,
     async place => {
       const data = temporaryFolder()
       const onDisk = place === 'on disk'

@@ -61,7 +61,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     await expect(client.key('owned', text).set('yours')).rejects.toMatchObject({ code: 'fencing-token-required' })
   })
 
-  it('active and standby detect each other, and the next active store has the keys that were loaded before', async () => {
+  it('active and standby detect each other, and the next active store has loaded keys', async () => {
     const [url, name] = [await atBroker(), newName()]
     const first = await service(url, name, 'a')
     await untilState(first, 'serving')
@@ -77,7 +77,7 @@ describe('attached stores that share a log', { timeout: PATIENCE }, () => {
     expect(second.startedAt).toBeGreaterThan(0)
   })
 
-  it('an attached store becomes a standby and reports this while the log is unreachable, and then resumes', async () => {
+  it('without the log, an attached store becomes and reports a standby, and then resumes', async () => {
     const url = await atBroker()
     const store = await service(url, newName(), 'a', {}, 3_000)
     await untilState(store, 'serving')

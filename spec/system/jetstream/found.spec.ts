@@ -86,7 +86,7 @@ describe('NATS resources found by a node', { timeout: PATIENCE }, () => {
       await writer.key(`k${at % 7}`, text).set(String(at))
   })
 
-  it('a removed stream is not created again while running nodes have the keys, which can be saved', async () => {
+  it('a removed stream is not recreated while running nodes have keys, which can be saved', async () => {
     const name = newName()
     const { streams } = await atNats()
     const store = await node(name)

@@ -39,7 +39,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
   const newName = (): string => `spec-${++names}`
   const dumpOf = (store: StoreServer): string => JSON.stringify([...store.dump()])
 
-  it('a write at one node is notified and read at another node, and expires at both with the same version', async () => {
+  it('a write is notified and read at another node, and expires at both with one version', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a'))
     const b = await node(logOf(name, 'b'))
@@ -110,7 +110,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(b.storage.state).toBe('kept')
   })
 
-  it('without a quorum, nodes acknowledge nothing, disconnect their clients and recover without intervention', async () => {
+  it('without a quorum, nodes acknowledge nothing, disconnect clients and recover by themselves', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a', { stallTimeout: 4_000 }))
     const states = record(a.storage$)
@@ -132,7 +132,7 @@ describe('nodes on three NATS servers', { timeout: PATIENCE }, () => {
     expect(await client.key('x', text).get()).toMatchObject({ value: 'after' })
   })
 
-  it('nodes keep running and report the problem while a server of the log is down or a message is missing', async () => {
+  it('nodes run on and report it when a log server is down or a message is missing', async () => {
     const name = newName()
     const a = await node(logOf(name, 'a', ELECTION), { clock: HASTY_CLOCK })
     const states = record(a.storage$)

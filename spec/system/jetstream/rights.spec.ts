@@ -65,7 +65,7 @@ describe('a NATS user for nodes', { timeout: PATIENCE }, () => {
     })
   })
 
-  it('a running node reports that NATS rejects its login, and continues when NATS accepts it again', async () => {
+  it('a running node reports a login rejected by NATS, and continues once it is accepted', async () => {
     const store = await node('d')
     const status = firstValueFrom(store.storage$)
     await nats.kill(0)

@@ -82,7 +82,7 @@ async function expectSafe(
 }
 
 describe('a process that pauses for longer than its lease', () => {
-  it('a write of a process that was stopped is rejected, and the process loses its work and waits for the new holder', async () => {
+  it("a stopped process's write is rejected, and it loses its work and waits", async () => {
     const world = await open()
     world.child.kill('SIGSTOP')
     const name = await takeOver(world.store, world.rival)
@@ -92,7 +92,7 @@ describe('a process that pauses for longer than its lease', () => {
     expect(world.said.values).toContainEqual(expect.stringMatching(/^believed \w+, got fencing-token-stale$/))
   })
 
-  it('a write of a process whose event loop was blocked is rejected, even if the process writes before it can notice the loss', async () => {
+  it("a blocked process's write is rejected, even if sent before it notices the loss", async () => {
     const world = await open()
     world.child.send('stall')
     await world.said.until(saidSomething(/^stalls$/))

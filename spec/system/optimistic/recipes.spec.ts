@@ -41,7 +41,7 @@ describeInBrowser('the recipes for writing', openPage => {
     await expect.poll(() => page.locator('#slider').inputValue()).toBe('30')
   })
 
-  it('the switch shows its state immediately, is busy until the write is confirmed, and does not turn on later', async () => {
+  it('the switch changes at once, is busy until confirmed, and does not turn on later', async () => {
     const { page, client, link } = await open()
     const pump = client.key('pump/on', boolean)
     await page.locator('#button').click()
@@ -57,7 +57,7 @@ describeInBrowser('the recipes for writing', openPage => {
     expect((await lastValueFrom(pump.get())).value).toBe(true)
   })
 
-  it('the form is saved and closed unless another client has saved a change that the user has not seen', async () => {
+  it('the form is saved and closed unless another client saved an unseen change', async () => {
     const { page, client } = await open()
     const recipe = client.key('oven/recipe', json())
     await expect.poll(() => saved(page)).toBe('"nothing yet"')

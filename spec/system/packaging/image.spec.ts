@@ -30,7 +30,7 @@ async function serving(options: ServeOptions = {}): Promise<StoreServer> {
 }
 
 describe('The image', () => {
-  it('installs nothing in its last stage, keeps data in a volume, runs without privileges, and has a health check', () => {
+  it('its last stage installs nothing, keeps data in a volume, and is unprivileged and healthy', () => {
     expect(last.filter(line => /npm|node_modules/.test(line))).toEqual([])
     for (const line of ['USER node', 'VOLUME /data', 'ENTRYPOINT ["node", "/app/dist/cli/main.js"]'])
       expect(last).toContain(line)

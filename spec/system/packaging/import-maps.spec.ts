@@ -27,7 +27,7 @@ function importsOf(page: string): [string, string][] {
 
 const imports = PAGES.flatMap(page => importsOf(page).map(([name, path]) => ({ page, name, path })))
 
-it('The import maps of pages lead to files that the package exports, and to existing files of other packages', () => {
+it('import maps of pages lead to exported files and existing files of other packages', () => {
   expect(imports.length).toBeGreaterThan(5)
   const wrong = imports.filter(({ name, path }) => {
     if (!/^rx-statestore(\/|$)/.test(name)) return path.startsWith('./node_modules/') && !existsSync(join(ROOT, path))
@@ -37,7 +37,7 @@ it('The import maps of pages lead to files that the package exports, and to exis
   expect(wrong).toEqual([])
 })
 
-it('A build keeps the files that entries import, and removes files of older builds and internals', () => {
+it('A build keeps imported files, and removes internals and files of older builds', () => {
   const root = temporaryFolder()
   for (const folder of ['chunks', 'former/deep', 'server/console/page'])
     mkdirSync(join(root, 'dist', folder), { recursive: true })

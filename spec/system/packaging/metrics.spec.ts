@@ -12,7 +12,7 @@ describe('The metrics', { timeout: PROGRAM_TIMEOUT_MS }, () => {
     expect(() => execFileSync(process.execPath, ['scripts/metrics.js', '--check'], { cwd: ROOT })).not.toThrow()
   })
 
-  it('promtool accepts the metrics, except that the counters of Azure IoT Operations have no suffix', async () => {
+  it('promtool accepts the metrics, except counters of Azure IoT Operations without suffix', async () => {
     const store = await serve({ port: 0, wsPort: 0 })
     onTestFinished(async () => store.close())
     const metrics = await openMetrics(store)

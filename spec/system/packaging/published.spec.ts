@@ -32,7 +32,7 @@ describe('The package as it would be published', { timeout: PROGRAM_TIMEOUT_MS }
     expect(stdout).toContain('All good!')
   })
 
-  it('the README says that npm does not have the package until the changes name a released version', () => {
+  it('the README says that npm lacks the package until a released version is named', () => {
     const [, heading = ''] = /^## (.*)$/m.exec(textOf('CHANGELOG.md')) ?? []
     expect(/is not released/.test(textOf('README.md'))).toBe(heading.includes('not released'))
   })

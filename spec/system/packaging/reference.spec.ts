@@ -156,7 +156,7 @@ Guide: [client](/client.md).
     expect(page('client/open').match(/^## open.+/gm)).toEqual(['## open(url)', '## open(options)'])
   })
 
-  it('an accessor has no heading for its only signature, and names of type parameters have no table', () => {
+  it("an accessor's only signature has no heading, and type parameters have no table", () => {
     expect(page('client/store')).toContain('### host\n\n```ts\nget host(): T;\n```\n\nIts host.\n\n#### Returns\n\n`T`')
     expect(page('client/store')).not.toMatch(/Get Signature|Type Parameter/)
   })

@@ -58,7 +58,7 @@ describeInBrowser('A component that uses a key', open => {
     return { store, client, setPoint, link, requests, page, guard }
   }
 
-  it('useKey receives every change through one registration, also in StrictMode and after any number of renderings', async () => {
+  it('useKey gets every change through one registration, also in StrictMode', async () => {
     const { store, setPoint, requests, page } = await start('one')
     await reads(shown(page), 'setPoint 20 live')
     for (let to = 1; to <= 20; to++) await page.evaluate(n => step(n), to)
@@ -171,7 +171,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page, 'status'), 'closed')
   })
 
-  it('a codec may be created while rendering, and a value that cannot be decoded is reported once', async () => {
+  it('a codec may be created while rendering, and an undecodable value is reported once', async () => {
     const { client, setPoint, link, page, guard } = await start('codecs', { isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page), 'setPoint 20 live')
@@ -190,7 +190,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page), 'setPoint 21 live')
   })
 
-  it('useKey returns the same object while nothing changes, also with a JSON codec created while rendering', async () => {
+  it('useKey returns the same object while nothing changes, also with a new JSON codec', async () => {
     const options = { keys: ['asset'], strict: false, isLinked: true }
     const { client, link, page, guard } = await start('asset', options)
     guard.allow(NO_SOCKET)
@@ -227,7 +227,7 @@ describeInBrowser('A component that uses a key', open => {
     expect(store.stats.watches).toBe(0)
   })
 
-  it('useKeys watches several keys, also in StrictMode and when the list is created on every rendering', async () => {
+  it('useKeys watches several keys, also in StrictMode and with a new list per rendering', async () => {
     const { client, requests, page } = await start('keys', { keys: ['setPoint', 'speed'] })
     await reads(shown(page, 'keys'), 'setPoint=20 live')
     for (let to = 1; to <= 10; to++) await page.evaluate(n => step(n), to)
@@ -251,7 +251,7 @@ describeInBrowser('A component that uses a key', open => {
     await reads(shown(page, 'keys'), 'speed=7 stale closed')
   })
 
-  it('a component renders only when the properties that it uses change, and not for a change of freshness alone', async () => {
+  it('a component renders only when used properties change, not for freshness alone', async () => {
     const { client, setPoint, link, page, guard } = await start('warm', { strict: false, isLinked: true })
     guard.allow(NO_SOCKET)
     await reads(shown(page, 'warm'), 'cold 1')

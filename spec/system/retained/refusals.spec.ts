@@ -11,7 +11,7 @@ import { SERVICES } from '../../support/services.js'
 const TERMS = { topic: 'plant/#', keys: '{#}' }
 
 describe('values that a retained sync cannot transfer', () => {
-  it('missing key names, oversized keys and oversized values are reported, and other values are synced', async () => {
+  it('missing names and oversized keys and values are reported, and others are synced', async () => {
     const { store: topics } = await openStore({ clock: systemClock })
     const { store: keys } = await openStore({ clock: systemClock, maxPacketSize: 4_096 })
     const publisher = await connectAsync(topics.url, { protocolVersion: 5 })

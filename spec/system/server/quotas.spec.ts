@@ -29,7 +29,7 @@ describe('a store with a quota', () => {
     },
   )
 
-  it('a quota of connections per principal rejects further connections, but allows a session takeover', async () => {
+  it('a connection quota rejects further connections, but allows a session takeover', async () => {
     const { store } = await openSecured({ maxConnections: 10, maxPercentPerPrincipal: 20 })
     const refused: unknown[] = []
     store.audit$.subscribe(event => event.event === 'refused' && refused.push(event))

@@ -5,7 +5,7 @@ import { systemClock, text } from '../../../src/client/index.js'
 import { openClient, record } from '../../support/open-client.js'
 import { openStore } from '../../support/open-store.js'
 
-it('A client that switches between protocols and host names requests the certificate of each name', async () => {
+it('A client that switches protocols and host names asks for the certificate of each name', async () => {
   const authority = new Authority('/CN=Servers')
   const { store } = await openStore({ clock: systemClock, tls: authority.issue('/CN=localhost') })
   const { store: last } = await openStore({ clock: systemClock })

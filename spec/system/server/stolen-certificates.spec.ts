@@ -37,7 +37,7 @@ describe('a certificate stolen with its key', () => {
     })
   const showing = (pair: Pair) => ({ ...pair, ca: servers.cert })
 
-  it('a stolen certificate grants the rights of its principal and no others, whatever user name is sent with it', async () => {
+  it("it grants its principal's rights and no others, whatever user name is sent", async () => {
     const { store, clock } = await open()
     const thief = await StoreClient.ready(store.url, 'any-thief', { ...showing(panel), username: 'pump' })
     expect((await thief.request(command('SET panel/a v'), now(clock))).text).toBe('+OK\r\n')
@@ -64,7 +64,7 @@ describe('a certificate stolen with its key', () => {
     await back.settled()
   })
 
-  it('a stolen certificate takes over a session of the same principal, whose client is disconnected with a reason code', async () => {
+  it('it takes over only sessions of its principal, whose client gets a reason code', async () => {
     const { store } = await open()
     const owner = await StoreClient.ready(store.url, 'panel-1', showing(panel))
     await StoreClient.ready(store.url, 'panel-1', showing(panel))

@@ -88,7 +88,7 @@ describe('deleteIf', () => {
     expect(values).toMatchObject([{ key: 'k', deleted, version: VERSION }])
   })
 
-  it('compares the key with the item, encoded by a codec or by a function that returns text or bytes', () => {
+  it('compares the key with an item encoded by a codec or a function', () => {
     const { session, store } = fakeStore(() => answer(':1'))
     record(of('x').pipe(deleteIf(store, item => `by-codec/${item}`, text)))
     record(jobs.pipe(deleteIf(store, idOf, stateOf)))

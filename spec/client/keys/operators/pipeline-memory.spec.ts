@@ -32,7 +32,7 @@ describe('memory of a pipeline with `latest` while its first request is pending'
     subscription.unsubscribe()
   })
 
-  it('the pipeline never retains more items than the requests in flight plus the buffer, for any keys', async () => {
+  it('the pipeline never retains more than the requests in flight plus the buffer', async () => {
     const keys = fc.array(fc.nat(8), { minLength: 100, maxLength: 2_000 })
     await fc.assert(
       fc.asyncProperty(keys, fc.integer({ min: 1, max: 4 }), async (sequence, concurrency) => {

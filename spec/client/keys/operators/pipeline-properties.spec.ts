@@ -8,7 +8,7 @@ const sorted = (ids: readonly number[]): number[] => Array.from(ids).sort((a, b)
 const idsOf = (items: readonly Job[]): number[] => items.map(({ id }) => id)
 
 describe('a pipeline, for random items, latencies and concurrency', () => {
-  it('a pipeline starts all requests and emits all results in source order, each as early as possible', () => {
+  it('requests start and results are emitted in source order, each as early as possible', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started, results } = runJobs(items, { concurrency: limit })
@@ -60,7 +60,7 @@ describe('a pipeline with `latest`, for random items, latencies and concurrency'
     )
   })
 
-  it('a pipeline with `latest` starts the items of a key in source order, always including the last item', () => {
+  it('with `latest`, the items of a key start in source order, including the last one', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started } = runJobs(items, { concurrency: limit, latest: true })
@@ -83,7 +83,7 @@ describe('a pipeline with `latest`, for random items, latencies and concurrency'
     )
   })
 
-  it('a pipeline with `latest` drops an item only for a newer item of its key that arrived before the dropped item could start', () => {
+  it('with `latest`, only a newer item of its key that arrived in time displaces an item', () => {
     fc.assert(
       fc.property(jobs, concurrency, (items, limit) => {
         const { started } = runJobs(items, { concurrency: limit, latest: true })

@@ -83,7 +83,7 @@ describe('a pipeline whose subscriber reacts to a result', () => {
     expect(seen).toEqual(['-', '-x', '-y', '-xx', '-xy', '-yx', '-yy'])
   })
 
-  it('a pipeline emits the results of items that are pushed between pending results after those results', () => {
+  it('items pushed between pending results emit their results after those results', () => {
     const source = new Subject<string>()
     const slow = new Subject<string>()
     const seen: string[] = []
@@ -156,7 +156,7 @@ describe('a pipeline with `latest` and requests that affect each other', () => {
     expect(seen).toEqual(['a1', 'a2', 'b1', 'complete'])
   })
 
-  it('a pipeline starts the first and the newest of the items that a subscriber pushes for one result', () => {
+  it('of the items pushed for one result, the first and the newest are started', () => {
     const source = new Subject<string>()
     const slow = new Subject<string>()
     const made: string[] = []

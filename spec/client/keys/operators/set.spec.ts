@@ -153,7 +153,7 @@ describe('set(store)', () => {
     ])
   })
 
-  it('set keeps the newest item per key with `latest`, whether the key is given as text or as bytes', () => {
+  it('`latest` keeps the newest item per key, whether given as text or as bytes', () => {
     const { session, store } = fakeStore(() => NEVER)
     const items: [string | Uint8Array, string][] = [
       ['a', '1'],

@@ -55,7 +55,7 @@ describe('The $SYS topics', () => {
     expect(client.messages).toEqual([])
   })
 
-  it('all subscribers know the same value after each interval, even one that changed back in between', () => {
+  it('all subscribers know the same value after each interval, even if it changed back', () => {
     const { clock, connect } = open()
     const client = connect('a')
     client.subscribe('$SYS/broker/clients/connected')
@@ -70,7 +70,7 @@ describe('The $SYS topics', () => {
     expect(client.messages).toHaveLength(2)
   })
 
-  it('without a subscriber, $SYS topics are not published, and the next subscriber receives current values', () => {
+  it('are published only to subscribers, and the next one gets current values', () => {
     const { core, clock, connect } = open()
     const client = connect('a')
     client.subscribe('$SYS/broker/uptime')
@@ -82,7 +82,7 @@ describe('The $SYS topics', () => {
     expect(valuesOf(client)).toEqual({ uptime: '35 seconds' })
   })
 
-  it('an offline session that subscribes to $SYS topics with QoS 1 takes no memory for their messages', () => {
+  it('an offline QoS 1 session takes no memory for messages of $SYS topics', () => {
     const { core, clock, connect } = open()
     const lasting = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
     const client = connect('a', lasting)
@@ -104,7 +104,7 @@ describe('The $SYS topics', () => {
     expect(valuesOf(resumed)).toEqual({ version: VERSION, uptime: '30 seconds' })
   })
 
-  it('the broker rejects a shared subscription to the $SYS topics, because one client could be in thousands of groups', () => {
+  it('shared subscriptions to $SYS topics are rejected, as one client could be in thousands', () => {
     const { core, clock, connect } = open()
     const client = connect('a')
     const filters = ['$share/g/$SYS/broker/uptime', '$share/g/$SYS/#', '$share/g/#']

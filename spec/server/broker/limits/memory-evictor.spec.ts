@@ -145,7 +145,7 @@ describe('MemoryEvictor', () => {
     expect(ended).toEqual(['large'])
   })
 
-  it('connections are evicted before sessions, unauthenticated connections first and then the largest', () => {
+  it('connections precede sessions, unauthenticated ones first and then the largest', () => {
     session('large', 400)
     connection('small', 60)
     connection('friend', 300, 'panel')
@@ -165,7 +165,7 @@ describe('MemoryEvictor', () => {
     expect(ended).toEqual(['c'])
   })
 
-  it('transient memory of connections is evicted before sessions, starting with the owner that has the most transient memory', () => {
+  it('transient connection memory precedes sessions, from the owner with the most of it', () => {
     session('large', 90, 'panel')
     connection('reader', 0, 'panel', 80)
     for (let n = 0; n < 10; n++) connection(`m${n}`, 0, 'mallory', 90)
@@ -180,7 +180,7 @@ describe('MemoryEvictor', () => {
     expect(ended).toEqual(['half'])
   })
 
-  it('the owner that holds the most memory in total is evicted first, not the owner of the largest item', () => {
+  it('the owner with the most memory comes first, not the owner of the largest item', () => {
     session('innocent', 200, 'panel')
     for (let n = 0; n < 10; n++) session(`m${n}`, 90, 'mallory')
     evictor.evict()

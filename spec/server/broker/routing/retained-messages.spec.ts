@@ -48,7 +48,7 @@ describe('RetainedMessages', () => {
     Object.assign(LIMIT, USUAL)
   })
 
-  it('match returns the last message of each matching topic, and the budget counts the memory of the stored messages', () => {
+  it('match returns the last message per topic, and the budget counts stored messages', () => {
     const change = fc.tuple(fewTopics, fc.option(fc.string({ minLength: 1 }), { nil: undefined }))
     fc.assert(
       fc.property(fc.array(change, { maxLength: 20 }), fewFilters, (changes, filter) => {
@@ -119,7 +119,7 @@ describe('RetainedMessages', () => {
     expect(retained.set(messageOf('c'), 100)).toBe(true)
   })
 
-  it("expired messages count neither towards the byte limit nor towards the publisher's quota, even if the messages are small", () => {
+  it("expired messages count towards neither the byte limit nor the publisher's quota", () => {
     const [size, account] = [
       retainedBytesOf(messageOf('a')),
       new QuotaAccounts(NO_QUOTAS, () => 0).of(undefined, '192.0.2.1'),

@@ -13,7 +13,7 @@ const setUp = (...filters: [filter: string, of?: Parameters<Recipient['subscript
 }
 
 describe('Router', () => {
-  it('a session with several matching subscriptions receives one message with the highest QoS and all identifiers', () => {
+  it('overlapping subscriptions yield one message with the highest QoS and all identifiers', () => {
     const { router, recipient } = setUp(['a/+', { qos: 0, id: 1 }], ['a/b', { qos: 2, id: 7 }], ['#', { qos: 1 }])
     expect(router.route(messageOf('a/b', { qos: 2 }), undefined)).toBe(1)
     expect(recipient.got).toMatchObject([{ topic: 'a/b', qos: 2 }])

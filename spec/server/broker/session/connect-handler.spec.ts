@@ -46,7 +46,7 @@ describe('connackOf', () => {
     expect(connack).toMatchObject(expected)
   })
 
-  it('CONNACK contains response information if the client requests it and the handler provides some', () => {
+  it('CONNACK has response information if the client asks and the handler provides some', () => {
     const asking = { ...CONNECT, requestResponseInformation: true }
     const host = { ...HOST, handler: { ...openHandler, responseInformation: (id: string) => `clients/${id}` } }
     expect(connackOf(asking, WELCOME, host).responseInformation).toBe('clients/ann')
@@ -177,7 +177,7 @@ describe('AuthenticationExchange', () => {
     expect(asked).toBe(2)
   })
 
-  it('an authentication method that differs from CONNECT is rejected, and every method is rejected if CONNECT had none', () => {
+  it('a method that differs from CONNECT is rejected, and every one if CONNECT had none', () => {
     const { begin, proceed } = setUp(() => MORE)
     begin()
     expect(() => proceed(auth(REASON.continueAuthentication, 'songs'))).toThrow(protocolError)

@@ -48,7 +48,7 @@ describe('a connection', () => {
     expect(client.ended).toBe(true)
   })
 
-  it('receives reason strings only if it requests problem information, except in DISCONNECT [3.1.2-29]', () => {
+  it('receives reason strings only with problem information, or in DISCONNECT [3.1.2-29]', () => {
     const { connect } = openCore({ checkPublish: () => ({ reason: 'no' }) })
     const properties = { requestProblemInformation: false }
     const [puback] = connect('ann', { properties }).publish('a', '1')
@@ -67,7 +67,7 @@ describe('a connection', () => {
 })
 
 describe('enhanced authentication', () => {
-  it('exchanges AUTH packets until the client is accepted, and rejects a step while a verdict is pending [4.12.0-2, 4.12.0-5]', () => {
+  it('exchanges AUTH packets until accepted, but none during a verdict [4.12.0-2, 4.12.0-5]', () => {
     const { connect, core } = openCore({
       authenticate: (_, { state }) =>
         state === undefined
@@ -116,7 +116,7 @@ describe('enhanced authentication', () => {
     expect([client.ended, core.connectionCount]).toEqual([true, 0])
   })
 
-  it('can be repeated on an open connection, and a failure ends the connection [4.12.0-5, 4.12.1-2]', () => {
+  it('can be repeated when connected, and a failure ends the connection [4.12.0-5, 4.12.1-2]', () => {
     let asked = 0
     const { connect } = openCore({
       authenticate: () =>
@@ -179,7 +179,7 @@ describe('A reason string', () => {
     expect(told).toEqual(Array(4).fill(expected))
   })
 
-  it('is omitted from every packet that it would make exceed the maximum packet size of the client [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]', () => {
+  it("is omitted if the packet would exceed the client's limit [3.6.2-2, 3.7.2-2, 3.9.2-1, 3.11.2-1]", () => {
     const { connect } = openCore()
     const client = connect('ann', { properties: { maximumPacketSize: 20 } })
     client.subscribe('a', 2)
@@ -195,7 +195,7 @@ describe('A reason string', () => {
 })
 
 describe('a message', () => {
-  it('is sent with a topic alias after the first use of its topic, within the alias maximum of the client', () => {
+  it("gets a topic alias after its topic's first use, within the client's maximum", () => {
     const client = openCore().connect('ann', { properties: { topicAliasMaximum: 1 } })
     client.subscribe('#', 0)
     for (const topic of ['a', 'a', 'b', 'b']) client.publish(topic, '1', { qos: 0 })
@@ -221,7 +221,7 @@ describe('a message', () => {
     expect(core.budget.used).toBe(0)
   })
 
-  it('is sent without a new topic alias if half of the memory budget is used, and no client is disconnected', () => {
+  it('has no new topic alias with half the memory budget used, and nobody is disconnected', () => {
     const { connect } = openCore({}, { memoryBudget: 9_000 })
     const client = connect('ann', { properties: { topicAliasMaximum: 9 } })
     client.subscribe('#', 0)
@@ -285,7 +285,7 @@ describe('a client of MQTT 3.1.1', () => {
     expect(refusing.connect('ann', { protocolVersion: 4 }).last).toMatchObject({ cmd: 'connack', returnCode: 5 })
   })
 
-  it('is disconnected when it publishes without permission, because MQTT 3.1.1 has no error response', () => {
+  it('is disconnected for a forbidden publish, as MQTT 3.1.1 has no error response', () => {
     const ann = openCore({ checkPublish: () => ({ reason: 'no' }) }).connect('ann', { protocolVersion: 4 })
     expect(ann.publish('a', '1')).toEqual([])
     expect(ann.ended).toBe(true)

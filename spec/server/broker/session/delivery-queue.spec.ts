@@ -61,7 +61,7 @@ const setUp = (receiveMaximum = 10) => {
 }
 
 describe('DeliveryQueue', () => {
-  it('the delivery queue sends messages up to the receive maximum, and another message after each acknowledgement', () => {
+  it('sends messages up to the receive maximum, and one more after each acknowledgement', () => {
     const { queue, wire } = setUp(2)
     for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     expect(wire.names).toEqual(['a', 'b'])
@@ -69,7 +69,7 @@ describe('DeliveryQueue', () => {
     expect(wire.names).toEqual(['a', 'b', 'c'])
   })
 
-  it('the delivery queue copies a queued message that is a view of a larger buffer, but sends other messages without a copy', () => {
+  it('copies a queued view of a larger buffer, and sends other messages without a copy', () => {
     const seen: (Uint8Array | undefined)[] = []
     const queue = new DeliveryQueue(new BrokerMemoryBudget(1e9))
     const publish = ({ content }: Delivery): boolean => seen.push(content.correlationData) > 0
@@ -83,7 +83,7 @@ describe('DeliveryQueue', () => {
     expect(seen.map(each => each?.buffer.byteLength)).toEqual([1_000, 16, 16])
   })
 
-  it('the delivery queue retransmits unacknowledged messages in order with their packet ids before new messages', () => {
+  it('retransmits unacknowledged messages in order, with their packet ids, before new ones', () => {
     const { queue, wire, again } = setUp(3)
     for (const name of ['a', 'b', 'c', 'd']) queue.deliver(deliveryOf(name), true)
     const [, b] = wire.sent
@@ -146,7 +146,7 @@ describe('DeliveryQueue', () => {
     expect(wire.names).toEqual(['a', 'b', 'd'])
   })
 
-  it('the delivery queue returns unacknowledged shared messages, except QoS 2 messages that were already sent [4.8.2-5]', () => {
+  it('returns unacknowledged shared messages, except QoS 2 messages already sent [4.8.2-5]', () => {
     const { queue } = setUp(2)
     const reassign = (): void => undefined
     queue.deliver(deliveryOf('a', { qos: 1, reassign }), true)
@@ -156,7 +156,7 @@ describe('DeliveryQueue', () => {
     expect(queue.clear().map(({ topic }) => topic)).toEqual(['a', 'c'])
   })
 
-  it('the delivery queue charges all messages until they are acknowledged, and counts retained messages separately', () => {
+  it('charges all messages until they are acknowledged, and counts retained ones apart', () => {
     const { queue, wire, budget } = setUp(1)
     queue.deliver(deliveryOf('a'), true)
     const one = budget.used
@@ -171,7 +171,7 @@ describe('DeliveryQueue', () => {
     expect([budget.used, queue.bytes]).toEqual([0, 0])
   })
 
-  it('the delivery queue is full of retained messages when their number or their bytes reach a limit', () => {
+  it('is full when the number or the bytes of retained messages reach a limit', () => {
     const usual = { ...LIMIT }
     Object.assign(LIMIT, { replayedMessages: 3 })
     try {
@@ -208,7 +208,7 @@ describe('DeliveryQueue with random events', () => {
     { maxLength: 60 },
   )
 
-  it('the delivery queue delivers all messages in order within the receive maximum and with unique packet ids', () => {
+  it('delivers all messages in order within the receive maximum, with unique packet ids', () => {
     fc.assert(
       fc.property(events, fc.integer({ min: 1, max: 4 }), fc.constantFrom<1 | 2>(1, 2), (all, maximum, qos) => {
         const { queue, budget, ...first } = setUp(maximum)

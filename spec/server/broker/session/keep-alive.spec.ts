@@ -13,7 +13,7 @@ const setUp = () => {
 }
 
 describe('KeepAlive', () => {
-  it('the keep-alive times out if the client does not authenticate in time, regardless of other packets', () => {
+  it('a client that does not authenticate in time is timed out despite other packets', () => {
     const { clock, keepAlive, silences } = setUp()
     clock.advance(9_999)
     keepAlive.recordActivity()

@@ -8,7 +8,7 @@ const kept = { clean: false, properties: { sessionExpiryInterval: 100 } } as con
 const QOS_2 = { nl: false, rap: false, rh: 0, qos: 2 } as const
 
 describe('a response', () => {
-  it('to CONNECT is exactly one CONNACK, the first packet, without session present for a new session [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
+  it('to CONNECT is one CONNACK, first, without session present if new [3.1.2-6, 3.1.4-5, 3.2.0-1, 3.2.0-2, 3.2.2-1]', async () => {
     const client = TestClient.to(broker.url)
     const clientId = broker.name('new')
     client.send({ cmd: 'connect', clientId, protocolId: 'MQTT', protocolVersion: 5, keepalive: 0, ...kept })
@@ -94,7 +94,7 @@ describe('a message from the broker', () => {
     expect({ qos, dup, messageId }).toEqual({ qos: 0, dup: false, messageId: undefined })
   })
 
-  it('with QoS 1 or 2 has a unique packet id, and no DUP flag even if the publisher set it [3.3.1-3, 4.3.2-1, 4.3.2-2, 4.3.3-1, 4.3.3-2]', async () => {
+  it("with QoS 1 or 2 has a unique packet id and no publisher's DUP [3.3.1-3, 4.3.2-1, 4.3.2-2, 4.3.3-1, 4.3.3-2]", async () => {
     const [writer, reader, topic] = [await peer(), await peer(), broker.name('t')]
     await reader.subscribe(topic)
     await writer.publish(topic, 'one', { qos: 1, dup: true })
@@ -108,7 +108,7 @@ describe('a message from the broker', () => {
     expect(new Set(ids.filter(id => id > 0)).size).toBe(2)
   })
 
-  it('with QoS 1 is not retransmitted after an acknowledgement, even if the acknowledgement reports an error [4.3.2-3, 4.4.0-2]', async () => {
+  it('with QoS 1 is not retransmitted after an acknowledgement, even with an error [4.3.2-3, 4.4.0-2]', async () => {
     const [writer, id] = [await peer(), broker.name('taker')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)
@@ -121,7 +121,7 @@ describe('a message from the broker', () => {
     expect(await (await TestClient.connect(broker.url, id, kept)).texts()).toEqual([])
   })
 
-  it('with QoS 2 is followed by PUBREL with the same packet id and completed by PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
+  it('with QoS 2 is followed by PUBREL with its packet id, and PUBCOMP [3.6.1-1, 4.3.3-3, 4.3.3-4, 4.3.3-5]', async () => {
     const [writer, id] = [await peer(), broker.name('exact')]
     const reader = await TestClient.connect(broker.url, id, kept)
     await reader.subscribe(`${id}/t`)

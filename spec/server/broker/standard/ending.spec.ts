@@ -101,7 +101,7 @@ describe('a shared subscription', () => {
     expect([await back.texts(), await members[1 - chosen]?.texts()]).toEqual([[], []])
   })
 
-  it('does not pass a message to another member after the first member rejected the message [4.8.2-6]', async () => {
+  it('does not pass to another member after the first member rejected it [4.8.2-6]', async () => {
     const [writer, one, other, topic] = [await peer(), await peer(), await peer(), broker.name('t')]
     for (const member of [one, other]) await member.subscribe({ topic: `$share/group/${topic}`, qos: 1 })
     await writer.publish(topic, 'x', { qos: 1 })

@@ -23,7 +23,7 @@ describe('CONNACK', () => {
     expect(named.properties?.assignedClientIdentifier).toBeUndefined()
   })
 
-  it('assigns each client a different client id, with which the client can resume its session [3.2.2-16]', async () => {
+  it('assigns each client a unique id, with which it can resume its session [3.2.2-16]', async () => {
     const connectPacket = connect('', { clean: false, properties: properties(PROPERTY.sessionExpiry(100)) })
     const connectWithoutId = async (): Promise<[TestClient, string]> => {
       const peer = TestClient.to(broker.url)
@@ -154,7 +154,7 @@ describe('a session', () => {
     )
   })
 
-  it('continues a QoS 2 delivery at the step where the delivery stopped: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
+  it('continues a QoS 2 delivery at its last step: with PUBREL after PUBREC [4.3.3-6, 4.3.3-8, 4.4.0-1]', async () => {
     const id = broker.name('half')
     const first = await TestClient.connect(broker.url, id, persistent)
     await first.subscribe(`${id}/#`)

@@ -41,7 +41,7 @@ async function scene({
 }
 
 describe('a will', () => {
-  it('is published when the connection ends without DISCONNECT, with its properties except the delay [3.1.2-7, 3.1.2-8]', async () => {
+  it('is published when the connection ends without DISCONNECT, without the delay [3.1.2-7, 3.1.2-8]', async () => {
     const { id, owner, reader } = await scene()
     await owner.end()
     const { payload, qos, retain, properties } = await reader.next('publish')

@@ -51,7 +51,7 @@ describe('FairScheduler', () => {
     while (done < 200) await turn()
   })
 
-  it('the scheduler interrupts work that exceeds its slice, and continues the work in the next iteration', async () => {
+  it('work beyond its slice is interrupted and continued in the next iteration', async () => {
     const clock = new ManualClock()
     const log: string[] = []
     new FairScheduler(clock).run(worker(clock, log, 'a', 30, 1))
@@ -62,7 +62,7 @@ describe('FairScheduler', () => {
     while (log.length < 30) await turn()
   })
 
-  it('the scheduler runs one slice of every waiting connection before it runs the second slice of any connection', async () => {
+  it('every waiting connection gets one slice before any gets a second one', async () => {
     const clock = new ManualClock()
     const log: string[] = []
     const scheduler = new FairScheduler(clock)
@@ -140,7 +140,7 @@ function open(rates: Partial<RateQuotas> = { packetsPerSecond: RATE }, decided?:
 }
 
 describe('a connection that exceeds its rate', () => {
-  it('gets exactly one second’s worth of packets immediately, even if more packets arrive in one chunk', async () => {
+  it('gets one second’s worth of packets immediately, even if one chunk has more', async () => {
     const { openStream, settled, all, pass } = open()
     const stream = openStream()
     stream.push(connect('c'))

@@ -58,7 +58,7 @@ describe('SendBuffer', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
-  it('after delayFlush, the send buffer sends held data together with the data that is written in the same iteration', async () => {
+  it('delayFlush sends held data together with data written in the same iteration', async () => {
     const { sendBuffer, calls } = openSendBuffer()
     // A response that is ready immediately after the disk write.
     setImmediate(() => sendBuffer.write(bytes(2)))
@@ -83,7 +83,7 @@ describe('SendBuffer', () => {
     expect(calls).toEqual([Buffer.from([1])])
   })
 
-  it('the send buffer collects data while the network accepts none, and then sends the data as one piece', async () => {
+  it('data collects while the network accepts none, and is then sent as one piece', async () => {
     const { sendBuffer, calls, accept, drainCount } = openSendBuffer()
     sendBuffer.write(bytes(1))
     await turn()

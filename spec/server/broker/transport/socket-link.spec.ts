@@ -111,7 +111,7 @@ describe('SocketLink', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  it('the link charges incomplete packets, closes the connection at the memory limit, and releases the memory immediately', async () => {
+  it('incomplete packets are charged, and the limit closes the link and frees memory', async () => {
     const { receive, core, clock, writtenTypes } = setUp(300_000)
     await receive(CONNECT, publish('x'.repeat(1_000_000)).subarray(0, 200_000))
     expect(core.budget.used).toBeGreaterThanOrEqual(200_000)
@@ -122,7 +122,7 @@ describe('SocketLink', () => {
     expect(writtenTypes()).toEqual([CONNACK, DISCONNECT])
   })
 
-  it('the link counts data that waits for the client as held, but does not count data that is being processed', async () => {
+  it('data that waits for the client is held, data being processed is not', async () => {
     const { receive, core, link } = setUp()
     await receive(CONNECT)
     const bytes = publish('x'.repeat(500_000))

@@ -71,7 +71,7 @@ describe('The form that sets a key', () => {
     expect(convertDraft(draft, 'hex').text).toBe('7B 22 61 22 3A 31 7D')
   })
 
-  it('the form starts with the remaining time to live, so that an edit does not change the expiry', () => {
+  it('the form starts with the remaining time to live, so that edits keep the expiry', () => {
     expect(startDraft(utf8('1'), 90_400).expires).toBe('91')
     expect(startDraft(utf8('1'), 20).expires).toBe('1')
     expect(parseDraft({ ...startDraft(utf8('1'), 90_000), name: 'a' }).write?.options).toEqual({ expiresIn: 90_000 })

@@ -58,7 +58,7 @@ describe('The active row', () => {
     expect(currentRow(rows('0123abc'), 'b', 1)).toBe(5)
   })
 
-  it('when the active key is removed, the row at its index becomes active, unless the list is empty', () => {
+  it('removing the active key activates the row at its index, unless the list is empty', () => {
     expect(currentRow(rows('acd'), 'b', 1)).toBe(1)
     expect(currentRow(rows('ab'), 'c', 2)).toBe(1)
     expect(currentRow([], 'a', 0)).toBe(-1)

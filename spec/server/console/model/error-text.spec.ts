@@ -77,7 +77,7 @@ describe('Amounts', () => {
     expect([1, 1_023, 1_536, 3 * 1_048_576].map(formatBytes)).toEqual(['1 byte', '1,023 bytes', '1.5 KiB', '3.0 MiB'])
   })
 
-  it('numbers are formatted with the given decimals, and very large or small numbers with six digits', () => {
+  it('numbers have the given decimals, and very large or small ones six digits', () => {
     expect([0.1 + 0.2, 21, 0, 1_234.5, 12_345_678_901, 1.5e-9].map(n => formatFixed(n, 1))).toEqual([
       '0.3',
       '21.0',

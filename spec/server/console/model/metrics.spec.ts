@@ -57,7 +57,7 @@ describe('The charts of a store', () => {
     expect(titlesOf(attached)).toEqual(['Commands', 'Request latency', 'Event-loop lag'])
   })
 
-  it('the memory is shown in percent of its limits, with the mark above which the store is not ready', () => {
+  it('memory is shown in percent of its limits, with the mark of readiness', () => {
     const chart = chartsOf(responseOf()).find(({ title }) => title === 'Memory')
     const sample = { ...sampleAt(10_000), memory: { bytes: 250, bufferedBytes: 50 } }
     expect(chart?.lines.map(({ read }) => read(sample))).toEqual([25, 10])

@@ -16,7 +16,7 @@ const CLUSTER: ClusterFacts = {
 }
 
 describe('The state of a node', () => {
-  it('a node is late after 5 s without a heartbeat and offline after 10 s, and the own node is live', () => {
+  it('a node is late 5 s after its heartbeat and offline after 10 s, and the own node live', () => {
     expect(NODES.map(each => nodeState(CLUSTER, each))).toEqual(['live', 'live', 'late', 'offline'])
     expect(liveNodes(CLUSTER)).toBe(2)
   })

@@ -8,7 +8,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 describe('The rows of the displayed keys', () => {
-  it('facts are requested again after a minute without a response, as on a connection that fails silently', () => {
+  it('facts are requested again after a minute of silence', () => {
     const key = toListedKey('61')
     const facts = { id: key.id, version: '1', size: 1, watchers: 3 }
     const responses = [NEVER, of<KeysResponse>({ keys: [facts] })]

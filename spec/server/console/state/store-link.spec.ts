@@ -7,7 +7,7 @@ import { eventually } from '../../../support/eventually.js'
 import { layLink } from '../../../support/link.js'
 import { openStore } from '../../../support/open-store.js'
 
-it('the client of the page is replaced if it is silent when the page has reconnected to the server', {
+it('a client that is silent when the page has reconnected is replaced', {
   tags: 'slow',
   timeout: 60_000,
 }, async () => {

@@ -22,7 +22,7 @@ async function clients() {
 }
 
 describe('conditional writes at several nodes', () => {
-  it('exactly one of several concurrent writes that require the same version succeeds, and all nodes then have its value', async () => {
+  it('one of several concurrent writes with the same condition succeeds, at all nodes', async () => {
     const keys = (await clients()).map(client => client.key('k', text))
     const [first] = keys
     let version = (await first?.set('0'))?.version

@@ -33,7 +33,7 @@ describe('the epochs of a node', () => {
     expect(first.rejected).toMatchObject([{ failure: { problem: 'unavailable' } }])
   })
 
-  it('an epoch starts even if the start message of an earlier epoch, of a killed process, arrives late', () => {
+  it("an epoch starts even if a killed process's earlier start message arrives late", () => {
     const cluster = new TestCluster()
     cluster.open('a').node.kill()
     const late = new FakeStream(cluster.streams)
@@ -55,7 +55,7 @@ describe('the epochs of a node', () => {
     expect(valueAt(reopened, 'x')).toBe('1')
   })
 
-  it('after an outage, a new epoch starts, and messages in flight are stored before its start or never', () => {
+  it('an outage starts a new epoch, before which messages in flight are stored or never', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     const { node: b } = cluster.open('b')
@@ -153,7 +153,7 @@ describe('a stream that was replaced', () => {
     ])
   })
 
-  it('a node stops when the last message that it has read is another one, even if the stream has grown beyond it', () => {
+  it('a node stops if the last message it read is another one, even in a longer stream', () => {
     const cluster = new TestCluster()
     const { node: a, stream } = cluster.open('a')
     for (let at = 0; at < 20; at++) a.log.append(set('x', String(at)))

@@ -12,7 +12,7 @@ function clusterWithEntries(entries: number) {
 }
 
 describe('a hole in the stream', () => {
-  it('a node that reaches a hole reports the hole, reopens the stream, and catches up after reading an intact replica', () => {
+  it('a node reports a hole, reopens the stream and catches up from an intact replica', () => {
     const { cluster } = clusterWithEntries(50)
     const allMessages = Array.from(cluster.streams.messages)
     cluster.streams.lose(20, 30)

@@ -49,7 +49,7 @@ describe('a log with a key', () => {
     expect([valueAt(a, 'x'), valueAt(b, 'x'), a.stateHex]).toEqual(['1', '1', b.stateHex])
   })
 
-  it('a node without the key or with a wrong key stops, reports the reason, and has acknowledged nothing', () => {
+  it('a node with a missing or wrong key stops with the reason and acknowledges nothing', () => {
     const cluster = new TestCluster()
     const { node: a } = cluster.open('a', { keys })
     a.log.append(set('x', '1'))
@@ -107,7 +107,7 @@ describe('a log with a key', () => {
 })
 
 describe('nodes that start to use a key', () => {
-  it('messages of all nodes count while the nodes receive the key one by one, and unsigned messages stop counting after the last node has the key', () => {
+  it('unsigned messages count while nodes receive the key, and no longer after the last one', () => {
     const cluster = new TestCluster()
     const names = ['a', 'b', 'c']
     const nodes = names.map(name => cluster.open(name).node)
@@ -152,7 +152,7 @@ describe('nodes that start to use a key', () => {
 })
 
 describe('replacing a key', () => {
-  it('a key is replaced in three steps: all nodes accept the new key, all sign with it, and the old key is removed', () => {
+  it('a key is replaced in three steps: accepted by all, used by all, old one removed', () => {
     const cluster = new TestCluster()
     const [old, both, turned, fresh] = [keyed('old'), keyed('old', 'new'), keyed('new', 'old'), keyed('new')]
     const names = ['a', 'b']

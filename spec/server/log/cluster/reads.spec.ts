@@ -35,7 +35,7 @@ describe('a node that has not received an acknowledged write of another node', (
     expect((await answer).text).toBe('$3\r\nnew\r\n')
   })
 
-  it('a local read is answered immediately with the old value, and a watch starts after the node has received the write', async () => {
+  it('local reads are immediate with the old value, and watches start after the write', async () => {
     const { client, go: deliver } = await open('local')
     expect((await client.request(command('GET k'))).text).toBe('$-1\r\n')
     const values: string[] = []

@@ -37,7 +37,7 @@ function clusterWithTwoNodes() {
 }
 
 describe('snapshots of a shared log', () => {
-  it('only one node at a time writes a snapshot, and the stream is trimmed up to the previous snapshot', () => {
+  it('one node at a time writes a snapshot, and trims the stream up to the previous one', () => {
     const { cluster, a, b } = clusterWithSnapshot()
     expect(cluster.streams.snapshots.size).toBe(2)
     expect(cluster.streams.first).toBeGreaterThan(20)
@@ -94,7 +94,7 @@ describe('snapshots of a shared log', () => {
     expect(c.stateHex).toBe(a.stateHex)
   })
 
-  it('snapshots are listed again if none was intact, because an intact one may have been replaced', () => {
+  it('snapshots are listed again if none was intact, as one may have been replaced', () => {
     const { cluster, a } = clusterWithSnapshot()
     const snapshots = new Map(cluster.streams.snapshots)
     for (const name of snapshots.keys()) cluster.streams.snapshots.set(name, [])

@@ -29,7 +29,7 @@ const envelope: fc.Arbitrary<NodeMessage> = fc.record({
 })
 
 describe('a message of a node', () => {
-  it('decoding an encoded message restores it, and the overhead of the encoding is within the limit', () => {
+  it('a message survives encoding and decoding, with limited overhead', () => {
     fc.assert(
       fc.property(envelope, message => {
         const bytes = encodeNodeMessage(message)
@@ -90,7 +90,7 @@ describe('an encoded snapshot', () => {
 })
 
 describe('LogClock', () => {
-  it("log time never goes back, is never behind the stream, and equals the stream's time again some time after that time went back", () => {
+  it("log time never goes back or behind the stream, and meets the stream's time again", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -3_600_000, max: 3_600_000 }), { maxLength: 20 }), steps => {
         const time = new LogClock()
@@ -108,7 +108,7 @@ describe('LogClock', () => {
     )
   })
 
-  it("log time advances at most an eighth slower than real time while the stream's time is behind", () => {
+  it('log time is at most an eighth slower than real time while the stream is behind', () => {
     const time = new LogClock()
     time.advance(10_000_000)
     time.advance(10_000_000 - 3_600_000)

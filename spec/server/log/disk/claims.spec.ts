@@ -78,7 +78,7 @@ class SharedDirectory {
 }
 
 describe('several processes that claim a directory at the same time', () => {
-  it('at most one process holds the directory, whether it is free or had a killed owner, even if other processes are killed at any call', async () => {
+  it('at most one process holds a directory, even if others are killed at any call', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),

@@ -69,7 +69,7 @@ describe.each([false, true])('opening a log (forced: %s)', isForced => {
 })
 
 describe('a full disk', () => {
-  it('entries that do not fit are rejected, and later entries are accepted after space becomes available', async () => {
+  it('entries that do not fit are rejected, and later ones accepted once there is space', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk)
     let full = true

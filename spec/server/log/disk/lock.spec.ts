@@ -51,7 +51,7 @@ async function held(locking: Promise<DirectoryLock>): Promise<DirectoryLock> {
 }
 
 describe('a directory whose lock a process of another pid namespace holds', () => {
-  it("the directory is refused while the owner's heartbeat continues, regardless of the owner's clock", async () => {
+  it("a directory is refused during the owner's heartbeat, whatever the owner's clock", async () => {
     const directory = temporaryFolder()
     const clock = new ManualClock()
     const lock = await lockDirectory(directory, { clock, pidNamespace: 'here' })
@@ -87,7 +87,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
     expect(await readdir(directory)).toEqual(['lock.reserve'])
   })
 
-  it('a former owner that still has its lock file open does not release the lock of the next owner', async () => {
+  it("a former owner with an open lock file does not release the next owner's lock", async () => {
     const directory = temporaryFolder()
     const first = await lockDirectory(directory, { clock: new ManualClock(), pidNamespace: 'here' })
     expect(() => first.check()).not.toThrow()
@@ -110,7 +110,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
     expect(reasons).toEqual(['in-use', 'in-use'])
   })
 
-  it('an owner that resumes after its heartbeat stopped loses the directory at its next heartbeat', async () => {
+  it('an owner that resumes after its heartbeat stopped loses the directory at the next one', async () => {
     const directory = temporaryFolder()
     const here = new ManualClock()
     const losses: unknown[] = []
@@ -120,7 +120,7 @@ describe('a directory whose lock a process of another pid namespace holds', () =
     await expect.poll(() => losses).toHaveLength(1)
   })
 
-  it('an owner loses the directory even if the file system does not show that the lock file was replaced', async () => {
+  it('an owner loses the directory even if the file system hides the replaced lock file', async () => {
     const directory = temporaryFolder()
     const clock = new ManualClock()
     const lock = await held(lockDirectory(directory, { clock, pidNamespace: 'here' }))
@@ -233,7 +233,7 @@ class SuspendableFiles {
 describe('a process suspended for longer than its heartbeat timeout', () => {
   const entries = fc.sample(anyEntry, { numRuns: 12, seed: 4 })
 
-  it('a process that was suspended at any call acknowledges nothing and damages nothing when it resumes', async () => {
+  it('a process suspended at any call acknowledges and damages nothing when it resumes', async () => {
     const step = effort(1, 24)
     for (let at = 1 + (SEED % step); ; at += step) {
       const directory = temporaryFolder()

@@ -91,7 +91,7 @@ class Opened {
 }
 
 describe('a full disk', () => {
-  it('entries that free space use a reserve, a new log is started when the old one is mostly garbage, and the store recovers', async () => {
+  it('deletions use a reserve, garbage is compacted into a new log, and the store recovers', async () => {
     const disk = new TightDisk(new MemoryDisk(), 100_000)
     const opened = await Opened.on(disk, 40_000)
     const large = 'v'.repeat(1_000)
@@ -107,7 +107,7 @@ describe('a full disk', () => {
     expect(pictureOf((await recover<never>(disk, {})).engine)).toBe(pictureOf(opened.engine))
   })
 
-  it('a snapshot that would free little space is not written, and a snapshot that did not fit is retried only when it would be smaller', async () => {
+  it('snapshots must free enough space, and are retried only when they would be smaller', async () => {
     const disk = new TightDisk(new MemoryDisk(), 20_000)
     const opened = await Opened.on(disk)
     await opened.fill()
@@ -141,7 +141,7 @@ describe('a full disk', () => {
   )
 })
 
-it('taking over a full disk by force needs a few hundred bytes, regardless of the size of the log', async () => {
+it("taking over a full disk by force needs a few hundred bytes, whatever the log's size", async () => {
   const disk = new TightDisk(new MemoryDisk(), 40_000)
   const first = await Opened.on(disk)
   const count = await first.fill()

@@ -42,7 +42,7 @@ describe('a reopened directory', () => {
     )
   })
 
-  it('the directory has one log after few entries, and one snapshot and one log after many entries', async () => {
+  it('few entries leave one log, and many leave one snapshot and one log', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, MIN_LOG_BYTES)
     for (const entry of some(20)) await run.append([entry])
@@ -106,7 +106,7 @@ describe('a reopened directory', () => {
     },
   )
 
-  it('erasing a directory removes all keys, and an interruption at any call leaves all keys or none', async () => {
+  it('an erasure interrupted at any call leaves all keys or none', async () => {
     const disk = new MemoryDisk()
     const run = await Run.open(disk, MIN_LOG_BYTES)
     await run.append(some(5))
@@ -144,7 +144,7 @@ describe('a damaged directory', () => {
     })
 
   it.each([MIN_LOG_BYTES, 1e6])(
-    'a directory with any flipped bit is either rejected or complete (a snapshot every %i bytes)',
+    'a directory with a flipped bit is rejected or complete (a snapshot every %i bytes)',
     async worth => {
       const { disk, expected } = await written(worth)
       const step = effort(1, 19)
@@ -160,7 +160,7 @@ describe('a damaged directory', () => {
   )
 
   it.each([MIN_LOG_BYTES, 1e6])(
-    'a directory with a truncated file is either rejected or complete (a snapshot every %i bytes)',
+    'a directory with a cut file is rejected or complete (a snapshot every %i bytes)',
     async worth => {
       const { disk, expected } = await written(worth)
       for (const [name, bytes] of disk.contents) {

@@ -23,7 +23,7 @@ const frames = concatBytes(
 )
 
 describe('a torn frame whose value contains frames', () => {
-  it('a torn frame is removed as unacknowledged, regardless of which of its sectors are on the disk', async () => {
+  it('a torn frame is removed as unacknowledged, whichever sectors are on the disk', async () => {
     for (let seed = 0; seed < 200; seed++) {
       const disk = new MemoryDisk()
       const run = await Run.open(disk)

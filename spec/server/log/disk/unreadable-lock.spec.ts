@@ -44,7 +44,7 @@ describe('a lock file that cannot be read for a while', () => {
     }
   }
 
-  it('writes continue while the heartbeat of the open file continues, and the error is reported once', async () => {
+  it("writes continue during the open file's heartbeat, and the error is reported once", async () => {
     const { directory, clock, run, losses, errors } = await open()
     const show = await hideLock(directory)
     await beat(clock, 6)

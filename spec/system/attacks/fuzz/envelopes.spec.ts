@@ -112,7 +112,7 @@ describe('nodes of a store', () => {
     ['without a key', undefined],
     ['with a key', nodeKeys],
   ])(
-    `nodes %s survive ${MESSAGES} mutated messages in their log and keep the same state; SEED=${SEED}`,
+    `nodes %s survive ${MESSAGES} mutated messages with equal states; SEED=${SEED}`,
     {
       timeout: 60_000 + MESSAGES,
     },

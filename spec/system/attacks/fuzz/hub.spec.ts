@@ -35,7 +35,7 @@ async function play(scene: HubScene, { seed, subprotocol, frames }: HubFuzzSessi
 }
 
 describe('a hub under fuzzing', () => {
-  it(`the hub survives ${FRAMES} mutated frames, and an innocent member is unaffected; SEED=${SEED}`, {
+  it(`the hub and an innocent member survive ${FRAMES} mutated frames; SEED=${SEED}`, {
     timeout: 120_000 + 5 * FRAMES,
   }, async () => {
     const scene = await openHubScene({ retention: 1_000 })

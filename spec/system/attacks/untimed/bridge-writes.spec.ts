@@ -33,32 +33,29 @@ describe('writes through a bridge whose store is unreachable', () => {
   it.each([
     ['without acks', false],
     ['with acks', true],
-  ])(
-    'writes %s through a bridge to an unreachable store take limited memory, and other users can still write',
-    async (_, isAnswered) => {
-      const { connect, ask } = await openBridgeProcess()
-      const innocent = await connect('innocent')
-      const before = await ask('down')
-      const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
-      // A value of empty arrays takes many times more memory parsed than as text.
-      const value = Array.from({ length: 100_000 }, () => [])
-      const frame = write('k', value)
-      const flood = attackers.map(async ({ socket }) => {
-        for (let i = 0; i < FRAMES && socket.readyState === socket.OPEN; i++) {
-          const text = JSON.stringify(isAnswered ? { ...frame, ackId: i + 1 } : frame)
-          await new Promise(resolve => socket.send(text, resolve))
-        }
-      })
-      await Promise.all(flood)
-      const pending = innocent.request(write('mine', 1))
-      const { held, peak } = await ask('memory')
-      await ask('up')
-      expect(await pending).toMatchObject({ success: true })
-      const words = `${held.toFixed(0)} MB held, peak ${peak.toFixed(0)} MB`
-      if (process.env['FIGURES']) console.info(words)
-      expect(held - before.held, words).toBeLessThan(MAX_GROWTH_MB)
-    },
-  )
+  ])('writes %s to an unreachable store take limited memory, and other users still write', async (_, isAnswered) => {
+    const { connect, ask } = await openBridgeProcess()
+    const innocent = await connect('innocent')
+    const before = await ask('down')
+    const attackers = await Promise.all(Array.from({ length: CONNECTIONS }, async () => connect('mallory')))
+    // A value of empty arrays takes many times more memory parsed than as text.
+    const value = Array.from({ length: 100_000 }, () => [])
+    const frame = write('k', value)
+    const flood = attackers.map(async ({ socket }) => {
+      for (let i = 0; i < FRAMES && socket.readyState === socket.OPEN; i++) {
+        const text = JSON.stringify(isAnswered ? { ...frame, ackId: i + 1 } : frame)
+        await new Promise(resolve => socket.send(text, resolve))
+      }
+    })
+    await Promise.all(flood)
+    const pending = innocent.request(write('mine', 1))
+    const { held, peak } = await ask('memory')
+    await ask('up')
+    expect(await pending).toMatchObject({ success: true })
+    const words = `${held.toFixed(0)} MB held, peak ${peak.toFixed(0)} MB`
+    if (process.env['FIGURES']) console.info(words)
+    expect(held - before.held, words).toBeLessThan(MAX_GROWTH_MB)
+  })
 })
 
 describe('pending writes of a bridge', () => {
@@ -71,7 +68,7 @@ describe('pending writes of a bridge', () => {
     cancel: () => cancelled.push(userId ?? connectionId),
   })
 
-  it('the bridge evicts the newest writes of a user with many connections to accept writes of other users', () => {
+  it('for other users, the bridge evicts the newest writes of a user with many connections', () => {
     cancelled = []
     const pending = new PendingWrites(MAX)
     for (let i = 0; i < 100; i++) pending.tryAdd(write(String(i), 10, 'mallory'))
@@ -90,7 +87,7 @@ describe('pending writes of a bridge', () => {
     expect([pending.tryAdd(write('newcomer', 1)), pending.costBytes]).toEqual([true, MAX])
   })
 
-  it('a connection has at most a thousand pending writes, each of which counts until it is removed', () => {
+  it('a connection has at most a thousand pending writes, counted until removed', () => {
     const pending = new PendingWrites()
     const writes = Array.from({ length: 1_001 }, () => write('a', 1))
     expect(writes.filter(each => pending.tryAdd(each))).toHaveLength(1_000)

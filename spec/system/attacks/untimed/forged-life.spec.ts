@@ -43,7 +43,7 @@ describe('a forged announcement of another store, at a broker where every client
     expect(attacker.inbox.filter(message => message.text !== payload).length).toBeLessThan(20)
   })
 
-  it('a retained forged announcement of another store delays a restarted store but does not empty it', async () => {
+  it('a forged retained announcement delays a restarted store but does not empty it', async () => {
     const link = await layLink(url)
     const store = await openAttached(link.url)
     const states = record(store.state$)

@@ -65,7 +65,7 @@ describe.each([
   ['with a reason code', 149],
   ['without a reason code', undefined],
 ])('a broker that ends the connection on a response, %s,', (_, reasonCode) => {
-  it('a store whose broker closes the connection on a response loses only one of a hundred responses', async () => {
+  it('a store whose broker closes on one response loses only that of a hundred', async () => {
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const store = await openAttached(link.url)
     const faults = record(store.faults$)
@@ -86,7 +86,7 @@ describe.each([
     expect(link.connections).toBe(connections)
   })
 
-  it('a store whose broker closes the connection on a response does not end the next store, which receives the request after a crash', async () => {
+  it('a response on which the broker closes does not end the store that follows a crash', async () => {
     const { broker, link } = await openHostileLink(isAnswerToMallory, reasonCode)
     const first = new AttachedProcess(broker.url)
     await first.until('serving')
