@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest'
 
 const ROOT = new URL('..', import.meta.url).pathname
 const SRC = join(ROOT, 'src')
-const SPEC = join(ROOT, 'spec')
 
 /**
  * The maximum length of a file, in lines. A file has one subject. Longer files are listed in `LARGE` with the reason.
@@ -15,7 +14,8 @@ const LARGE = ['spec/server/broker/simulation/oracle.ts']
 
 /**
  * The rules for imports. A file may import from its own folder, from the folders listed before its own folder in the
- * same room, and from the rooms in `imports`. `.` is the room itself, with its entry points.
+ * same room, and from the rooms in `imports`. `.` is the room itself, with its entry points. A room is a folder of
+ * `src`, or one of `BESIDE`.
  */
 const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; readonly folders: readonly string[] }>> = {
   core: { imports: [], folders: ['util', 'hlc', 'resp3', 'protocol', 'mqtt5', 'diagnostics'] },
@@ -38,7 +38,28 @@ const ROOMS: Readonly<Record<string, { readonly imports: readonly string[]; read
   pubsub: { imports: ['core', 'client', 'node'], folders: ['wire', 'client', 'hub', 'bridge'] },
   opentelemetry: { imports: ['core'], folders: ['.'] },
   cli: { imports: ['core', 'client', 'node', 'server'], folders: ['.'] },
+  scripts: { imports: [], folders: ['.', 'walk', 'pictures'] },
+  harness: { imports: ['core', 'server'], folders: ['judges', '.'] },
+  chaos: { imports: ['server', 'scripts', 'harness'], folders: ['.', 'cluster', 'soak', 'pubsub'] },
+  console: {
+    imports: ['core', 'client', 'server', 'scripts'],
+    folders: ['src/model', 'src/api', 'src/state', 'src/view/parts', 'src/view', 'src', 'public', '.'],
+  },
+  bench: { imports: ['scripts'], folders: ['support', 'clients', 'raw', 'peers', 'broker', 'cluster', '.'] },
+  spec: {
+    imports: [
+      ...['core', 'client', 'node', 'server', 'pubsub', 'opentelemetry', 'cli'],
+      ...['scripts', 'harness', 'chaos', 'console'],
+    ],
+    folders: [
+      ...['support', 'cases', 'suites', 'simulation/worlds', 'pubsub/support'],
+      ...['core', 'client', 'node', 'opentelemetry', 'pubsub', 'server/log', 'fixtures', 'server', 'cli', 'types'],
+      ...['simulation', 'mutants', 'judges', 'chaos', 'system', '.'],
+    ],
+  },
 }
+/** The rooms beside `src`. */
+const BESIDE = ['scripts', 'harness', 'chaos', 'console', 'bench', 'spec']
 
 /** Imports that the order of the folders permits but the subjects of the folders forbid, with the reasons. */
 const APART: readonly (readonly [importer: RegExp, imported: RegExp, reason: string])[] = [
@@ -80,27 +101,49 @@ interface Import {
   readonly typeOnly: boolean
 }
 
-const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter(file => file.endsWith('.ts'))
-  .map(file => file.replaceAll('\\', '/'))
+/** Returns the code files of a folder, except packages and build outputs. */
+const codeIn = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map(file => file.replaceAll('\\', '/'))
+    .filter(file => /\.(ts|tsx|js)$/.test(file) && !/(^|\/)(node_modules|target|dist)\//.test(file))
+
+/** The files of the rooms in `src` and of the rooms beside it, by the name of their room. */
+const files = codeIn(SRC)
+const filesBeside = BESIDE.flatMap(room => codeIn(join(ROOT, room)).map(file => `${room}/${file}`))
+const known = new Set([...files, ...filesBeside])
 const linesOf = (path: string): number => readFileSync(path, 'utf8').trimEnd().split('\n').length
+const roomOf = (file: string): string => file.split('/', 1)[0] ?? ''
+const pathOf = (file: string): string => (BESIDE.includes(roomOf(file)) ? file : `src/${file}`)
 const codeOf = (file: string): string =>
-  readFileSync(join(SRC, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+  readFileSync(join(ROOT, pathOf(file)), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
 
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)/g
-const imports: Import[] = files.flatMap(from =>
+const importsOf = (from: string): Import[] =>
   Array.from(codeOf(from).matchAll(IMPORT), match => ({
     from,
     target: match[2] ?? match[3] ?? '',
     typeOnly: match[1] !== undefined,
-  })),
-)
-const relatives = imports
-  .filter(({ target }) => target.startsWith('.'))
-  .map(entry => ({ ...entry, target: normalize(join(dirname(entry.from), entry.target)).replace(/\.js$/, '.ts') }))
+  }))
 
-const roomOf = (file: string): string => file.split('/', 1)[0] ?? ''
+/** Returns the imported file by its name here, or its path if it is in no room. */
+function fileAt(path: string): string {
+  const name = path.replace(/^src\//, '')
+  return [name, name.replace(/\.js$/, '.ts'), name.replace(/\.js$/, '.tsx')].find(one => known.has(one)) ?? path
+}
+
+const relativesOf = (all: readonly Import[]): readonly Import[] =>
+  all
+    .filter(({ target }) => target.startsWith('.'))
+    .map(entry => ({ ...entry, target: fileAt(normalize(join(dirname(pathOf(entry.from)), entry.target))) }))
+
+const imports = files.flatMap(importsOf)
+const relatives = relativesOf(imports)
+/** All imports between rooms. Specs and scripts also import data, examples and the built package. */
+const everywhere = [
+  ...relatives,
+  ...relativesOf(filesBeside.flatMap(importsOf)).filter(({ from, target }) => known.has(target) && from !== target),
+]
 
 /** Returns the position of a file's folder in its room, from the bottom up. The most specific folder name applies. */
 function floorOf(file: string): number {
@@ -108,14 +151,6 @@ function floorOf(file: string): number {
   const folders = ROOMS[roomOf(file)]?.folders ?? []
   const names = folders.filter(name => folder === name || folder.startsWith(`${name}/`))
   return folders.indexOf(names.sort((a, b) => b.length - a.length)[0] ?? '')
-}
-
-/** Returns all files in `spec` except packages of other runtimes. */
-function specs(folder = SPEC): readonly string[] {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter(({ name }) => name !== 'node_modules')
-    .flatMap(entry => (entry.isDirectory() ? specs(join(folder, entry.name)) : [join(folder, entry.name)]))
-    .filter(file => file.endsWith('.ts'))
 }
 
 /** Returns the cycles of a graph, each as the path that closes the cycle. */
@@ -133,39 +168,19 @@ function cyclesOf(edges: ReadonlyMap<string, Iterable<string>>): readonly string
 }
 
 function graph(nodeOf: (file: string) => string): ReadonlyMap<string, Set<string>> {
-  const edges = new Map<string, Set<string>>(files.map(file => [nodeOf(file), new Set()]))
-  for (const { from, target } of relatives)
+  const edges = new Map<string, Set<string>>(Array.from(known, file => [nodeOf(file), new Set()]))
+  for (const { from, target } of everywhere)
     if (nodeOf(from) !== nodeOf(target)) edges.get(nodeOf(from))?.add(nodeOf(target))
   return edges
 }
 
-/** Returns the imports between all files in folders of the repository, by their paths from its root. */
-function importsBetween(folders: readonly string[]): ReadonlyMap<string, readonly string[]> {
-  const names = folders.flatMap(folder =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter(name => /\.(ts|tsx|js)$/.test(name) && !/(^|\/)(node_modules|target|dist)\//.test(name))
-      .map(name => join(folder, name)),
-  )
-  const known = new Set(names)
-  const targetsOf = (name: string): string[] =>
-    Array.from(codeOf(join('..', name)).matchAll(IMPORT), match => match[2] ?? match[3] ?? '')
-      .filter(target => target.startsWith('.'))
-      .flatMap(target => {
-        const path = join(dirname(name), target)
-        return [path, path.replace(/\.js$/, '.ts'), path.replace(/\.js$/, '.tsx')].filter(
-          one => known.has(one) && one !== name,
-        )
-      })
-  return new Map(names.map(name => [name, targetsOf(name)]))
-}
-
 describe('the architecture', () => {
   it('lists every folder in its rules', () => {
-    expect(files.filter(file => floorOf(file) < 0)).toEqual([])
+    expect(Array.from(known).filter(file => floorOf(file) < 0)).toEqual([])
   })
 
   it('permits no import from a later folder or from a room that is not listed', () => {
-    const forbidden = relatives.filter(({ from, target }) =>
+    const forbidden = everywhere.filter(({ from, target }) =>
       roomOf(from) === roomOf(target)
         ? floorOf(from) < floorOf(target)
         : !ROOMS[roomOf(from)]?.imports.includes(roomOf(target)),
@@ -183,12 +198,12 @@ describe('the architecture', () => {
     expect(cyclesOf(graph(file => file))).toEqual([])
   })
 
-  it('the files of specs, chaos runs, the console and the benchmarks have no import cycles', () => {
-    expect(cyclesOf(importsBetween(['src', 'spec', 'chaos', 'console', 'bench', 'scripts']))).toEqual([])
-  })
-
   it('has no import cycles between folders', () => {
     expect(cyclesOf(graph(dirname))).toEqual([])
+  })
+
+  it('has no import cycles between rooms', () => {
+    expect(cyclesOf(graph(roomOf))).toEqual([])
   })
 
   it('is checked by a test that detects imports and cycles', () => {
@@ -198,6 +213,17 @@ describe('the architecture', () => {
       typeOnly: false,
     })
     expect(relatives.filter(({ target }) => !files.includes(target))).toEqual([])
+    const found = everywhere.map(({ from, target }) => `${from} -> ${target}`)
+    expect(found).toEqual(
+      expect.arrayContaining([
+        'harness/judges/replay.ts -> server/engine/engine.ts',
+        'chaos/main.ts -> harness/link.ts',
+        'console/src/main.tsx -> console/src/view/app.tsx',
+        'bench/main.js -> bench/store.js',
+        'scripts/pictures/node-red.js -> scripts/node-red.js',
+        'spec/chaos/trend.spec.ts -> chaos/trend.ts',
+      ]),
+    )
     expect(
       cyclesOf(
         new Map([
@@ -259,8 +285,7 @@ describe('the architecture', () => {
   })
 
   it('has no file of more than 400 lines without a reason', () => {
-    const all = [...files.map(file => join(SRC, file)), ...specs()]
-    const large = all.filter(file => linesOf(file) > MAX_LINES).map(file => relative(ROOT, file))
+    const large = Array.from(known, pathOf).filter(file => linesOf(join(ROOT, file)) > MAX_LINES)
     expect(large.sort()).toEqual(LARGE)
   })
 
