@@ -3,11 +3,12 @@ import type { Hlc } from '../../core/hlc/hlc.js'
 import { sameBytes } from '../../core/util/bytes.js'
 import type { Clock } from '../../core/util/clock.js'
 import { ArgumentError, ClosedError, ConnectionLostError, reason, StateStoreError } from '../../core/util/errors.js'
+import { RecentSet } from '../../core/util/recent-set.js'
 import { isTransient } from '../../core/util/transient-errors.js'
 import { bytes } from '../keys/codec.js'
 import type { StoreView } from '../keys/store-view.js'
 import { matching } from '../matching/index.js'
-import { isPacketRejected } from '../session/reasons.js'
+import { isCauseOfLoss, isPacketRejected } from '../session/reasons.js'
 import type { ServiceSession } from '../session/session.js'
 import type { Entry } from '../watch/watch-state.js'
 import type { RetainedSettings, RetainedStats, RetainedStatus } from './options.js'
@@ -16,8 +17,6 @@ import { TopicClient } from './topic-client.js'
 import { laterVersion, type TopicKeyPair, TopicKeyPairs } from './topic-key-pair.js'
 
 const EMPTY_PAYLOAD = new Uint8Array()
-/** Number of consecutive disconnects after which the only message in flight is considered the cause. */
-const MAX_LOSSES = 3
 /** Maximum number of remembered topics that made the broker close the connection. The oldest topics are forgotten. */
 const MAX_REJECTED_TOPICS = 1_000
 
@@ -46,7 +45,7 @@ export class TopicKeySync {
   readonly #toTopics: SyncQueue
   readonly #topics: TopicClient
   #watchSubscription: Subscription | undefined
-  readonly #rejectedTopics = new Set<string>()
+  readonly #rejectedTopics = new RecentSet<string>(MAX_REJECTED_TOPICS)
   #epoch = 0
   #isSynced = false
   #isClosed = false
@@ -217,25 +216,20 @@ export class TopicKeySync {
    * Handles a lost connection that the broker probably closed because of this message. Another value may be accepted.
    */
   #onLostAlone(pair: TopicKeyPair, cause: unknown): void {
-    const isRejected = cause instanceof ConnectionLostError && isPacketRejected(cause.reasonCode)
-    if (!isRejected && ++pair.losses < MAX_LOSSES) return
+    const reasonCode = cause instanceof ConnectionLostError ? cause.reasonCode : undefined
+    if (!isCauseOfLoss(++pair.losses, reasonCode)) return
+    const isRejected = isPacketRejected(reasonCode)
     pair.losses = 0
     pair.isExcluded = true
-    if (isRejected) this.#rejectTopic(pair.topic)
+    if (isRejected) this.#rejectedTopics.add(pair.topic)
     this.#events.failed(
       new ConnectionLostError(
         `The broker of the topics closed the connection over ${JSON.stringify(pair.topic)}, which is skipped ` +
           `${isRejected ? 'until the sync restarts' : 'until its key changes'}; check which topics and sizes it accepts`,
         { cause },
-        isRejected ? cause.reasonCode : undefined,
+        isRejected ? reasonCode : undefined,
       ),
     )
-  }
-
-  #rejectTopic(topic: string): void {
-    this.#rejectedTopics.add(topic)
-    const [oldest] = this.#rejectedTopics
-    if (this.#rejectedTopics.size > MAX_REJECTED_TOPICS && oldest !== undefined) this.#rejectedTopics.delete(oldest)
   }
 
   #onDone(pair: TopicKeyPair): void {

@@ -75,3 +75,10 @@ const PACKET_REJECTED_REASONS: ReadonlySet<number> = new Set([
 
 export const isPacketRejected = (reasonCode: number | undefined): boolean =>
   reasonCode !== undefined && PACKET_REJECTED_REASONS.has(reasonCode)
+
+/** The number of consecutive losses after which the only message in flight is assumed to be their cause. */
+const MAX_LOSSES = 3
+
+/** Returns whether the broker ended a connection because of the only message in flight. */
+export const isCauseOfLoss = (lossCount: number, reasonCode: number | undefined): boolean =>
+  lossCount >= MAX_LOSSES || isPacketRejected(reasonCode)

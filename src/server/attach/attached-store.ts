@@ -9,9 +9,8 @@ import type {
   LoadResult,
   Reloaded,
   StorageStatus,
-  StoredKey,
+  StoreServer,
 } from '../host/store-server.js'
-import type { RequestReport } from '../service/store-service.js'
 import type { ClusterStatus } from '../storage/storage.js'
 
 /** The state of a store that `attach` runs beside a broker. */
@@ -45,7 +44,9 @@ export interface AttachedStats {
  * A store that serves through an existing broker. See {@link attach}. The store has keys and clients while it serves,
  * even while it reconnects. A standby has none.
  */
-export interface AttachedStore extends AsyncDisposable {
+export interface AttachedStore
+  extends AsyncDisposable,
+    Pick<StoreServer, 'drift' | 'isRejectingClocks' | 'requests$' | 'drift$' | 'storage$' | 'peek' | 'watchedBy'> {
   readonly clientId: string
   /** The URL of the broker, without user name and password. */
   readonly url: string
@@ -60,16 +61,6 @@ export interface AttachedStore extends AsyncDisposable {
   readonly startedAt: number | undefined
   /** A counter that increases when a key is created or removed. It is 0 while the store does not serve. */
   readonly keyspace: number
-  /**
-   * The time in ms by which the wall clock is behind the store's time after the clock was set back by more than a
-   * minute, otherwise 0.
-   */
-  readonly drift: number
-  /**
-   * Whether the clock was set back, and requests of the last five minutes were rejected because the clocks of their
-   * clients are more than a minute ahead of the store's time. The store is not ready then.
-   */
-  readonly isRejectingClocks: boolean
   /** The limits for the same values in {@link AttachedStore.stats}. */
   readonly limits: Pick<AttachedStats, 'keys' | 'bytes' | 'watches'>
   /** The current status of the storage. It is `kept` on standby without `log`, where the store has no open storage. */
@@ -81,10 +72,6 @@ export interface AttachedStore extends AsyncDisposable {
    * report nothing else about clients.
    */
   readonly clients: readonly ConnectedClient[]
-  /** Emits every answered request. Hot. */
-  readonly requests$: Observable<RequestReport>
-  /** Emits the drift in ms when it begins, and 0 when it ends. Hot. */
-  readonly drift$: Observable<number>
   /** Emits the errors of the store itself. Hot. */
   readonly faults$: Observable<Fault>
   /**
@@ -92,15 +79,6 @@ export interface AttachedStore extends AsyncDisposable {
    * client. Hot.
    */
   readonly audit$: Observable<AuditEvent>
-  /** Emits when the storage status changes. Hot. */
-  readonly storage$: Observable<StorageStatus>
-  /**
-   * Returns the details of a key, or `undefined` if the key does not exist. The call does not count as a request, and
-   * clients do not notice it.
-   */
-  peek(key: string | Uint8Array): StoredKey | undefined
-  /** Returns the keys that a client watches, in the order of its requests. */
-  watchedBy(clientId: string): Iterable<Uint8Array>
   /** Returns a snapshot of all keys, one line for each key. The snapshot is empty while the store does not serve. */
   dump(): Iterable<DumpLine>
   /**

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { isPacketRejected, reasonName } from '../../client/session/reasons.js'
+import { isCauseOfLoss, isPacketRejected, reasonName } from '../../client/session/reasons.js'
 import type { ConnectionInfo, Done, ServiceSession } from '../../client/session/session.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
 import { noMatchingSubscribers } from '../../core/mqtt5/reason-codes.js'
 import { Fifo } from '../../core/util/collections.js'
 import { unlessRunning } from '../../core/util/deferred-tasks.js'
 import { RequestRejectedError } from '../../core/util/errors.js'
+import { RecentSet } from '../../core/util/recent-set.js'
 import { messageSize } from './message-size.js'
 
 export interface Handling {
@@ -39,8 +40,6 @@ interface PendingMessage extends Required<Handling> {
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024
 /** The limit on notifications in flight. More of them would delay responses in the connection and at the broker. */
 const MAX_NOTIFICATIONS_IN_FLIGHT = 256
-/** The number of consecutive losses after which a message is assumed to be their cause. */
-const MAX_LOSSES = 3
 
 /**
  * Sends responses and notifications to the broker, in order for each receiver ({@link ReceiverQueues}). Respects the
@@ -152,15 +151,13 @@ export class OutboundQueue {
   }
 
   #suspect(pending: PendingMessage, reasonCode: number | undefined): void {
-    const isRejected = isPacketRejected(reasonCode)
-    pending.losses++
-    if (!isRejected && pending.losses < MAX_LOSSES) return
+    if (!isCauseOfLoss(++pending.losses, reasonCode)) return
     this.#suspects = this.#without(this.#suspects, suspect => suspect === pending)
     const { message, done } = pending
     const isResponse = message.correlationData !== undefined
     // Without a reason code, the connection may have ended by chance, so later notifications to the topic are not
     // dropped.
-    if (isResponse || isRejected) this.#poison.add(message)
+    if (isResponse || isPacketRejected(reasonCode)) this.#poison.add(message)
     if (!isResponse) this.#hasLostNotification = true
     done(undefined)
     this.#onDropped({ message, reasonCode, cause: 'connection-ended' })
@@ -297,16 +294,14 @@ const MAX_REMEMBERED = 1_000
  * notification by its topic.
  */
 class PoisonMessages {
-  readonly #digests = new Set<string>()
+  readonly #digests = new RecentSet<string>(MAX_REMEMBERED)
 
   add(message: Publish): void {
     this.#digests.add(digestOf(message))
-    const [oldest] = this.#digests
-    if (this.#digests.size > MAX_REMEMBERED && oldest !== undefined) this.#digests.delete(oldest)
   }
 
   has(message: Publish): boolean {
-    return this.#digests.size > 0 && this.#digests.has(digestOf(message))
+    return !this.#digests.isEmpty && this.#digests.has(digestOf(message))
   }
 }
 

@@ -4,6 +4,7 @@ import { bytes } from '../../client/keys/codec.js'
 import type { Done, InboundMessage, MqttSession } from '../../client/session/session.js'
 import { SubscribeRetry } from '../../client/session/subscribe-retry.js'
 import type { Publish } from '../../core/mqtt5/packets.js'
+import { notAuthorized } from '../../core/mqtt5/reason-codes.js'
 import { encodeCommand } from '../../core/protocol/commands.js'
 import { CONTENT_TYPE, PROPERTY, PROTOCOL_VERSION } from '../../core/protocol/properties.js'
 import { INVOKE_TOPIC, responseTopic } from '../../core/protocol/topics.js'
@@ -19,8 +20,6 @@ const PROBE_INTERVAL_MS = 1_000
  * was found before. `known`: a service was active before.
  */
 const MAX_TIMEOUTS = { unknown: 3, known: 4 }
-/** The reason code `Not authorized` (MQTT 5.0, section 2.4). */
-const NOT_AUTHORIZED = 135
 
 /**
  * The time for which a former active service has priority over a standby that does not have its keys, counted from the
@@ -107,7 +106,7 @@ export class ServiceProbe {
     else if (error.code === 'timeout') this.#onTimeout(error)
     else if (error instanceof ClosedError)
       this.#events.onFailed(error.cause instanceof StateStoreError ? error.cause : error)
-    else if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED) this.#events.onFailed(error)
+    else if (error instanceof RequestRejectedError && error.status === notAuthorized) this.#events.onFailed(error)
     // Any other error is an answer from a store.
     else this.#onServed()
   }
