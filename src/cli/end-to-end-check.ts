@@ -13,6 +13,7 @@ import {
 } from '../client/index.js'
 import { backoffStrategy } from '../client/session/connection-manager.js'
 import { openServiceSession } from '../client/session/open-session.js'
+import { notAuthorized } from '../core/mqtt5/reason-codes.js'
 import { randomBytes, sameBytes, toHex } from '../core/util/bytes.js'
 import { type Clock, systemClock } from '../core/util/clock.js'
 import { PROBE_PREFIX } from './connection.js'
@@ -186,14 +187,11 @@ function expectValue({ value }: Entry<Uint8Array>, expected: Uint8Array | undefi
     throw new Error(expected === undefined ? 'the deleted key has a value' : 'the key has another value')
 }
 
-/** The reason code of MQTT for an action that a policy or an access control list denies. */
-const NOT_AUTHORIZED = 135
-
 /** Returns which right is missing, to append to an error that a missing right caused. */
 function adviceFor(step: StepName, error: unknown): string {
-  if (error instanceof ConnectionRefusedError && error.reasonCode === NOT_AUTHORIZED)
+  if (error instanceof ConnectionRefusedError && error.reasonCode === notAuthorized)
     return '; the policy must permit Connect with the id of --client-id, and with that id followed by -messages'
-  if (error instanceof RequestRejectedError && error.status === NOT_AUTHORIZED && step === 'message')
+  if (error instanceof RequestRejectedError && error.status === notAuthorized && step === 'message')
     return `; the policy must permit Publish and Subscribe for the topics ${PROBE_PREFIX}+`
   if (error instanceof ServiceError && error.code === 'not-authorized')
     return `; the policy must permit ReadWrite for the keys ${PROBE_PREFIX}* (keyType: Pattern)`

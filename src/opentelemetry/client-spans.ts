@@ -9,7 +9,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import type { ClientWatchEvent, RequestTrace } from '../core/diagnostics/client-events.js'
-import { TRACE_PROPERTY } from '../core/protocol/properties.js'
+import { singleText, TRACE_PROPERTY } from '../core/protocol/properties.js'
 import { systemClock } from '../core/util/clock.js'
 import { ServiceError } from '../core/util/errors.js'
 import { ATTRIBUTE, addressAttributes, operationAttributes, queryText } from './attributes.js'
@@ -107,7 +107,3 @@ function outcomeAttributes({ outcome, error }: RequestTrace): Attributes {
   const { code } = error
   return { [ATTRIBUTE.errorType]: code, ...(error instanceof ServiceError && { [ATTRIBUTE.statusCode]: code }) }
 }
-
-/** A repeated property is invalid (W3C Trace Context). */
-const singleText = (value: string | readonly string[] | undefined): string | undefined =>
-  typeof value === 'string' ? value : undefined

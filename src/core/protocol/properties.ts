@@ -95,3 +95,7 @@ function hlcOf(text: string | readonly string[] | undefined): Hlc | undefined {
     throw cause instanceof HlcError ? new PayloadError(`Malformed version: ${cause.message}`, { cause }) : cause
   }
 }
+
+/** Returns the value of a property, or `undefined` if the property is repeated and thus invalid (W3C Trace Context). */
+export const singleText = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined

@@ -1,4 +1,5 @@
 import type { Server } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 
 /**
  * Starts a server. Rejects with the system's error if the port is in use.
@@ -24,6 +25,10 @@ export const listen = (
 export const closeServer = (server: Server): Promise<void> =>
   // A server that never listened reports an error on close, which can be ignored.
   new Promise(resolve => server.close(() => resolve()))
+
+/** Returns the address of a server, such as `wss://host:port`. @param scheme - without TLS: `http`, `ws` */
+export const addressOf = (server: Server, scheme: string, host: string): string =>
+  `${scheme}${server instanceof TlsServer ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`
 
 /** Returns the TCP port of a server, or 0 if the server does not listen on one. */
 export function portOf(server: Server): number {

@@ -1,11 +1,10 @@
-import { Server as HttpsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { Observable } from 'rxjs'
 import { ArgumentError, StateStoreError } from '../../core/util/errors.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { GuardedServer, limitUnauthenticated } from '../../node/net/guarded-server.js'
 import { type GivenServer, isBelow, mountOn } from '../../node/net/http.js'
-import { portOf } from '../../node/net/listening.js'
+import { addressOf, portOf } from '../../node/net/listening.js'
 import { Origins } from '../../node/net/origins.js'
 import { ReportSubject } from '../../node/net/report-subject.js'
 import { warnIfExposed } from '../../node/net/security-warning.js'
@@ -122,7 +121,7 @@ export class PubSubServer implements AsyncDisposable {
   get url(): string {
     const { host, publicUrl } = this.#options
     if (publicUrl !== undefined) return publicUrl
-    return `ws${this.#http instanceof HttpsServer ? 's' : ''}://${host.includes(':') ? `[${host}]` : host}:${this.port}`
+    return addressOf(this.#http, 'ws', host)
   }
 
   /** Opens a hub. Names are case-insensitive. Throws {@link ArgumentError} for a name that is not permitted. */

@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Server as HttpsServer } from 'node:https'
 import type { Observable } from 'rxjs'
 import { randomBytes } from '../../core/util/bytes.js'
-import { type Clock, scheduleUnref, systemClock } from '../../core/util/clock.js'
+import { backgroundClock } from '../../node/background-clock.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { GuardedServer, limitUnauthenticated } from '../../node/net/guarded-server.js'
 import { type GivenServer, isBelow, mountOn } from '../../node/net/http.js'
 import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
-import { portOf } from '../../node/net/listening.js'
+import { addressOf, portOf } from '../../node/net/listening.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import type { UnauthenticatedConnections } from '../../node/net/unauthenticated-connections.js'
 import { packageFile } from '../../node/package-files.js'
@@ -25,9 +24,6 @@ const PAGE_FOLDER = 'dist/server/console/page/'
 const TOKEN_BYTES = 32
 const LIMITS = { name: 'console', maxConnections: 256 } as const
 const MAX_UNAUTHENTICATED = 128
-
-/** The system clock, whose timers do not keep the process alive: rates are sampled until the console is closed. */
-const BACKGROUND_CLOCK: Clock = { ...systemClock, schedule: scheduleUnref }
 
 /** Serves the console page and its API. One console server serves all runs of the store. */
 export class ConsoleServer implements AsyncDisposable {
@@ -49,7 +45,7 @@ export class ConsoleServer implements AsyncDisposable {
   #closed: Promise<void> | undefined
 
   private constructor(store: ConsoleStore, options: ConsoleOptions) {
-    const { clock = BACKGROUND_CLOCK, page = packageFile(PAGE_FOLDER), seed, version, server, brokerLogin } = options
+    const { clock = backgroundClock, page = packageFile(PAGE_FOLDER), seed, version, server, brokerLogin } = options
     checkToken(options.token)
     this.token = options.token ?? Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
     this.#options = options
@@ -96,8 +92,7 @@ export class ConsoleServer implements AsyncDisposable {
     if (this.#publicUrl !== undefined) return this.#publicUrl.href
     const { host } = this.#options
     const open = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-    const scheme = this.#http instanceof HttpsServer ? 'https' : 'http'
-    return `${scheme}://${open.includes(':') ? `[${open}]` : open}:${this.port}${this.#path}/`
+    return `${addressOf(this.#http, 'http', open)}${this.#path}/`
   }
 
   /** The TCP port that the console listens on. */

@@ -1,16 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Server as HttpsServer } from 'node:https'
 import type { Observable } from 'rxjs'
-import { afterIo, type Clock, scheduleUnref, systemClock } from '../../core/util/clock.js'
+import { afterIo, systemClock } from '../../core/util/clock.js'
 import { ArgumentError, reason } from '../../core/util/errors.js'
 import { isAddress, isLoopback, nameOf } from '../../core/util/host-name.js'
+import { backgroundClock } from '../../node/background-clock.js'
 import type { AuditEvent } from '../../node/net/audit.js'
 import { GuardedServer, limitUnauthenticated } from '../../node/net/guarded-server.js'
 import { hasSeveralHosts } from '../../node/net/http.js'
 import { HttpProblem } from '../../node/net/http-problem.js'
 import { HttpRateLimiter } from '../../node/net/http-rate-limiter.js'
-import { portOf } from '../../node/net/listening.js'
+import { addressOf } from '../../node/net/listening.js'
 import { checkTls, type TlsMaterial } from '../../node/net/tls.js'
 import { METRICS, type MetricDefinition } from './definitions.js'
 import { EventCounters } from './event-counters.js'
@@ -37,8 +37,6 @@ export interface MetricsOptions {
 const DEFAULT_PORT = 9_464
 const LIMITS = { name: 'metrics', maxConnections: 64 } as const
 const MAX_UNAUTHENTICATED = 32
-/** The system clock, whose timers do not keep the process alive. */
-const BACKGROUND_CLOCK: Clock = { ...systemClock, schedule: scheduleUnref }
 const CONTENT_TYPE = { text: 'text/plain; charset=utf-8', health: 'application/health+json' } as const
 
 /** Serves metrics and health checks of a store over HTTP. */
@@ -47,7 +45,7 @@ export class MetricsServer implements AsyncDisposable {
   readonly #version: string
   readonly #host: string
   #token: Buffer | undefined
-  readonly #limiter = new HttpRateLimiter(BACKGROUND_CLOCK, 'metrics', false)
+  readonly #limiter = new HttpRateLimiter(backgroundClock, 'metrics', false)
   readonly #unauthenticated = limitUnauthenticated(LIMITS.name, MAX_UNAUTHENTICATED, this.#limiter.audit)
   readonly #server: GuardedServer
   readonly #registry = new MetricsRegistry()
@@ -81,9 +79,7 @@ export class MetricsServer implements AsyncDisposable {
 
   /** The address, such as `http://127.0.0.1:9464/`. */
   get url(): string {
-    const { http } = this.#server
-    const host = this.#host.includes(':') ? `[${this.#host}]` : this.#host
-    return `http${http instanceof HttpsServer ? 's' : ''}://${host}:${portOf(http)}/`
+    return `${addressOf(this.#server.http, 'http', this.#host)}/`
   }
 
   /** Emits logins with the token and rejected ones for the audit log. Hot. */

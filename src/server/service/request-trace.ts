@@ -1,7 +1,7 @@
 import { serverRequestChannel } from '../../core/diagnostics/server-channels.js'
 import type { ServerRequestTrace } from '../../core/diagnostics/server-events.js'
 import type { Incoming } from '../../core/mqtt5/packets.js'
-import { PROPERTY, TRACE_PROPERTY } from '../../core/protocol/properties.js'
+import { PROPERTY, singleText, TRACE_PROPERTY } from '../../core/protocol/properties.js'
 import type { InvokeResponse, ParsedRequest } from './request-processor.js'
 
 /** Returns the trace of a request that has just arrived. */
@@ -28,10 +28,6 @@ export function traceOf(
     responseBytes: 0,
   }
 }
-
-/** Returns the value of a property, or `undefined` if the property is repeated and thus invalid (W3C Trace Context). */
-const singleText = (value: string | readonly string[] | undefined): string | undefined =>
-  typeof value === 'string' ? value : undefined
 
 /**
  * Publishes the outcome of a request, then calls `deliver`, which sends the response and the notifications, and finally
