@@ -47,9 +47,9 @@ describe('status', () => {
     const { link, store } = await openConsole()
     const { code, stdout } = await execute(['status', '--console', link])
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^broker {2}mqtt:/)
-    expect(stdout).toMatch(/^running for \d+m?s$/m)
-    expect(stdout).toMatch(/^clients \d connections?, including this one; 0 watches$/m)
+    expect(stdout).toMatch(/^broker {3}mqtt:/)
+    expect(stdout).toMatch(/^running {2}for \d+m?s$/m)
+    expect(stdout).toMatch(/^clients {2}\d connections?, including this one; 0 watches$/m)
     store.freeze(0)
     const counts = { networkConnections: expect.any(Number), refusedConnections: 0, refusedLogins: 0 }
     expect(jsonOf((await execute(['status', '--json', '--console', link])).stdout)).toMatchObject({
@@ -62,7 +62,7 @@ describe('status', () => {
     const { link } = await openConsole({}, clock)
     clock.advance(3_000)
     const { stdout } = await execute(['status', '--console', link])
-    expect(stdout).toMatch(/^running for \d+m?s$/m)
+    expect(stdout).toMatch(/^running {2}for \d+m?s$/m)
   })
 
   it('exits with code 1 when the broker is unreachable or reports that it has no store', async () => {

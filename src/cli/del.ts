@@ -8,6 +8,7 @@ import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
 import { type KeyArgument, keyOfWord, keysOf, nameOf } from './key-text.js'
+import { oneLine } from './terminal.js'
 import { readValue } from './value.js'
 
 export interface DeleteFlags extends ConnectionFlags {
@@ -56,7 +57,7 @@ export async function printDeleted(
 
 function lineOf(key: KeyArgument, { deleted, version }: DeleteResult, { json }: DeleteFlags, { clock }: Io): string {
   if (json) return jsonLine({ time: jsonTime(clock.now()), ...keyMember(key), op: 'delete', deleted, version })
-  return deleted ? `${version ?? ''}\n` : ''
+  return deleted ? `${oneLine(String(version ?? ''))}\n` : ''
 }
 
 const VDEL_HELP = `

@@ -83,7 +83,7 @@ export class EventLog {
 
   #print(level: Level, event: string, message: string): void {
     const { stderr, clock, env } = this.#io
-    if (this.#format === undefined) stderr.write(`${message}\n`)
+    if (this.#format === undefined) stderr.write(`${linesOf(message)}\n`)
     else if (this.#format === 'pretty')
       stderr.write(prettyLine(level, event, message, clock.now(), colorsFor(stderr, env)))
     else
@@ -103,8 +103,10 @@ export class EventLog {
 function prettyLine(level: Level, event: string, message: string, now: number, colors: Colors): string {
   const { dim, red, yellow, green } = colors
   const color = level === 'error' ? red : level === 'warn' ? yellow : level === 'info' ? green : dim
-  // The stack of an internal error has several lines.
-  const text = message.split('\n').map(oneLine).join('\n')
+  const text = linesOf(message)
   const words = text === event ? text : `${event}: ${text}`
   return `${dim(new Date(now).toISOString())} ${color(level.toUpperCase().padEnd(5))} ${words}\n`
 }
+
+/** Escapes each line for a terminal. The stack of an internal error has several lines. */
+const linesOf = (message: string): string => message.split('\n').map(oneLine).join('\n')

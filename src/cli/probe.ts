@@ -7,7 +7,7 @@ import { addConnectionFlags, type ConnectionFlags, DEFAULT_TIMEOUT, duration } f
 import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
-import { colorsFor, oneLine } from './terminal.js'
+import { colorsFor, oneLine, table } from './terminal.js'
 
 interface ProbeFlags extends ConnectionFlags {
   readonly warn?: number
@@ -81,14 +81,14 @@ const asJson = ({ status, broker, totalMs, steps, failed }: Report): string =>
 
 /** The first line is for the list of a monitor, whose performance data follows the bar. */
 function inWords(report: Report, io: Io): string {
-  const { dim, green, yellow, red } = colorsFor(io.stdout, io.env)
+  const colors = colorsFor(io.stdout, io.env)
+  const { green, yellow, red } = colors
   const { status, steps, failed } = report
   const color = { ok: green, warning: yellow, critical: red }[status]
   const first = `${color(status.toUpperCase())}: ${oneLine(summaryOf(report)).replaceAll('|', '/')}`
-  const rows = steps.map(({ step, ms }) => [step, `${ms.toFixed(1).padStart(7)} ms`])
-  if (failed !== undefined) rows.push([failed.step, ' failed'])
-  const table = rows.map(([name = '', text]) => `${dim(name.padEnd(8))}${text}\n`).join('')
-  return `${first}${io.stdout.isTTY ? '' : performanceData(report)}\n${table}`
+  const rows = steps.map(({ step, ms }) => [step, `${ms.toFixed(1).padStart(7)} ms`] as const)
+  const lines = table(failed === undefined ? rows : [...rows, [failed.step, ' failed']], colors)
+  return `${first}${io.stdout.isTTY ? '' : performanceData(report)}\n${lines}`
 }
 
 function summaryOf({ status, broker, totalMs, failed, limits }: Report): string {

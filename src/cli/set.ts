@@ -7,6 +7,7 @@ import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine, jsonTime, keyMember } from './json.js'
 import { type KeyArgument, keyOfWord, nameOf } from './key-text.js'
+import { oneLine } from './terminal.js'
 import { readValue } from './value.js'
 
 interface SetFlags extends ConnectionFlags, ValueFlags {
@@ -54,7 +55,7 @@ async function set(key: KeyArgument, argument: string | undefined, flags: SetFla
   if (flags.json) {
     await print(io.stdout, jsonLine({ time: jsonTime(io.clock.now()), ...keyMember(key), op: 'set', applied, version }))
   } else if (applied) {
-    await print(io.stdout, `${version ?? ''}\n`)
+    await print(io.stdout, `${oneLine(String(version ?? ''))}\n`)
   }
   if (!applied) throw new Failure(EXIT.notMet, flags.json ? '' : rejectionMessage(key, result, flags))
 }

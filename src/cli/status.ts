@@ -11,7 +11,7 @@ import { addConnectionFlags, addConsoleBeside, type ConnectionFlags, type Consol
 import { addHelp } from './help.js'
 import { type Io, print } from './io.js'
 import { jsonLine } from './json.js'
-import { colorsFor, counted, showProgress } from './terminal.js'
+import { colorsFor, counted, showProgress, table } from './terminal.js'
 
 interface StatusFlags extends ConnectionFlags, ConsoleFlags {
   readonly write: boolean
@@ -132,16 +132,17 @@ function asJson({ keys, clock, console, ...rest }: Report): object {
   }
 }
 
+type Row = readonly [name: string, text: string | undefined]
+
 function inWords({ broker, clientId, connected, answered, keys, clock, console }: Report, io: Io): string {
-  const { dim } = colorsFor(io.stdout, io.env)
-  const lines = [
+  const rows: readonly Row[] = [
     ['broker', `${broker}, connected in ${connected} ms as ${clientId}`],
     ['store', `answers in ${answered} ms`],
     ['keys', typeof keys === 'number' ? String(keys) : `unknown: ${keys}`],
     ['clock', typeof clock === 'string' ? `unknown: ${clock}` : clockWords(clock)],
     ...(console === undefined ? [] : consoleWords(console)),
   ]
-  return lines.map(([name = '', text]) => `${dim(name.padEnd(8))}${text}\n`).join('')
+  return table(rows, colorsFor(io.stdout, io.env))
 }
 
 function clockWords({ offset, uncertainty }: ClockOffset): string {
@@ -150,7 +151,7 @@ function clockWords({ offset, uncertainty }: ClockOffset): string {
   return `${Math.abs(offset)} ms ${offset > 0 ? 'ahead of' : 'behind'} this machine (${precision})`
 }
 
-function consoleWords(health: StoreHealth): string[][] {
+function consoleWords(health: StoreHealth): readonly Row[] {
   const { uptime, connections, watches, frozen, drift, refusedConnections = 0, refusedLogins = 0 } = health
   if (uptime === undefined) return [['running', `not serving: ${health.attached}`]]
   const clients = health.attached ? counted(connections, 'client') : counted(connections, 'connection')
@@ -158,10 +159,11 @@ function consoleWords(health: StoreHealth): string[][] {
   return [
     ['running', `for ${inUnits(uptime)}${frozen ? ', frozen now' : ''}`],
     ['clients', `${clients}, including this one; ${counted(watches, 'watch', 'watches')}`],
-    ...(refusedConnections + refusedLogins > 0 ? [['refused', refused]] : []),
-    ...(drift > 0
-      ? [['set back', `the clock of the store's machine is ${inUnits(drift)} behind the store's time: set it`]]
-      : []),
+    ['refused', refusedConnections + refusedLogins > 0 ? refused : undefined],
+    [
+      'drift',
+      drift > 0 ? `the clock of the store's machine is ${inUnits(drift)} behind the store's time: set it` : undefined,
+    ],
   ]
 }
 

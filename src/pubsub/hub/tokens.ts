@@ -98,7 +98,7 @@ function stringsOf(claim: unknown): string[] {
 
 /** Returns the decoded path in lower case, because hub names are case-insensitive. */
 function pathOf(url: string): string | undefined {
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined
+  if (!/^(?:http|ws)s?:\/\//i.test(url) || !URL.canParse(url)) return undefined
   try {
     return decodeURIComponent(new URL(url).pathname).toLowerCase()
   } catch {
