@@ -44,3 +44,28 @@ describe('Audit entries of closed connections', () => {
     expect(events.reduce((sum, { count = 0 }) => sum + count, 0)).toBe(1_000)
   })
 })
+
+describe('The limit on audit entries per second', () => {
+  it('counts further rejections, and does not hide the logins after them', async () => {
+    const { clock, audit, events } = open()
+    for (let n = 0; n < 1_000; n++) audit.report({ event: 'login', outcome: 'refused' })
+    audit.report({ event: 'login', outcome: 'accepted', username: 'ann' })
+    await turn()
+    expect(events).toHaveLength(201)
+    expect(events.at(-1)).toEqual({ event: 'login', outcome: 'accepted', username: 'ann' })
+    clock.advance(1_000)
+    audit.report({ event: 'refused', action: 'write' })
+    await turn()
+    expect(events.slice(201)).toEqual([
+      { event: 'suppressed', count: 800 },
+      { event: 'refused', action: 'write' },
+    ])
+  })
+
+  it('also holds for other events, such as operations', async () => {
+    const { audit, events } = open()
+    for (let n = 0; n < 1_000; n++) audit.report({ event: 'order', target: '/api/dump' })
+    await turn()
+    expect(events).toHaveLength(200)
+  })
+})

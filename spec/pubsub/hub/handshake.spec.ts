@@ -196,6 +196,7 @@ describe('an access token', () => {
     ['signed as Azure signs it', () => sign(claims)],
     ['for one of several audiences', () => sign({ ...claims, aud: ['https://else.where/', claims.aud] })],
     ['for the hub, spelled in another case', () => sign({ ...claims, aud: 'http://h/client/hubs/CHAT' })],
+    ['for an audience with the WebSocket scheme', () => sign({ ...claims, aud: 'wss://h/client/hubs/chat' })],
     ['expired four minutes ago', () => sign({ ...claims, exp: NOW - 240 })],
     ['with one role and one group', () => sign({ ...claims, role: 'a', 'webpubsub.group': 'g' })],
   ])('a token is accepted if it is %s', async (_, make) => {

@@ -41,6 +41,18 @@ describe('The rate limit of the console', () => {
     expect((await callApi('/nothing.js')).status).toBe(404)
   })
 
+  it('pages of other origins and host names are written to the audit log, with or without the token', async () => {
+    const { callApi, server, events } = await open()
+    const foreign = { ...FAR, origin: 'https://evil.example' }
+    expect((await callApi('/api/cut', { ...foreign, authorization: `Bearer ${server.token}` })).status).toBe(403)
+    expect((await callApi('/api/store', { ...FAR, host: 'evil.example' })).status).toBe(403)
+    const cut = { event: 'cut', listener: 'console', address: '192.0.2.1', count: 1 }
+    expect(events).toMatchObject([
+      { ...cut, reason: `page of https://evil.example at 127.0.0.1:${server.port}` },
+      { ...cut, reason: 'page of unknown origin at evil.example' },
+    ])
+  })
+
   it('logins and actions are written to the audit log', async () => {
     const { callApi, server, events } = await open()
     const headers = { ...FAR, authorization: `Bearer ${server.token}` }

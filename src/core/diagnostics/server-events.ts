@@ -87,11 +87,12 @@ export type ServerConnectionEvent =
       readonly clientId: string | undefined
     })
 
-/** The limit that ended a connection. */
+/** The limit that ended a connection. `origin`: a page of another origin or host name tried to connect. */
 export type ConnectionLimit =
   | 'connections'
   | 'connections-per-address'
   | 'unauthenticated-connections'
+  | 'origin'
   | 'login-time'
   | 'packet-time'
   | 'receive-maximum'

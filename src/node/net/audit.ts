@@ -38,7 +38,10 @@ export type AccessReport = Omit<AuditEvent, 'time' | 'event' | 'count'> & {
   readonly event: 'login' | 'refused' | 'order' | 'takeover'
 }
 
-/** Maximum number of events per second, because repeated rejections must not fill the disk. */
+/**
+ * Maximum number of rejections per second, and of all other events, because repeated events must not fill the disk. The
+ * limits are separate so that rejections cannot hide the login that follows them.
+ */
 const MAX_EVENTS_PER_SECOND = 200
 const SECOND_MS = 1_000
 const MAX_TEXT_LENGTH = 256
@@ -48,7 +51,7 @@ export class Audit {
   readonly #events$ = new ReportSubject<AuditEvent>(count => ({ time: this.#time(), event: 'suppressed', count }))
   readonly events$: Observable<AuditEvent> = this.#events$.asObservable()
   readonly #disconnectionAudit: DisconnectionAudit
-  readonly #limiter: ReportLimiter<undefined>
+  readonly #limiter: ReportLimiter<'rejection' | 'other'>
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -68,7 +71,7 @@ export class Audit {
 
   #log(event: Omit<AuditEvent, 'time'>): void {
     if (!this.#events$.observed) return
-    const count = this.#limiter.admit(undefined)
+    const count = this.#limiter.admit(isRejection(event) ? 'rejection' : 'other')
     if (count === undefined) return
     if (count > 0) this.#emit({ event: 'suppressed', count })
     this.#emit(event)
@@ -96,6 +99,9 @@ export class Audit {
     return new Date(this.#clock.now()).toISOString()
   }
 }
+
+const isRejection = ({ event, outcome }: Omit<AuditEvent, 'time'>): boolean =>
+  event === 'refused' || event === 'cut' || outcome === 'refused'
 
 /** Shortens the texts, because clients choose their length. */
 function shortenTexts(event: Omit<AuditEvent, 'time'>): Omit<AuditEvent, 'time'> {

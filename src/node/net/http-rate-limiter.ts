@@ -59,6 +59,14 @@ export class HttpRateLimiter {
     this.#throttle.recordFailure(address)
   }
 
+  /** Records a request that was refused because a page of another origin or host name sent it. */
+  recordProblem(request: IncomingMessage, problem: unknown): void {
+    if (!(problem instanceof HttpProblem) || problem.status !== 403) return
+    const { origin = 'unknown origin', host } = request.headers
+    const reason = `page of ${origin} at ${host}`
+    this.audit.reportCut({ limit: 'origin', address: this.#addressOf(request), reason, listener: this.#listener })
+  }
+
   recordAction(request: IncomingMessage, path: string): void {
     this.#record(request, { event: 'order', target: path })
   }

@@ -152,7 +152,10 @@ export class ConsoleServer implements AsyncDisposable {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
-    this.#handle(request, response).catch(error => sendProblem(request, response, error))
+    this.#handle(request, response).catch((error: unknown) => {
+      this.#limiter.recordProblem(request, error)
+      sendProblem(request, response, error)
+    })
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

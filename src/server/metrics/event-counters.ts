@@ -265,6 +265,7 @@ const LIMITS = [
   'connections',
   'connections-per-address',
   'unauthenticated-connections',
+  'origin',
   'login-time',
   'packet-time',
   'receive-maximum',

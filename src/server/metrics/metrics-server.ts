@@ -61,7 +61,10 @@ export class MetricsServer implements AsyncDisposable {
     this.#token = token === undefined ? undefined : digest(token)
     this.#server = new GuardedServer({ ...LIMITS, tls }, this.#limiter.audit, this.#unauthenticated)
     this.#server.http.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      this.#handle(request, response).catch((error: unknown) => sendError(response, error))
+      this.#handle(request, response).catch((error: unknown) => {
+        this.#limiter.recordProblem(request, error)
+        sendError(response, error)
+      })
     })
   }
 

@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import type { ServeOptions } from '../../../../src/server/index.js'
+import type { AuditEvent, ServeOptions, StoreServer } from '../../../../src/server/index.js'
+import { record } from '../../../support/open-client.js'
 import { openStore } from '../../../support/open-store.js'
 import { RawSocket } from '../../../support/raw-socket.js'
 
 /** Returns the status of a WebSocket upgrade, which is 101 if the upgrade is accepted. */
 async function ask(headers: Readonly<Record<string, string>>, options: ServeOptions = {}): Promise<number> {
-  const { store } = await openStore(options)
+  return askAt((await openStore(options)).store, headers)
+}
+
+async function askAt(store: StoreServer, headers: Readonly<Record<string, string>>): Promise<number> {
   const { host } = new URL(store.wsUrl)
   const all: Record<string, string> = {
     Host: host,
@@ -98,5 +102,17 @@ describe('A client outside a browser', () => {
     ['under any name', { Host: 'store.factory.example' }],
   ])('sends no origin and may connect %s', async (_, headers) => {
     expect(await ask(headers)).toBe(101)
+  })
+})
+
+describe('A rejected web page', () => {
+  it('is written to the audit log with its origin, the host and its address', async () => {
+    const { store } = await openStore()
+    const audit = record<AuditEvent>(store.audit$)
+    await askAt(store, { Origin: 'https://evil.example' })
+    const { host } = new URL(store.wsUrl)
+    expect(audit.values).toMatchObject([
+      { event: 'cut', listener: 'ws', address: '127.0.0.1', reason: `page of https://evil.example at ${host}` },
+    ])
   })
 })

@@ -111,7 +111,11 @@ export class Listeners {
       handleProtocols: protocols => (protocols.has('mqtt') ? 'mqtt' : false),
       verifyClient: ({ req }: { req: IncomingMessage }, done) => {
         if (hasSeveralHosts(req)) done(false, 400, 'Bad Request')
-        else done(origins.allow(req.headers), 403, 'Forbidden')
+        else if (origins.allow(req.headers)) done(true)
+        else {
+          this.#onForeignOrigin(req)
+          done(false, 403, 'Forbidden')
+        }
       },
     })
     this.#http.on('upgrade', (request, _socket, head) => this.#upgrade(request, head))
@@ -159,16 +163,26 @@ export class Listeners {
     await closed
   }
 
+  #onForeignOrigin(request: IncomingMessage): void {
+    const { origin, host } = request.headers
+    this.#host.onConnectionCut({
+      limit: 'origin',
+      reason: `page of ${origin} at ${host}`,
+      address: this.#addressOf(request),
+      listener: listenerName('websocket', this.#http instanceof TlsServer),
+    })
+  }
+
+  #addressOf({ socket, headers }: IncomingMessage): string {
+    return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#trustProxy)
+  }
+
   #upgrade(request: IncomingMessage, head: Buffer): void {
     const socket = request.socket
     socket.setNoDelay(true)
     socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS)
     const throttled = new ThrottledSocket(socket, this.#host.scheduler)
-    const remoteAddress = clientAddress(
-      socket.remoteAddress ?? '',
-      request.headers['x-forwarded-for'],
-      this.#trustProxy,
-    )
+    const remoteAddress = this.#addressOf(request)
     this.#webSockets.handleUpgrade(request, throttled, head, webSocket =>
       this.#connected(webSocket, socket, remoteAddress),
     )
